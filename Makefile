@@ -1,0 +1,37 @@
+# `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use
+# `python helpers/environment.py lab|test|execute|lint`, which is all that this file calls.
+
+.PHONY: help lab test execute lint clean
+.DEFAULT_GOAL := help
+
+# The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
+# failing that any Python, which then says that it is too old.
+PYTHON ?= $(shell \
+  for new in 3,10 2,0; do for name in python3.11 python3.12 python3.13 python3.14 python3.10 python3 python python2; do \
+    if $$name -c "import sys; sys.exit(sys.version_info < ($$new))" >/dev/null 2>&1; then echo $$name; exit; fi; \
+  done; done)
+RUN = @python="$(PYTHON)"; \
+  if [ -z "$$python" ]; then \
+    echo "No Python was found: install Python 3.10 or newer from python.org or conda, then run the same command again."; \
+    exit 1; \
+  fi; "$$python" helpers/environment.py
+
+help:  ## list these verbs
+	@echo "make VERB, where VERB is one of"
+	@sed -n 's/^\([a-z]*\):.*## /  \1@/p' Makefile | awk -F@ '{ printf "%-10s %s\n", $$1, $$2 }'
+
+lab:  ## make the environment if need be, then open the course in JupyterLab
+	$(RUN) lab $(ARGS)
+
+test:  ## the same environment, then check the code, the helpers and every stored output
+	$(RUN) test $(ARGS)
+
+execute:  ## run notebooks again and store their outputs: all, or NB="notebooks/01*.ipynb"
+	$(RUN) execute $(NB)
+
+lint:  ## check the style of the code
+	$(RUN) lint $(ARGS)
+
+clean:  ## remove the environment and caches; notebooks and your progress stay
+	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

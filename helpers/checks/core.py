@@ -1,0 +1,422 @@
+"""How an exercise is checked.
+
+An exercise is a reference, probes and known misconceptions. The attempt is called on random
+inputs and compared with the reference, never with one frozen example. A misconception is code:
+the wrong function itself. An attempt that behaves like it everywhere gets its hint.
+"""
+
+import contextlib
+import copy
+import ctypes
+import dis
+import inspect
+import io
+import linecache
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+
+from helpers import show
+
+SECONDS = 5.0  # for one call of an attempt
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Inputs that isolate one mechanism.
+
+    ``make(rng)`` returns the tuple of arguments; ``hint`` says in one or two sentences what it means
+    to fail here and what to look at next. ``extreme`` marks inputs (huge values, masked rows) that an
+    attempt may fail on top of another fault: a misconception is still recognised without them.
+    ``tolerance`` is relative; it is wide where the result is drawn at random, in an order that is free.
+    """
+
+    name: str
+    make: Callable
+    hint: str
+    draws: int = 2
+    extreme: bool = False
+    tolerance: float = 1e-4
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong function that learners really write, with the hint that it deserves."""
+
+    id: str
+    hint: str
+    function: Callable
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Arguments that a caller would pass by mistake: the reference raises ValueError.
+    An attempt that is right otherwise passes, and is told."""
+
+    words: str
+    make: Callable
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function that the learner writes. Order ``probes`` from the smallest to the largest."""
+
+    reference: Callable
+    probes: tuple
+    misconceptions: tuple
+    contracts: tuple = ()
+    parameters: tuple = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "parameters", tuple(inspect.signature(self.reference).parameters))
+
+    @property
+    def name(self):
+        return self.reference.__name__
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found. ``status``: "passed", "wrong", "error" or "not started".
+
+    ``misconception`` is a short id or None. ``bool(outcome)`` is True only for "passed".
+    """
+
+    exercise: str
+    status: str
+    misconception: str | None
+    message: str
+
+    def __bool__(self):
+        return self.status == "passed"
+
+    def show(self):
+        """Show the outcome as a coloured note, or print it outside a notebook."""
+        kind, word = {"passed": ("good", "✓ Passed"), "wrong": ("bad", "✗ Not yet"),
+                      "error": ("bad", "✗ Error"), "not started": ("idle", "… Not started")}[self.status]
+        first, *rest = self.message.split("\n")
+        detail = "".join(f"<div style='font-family:monospace;white-space:pre-wrap;margin-top:4px'>{escape(line)}</div>"
+                         for line in rest)
+        show.note(f"<b>{word}: {escape(self.exercise)}.</b> {escape(first)}{detail}",
+                  f"{word}: {self.exercise}. {self.message}", kind)
+
+    def _ipython_display_(self):
+        """``check`` has shown the outcome already, so the last line of a cell shows nothing more."""
+
+
+class TimeLimit(BaseException):
+    """Raised inside an attempt that does not end."""
+
+
+def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
+    """Judge ``attempt`` and return an ``Outcome``; shows and records nothing.
+
+    ``seed`` draws the inputs; ``seconds`` limits each call.
+    """
+    name = exercise.name
+    if _is_stub(attempt):
+        return Outcome(name, "not started", None, "Replace the ... with your code, then run the cell again.")
+    cases = _cases(exercise, seed)
+    problem = _signature_problem(attempt, exercise.parameters, cases[0].args)
+    if problem:
+        return Outcome(name, "error", None, problem)
+
+    results = []
+    for case in cases:
+        results.append(_call(attempt, case.args, seconds))
+        if results[-1].kind == "timeout":
+            return Outcome(name, "error", None, f"Your function did not finish within {seconds:g} seconds. Is there "
+                           f"a loop that never ends?\nIt was called with {_describe(exercise.parameters, case.args)}.")
+    differences = [_difference(case.expected, result.value, tolerance=case.probe.tolerance)
+                   if result.kind == "value" else "crash"
+                   for case, result in zip(cases, results, strict=True)]
+    failing = [i for i, difference in enumerate(differences) if difference]
+    if not failing:
+        changed = next((c for c, r in zip(cases, results, strict=True) if r.changed), None)
+        if changed:
+            return Outcome(name, "wrong", "changes-input", "The values are right, but your function changes its input in "
+                           "place, so the caller's data is lost. Work on a copy, or use x = x - m instead of x -= m."
+                           f"\nIt was called with {_describe(exercise.parameters, changed.args)}.")
+        praise = f"Your function agrees with the reference on {len(cases)} random inputs."
+        return Outcome(name, "passed", None, "\n".join([praise, *_contract_notes(exercise, attempt, seconds)]))
+
+    if all(r.kind == "value" and r.value is None for r in results):
+        return Outcome(name, "wrong", "no-return", "Your function ends without return, so it gives back None. "
+                       "Return the result on its last line.")
+    first = min(failing, key=lambda i: (cases[i].probe.extreme, _size(cases[i].args)))
+    case_text = _case_text(exercise, cases[first], results[first], differences[first])
+    for core_only in (False, True):
+        for misconception in exercise.misconceptions:
+            if _behaves_like(misconception, cases, results, core_only):
+                return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{case_text}")
+    if results[first].kind == "error":
+        return Outcome(name, "error", None, f"Your function stopped with {results[first].value}\n{case_text}")
+    return Outcome(name, "wrong", None, f"{cases[first].probe.hint}\n{case_text}")
+
+
+# ---------------------------------------------------------------- inputs and calls
+
+
+@dataclass(frozen=True)
+class _Case:
+    probe: Probe
+    args: tuple
+    expected: object
+
+
+@dataclass(frozen=True)
+class _Result:
+    kind: str  # "value", "error" or "timeout"
+    value: object = None  # the value returned, or the error in words
+    error: type | None = None
+    changed: bool = False
+
+
+def _cases(exercise, seed):
+    cases = []
+    for number, probe in enumerate(exercise.probes):
+        rng = np.random.default_rng([seed, number])
+        for _ in range(probe.draws):
+            args = tuple(probe.make(rng))
+            cases.append(_Case(probe, args, exercise.reference(*copy.deepcopy(args))))
+    return cases
+
+
+def _call(function, args, seconds):
+    """Call ``function`` on a copy of ``args``, silently and within ``seconds``."""
+    mine = copy.deepcopy(args)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            with _limit(seconds):
+                value = function(*mine)
+            if inspect.isgenerator(value):
+                value = None
+    except TimeLimit:
+        return _Result("timeout")
+    except Exception as error:
+        return _Result("error", _error_text(error, function), type(error))
+    return _Result("value", value, changed=not _same_input(args, mine))
+
+
+@contextlib.contextmanager
+def _limit(seconds):
+    """Raise TimeLimit in this thread when the body takes longer than ``seconds``. The interrupt is
+    repeated, so that a loop that catches everything does not survive it for long."""
+    thread = ctypes.c_ulong(threading.get_ident())
+    done = threading.Event()
+    lock = threading.Lock()
+
+    def watch():
+        wait = seconds
+        while not done.wait(wait):
+            with lock:
+                if not done.is_set():
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
+            wait = 0.01
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        while not done.is_set():
+            with contextlib.suppress(TimeLimit), lock:
+                done.set()
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+
+
+def _is_stub(function):
+    """True for a body that is only a docstring, ``...``, ``pass`` or NotImplementedError."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return False
+    if code.co_names in (("NotImplementedError",), ()):
+        operations = {i.opname for i in dis.get_instructions(code)}
+        if "RAISE_VARARGS" in operations and "NotImplementedError" in code.co_names:
+            return not operations & {"LOAD_FAST", "BINARY_OP", "STORE_FAST"}
+        returned = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_CONST", "RETURN_CONST")]
+        quiet = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "CACHE", "POP_TOP"}
+        return operations <= quiet and set(returned) <= {None, Ellipsis}
+    return False
+
+
+def _signature_problem(attempt, parameters, args):
+    try:
+        signature = inspect.signature(attempt)
+    except (TypeError, ValueError):  # built-ins without a readable signature
+        return None
+    try:
+        signature.bind(*args)
+    except TypeError:
+        name = getattr(attempt, "__name__", "your function")
+        return (f"The exercise passes ({', '.join(parameters)}), in this order; "
+                f"{name} takes {signature}. Keep the signature of the stub.")
+    return None
+
+
+def _error_text(error, function):
+    """The exception, and the line of the attempt that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    home = getattr(getattr(function, "__code__", None), "co_filename", None)
+    mine = [frame for frame in frames if frame.filename == home]
+    text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else '(no message)'}"
+    if mine:
+        line = linecache.getline(mine[-1].filename, mine[-1].lineno).strip()
+        text += f"\nin line {mine[-1].lineno} of the cell: {line}" if line else f"\nin line {mine[-1].lineno}"
+    return text
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def _array(value):
+    """A NumPy array of a result: array, torch tensor, number or list. None when it is none of these."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = value.float().numpy() if str(value.dtype) == "torch.bfloat16" else value.numpy()
+    try:
+        array = np.asarray(value)
+    except Exception:
+        return None
+    return array if array.dtype.kind in "biufc" else None
+
+
+def _difference(expected, got, path="the result", tolerance=1e-4):
+    """None when ``got`` agrees with ``expected``, else one sentence."""
+    if isinstance(expected, (tuple, list)):
+        if not isinstance(got, (tuple, list)) or len(got) != len(expected):
+            what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
+            return f"{path} should be {len(expected)} values, and is {what}"
+        for i, (e, g) in enumerate(zip(expected, got, strict=True)):
+            difference = _difference(e, g, f"value {i + 1} of the result", tolerance)
+            if difference:
+                return difference
+        return None
+    if expected is None or isinstance(expected, str):
+        return None if expected == got else f"{path} should be {expected!r}, and is {_short(got)}"
+    e, g = _array(expected), _array(got)
+    if g is None:
+        return f"{path} should be an array of numbers, and is {_kind(got)}"
+    if e.shape != g.shape:
+        return f"{path} should have shape {e.shape}, and has {g.shape}"
+    if e.dtype.kind == "b" and g.dtype.kind != "b":
+        return f"{path} should hold True and False (dtype bool), and has dtype {g.dtype}"
+    if e.dtype.kind in "iu" and g.dtype.kind not in "iu":
+        return f"{path} should hold whole numbers (dtype int), and has dtype {g.dtype}"
+    if e.dtype.kind == "f" and g.dtype.kind not in "fiu":
+        return f"{path} should hold real numbers (dtype float), and has dtype {g.dtype}"
+    wrong = ~_close(e, g, tolerance)
+    if not wrong.any():
+        return None
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = f" at {list(index)}" if index else ""
+    return f"{path}{where} should be {_number(e[index])}, and is {_number(g[index])}"
+
+
+def _close(e, g, tolerance):
+    """Element by element: equal for whole numbers and booleans, else within ``tolerance`` (by default float32 rounding)."""
+    if e.dtype.kind in "biu":
+        return e == g
+    finite = np.abs(e[np.isfinite(e)])
+    scale = finite.max() if finite.size else 0.0
+    with np.errstate(all="ignore"):
+        return np.isclose(g, e, rtol=tolerance, atol=max(2e-6 * scale, 1e-7), equal_nan=True)
+
+
+def _same_input(before, after):
+    if isinstance(before, (tuple, list)):
+        return len(before) == len(after) and all(map(_same_input, before, after))
+    if isinstance(before, np.ndarray) or hasattr(before, "detach"):
+        b, a = _array(before), _array(after)
+        return b.shape == a.shape and np.array_equal(b, a, equal_nan=b.dtype.kind == "f")
+    return True
+
+
+def _behaves_like(misconception, cases, results, core_only):
+    """Does the attempt give what the misconception gives, everywhere it is looked at?"""
+    told_apart = False
+    for case, result in zip(cases, results, strict=True):
+        if core_only and case.probe.extreme:
+            continue
+        wrong = _call(misconception.function, case.args, SECONDS)
+        if wrong.kind != result.kind:
+            return False
+        if wrong.kind == "value" and _difference_of_attempts(wrong.value, result.value, case.probe.tolerance):
+            return False
+        if wrong.kind == "error" and wrong.error is not result.error:
+            return False
+        told_apart = told_apart or wrong.kind == "error" or _difference(
+            case.expected, wrong.value, tolerance=case.probe.tolerance) is not None
+    return told_apart
+
+
+def _difference_of_attempts(a, b, tolerance):
+    if a is None or b is None:
+        return a is not b
+    if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
+        return type(a) is not type(b)
+    return _difference(a, b, tolerance=tolerance) is not None
+
+
+# ---------------------------------------------------------------- words
+
+
+def _case_text(exercise, case, result, difference):
+    called = f"Called with {_describe(exercise.parameters, case.args)}"
+    if result.kind == "error":
+        return f"{called}."
+    return f"{called}, {difference}."
+
+
+def _contract_notes(exercise, attempt, seconds):
+    notes = []
+    for contract in exercise.contracts:
+        result = _call(attempt, tuple(contract.make(np.random.default_rng(0))), seconds)
+        if result.error is not ValueError:
+            notes.append(f"One more thing: for {contract.words} the reference raises ValueError with a clear sentence, "
+                         f"so that a caller's mistake is noticed. Yours {_reaction(result)}.")
+    return notes
+
+
+def _reaction(result):
+    return {"value": "returns a value", "timeout": "does not end"}.get(
+        result.kind, f"raises {result.error.__name__ if result.error else 'an error'}")
+
+
+def _describe(parameters, args):
+    return ", ".join(f"{name} {_short(value)}" for name, value in zip(parameters, args, strict=False))
+
+
+def _short(value):
+    if callable(value):
+        return "a function"
+    if isinstance(value, np.random.Generator):
+        return "a generator"
+    array = None if isinstance(value, (str, type(None))) else _array(value)
+    if array is None:
+        return repr(value) if len(repr(value)) < 60 else _kind(value)
+    if array.ndim == 0:
+        return f"= {_number(array[()])}"
+    if array.size <= 6:
+        return "= " + np.array2string(array, precision=3, separator=", ", suppress_small=True).replace("\n", "")
+    return f"of shape {array.shape}"
+
+
+def _kind(value):
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _number(value):
+    return f"{value:.4g}" if np.asarray(value).dtype.kind in "fc" else str(value)
+
+
+def _size(args):
+    return sum(_array(a).size for a in args if not isinstance(a, (str, type(None))) and _array(a) is not None)
+
+

@@ -1,0 +1,258 @@
+"""Word vectors: similarity, neighbours and analogies on real pretrained embeddings.
+
+The vectors in ``data/word_vectors.npz`` are input embeddings of all-MiniLM-L6-v2: what the model knows of
+a word before it has seen any context. ``data/README.md`` says how they were made;
+
+    python -m helpers.embeddings build
+
+makes them again, bit for bit, from the model that `helpers.pretrained` finds.
+"""
+
+import difflib
+import hashlib
+import io
+import os
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from helpers.show import Unknown
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+VECTORS_FILE = DATA / "word_vectors.npz"
+REQUIRED_FILE = DATA / "required_words.txt"
+LEFT_OUT_FILE = DATA / "left_out_words.txt"
+N_WORDS = 5000
+
+
+def cosine_similarity(X, Y):
+    """Cosine of the angle between every row of X and every row of Y.
+
+    X (n, d), Y (m, d) -> (n, m), between -1 and 1. A row of zeros has no direction: its similarity is 0.
+    """
+    lengths = np.linalg.norm(X, axis=1)[:, None] * np.linalg.norm(Y, axis=1)  # (n, m)
+    return X @ Y.T / np.where(lengths == 0, 1, lengths)
+
+
+def nearest_neighbours(query, vectors, k):
+    """Indices of the k rows of `vectors` with the highest cosine to `query`, most similar first.
+
+    query (d,), vectors (n, d) -> (k,). Raises ValueError unless 1 <= k <= n.
+    """
+    if not 1 <= k <= len(vectors):
+        raise ValueError(f"k must be between 1 and the number of vectors, {len(vectors)}, but it is {k}.")
+    similarity = cosine_similarity(query[None, :], vectors)[0]  # (n,)
+    return np.argsort(-similarity, kind="stable")[:k]
+
+
+def analogy(a, b, c, vectors):
+    """Solve "a is to b as c is to ?": the row with the highest cosine to b - a + c, a, b and c excluded.
+
+    a, b, c are row indices, vectors (n, d) is used as it is (not normalised) -> a row index, an int.
+    Raises ValueError if no row is left besides the three.
+    """
+    if len(vectors) <= len({a, b, c}):
+        raise ValueError(f"{len(vectors)} vectors leave no answer besides the three words of the question.")
+    target = vectors[b] - vectors[a] + vectors[c]  # (d,)
+    similarity = cosine_similarity(target[None, :], vectors)[0]  # (n,)
+    similarity[[a, b, c]] = -np.inf
+    return int(np.argmax(similarity))
+
+
+class WordVectors:
+    """Words and their vectors.
+
+    words    tuple of n strings, the most frequent first, words of several pieces last
+    vectors  (n, d) float32 array, read-only; row i belongs to words[i]
+    pieces   (n,) array: of how many word pieces a vector is the average (1 for nearly all)
+    """
+
+    def __init__(self, words, vectors, pieces=None):
+        self.words = tuple(words)
+        self.vectors = np.array(vectors, dtype=np.float32)
+        self.pieces = np.ones(len(self.words), dtype=int) if pieces is None else np.array(pieces, dtype=int)
+        if self.vectors.ndim != 2 or not len(self.words) == len(self.vectors) == len(self.pieces):
+            raise ValueError(f"{len(self.words)} words need as many rows of vectors and numbers of pieces, "
+                             f"but the vectors are {self.vectors.shape} and the pieces {self.pieces.shape}.")
+        self.vectors.setflags(write=False)
+        self._index = {word: i for i, word in enumerate(self.words)}
+
+    @classmethod
+    def load(cls, path=None):
+        """Read a file made by `build`, by default ``data/word_vectors.npz``.
+
+        Raises FileNotFoundError if it is missing and ValueError if it is damaged.
+        """
+        path = Path(path or VECTORS_FILE)
+        remedy = "run `python -m helpers.embeddings build` or fetch the file again"
+        try:
+            with np.load(path) as file:
+                words, vectors, pieces = file["words"], file["vectors"], file["pieces"]
+            return cls(words.astype(str).tolist(), vectors, pieces)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"There are no word vectors at {path}; {remedy}.") from None
+        except Exception:  # cut short, a flipped bit, another kind of file: each has its own error
+            raise ValueError(f"The word vectors at {path} are damaged, so {remedy}.") from None
+
+    def __len__(self):
+        return len(self.words)
+
+    def __contains__(self, word):
+        return word in self._index
+
+    def __getitem__(self, word):
+        """The vector of a word: a copy, (d,). Raises Unknown, a KeyError."""
+        return self.vectors[self.index(word)].copy()
+
+    def __repr__(self):
+        return f"WordVectors({len(self):,} words, d = {self.vectors.shape[1]})"
+
+    def index(self, word):
+        """The row of a word. Raises Unknown, a KeyError."""
+        try:
+            return self._index[word]
+        except (KeyError, TypeError):
+            raise Unknown(self._unknown(word)) from None
+
+    def rows(self, words):
+        """The vectors of several words, stacked: (len(words), d). Raises Unknown, a KeyError."""
+        return self.vectors[np.array([self.index(word) for word in words], dtype=int)]
+
+    def nearest(self, word_or_vector, k=5, exclude=()):
+        """The k most similar words as a list of (word, cosine), most similar first.
+
+        Takes a word, which is left out of its own neighbours, or a vector (d,). The words in `exclude` are
+        left out too.
+        Raises Unknown, a KeyError, and ValueError if k is not between 1 and the number of words left.
+        """
+        if isinstance(word_or_vector, str):
+            query, exclude = self[word_or_vector], (word_or_vector, *exclude)
+        else:
+            query = np.asarray(word_or_vector)
+        excluded = {self.index(word) for word in exclude}
+        if not 1 <= k <= len(self) - len(excluded):
+            raise ValueError(f"k must be between 1 and {len(self) - len(excluded)}, the number of words "
+                             f"to choose from, but it is {k}.")
+        similarity = cosine_similarity(query[None, :], self.vectors)[0]  # (n,)
+        best = [i for i in np.argsort(-similarity, kind="stable") if i not in excluded][:k]
+        return [(self.words[i], float(similarity[i])) for i in best]
+
+    def analogy(self, a, b, c, k=1, exclude_inputs=True):
+        """Solve "a is to b as c is to ?" for three words: the k best answers as a list of (word, cosine).
+
+        Ranks by cosine to b - a + c, not normalised. Raises Unknown and ValueError as `nearest` does.
+        """
+        target = self[b] - self[a] + self[c]  # (d,)
+        return self.nearest(target, k, exclude=(a, b, c) if exclude_inputs else ())
+
+    def _unknown(self, word):
+        close = difflib.get_close_matches(str(word).lower(), self.words, n=3, cutoff=0.7)
+        if not close:
+            return f"{word!r} is not one of the {len(self):,} known words, and none is spelt like it."
+        choices = " or ".join([", ".join(close[:-1]), close[-1]] if len(close) > 1 else close)
+        return f"{word!r} is not one of the {len(self):,} known words; did you mean {choices}?"
+
+
+def load(path=None):
+    """Short for `WordVectors.load`."""
+    return WordVectors.load(path)
+
+
+# Building the file: needs the model, tokenizers and safetensors; nothing above does.
+
+SHORT_WORDS = (
+    "a i ah am an as at be by do dr ed go ha he hi if in is it me mi mr my no of oh ok on or so st to tv uk "
+    "um up us we ye"
+)
+
+
+def build(path=VECTORS_FILE, model=None):
+    """Write the word vectors file from the verified model and return its SHA-256.
+
+    The words are those of ``data/required_words.txt`` and, up to 5,000, the first whole words of the model's
+    vocabulary, which is roughly ordered by frequency. The same words and model give the same bytes.
+    path   where to write. model   the model's folder, see `pretrained.find_model`.
+    Raises ModelNotAvailable, and OSError if the file cannot be written; then an older file stays as it was.
+    """
+    from safetensors import safe_open
+
+    from helpers.pretrained import WEIGHTS, find_model, load_tokenizer
+
+    folder = find_model(model)
+    tokenizer = load_tokenizer(folder)
+    with safe_open(folder / WEIGHTS, framework="numpy") as weights:
+        embeddings = weights.get_tensor("embeddings.word_embeddings.weight")  # (30522, 384) float32
+
+    words = _choose_words(tokenizer.get_vocab(), _read_words(REQUIRED_FILE), _read_words(LEFT_OUT_FILE))
+    ids = [tokenizer.encode(word, add_special_tokens=False).ids for word in words]
+    vectors = [embeddings[i].astype(np.float64).mean(axis=0) for i in ids]  # several pieces: their average
+    contents = _npz(words=np.array(words, dtype=bytes),
+                    vectors=np.array(vectors).astype("<f2"),
+                    pieces=np.array([len(i) for i in ids], dtype="u1"))
+
+    path = Path(path)
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_bytes(contents)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return hashlib.sha256(contents).hexdigest()
+
+
+def _choose_words(vocabulary, required, left_out):
+    """The file's words: required and common ones in the vocabulary's order, then those of several pieces."""
+    taken = set(required) | set(left_out)
+    ordered = sorted(vocabulary, key=vocabulary.get)
+    common = [word for word in ordered if _is_common(word) and word not in taken][: N_WORDS - len(required)]
+    whole = [word for word in required if word in vocabulary]
+    pieced = [word for word in required if word not in vocabulary]
+    return sorted(whole + common, key=vocabulary.get) + sorted(pieced)
+
+
+def _is_common(word):
+    """Whether a vocabulary entry is a plain word: letters only, with a vowel, and no Roman numeral."""
+    if len(word) <= 2:
+        return word in SHORT_WORDS.split()
+    return re.fullmatch("[a-z]+", word) and re.search("[aeiouy]", word) and not re.fullmatch("[ivx]+", word)
+
+
+def _read_words(path):
+    return path.read_text(encoding="utf-8").split()
+
+
+def _npz(**arrays):
+    """The bytes of an uncompressed .npz file that holds no date and no trace of the computer that made it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(name + ".npy", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system = 3
+            entry.external_attr = 0o644 << 16
+            contents = io.BytesIO()
+            np.lib.format.write_array(contents, array, version=(1, 0), allow_pickle=False)
+            archive.writestr(entry, contents.getvalue())
+    return buffer.getvalue()
+
+
+def main(arguments):
+    """The command line; returns the exit status."""
+    if arguments != ["build"]:
+        print("usage: python -m helpers.embeddings build", file=sys.stderr)
+        return 2
+    from helpers.pretrained import ModelNotAvailable
+
+    try:
+        digest = build(VECTORS_FILE)
+    except (ModelNotAvailable, OSError) as error:
+        print(f"The word vectors were not built: {error}", file=sys.stderr)
+        return 1
+    print(f"Wrote data/{VECTORS_FILE.name}, {VECTORS_FILE.stat().st_size:,} bytes, SHA-256\n{digest}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""Every recurring figure of the course, in one style.
+
+Importing this module sets the style. Colours can be told apart by colour-blind readers and,
+by their lightness, on a black-and-white print. In heat maps the query is on the vertical axis
+and the key on the horizontal one, always.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from helpers import progress
+
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9", "#6b6b6b")  # after Okabe and Ito 2008
+MARKERS = "osD^vPX"
+
+plt.rcParams.update({
+    "figure.figsize": (7, 4), "figure.dpi": 100, "figure.constrained_layout.use": True,
+    "figure.facecolor": "white", "font.size": 11, "axes.titlesize": 12, "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": False, "legend.frameon": False,
+    "axes.prop_cycle": plt.cycler(color=[BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY]),
+    "image.cmap": "Blues",
+})
+
+
+def heatmap(values, queries, keys=None, ax=None, title="", label="attention weight", limits=(0, None),
+            cmap="Blues", numbers=None, axis_names=("query", "key"), colorbar=True):
+    """Draw a matrix with a row for each query and a column for each key.
+
+    ``values``: ``(T_q, T_k)``; ``queries``, ``keys``: their labels (``keys`` defaults to ``queries``);
+    ``limits``: lowest and highest colour (None: from the values); ``numbers``: print each value in its
+    cell (default: when there are at most 64). NaN is drawn grey. Returns the axes.
+    Raises ValueError when labels and values do not fit.
+    """
+    values = np.asarray(values, dtype=float)
+    keys = queries if keys is None else keys
+    if values.shape != (len(queries), len(keys)):
+        raise ValueError(f"heatmap got values of shape {values.shape} for {len(queries)} queries and {len(keys)} keys.")
+    if ax is None:
+        side = 0.55 * max(values.shape) + 1.6
+        _, ax = plt.subplots(figsize=(min(side + 1.2, 9), min(side, 7)))
+    colours = plt.get_cmap(cmap).copy()
+    colours.set_bad("#d9d9d9")
+    low = np.nanmin(values) if limits[0] is None else limits[0]
+    high = np.nanmax(values) if limits[1] is None else limits[1]
+    image = ax.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high)
+    ax.set_xticks(range(len(keys)), keys, rotation=40, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(queries)), queries)
+    ax.set(xlabel=axis_names[1], ylabel=axis_names[0], title=title)
+    ax.spines[:].set_visible(False)
+    if numbers if numbers is not None else values.size <= 64:
+        for (i, j), value in np.ndenumerate(values):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if dark else "black")
+    if colorbar:
+        ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+    return ax
+
+
+def bars(labels, values, ax=None, title="", xlabel="", colours=BLUE):
+    """Draw horizontal bars, the first label on top, each with its value. Returns the axes.
+
+    ``labels``: n strings; ``values``: n numbers; ``colours``: one colour or n of them.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7, 0.38 * len(labels) + 1.1))
+    drawn = ax.barh(range(len(labels)), values, color=colours, height=0.7)
+    ax.bar_label(drawn, fmt="%.2f", padding=3, fontsize=10)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.invert_yaxis()
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.margins(x=0.12)
+    ax.set(xlabel=xlabel, title=title)
+    return ax
+
+
+def word_map(points, words, groups=None, ax=None, title="", xlabel="", ylabel=""):
+    """Draw words as labelled points. Returns the axes.
+
+    ``points``: ``(n, 2)``; ``words``: n strings; ``groups``: n group names (colour, marker and legend).
+    """
+    points = np.asarray(points, dtype=float)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(8, 5.5))
+    groups = [""] * len(words) if groups is None else list(groups)
+    for number, group in enumerate(dict.fromkeys(groups)):
+        rows = [i for i, g in enumerate(groups) if g == group]
+        ax.scatter(*points[rows].T, s=34, marker=MARKERS[number % len(MARKERS)], color=f"C{number}", label=group or None)
+    for (x, y), word in zip(points, words, strict=True):
+        ax.annotate(word, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
+    if any(groups):
+        ax.legend(loc="best", fontsize=10)
+    ax.margins(0.1)
+    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    return ax
+
+
+def arrow(ax, start, end, colour=GREY, label=None):
+    """Draw an arrow from ``start`` to ``end``, both ``(2,)``, on ``ax``, with a label halfway."""
+    ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.8,
+                                            "shrinkA": 4, "shrinkB": 4})
+    if label:
+        middle = (np.asarray(start) + np.asarray(end)) / 2
+        ax.annotate(label, middle, xytext=(6, -10), textcoords="offset points", color=colour, fontsize=10)
+
+
+def slider(draw, name, values, start):
+    """Show the figure that ``draw(value)`` makes, with a slider over ``values`` when a learner is present.
+
+    ``name``: the label of the slider; ``start``: the value drawn first, and the one that stands on a
+    page without a kernel. Raises ValueError when ``start`` is not one of ``values``.
+    """
+    values = list(values)
+    if start not in values:
+        raise ValueError(f"The slider starts at {start!r}, which is not one of its values {values}.")
+    if not progress.live():
+        draw(start)
+        plt.show()
+        return
+    import ipywidgets
+    from IPython.display import display
+
+    handle = ipywidgets.SelectionSlider(options=values, value=start, description=name, continuous_update=False,
+                                        style={"description_width": "initial"}, layout={"width": "460px"})
+
+    def redraw(value):
+        draw(value)
+        plt.show()
+
+    display(handle, ipywidgets.interactive_output(redraw, {"value": handle}))

@@ -1,0 +1,106 @@
+"""Notes and tables: how the course shows text that code has computed.
+
+Everything is shown as HTML with its own colours (readable on a light or dark page) and as
+plain text for terminals.
+"""
+
+from html import escape
+
+_COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
+    "info": ("#0072B2", "#eef5fa"),
+    "good": ("#00785a", "#e9f6f1"),
+    "bad": ("#b34700", "#fdf1e6"),
+    "idle": ("#6b6b6b", "#f3f3f3"),
+}
+_CELL = "padding:4px 12px;text-align:left;vertical-align:top;white-space:normal;color:#1a1a1a;"
+
+
+class Unknown(KeyError):
+    """A name that is not known. Unlike a plain KeyError, its message is shown without quotation marks."""
+
+    def __str__(self):
+        return str(self.args[0])
+
+
+def display(html, text):
+    """Show ``html`` in a notebook, or print ``text`` where there is none."""
+    try:
+        from IPython import get_ipython
+        in_notebook = get_ipython() is not None
+    except ImportError:
+        in_notebook = False
+    if not in_notebook:
+        print(text)
+        return
+    from IPython.display import display as show
+    show({"text/html": html, "text/plain": text}, raw=True)
+
+
+def note(html, text, kind="info"):
+    """Show a boxed note. ``kind``: "info", "good", "bad" or "idle". ``html`` must be escaped."""
+    edge, background = _COLOURS[kind]
+    display(f"<div style='border-left:4px solid {edge};background:{background};color:#1a1a1a;padding:8px 14px;"
+            f"margin:4px 0;max-width:820px;line-height:1.45'>{html}</div>", text)
+
+
+def table(columns, rows, caption=""):
+    """Show a table. ``columns``: headings; ``rows``: lists of values, one for each heading.
+
+    Numbers should arrive as formatted strings. Raises ValueError when a row has the wrong length.
+    """
+    rows = [[str(value) for value in row] for row in rows]
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"A row has {len(row)} values for {len(columns)} columns: {row}.")
+    head = "".join(f"<th style='{_CELL}border-bottom:2px solid #1a1a1a'>{escape(c)}</th>" for c in columns)
+    body = "".join(
+        f"<tr style='background:{'#f3f6f8' if i % 2 else '#ffffff'}'>"
+        + "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in row) + "</tr>"
+        for i, row in enumerate(rows))
+    title = f"<caption style='{_CELL}font-weight:bold;caption-side:top'>{escape(caption)}</caption>"
+    html = (f"<table style='border-collapse:collapse;background:#ffffff;margin:4px 0;max-width:960px;"
+            f"font-size:14px'>{title if caption else ''}"
+            f"<thead><tr style='background:#ffffff'>{head}</tr></thead><tbody>{body}</tbody></table>")
+    widths = [max(len(row[i]) for row in [list(columns), *rows]) for i in range(len(columns))]
+    lines = ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
+             for row in [list(columns), *rows]]
+    display(html, "\n".join(([caption] if caption else []) + lines))
+
+
+class Claims:
+    """The table *Claims tested* that closes a lesson. The verdict is computed, never typed.
+
+    >>> claims = Claims()
+    >>> claims.add("C05", "Weights must be normalised", "length 1.0 against 7.3", holds=True)
+    >>> claims.rows
+    [('C05', 'Weights must be normalised', 'length 1.0 against 7.3', 'holds')]
+    """
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, claim, statement, measured, holds, only_if=None):
+        """Add one claim.
+
+        ``claim``: its id, such as "C05"; ``statement``: what people say; ``measured``: a string made
+        of measured numbers; ``holds``: a boolean that a cell computed; ``only_if``: a dict from a
+        condition in words to the computed boolean for the claim under that condition.
+        The verdict is "holds" when ``holds``, else "holds if <the conditions that came out true>",
+        else "does not hold". Raises TypeError when a verdict is not a boolean.
+        """
+        conditions = dict(only_if or {})
+        for value in [holds, *conditions.values()]:
+            if type(value).__name__ not in ("bool", "bool_"):
+                raise TypeError(f"The verdict of {claim} must be a computed True or False, not {value!r}.")
+        met = [words for words, true in conditions.items() if true]
+        if holds:
+            verdict = "holds"
+        elif met:
+            verdict = "holds if " + " and ".join(met)
+        else:
+            verdict = "does not hold"
+        self.rows.append((claim, statement, measured, verdict))
+
+    def show(self):
+        """Show the table."""
+        table(["Claim", "What people say", "What we measured", "Verdict"], self.rows)

@@ -1,0 +1,109 @@
+"""Run notebooks again from an empty kernel and store their outputs: make execute [NB="notebooks/01*.ipynb"].
+
+Two at a time. A notebook in which a cell raises is left as it was. What would change with every run (times,
+the ids of widgets, versions in the metadata) is left out, so that a diff shows what a reader would see.
+"""
+
+import glob
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+    "version": "3.11",  # the version the stored outputs stand for, not the one at hand
+}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+TIMEOUT = 120  # seconds a cell, as in `make test`
+
+
+def execute(path):
+    """Run one notebook and store it; the sentence to print, and whether it went well."""
+    path = Path(path)
+    start = time.perf_counter()
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
+        return f"{path}: not a notebook that can be read ({error}).", False
+    begun = []
+    client = NotebookClient(
+        notebook, timeout=TIMEOUT, kernel_name="python3", record_timing=False, coalesce_streams=True,
+        store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
+        on_cell_execute=lambda cell, cell_index: begun.append(cell),
+        extra_arguments=["--log-level=CRITICAL"],  # or each kernel warns of its loopback connection
+    )
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        cell = begun[-1]
+        number = sum(c.cell_type == "code" for c in notebook.cells[:notebook.cells.index(cell)]) + 1
+        where = f"code cell {number} (id {cell.get('id', '?')})"
+        return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", False
+    tidy(notebook)
+    part = path.with_name(path.name + ".part")
+    try:
+        nbformat.write(notebook, part)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        return f"{path}: could not be stored ({error.strerror}). The notebook was left as it was.", False
+    return f"{time.perf_counter() - start:6.1f} s  {path}", True
+
+
+def complaint(error):
+    """What the last cell that began did, in a few words."""
+    if isinstance(error, CellExecutionError):
+        return f"raised {error.ename}: {error.evalue}".rstrip(".").replace("\n", " ")
+    return f"took longer than {TIMEOUT} s" if isinstance(error, CellTimeoutError) else "ended its kernel"
+
+
+def tidy(notebook):
+    """Leave out what changes with every run."""
+    notebook.metadata["kernelspec"] = KERNELSPEC
+    notebook.metadata["language_info"] = LANGUAGE
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", []):
+            # Without its state, which is not stored, a widget shows only an error: keep the static version.
+            if len(output.get("data", {})) > 1:
+                output.data.pop(WIDGET, None)
+
+
+def main(patterns):
+    os.chdir(ROOT)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("ATTENTION_COURSE_PROGRESS", "off")
+    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")  # no start-up file or history of one's own
+    paths = []
+    for pattern in patterns or ["notebooks/*.ipynb", "notebooks/solutions/*.ipynb"]:
+        found = sorted(glob.glob(pattern))
+        if not found and patterns:
+            print(f"No notebook is called {pattern}.", file=sys.stderr)
+            return 1
+        paths += [name for name in found if name not in paths]
+    failed = 0
+    with ProcessPoolExecutor(2) as pool:
+        for sentence, went_well in pool.map(execute, paths):
+            print(sentence, file=sys.stdout if went_well else sys.stderr, flush=True)
+            failed += not went_well
+    print(f"{len(paths) - failed} of {len(paths)} notebooks were run and stored.", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""The lessons in a real JupyterLab, as a learner meets them, with the network closed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from browser import REPO, Lab, NoBrowser, find_browser
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
+
+NOTEBOOKS = REPO / "notebooks"
+LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[01][0-9]_*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def lab():
+    try:
+        find_browser()
+    except NoBrowser as missing:
+        pytest.skip(str(missing))
+    with Lab() as lab:
+        yield lab
+
+
+@pytest.fixture
+def at_peace(lab):
+    """Open a notebook; afterwards the page has reported no error and asked nothing of the network."""
+    opened = []
+
+    def open_one(name):
+        lab.outside.clear()
+        opened.append(lab.open(name))
+        return opened[-1]
+    yield open_one
+    try:
+        for notebook in opened:
+            assert not notebook.console_errors(), f"{notebook.name}: the page reports {notebook.console_errors()}"
+        assert not lab.outside, f"the page asked for {sorted(set(lab.outside))}: the course works with no network"
+    finally:
+        for notebook in opened:
+            notebook.close()
+
+
+def lesson(number: str) -> str:
+    found = [name for name in LESSONS if name.startswith(number)]
+    if not found:
+        pytest.skip(f"lesson {number} is not written yet")
+    return found[0]
+
+
+@pytest.mark.skipif(not LESSONS, reason="no lesson is written yet")
+@pytest.mark.parametrize("name", LESSONS)
+def test_run_all(at_peace, name):
+    notebook = at_peace(name)
+    seconds = notebook.run_all()
+    print(f"{name}: {seconds:.1f} s")
+    assert not notebook.errors(), notebook.errors()
+    code = [cell for cell in notebook.cells() if cell["type"] == "code" and cell["source"].strip()]
+    assert [cell["prompt"] for cell in code] == [f"[{i}]:" for i in range(1, len(code) + 1)], "not every cell ran"
+
+
+WRONG_AXIS = """\
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum(axis=0)"""
+RIGHT = """\
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)"""
+
+
+def test_a_wrong_answer_is_told_its_cause_and_a_right_one_passes(at_peace):
+    notebook = at_peace(lesson("02"))
+    notebook.run_all()
+    told = notebook.answer("softmax", WRONG_AXIS)
+    assert "axis" in told and "Passed" not in told, told
+    told = notebook.answer("softmax", "def softmax(x):\n    return np.exp(x")
+    assert "SyntaxError" in told or "was never closed" in told, told
+    told = notebook.answer("softmax", RIGHT)
+    assert "Passed" in told, told
+
+
+# -- the harness itself is able to fail ----------------------------------------------------------
+
+@pytest.fixture
+def page(lab):
+    """Open a notebook made of these cells."""
+    opened = []
+
+    def open_cells(*cells):
+        metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        (lab.root / "notebooks" / "made.ipynb").write_text(writes(new_notebook(cells=list(cells), metadata=metadata)))
+        lab.outside.clear()
+        opened.append(lab.open("made.ipynb"))
+        return opened[-1]
+    yield open_cells
+    for notebook in opened:
+        notebook.close()
+    lab.outside.clear()
+
+
+def test_errors_and_stderr_are_seen(page):
+    notebook = page(new_code_cell("1 / 0"), new_code_cell("import warnings; warnings.warn('old')"))
+    notebook.run_all()
+    assert [line.split(":")[0] for line in notebook.errors()] == ["made.ipynb, cell 0"]     # the rest did not run
+    assert notebook.cells()[1]["prompt"].strip("[] :") == ""
+    assert "old" in notebook.run(1)["stderr"][0]
+
+
+def test_requests_of_the_page_are_refused_and_seen(lab, page):
+    notebook = page(new_code_cell("from IPython.display import HTML\nHTML('<img src=\"http://example.org/x.png\">')"),
+                    new_code_cell("from IPython.display import Javascript\n"
+                                  "Javascript('console.error(\"lost\"); fetch(\"https://example.org/y\")')"))
+    notebook.run_all()
+    assert {"http://example.org/x.png", "https://example.org/y"} <= set(lab.outside)
+    assert any("lost" in line for line in notebook.console_errors())
+
+
+def test_the_kernel_has_no_network(lab, page):
+    notebook = page(new_code_cell(
+        "import urllib.request\ntry:\n    urllib.request.urlopen('http://192.0.2.1/', timeout=5)\n"
+        "    print('reached')\nexcept OSError as error:\n    print('refused', error)"))
+    notebook.run_all()
+    said = notebook.cells()[0]["output"]
+    assert said.startswith("refused"), said
+    if lab.closed == "namespace":
+        assert "unreachable" in said, said
+
+
+def test_typing(page):
+    notebook = page(new_markdown_cell("# Title"), new_code_cell("def double(x):\n    ..."),
+                    new_code_cell("def check(f):\n    print('got', f(2))\ncheck(double)"))
+    notebook.run_all()
+    assert notebook.answer("double", "def double(x):\n    if x > (1):\n        return [2 * x, 'é']") == "got [4, 'é']"
+
+
+def test_screenshot_command(tmp_path):
+    """What authors use; it shows the stored outputs and leaves the notebook as it was."""
+    try:
+        find_browser()
+    except NoBrowser as missing:
+        pytest.skip(str(missing))
+    path = tmp_path / "tall.ipynb"
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path.write_text(writes(new_notebook(cells=[new_markdown_cell("\n\n".join("line" for _ in range(80)))],
+                                        metadata=metadata)))
+    before = path.read_bytes()
+    subprocess.run([sys.executable, REPO / "tests" / "browser.py", "screenshot", path, tmp_path / "out"],
+                   check=True, capture_output=True, timeout=120)
+    pages = sorted((tmp_path / "out").iterdir())
+    assert [page.name for page in pages] == ["tall-01.png", "tall-02.png"]
+    assert path.read_bytes() == before

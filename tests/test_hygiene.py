@@ -1,0 +1,343 @@
+"""The notebooks keep to the rules of hygiene.py, and each rule is able to fail."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import hygiene
+import pytest
+from hygiene import Book, books
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+
+def checkers() -> dict[str, str]:
+    from helpers.checks import INDEX
+    return INDEX
+
+
+# -- the course's own notebooks ------------------------------------------------------------------
+
+def test_there_are_lessons():
+    assert any(not book.is_solution for book in books()), "notebooks/ has no lesson: is this a whole checkout?"
+
+
+@pytest.mark.parametrize("path", [book.path for book in books()], ids=[book.name for book in books()])
+def test_notebook(path):
+    found = hygiene.problems(Book(path, index=checkers()))
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_nine_of_ten_outputs_are_compared():
+    cells = [cell for book in books() for cell in book.code]
+    ignored = [cell for cell in cells if not cell.compared]
+    print(f"{len(cells) - len(ignored)} of {len(cells)} code cells are compared; these are not:")
+    for cell in ignored:
+        print(f"  {cell}: {cell.metadata.get('reason')}")
+    assert len(ignored) <= (1 - hygiene.LEAST_COMPARED) * len(cells), (
+        f"{len(ignored)} of {len(cells)} code cells are not compared, more than one in ten: make more outputs stable.")
+
+
+def test_one_notebook_a_lesson():
+    numbers = [book.path.name[:2] for book in books() if not book.is_solution]
+    assert len(numbers) == len(set(numbers)), f"two lessons have one number: {numbers}."
+
+
+def test_the_checkers_know_only_exercises_of_the_curriculum():
+    known = {name: lesson.number for lesson in hygiene.LESSONS.values() for name in lesson.exercises}
+    wrong = {name: number for name, number in checkers().items() if known.get(name) != number}
+    assert not wrong, f"helpers.checks.INDEX has what the curriculum has not: {wrong}."
+
+
+def test_curriculum():
+    assert list(hygiene.LESSONS) == [f"{i:02d}" for i in range(15)]
+    every_claim = [claim for lesson in hygiene.LESSONS.values() for claim in lesson.claims]
+    assert every_claim == [f"C{i:02d}" for i in range(1, 61)]
+    assert hygiene.LESSONS["07"].exercises["multi_head_attention"] == "X, W_q, W_k, W_v, W_o, n_heads, mask=None"
+    assert all(len(lesson.exercises) >= 3 for number, lesson in hygiene.LESSONS.items() if number > "00")
+
+
+# -- the rules themselves, on small notebooks ----------------------------------------------------
+
+PNG = "iVBORw0KGgo="
+LESSON, SOLUTION = "notebooks/01_words.ipynb", "notebooks/solutions/01_words.ipynb"
+EXERCISES = {"cosine_similarity": "X, Y", "nearest_neighbours": "query, vectors, k", "analogy": "a, b, c, vectors"}
+
+
+def said(text: str, name: str = "stdout"):
+    return [new_output("stream", name=name, text=text)]
+
+
+def exercise_cells(body: str, verdict: str) -> list:
+    cells = []
+    for name, signature in EXERCISES.items():
+        cells.append(new_code_cell(f'def {name}({signature}):\n    """Do it."""\n    {body}'))
+        cells.append(new_code_cell(f"check({name})", outputs=said(f"{verdict}: {name}.\n")))
+    return cells
+
+
+def finish(cells: list) -> dict:
+    """Number the cells and make a notebook of them."""
+    count = 0
+    for i, cell in enumerate(cells):
+        cell["id"] = f"cell-{i}"
+        if cell["cell_type"] == "code":
+            count += 1
+            cell["execution_count"] = count
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"},
+                "language_info": {"name": "python", "version": "3.11.7"}}
+    return json.loads(json.dumps(new_notebook(cells=cells, metadata=metadata)))
+
+
+def good_lesson() -> dict:
+    figure = new_output("display_data", data={"image/png": PNG, "text/plain": "<Figure size 640x480 with 1 Axes>"})
+    timed = new_code_cell("print(time.time())", outputs=said("12.5\n"),
+                          metadata={"tags": ["nbval-ignore-output"], "reason": "the time of day"})
+    return finish([
+        new_markdown_cell("# 01 · Word embeddings and similarity\n\n**In this lesson** you learn.\n\n"
+                          "Needs [a note](../note.md#a-part)."),
+        new_code_cell("import time\n\nfrom helpers.checks import check"),
+        new_code_cell("%matplotlib inline\n1 + 1", outputs=[
+            new_output("execute_result", data={"text/plain": "2"}, execution_count=3)]),
+        new_code_cell("plot()", outputs=[figure]),
+        new_markdown_cell("*In words:* a line rises from left to right."),
+        *exercise_cells("...", "… Not started"),
+        timed,
+        new_code_cell("assert time.time() > 0"),
+        new_code_cell("1", outputs=[new_output("execute_result", data={"text/plain": "1"}, execution_count=12)]),
+        new_markdown_cell("## Claims tested\n\nAs [above](#Claims-tested)."),
+        new_code_cell("claims.show()", outputs=said("C01 holds\nC02 holds\nC03 holds\n")),
+        new_markdown_cell("## Recap\n\nWell done.\n\n## Going further\n\nNext: [attention](02_attention.ipynb), "
+                          "[paper](https://example.org/home/x)."),
+    ])
+
+
+def good_solution() -> dict:
+    return finish([new_markdown_cell("# 01 · Word embeddings and similarity: solutions"),
+                   new_code_cell("from helpers.checks import check"), *exercise_cells("return 1", "✓ Passed")])
+
+
+def renumber(notebook: dict) -> None:
+    count = 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            count += 1
+            cell["execution_count"] = count
+            for output in cell["outputs"]:
+                if output["output_type"] == "execute_result":
+                    output["execution_count"] = count
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A course of two small lessons in a folder of its own; a call changes a notebook and returns its problems."""
+    (tmp_path / "note.md").write_text("# Note\n\n## A part\n")
+    (tmp_path / "notebooks/solutions").mkdir(parents=True)
+    (tmp_path / "notebooks/02_attention.ipynb").write_text(json.dumps(good_lesson()))
+    notebooks = {LESSON: good_lesson(), SOLUTION: good_solution()}
+
+    def problems(change=None, where=LESSON, index="checkers"):
+        changed = copy.deepcopy(notebooks)
+        if change:
+            change(changed[where])
+            renumber_cells = getattr(change, "renumber", True)
+            if renumber_cells:
+                renumber(changed[where])
+        for name, notebook in changed.items():
+            (tmp_path / name).write_text(json.dumps(notebook), encoding="utf-8")
+        known = dict.fromkeys(EXERCISES, "01") if index == "checkers" else index
+        return Book(tmp_path / where, tmp_path, known)
+    return problems
+
+
+@pytest.mark.parametrize("where", [LESSON, SOLUTION])
+def test_a_good_notebook_passes(course, where):
+    assert hygiene.problems(course(renumber, where)) == []
+
+
+def test_a_notebook_saved_by_another_editor_passes(course):
+    def save_elsewhere(notebook):
+        notebook["metadata"]["language_info"] = {"name": "python", "version": "3.13.1", "mimetype": "text/x-python"}
+        notebook["metadata"]["kernelspec"]["display_name"] = ".venv"
+        notebook["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}, "version_major": 2,
+                                                                                           "version_minor": 0}}
+        for cell in notebook["cells"]:
+            cell["metadata"] |= {"vscode": {"languageId": "python"}, "collapsed": False, "editable": True,
+                                 "slideshow": {"slide_type": ""}, "execution": {"iopub.status.busy": "2025-01-01"}}
+            cell["source"] = cell["source"].splitlines(keepends=True)
+            for output in cell.get("outputs", []):
+                if "text" in output:
+                    output["text"] = output["text"].splitlines(keepends=True)
+    assert hygiene.problems(course(save_elsewhere)) == []
+
+
+def cell_change(index, **values):
+    def change(notebook):
+        notebook["cells"][index].update(copy.deepcopy(values))
+    return change
+
+
+def outputs(index, *wanted):
+    return cell_change(index, outputs=[json.loads(json.dumps(output)) for output in wanted])
+
+
+def source(index, text):
+    return cell_change(index, source=text)
+
+
+def replace(old, new):
+    """Replace a text in every source."""
+    def change(notebook):
+        hits = 0
+        for cell in notebook["cells"]:
+            hits += old in cell["source"]
+            cell["source"] = cell["source"].replace(old, new)
+        assert hits, f"the good notebook has no {old!r}"
+    return change
+
+
+def metadata(index, **values):
+    return cell_change(index, metadata=values)
+
+
+def as_it_is(change):
+    """Do not number the cells again after this change."""
+    change.renumber = False
+    return change
+
+
+def delete(index):
+    def change(notebook):
+        del notebook["cells"][index]
+    return change
+
+
+def set_top(key, value):
+    def change(notebook):
+        notebook[key] = value
+    return change
+
+
+def set_metadata(key, value):
+    def change(notebook):
+        notebook["metadata"][key] = value
+    return change
+
+
+def ignore_some(notebook):
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code" and "def " in cell["source"]:
+            cell["metadata"] = {"tags": ["nbval-ignore-output"], "reason": "many reasons"}
+
+
+FIGURE = new_output("display_data", data={"image/png": PNG})
+TITLE = "# 01 · Word embeddings and similarity"
+# rule, what breaks it, a word of the message, and the notebook if it is not the lesson.
+# In the good lesson: 0 title, 1 imports, 2 1+1, 3 figure, 4 its words, 5-10 exercises, 11 ignored, 12 assert,
+# 13 code, 14 claims, 15 their table, 16 recap.
+BAD = [
+    ("valid", cell_change(2, cell_type="cod"), "valid"),
+    ("valid", set_top("nbformat_minor", 4), "4.5"),
+    ("ids", cell_change(3, id="cell-2"), "id of cell 2"),
+    ("ids", cell_change(3, id=""), "no id"),
+    ("kernel", set_metadata("kernelspec", {"name": "my-env", "display_name": "x"}), "my-env"),
+    ("execution_counts", as_it_is(cell_change(2, execution_count=5)), "where 2 is due"),
+    ("execution_counts", as_it_is(cell_change(2, execution_count=None)), "None where 2 is due"),
+    ("execution_counts", as_it_is(cell_change(2, outputs=[dict(output_type="execute_result", execution_count=9, metadata={},
+                                                               data={})])), "2 is due"),
+    ("parses", source(2, "1 +"), "no Python"),
+    ("no_empty_code", source(2, "  \n"), "empty"),
+    ("short_cells", source(2, "\n".join("1" * 31)), "31 lines"),
+    ("size", set_metadata("much", "x" * 1_500_000), "MB"),
+    ("no_errors", outputs(2, new_output("error", ename="KeyError", evalue="'x'", traceback=[])), "KeyError"),
+    ("no_stderr", outputs(2, *said("UserWarning: old\n", "stderr")), "UserWarning"),
+    ("no_absolute_paths", source(2, "open('/home/ada/x')"), "/home/ada"),
+    ("no_absolute_paths", outputs(2, *said("in /root/course/x.py")), "/root/course"),
+    ("no_absolute_paths", outputs(2, new_output("display_data", data={"text/html": "<i>C:\\Users\\ada</i>"})), "C:\\Users"),
+    ("no_absolute_paths", source(0, f"{TITLE}\n\n**In this lesson** see /Users/ada/x"), "/Users/ada"),
+    ("no_addresses", outputs(2, *said("<function f at 0x7f3a5c0d1e10>")), "0x7f3a5c0d1e10"),
+    ("nothing_skipped", metadata(2, tags=["nbval-skip"]), "nbval-skip"),
+    ("nothing_skipped", metadata(2, tags=["raises-exception"]), "raises-exception"),
+    ("nothing_skipped", source(2, "# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),
+    ("ignored_cells", metadata(11, tags=["nbval-ignore-output"]), "reason"),
+    ("ignored_cells", metadata(11, tags=["nbval-ignore-output"], reason=7), "reason"),
+    ("ignored_cells", source(12, "'assert'"), "no assert"),
+    ("ignored_cells", metadata(15, tags=["nbval-ignore-output"], reason="the last cell"), "no assert"),
+    ("enough_compared", ignore_some, "at least 80%"),
+    ("figures_in_words", delete(4), "In words"),
+    ("figures_in_words", source(4, "In words: a line that rises."), "In words"),
+    ("figures_in_words", source(4, "*In words:*"), "In words"),
+    ("figures_in_words", outputs(5, FIGURE), "cell 5"),           # one text does not serve two figures
+    ("links", replace("../note.md#a-part", "../notes.md"), "no such file"),
+    ("links", replace("../note.md#a-part", "../note.md#b-part"), "no heading"),
+    ("links", replace("../note.md#a-part", "../../outside"), "no such file"),
+    ("links", replace("#Claims-tested", "#claims-tested"), "no heading"),
+    ("links", replace("(02_attention.ipynb)", "(02_attention.ipynb#Nowhere)"), "no heading"),
+    ("links", replace("**In this", '<img src="no.png"> **In this'), "no.png"),
+    ("links", outputs(2, new_output("display_data", data={"text/html": '<a href="03_no.ipynb">3</a>'})), "03_no"),
+    ("number_and_title", replace("# 01 · Word", "# 1. Word"), "does not begin"),
+    ("number_and_title", replace("similarity", "similarities"), "does not begin"),
+    ("number_and_title", replace("# 01 ·", "# 02 ·"), "does not begin", SOLUTION),
+    ("sections", replace("## Recap", "## Summary"), "## Recap"),
+    ("sections", replace("## Going further", "### Going further"), "## Going further"),
+    ("sections", replace("## Claims tested", "## Claims"), "## Claims tested"),
+    ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
+    ("sections", source(1, "x = 1\nimport time"), "import cell"),
+    ("next_lesson", replace("(02_attention.ipynb)", "(https://example.org)"), "02_attention.ipynb"),
+    ("claims", outputs(15, *said("C01 C03")), "C02"),
+    ("claims", outputs(15, *said("C01 C02 C03 C04")), "C04"),
+    ("claims", replace("## Claims tested\n", "## Claims tested\n\n## Other\n"), "C01"),
+    ("exercises", replace("def analogy", "def analogies"), "no stub"),
+    ("exercises", source(5, "def cosine_similarity(X, Y):\n    return X @ Y.T"), "no stub"),
+    ("exercises", replace("cosine_similarity(X, Y)", "cosine_similarity(Y, X)"), "cosine_similarity(X, Y)"),
+    ("exercises", replace("analogy(a, b, c, vectors)", "analogy(a, b, c, vectors, k=1)"), "k=1"),
+    ("exercises", source(6, "f(cosine_similarity)"), "never checks"),
+    ("exercises", outputs(6, *said("Passed")), "not started"),
+    ("exercises", replace("return 1", "..."), "does not solve", SOLUTION),
+    ("exercises", outputs(3, *said("✗ Not yet: cosine_similarity")), "passed", SOLUTION),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "word", "where"), [(*case, LESSON)[:4] for case in BAD],
+                         ids=[f"{i}-{case[0]}" for i, case in enumerate(BAD)])
+def test_a_bad_notebook_is_caught(course, name, change, word, where):
+    applies_to, rule = hygiene.RULES[name]
+    found = list(rule(course(change, where)))
+    assert found, f"rule {name} lets this pass"
+    assert any(word in sentence for sentence in found), found
+    for sentence in found:
+        assert sentence.startswith(where), sentence
+        assert "\n" not in sentence and sentence.endswith("."), sentence
+
+
+def test_a_missing_checker_is_caught(course):
+    assert any("INDEX" in sentence for sentence in hygiene.exercises(course(index={"analogy": "02"})))
+
+
+def test_a_missing_partner_is_caught(course):
+    lesson = course()
+    (lesson.root / SOLUTION).unlink()
+    assert "solutions/01_words.ipynb" in next(hygiene.has_solution(lesson))
+    solution = course(where=SOLUTION)
+    (solution.root / LESSON).unlink()
+    assert "no notebooks/01_words.ipynb" in next(hygiene.has_lesson(solution))
+
+
+def test_a_file_that_is_no_lesson_is_caught(course):
+    book = course()
+    for name in ("scratch.ipynb", "77_more.ipynb", "01 Words.ipynb"):
+        book.path = book.root / "notebooks" / name
+        book.__dict__.pop("lesson", None)
+        assert list(hygiene.number_and_title(book)), name
+
+
+def test_a_file_that_is_no_json_is_caught(course):
+    path = course().path
+    path.write_text("<<<<<<< ours\n" + path.read_text())
+    found = hygiene.problems(Book(path, path.parent.parent))
+    assert "is no notebook" in found[0] and "line 1" in found[0]
+
+
+def test_every_rule_is_able_to_fail():
+    elsewhere = {"has_solution", "has_lesson"}                    # above
+    assert {case[0] for case in BAD} | elsewhere == set(hygiene.RULES)
