@@ -39,8 +39,7 @@ def heatmap(values, queries, keys=None, ax=None, title="", label="attention weig
     if ax is None:
         side = 0.55 * max(values.shape) + 1.6
         _, ax = plt.subplots(figsize=(min(side + 1.2, 9), min(side, 7)))
-    colours = plt.get_cmap(cmap).copy()
-    colours.set_bad("#d9d9d9")
+    colours = plt.get_cmap(cmap).with_extremes(bad="#d9d9d9")
     low = np.nanmin(values) if limits[0] is None else limits[0]
     high = np.nanmax(values) if limits[1] is None else limits[1]
     image = ax.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high)

@@ -81,6 +81,34 @@ def test_a_wrong_answer_is_told_its_cause_and_a_right_one_passes(at_peace):
     assert "Passed" in told, told
 
 
+# A wrong answer that a newcomer types into each exercise, and words of the hint that it must get.
+WRONG = {
+    "01": {
+        "cosine_similarity": ("def cosine_similarity(X, Y):\n    return X @ Y.T", "dot product"),
+        "nearest_neighbours": ("def nearest_neighbours(query, vectors, k):\n"
+                               "    return np.argsort(embeddings.cosine_similarity(query[None], vectors)[0])[:k]",
+                               "least similar"),
+        "analogy": ("def analogy(a, b, c, vectors):\n    target = vectors[b] - vectors[a] + vectors[c]\n"
+                    "    return embeddings.nearest_neighbours(target, vectors, 1)[0]", "Leave a, b and c out"),
+    },
+    "02": {
+        "softmax": ("def softmax(x):\n    e = np.exp(x)\n    return e / e.sum(axis=-1, keepdims=True)", "overflow"),
+        "attention_entropy": ("def attention_entropy(weights):\n"
+                              "    return -(weights * np.log(weights)).sum(axis=-1)", "NaN"),
+        "self_attention": ("def self_attention(X):\n    return attention.softmax(X @ X.T)", "weighted sum"),
+    },
+}
+
+
+@pytest.mark.parametrize("number", WRONG)
+def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
+    notebook = at_peace(lesson(number))
+    notebook.run_all()
+    for exercise, (source, hint) in WRONG[number].items():
+        told = notebook.answer(exercise, source)
+        assert "Not yet" in told and hint in told, told
+
+
 # -- the harness itself is able to fail ----------------------------------------------------------
 
 @pytest.fixture

@@ -1,0 +1,116 @@
+"""The NumPy reference: properties that hold for any input, contracts, and equality with torch."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from helpers import attention
+
+numbers = st.floats(-1e4, 1e4, width=32)
+scores = arrays(np.float64, array_shapes(min_dims=1, max_dims=3, max_side=5), elements=numbers)
+small = arrays(np.float64, (4, 3), elements=st.floats(-3, 3, width=32))
+
+
+@given(scores)
+def test_softmax_is_a_distribution(x):
+    w = attention.softmax(x)
+    assert w.shape == x.shape
+    assert (w >= 0).all()
+    np.testing.assert_allclose(w.sum(axis=-1), 1)
+
+
+@given(scores, st.floats(-100, 100))
+def test_softmax_ignores_a_shift(x, shift):
+    np.testing.assert_allclose(attention.softmax(x + shift), attention.softmax(x), rtol=1e-8, atol=1e-12)
+
+
+@given(scores)
+def test_entropy_lies_between_0_and_log_T(x):
+    h = attention.attention_entropy(attention.softmax(x))
+    assert h.shape == x.shape[:-1]
+    assert (h >= -1e-12).all() and (h <= np.log(x.shape[-1]) + 1e-9).all()
+
+
+@given(small)
+def test_attention_output_lies_within_its_values(X):
+    Y = attention.self_attention(X)
+    assert (Y <= X.max(axis=0) + 1e-9).all() and (Y >= X.min(axis=0) - 1e-9).all()
+
+
+@given(small, small, small)
+def test_a_mask_of_all_true_changes_nothing(Q, K, V):
+    plain, _ = attention.scaled_dot_product_attention(Q, K, V)
+    masked, _ = attention.masked_attention(Q, K, V, True)
+    np.testing.assert_allclose(masked, plain)
+
+
+@given(small, small, small, arrays(bool, (4, 4)))
+def test_masked_keys_get_exactly_nothing(Q, K, V, mask):
+    output, weights = attention.masked_attention(Q, K, V, mask)
+    assert (weights[~mask] == 0).all()
+    np.testing.assert_allclose(weights.sum(axis=-1), mask.any(axis=-1))
+    assert np.isfinite(output).all()
+    assert (output[~mask.any(axis=-1)] == 0).all()
+
+
+def test_hard_attention_is_the_cold_limit_of_soft():
+    rng = np.random.default_rng(0)
+    q, K, V = rng.normal(size=4), rng.normal(size=(6, 4)), rng.normal(size=(6, 2))
+    cold, _ = attention.soft_attention(1e6 * q, K, V)
+    np.testing.assert_allclose(cold, attention.hard_attention(q, K, V))
+
+
+def test_jacobian_is_the_derivative_of_softmax():
+    x, step = np.random.default_rng(0).normal(size=5), 1e-6
+    measured = np.stack([(attention.softmax(x + step * e) - attention.softmax(x - step * e)) / (2 * step)
+                         for e in np.eye(5)], axis=1)
+    np.testing.assert_allclose(attention.softmax_jacobian(attention.softmax(x)), measured, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["none", "bool", "float", "causal"])
+def test_equal_to_torch(kind):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    Q, K, V = (rng.normal(size=(2, 3, 5, 4)) for _ in range(3))
+    mask = rng.random((5, 5)) < 0.6
+    mask[:, 0] = True
+    options = {"none": {}, "bool": {"attn_mask": torch.tensor(mask)}, "causal": {"is_causal": True},
+               "float": {"attn_mask": torch.tensor(np.where(mask, 0.0, -np.inf))}}[kind]
+    seen = {"none": True, "causal": attention.causal_mask(5)}.get(kind, mask)
+    expected = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (Q, K, V)), **options)
+    np.testing.assert_allclose(attention.masked_attention(Q, K, V, seen)[0], expected.numpy(), atol=1e-12)
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.sampled_from([(1, 3), (2, 4), (3, 6), (4, 4)]))
+def test_merging_undoes_splitting(B, T, heads_and_width):
+    h, d = heads_and_width
+    X = np.random.default_rng(0).normal(size=(B, T, d))
+    np.testing.assert_array_equal(attention.merge_heads(attention.split_heads(X, h)), X)
+
+
+@given(st.integers(-50, 50), st.integers(-50, 50), st.integers(-50, 50))
+def test_rotary_scores_depend_on_the_distance_only(i, j, shift):
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(1, 6)), rng.normal(size=(1, 6))
+
+    def score(a, b):
+        return (attention.rotate(q, [a]) @ attention.rotate(k, [b]).T).item()
+
+    assert abs(score(i, j) - score(i + shift, j + shift)) < 1e-9
+    assert abs(np.linalg.norm(attention.rotate(q, [i])) - np.linalg.norm(q)) < 1e-9
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: attention.split_heads(np.zeros((1, 2, 6)), 4), "4 heads cannot share 6"),
+    (lambda: attention.split_heads(np.zeros((1, 2, 6)), 0), "0 heads cannot share 6"),
+    (lambda: attention.multi_head_attention(np.zeros((1, 2, 6)), *[np.eye(6)] * 4, 4), "4 heads cannot share 6"),
+    (lambda: attention.count_attention_parameters(6, 4, True), "4 heads cannot share 6"),
+    (lambda: attention.sinusoidal_encoding(4, 3), "even"),
+    (lambda: attention.rotate(np.zeros((4, 3)), np.arange(4)), "even"),
+    (lambda: attention.padding_mask([2, 5], 4), "5 tokens does not fit in 4"),
+])
+def test_contracts(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -1,0 +1,69 @@
+"""The figures: axes the right way round, bad input told, and a slider that redraws."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+
+from helpers import plots
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def test_heatmap_has_queries_down_and_keys_across():
+    ax = plots.heatmap(np.arange(6).reshape(2, 3) / 6, ["q1", "q2"], ["k1", "k2", "k3"], title="t")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["q1", "q2"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["k1", "k2", "k3"]
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
+    assert [text.get_text() for text in ax.texts][:3] == ["0.00", "0.17", "0.33"]
+
+
+def test_numbers_in_a_heatmap_can_be_read_on_their_cell():
+    ax = plots.heatmap([[0.0, 1.0]], ["q"], ["a", "b"])
+    assert [text.get_color() for text in ax.texts] == ["black", "white"]
+
+
+def test_heatmap_refuses_labels_that_do_not_fit():
+    with pytest.raises(ValueError, match="2 queries and 2 keys"):
+        plots.heatmap(np.zeros((2, 3)), ["a", "b"])
+
+
+def test_bars_stand_in_the_order_of_their_labels():
+    ax = plots.bars(["first", "second"], [0.2, 0.1])
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]
+    assert [bar.get_width() for bar in ax.patches] == [0.2, 0.1]
+
+
+def test_word_map_marks_groups_by_colour_and_shape():
+    ax = plots.word_map([[0, 0], [1, 1]], ["a", "b"], ["one", "two"])
+    first, second = ax.collections
+    assert first.get_facecolor().tolist() != second.get_facecolor().tolist()
+    assert first.get_paths()[0].vertices.shape != second.get_paths()[0].vertices.shape
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
+
+
+def test_slider_draws_its_start_when_nobody_is_there(monkeypatch):
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+    drawn = []
+    plots.slider(drawn.append, "k", [1, 2, 3], start=2)
+    assert drawn == [2]
+    with pytest.raises(ValueError, match="starts at 7"):
+        plots.slider(drawn.append, "k", [1, 2, 3], start=7)
+
+
+def test_slider_redraws_when_it_is_moved(monkeypatch, tmp_path):
+    from unittest import mock
+
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    drawn, shown = [], []
+    with mock.patch("IPython.display.display", side_effect=lambda *things: shown.extend(things)):
+        plots.slider(drawn.append, "k", [1, 2, 3], start=2)
+        shown[0].value = 3
+    assert drawn == [2, 3]
