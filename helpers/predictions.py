@@ -35,8 +35,14 @@ def predict(key, question, options):
 def reveal(key, measured):
     """Compare the learner's choice with ``measured``, the option that the cell computed.
 
+    ``measured``: the option itself, or a dict from each option to a computed boolean of which one is true.
     Shows one line. Raises ValueError when ``measured`` is not one of the options of ``predict``.
     """
+    if isinstance(measured, dict):
+        true = [option for option, holds in measured.items() if holds]
+        if len(true) != 1:
+            raise ValueError(f"{len(true)} of the options of {key!r} came out true, and it should be one.")
+        measured = true[0]
     options = _options.get(key, (measured,))
     if measured not in options:
         raise ValueError(f"{measured!r} is not one of the options of {key!r}: {', '.join(options)}.")

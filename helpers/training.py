@@ -34,21 +34,26 @@ def one_thread():
         torch.set_num_threads(threads)
 
 
+def bar(things, label):
+    """Go through ``things``, a list, with one progress bar while a learner is present: for a series of short runs."""
+    return tqdm(things, desc=label, disable=not progress.live())
+
+
 def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0):
     """Train ``model`` in place for ``steps`` steps and return the loss of each step, a list of floats.
 
     ``batch(generator)`` draws the inputs of one step from a ``torch.Generator`` and returns a tuple of tensors;
     ``loss(model, *inputs)`` returns a scalar. AdamW with the OneCycle schedule up to ``lr``; gradients longer
     than ``clip`` are shortened to it. ``seed`` makes the run repeatable. A progress bar shows the loss while
-    a learner is present. Raises ValueError when the loss stops being a finite number.
+    a learner is present, unless ``label`` is None. Raises ValueError when the loss stops being a finite number.
     """
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=lr, total_steps=steps)
     history = []
     model.train()
-    with one_thread(), tqdm(range(steps), desc=label, disable=not progress.live()) as bar:
-        for step in bar:
+    with one_thread(), tqdm(range(steps), desc=label, disable=label is None or not progress.live()) as steps_done:
+        for step in steps_done:
             value = loss(model, *batch(generator))
             if not torch.isfinite(value):
                 raise ValueError(f"The loss became {value.item()} at step {step}; try a smaller lr than {lr}.")
@@ -59,6 +64,6 @@ def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0):
             schedule.step()
             history.append(value.item())
             if step % 10 == 0:
-                bar.set_postfix(loss=f"{history[-1]:.3f}")
+                steps_done.set_postfix(loss=f"{history[-1]:.3f}")
     model.eval()
     return history

@@ -183,6 +183,9 @@ def test_strange_results_are_described():
         outcome = judge(lambda x, value=value: value)
         assert outcome.status == "wrong", outcome
         assert words in outcome.message, outcome.message
+    assert judge(lambda X, Y: (X @ Y.T).astype(str), "cosine_similarity").misconception is None
+    outcome = judge(lambda x: (yield x))
+    assert "generator" in outcome.message
     outcome = judge(lambda x: softmax(x) if x.ndim == 1 else None)
     assert "is None" in outcome.message
     outcome = judge(lambda x: softmax(x).astype(complex))
@@ -202,6 +205,23 @@ def test_warnings_and_prints_of_an_attempt_stay_silent(capsys):
         judge(attempt)
     assert not caught
     assert capsys.readouterr().out == ""
+
+
+def test_prints_of_a_failing_call_are_shown():
+    def attempt(x):
+        print("the shape is", x.shape)
+        return -x
+
+    assert "It printed: the shape is (3,)" in judge(attempt).message
+
+
+def test_leaving_the_interpreter_is_an_error_like_any_other():
+    assert judge(lambda x: __import__("sys").exit()).status == "error"
+
+
+def test_a_helper_of_the_learner_that_returns_nothing_yet_is_guessed():
+    unfinished = None
+    assert "return nothing yet" in judge(lambda X: unfinished @ X, "self_attention").message
 
 
 def test_contracts_are_told_but_do_not_fail():

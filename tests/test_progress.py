@@ -78,6 +78,10 @@ def test_prediction_is_compared_with_the_measurement(file, capsys):
     assert "You predicted that" in capsys.readouterr().out
     with pytest.raises(ValueError, match="not one of the options"):
         predictions.reveal("01-x", "c")
+    predictions.reveal("01-x", {"a": 1 > 2, "b": 2 > 1})
+    assert "Measured: b" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="should be one"):
+        predictions.reveal("01-x", {"a": True, "b": True})
 
 
 def test_buttons_keep_the_choice(file):

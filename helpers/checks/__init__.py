@@ -60,7 +60,7 @@ def exercise(name):
     """The ``Exercise`` called ``name``. Raises KeyError with the closest known names."""
     if name not in INDEX:
         close = difflib.get_close_matches(str(name), INDEX, n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(close)}?" if close else f"The exercises are {', '.join(INDEX)}."
+        hint = f"Did you mean {' or '.join(close)}?" if close else "show_progress() lists the exercises."
         raise show.Unknown(f"There is no exercise called {name!r}. {hint} "
                            "If your function has another name, pass the exercise's: check(my_function, \"softmax\").")
     module = importlib.import_module(f"helpers.checks.lesson{INDEX[name]}")

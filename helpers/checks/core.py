@@ -12,6 +12,7 @@ import dis
 import inspect
 import io
 import linecache
+import re
 import threading
 import traceback
 import warnings
@@ -146,8 +147,8 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
         return Outcome(name, "passed", None, "\n".join([praise, *_contract_notes(exercise, attempt, seconds)]))
 
     if all(r.kind == "value" and r.value is None for r in results):
-        return Outcome(name, "wrong", "no-return", "Your function ends without return, so it gives back None. "
-                       "Return the result on its last line.")
+        return Outcome(name, "wrong", "no-return", "Your function gives back None: its last line needs a return. "
+                       "(Functions such as print, and methods such as sort, give back None themselves.)")
     first = min(failing, key=lambda i: (cases[i].probe.extreme, _size(cases[i].args)))
     case_text = _case_text(exercise, cases[first], results[first], differences[first])
     for core_only in (False, True):
@@ -156,7 +157,10 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
                 return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{case_text}")
     if results[first].kind == "error":
         return Outcome(name, "error", None, f"Your function stopped with {results[first].value}\n{case_text}")
-    return Outcome(name, "wrong", None, f"{cases[first].probe.hint}\n{case_text}")
+    hint = cases[first].probe.hint
+    if _form(cases[first].expected, results[first].value):
+        hint = "The result does not have the right form yet. Compare it with what is expected:"
+    return Outcome(name, "wrong", None, f"{hint}\n{case_text}")
 
 
 # ---------------------------------------------------------------- inputs and calls
@@ -175,6 +179,7 @@ class _Result:
     value: object = None  # the value returned, or the error in words
     error: type | None = None
     changed: bool = False
+    printed: str = ""
 
 
 def _cases(exercise, seed):
@@ -190,18 +195,17 @@ def _cases(exercise, seed):
 def _call(function, args, seconds):
     """Call ``function`` on a copy of ``args``, silently and within ``seconds``."""
     mine = copy.deepcopy(args)
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             with _limit(seconds):
                 value = function(*mine)
-            if inspect.isgenerator(value):
-                value = None
     except TimeLimit:
-        return _Result("timeout")
-    except Exception as error:
-        return _Result("error", _error_text(error, function), type(error))
-    return _Result("value", value, changed=not _same_input(args, mine))
+        return _Result("timeout", printed=printed.getvalue())
+    except (Exception, SystemExit) as error:
+        return _Result("error", _error_text(error, function), type(error), printed=printed.getvalue())
+    return _Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
 
 
 @contextlib.contextmanager
@@ -260,6 +264,18 @@ def _signature_problem(attempt, parameters, args):
     return None
 
 
+NUDGES = (  # what an error says, and what to look at
+    ("does not have enough dimensions|NoneType", "Something that you use is None or a single number. Does a function "
+     "that you call return nothing yet? The course's versions always work."),
+    ("mismatch in its core dimension|shapes .* not aligned|mat1 and mat2",
+     "In a matrix product the inner sizes must agree. Is a transpose missing?"),
+    ("could not be broadcast|must match the size", "Two shapes do not line up. Print them; keepdims=True or [:, None] "
+     "often helps."),
+    ("axis .* out of bounds", "The input may have any number of axes. axis=-1 is always the last one."),
+    ("only .* arrays can be converted", "A function of math takes one number. Use NumPy's, such as np.exp."),
+)
+
+
 def _error_text(error, function):
     """The exception, and the line of the attempt that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -269,7 +285,8 @@ def _error_text(error, function):
     if mine:
         line = linecache.getline(mine[-1].filename, mine[-1].lineno).strip()
         text += f"\nin line {mine[-1].lineno} of the cell: {line}" if line else f"\nin line {mine[-1].lineno}"
-    return text
+    nudge = next((nudge for pattern, nudge in NUDGES if re.search(pattern, str(error))), None)
+    return f"{text}\n{nudge}" if nudge else text
 
 
 # ---------------------------------------------------------------- comparing
@@ -319,6 +336,15 @@ def _difference(expected, got, path="the result", tolerance=1e-4):
     return f"{path}{where} should be {_number(e[index])}, and is {_number(g[index])}"
 
 
+def _form(expected, got):
+    """True when ``got`` differs in kind, number of values or shape, so that its numbers say nothing."""
+    if isinstance(expected, (tuple, list)):
+        return (not isinstance(got, (tuple, list)) or len(got) != len(expected)
+                or any(map(_form, expected, got)))
+    e, g = _array(expected), _array(got)
+    return g is None or (e is not None and e.shape != g.shape)
+
+
 def _close(e, g, tolerance):
     """Element by element: equal for whole numbers and booleans, else within ``tolerance`` (by default float32 rounding)."""
     if e.dtype.kind in "biu":
@@ -360,7 +386,7 @@ def _difference_of_attempts(a, b, tolerance):
     if a is None or b is None:
         return a is not b
     if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
-        return type(a) is not type(b)
+        return True
     return _difference(a, b, tolerance=tolerance) is not None
 
 
@@ -368,25 +394,20 @@ def _difference_of_attempts(a, b, tolerance):
 
 
 def _case_text(exercise, case, result, difference):
-    called = f"Called with {_describe(exercise.parameters, case.args)}"
-    if result.kind == "error":
-        return f"{called}."
-    return f"{called}, {difference}."
+    text = f"Called with {_describe(exercise.parameters, case.args)}"
+    text += "." if result.kind == "error" else f", {difference}."
+    if result.printed.strip():
+        text += f"\nIt printed: {result.printed.strip()[:300]}"
+    return text
 
 
 def _contract_notes(exercise, attempt, seconds):
-    notes = []
-    for contract in exercise.contracts:
-        result = _call(attempt, tuple(contract.make(np.random.default_rng(0))), seconds)
-        if result.error is not ValueError:
-            notes.append(f"One more thing: for {contract.words} the reference raises ValueError with a clear sentence, "
-                         f"so that a caller's mistake is noticed. Yours {_reaction(result)}.")
-    return notes
-
-
-def _reaction(result):
-    return {"value": "returns a value", "timeout": "does not end"}.get(
-        result.kind, f"raises {result.error.__name__ if result.error else 'an error'}")
+    missed = [contract.words for contract in exercise.contracts
+              if _call(attempt, tuple(contract.make(np.random.default_rng(0))), seconds).error is not ValueError]
+    if not missed:
+        return []
+    return [f"One more thing, if you like: the reference raises ValueError for {' and for '.join(missed)}, "
+            "so that a caller's mistake is noticed."]
 
 
 def _describe(parameters, args):
@@ -409,11 +430,15 @@ def _short(value):
 
 
 def _kind(value):
-    return "None" if value is None else f"a {type(value).__name__}"
+    if isinstance(value, np.ndarray):
+        return f"an array of dtype {value.dtype}"
+    if inspect.isgenerator(value):
+        return "a generator: use return, not yield"
+    return "None" if value is None else f"of type {type(value).__name__}"
 
 
 def _number(value):
-    return f"{value:.4g}" if np.asarray(value).dtype.kind in "fc" else str(value)
+    return f"{value + 0.0:.4g}" if np.asarray(value).dtype.kind in "fc" else str(value)  # + 0.0: never -0
 
 
 def _size(args):

@@ -10,23 +10,25 @@ def _norms(X):
     return np.linalg.norm(X, axis=1, keepdims=True)
 
 
-def _with_zero_row(rng):
-    X = rng.normal(size=(3, 4))
-    X[1] = 0
-    return X, rng.normal(size=(2, 4))
+def _with_zero_rows(rng):
+    X, Y = rng.normal(size=(3, 4)), rng.normal(size=(2, 4))
+    X[1], Y[0] = 0, 0
+    return X, Y
 
 
 COSINE_SIMILARITY = Exercise(
     reference=cosine_similarity,
     probes=(
         Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), rng.normal(size=(1, 2))),
-              "With one vector on each side the result is a single number: the dot product divided by both lengths."),
+              "With one vector on each side the result is a table with one entry: the dot product divided by both lengths."),
         Probe("n and m differ", lambda rng: (rng.normal(size=(2, 3)), rng.normal(size=(4, 3))),
               "The result needs a row for each row of X and a column for each row of Y."),
         Probe("lengths differ", lambda rng: (rng.normal(size=(3, 2)) * [[0.1], [1], [50]], rng.normal(size=(2, 2)) * 9),
               "Cosine looks at directions only: making a vector longer must change nothing. Check both divisions."),
-        Probe("zero row", _with_zero_row,
-              "One row of X is all zeros here. It has no direction, and its similarity is 0 by convention."),
+        Probe("zero rows", _with_zero_rows,
+              "One row of X and one of Y are all zeros here. They have no direction: their similarity is 0 by convention."),
+        Probe("tiny vectors", lambda rng: (rng.normal(size=(2, 3)) * 1e-5, rng.normal(size=(3, 3)) * 1e-4),
+              "The vectors are tiny here, but not zero. Only a length of exactly 0 is a special case."),
         Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))),
               "This fails on wider vectors: look for an axis or a size that only fits the small case."),
     ),
@@ -166,11 +168,14 @@ ANALOGY = Exercise(
         Probe("parallelogram", _parallelogram,
               "Row 5 is exactly vectors[b] - vectors[a] + vectors[c] here, so the answer must be 5."),
         Probe("next to c", _small_step,
-              "a and b are nearly alike here, so the target lies next to c. The three given words are never the answer."),
+              "a and b are nearly alike here, so the target lies next to c, and c may not win. How do you leave out the three "
+              "given words, and which index do you return?"),
         Probe("next to b", _close_to_b,
-              "a and c are nearly alike here, so the target lies next to b. The three given words are never the answer."),
+              "a and c are nearly alike here, so the target lies next to b, and b may not win. How do you leave out the three "
+              "given words, and which index do you return?"),
         Probe("next to a", _close_to_a,
-              "The target points as a does here. The three given words are never the answer, a included."),
+              "The target points as a does here, and a may not win. A similarity can be negative: leave the three given words "
+              "out with minus infinity, not with 0."),
         Probe("lengths differ", _long_words,
               "The rows have very different lengths here. Rank by cosine, and use the vectors as they are.", draws=12),
     ),

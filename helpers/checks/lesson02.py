@@ -48,6 +48,13 @@ SOFTMAX = Exercise(
         Misconception("whole-array", "You divide by the sum of the whole array, so all the weights together sum to 1. "
                       "Each row must sum to 1: sum along axis=-1 with keepdims=True.",
                       lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
+        Misconception("no-keepdims", "The sums lose an axis and no longer line up with their rows. keepdims=True keeps it, "
+                      "with size 1: one sum for each row.",
+                      lambda x: np.exp(x - x.max(axis=-1, keepdims=True))
+                      / np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1)),
+        Misconception("no-keepdims-in-max", "The largest scores lose an axis and no longer line up with their rows. "
+                      "keepdims=True keeps it, with size 1.",
+                      lambda x: _softmax_without_max(x - x.max(axis=-1))),
         Misconception("overflow", "Right for small scores, but exp(10000) overflows to inf and inf/inf is NaN. Subtract the "
                       "largest score of each row before exp: the result stays the same.", _softmax_without_max),
         Misconception("global-maximum", "You subtract the maximum of the whole array. A row far below it underflows to "
@@ -102,6 +109,10 @@ SELF_ATTENTION = Exercise(
                       "X Xᵀ, of shape (T, T).", lambda X: X @ softmax(X.T @ X)),
         Misconception("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
                       lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1) * np.linalg.norm(X, axis=1)[:, None])) @ X),
+        Misconception("whole-table-sums-to-1", "All the weights together sum to 1. Each row must: softmax runs along the "
+                      "last axis.", lambda X: softmax(_scores(X).reshape(1, -1)).reshape(len(X), -1) @ X),
+        Misconception("no-keepdims", "The sums of the rows divide the columns, because they lost an axis. Use keepdims=True, "
+                      "or attention.softmax.", lambda X: np.exp(_scores(X)) / np.exp(_scores(X)).sum(axis=1) @ X),
         Misconception("plain-mean", "Every token gets the same weight. The weights must come from the scores X Xᵀ.",
                       lambda X: np.repeat(X.mean(axis=0, keepdims=True), len(X), axis=0)),
         Misconception("itself-left-out", "You leave each token out of its own sum. Here a token attends to itself as well.",
@@ -141,6 +152,8 @@ ATTENTION_ENTROPY = Exercise(
         Probe("zeros", _with_zeros,
               "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the logarithm only where w > 0.",
               extreme=True),
+        Probe("tiny weights", lambda rng: (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),),
+              "Some weights are tiny here, but not 0. Only a weight of exactly 0 is a special case.", draws=1),
         Probe("rows", lambda rng: (_weights(rng, 2, 5),),
               "One number for each row: sum along the last axis only."),
         Probe("three axes", lambda rng: (_weights(rng, 2, 3, 4),),
@@ -155,7 +168,8 @@ ATTENTION_ENTROPY = Exercise(
                       lambda w: -_plogp(w).sum(axis=-1) / np.log(2)),
         Misconception("columns", "You sum down the columns. Each query's weights are a row: sum along the last axis.",
                       lambda w: -_plogp(w).sum(axis=0)),
-        Misconception("one-number", "You sum over the whole array. Each row has its own entropy: sum along the last axis.",
+        Misconception("one-number", "Your result is one number for the whole array. Each row has its own entropy: sum along the last axis, and "
+                      "do not pick entries with a mask such as w[w > 0], which flattens the rows.",
                       lambda w: -_plogp(w).sum()),
         Misconception("mean", "You take the mean over the keys. Entropy is the sum.",
                       lambda w: -_plogp(w).mean(axis=-1)),

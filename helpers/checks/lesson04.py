@@ -93,8 +93,12 @@ ATTENTION_SCORES = Exercise(
                       "which is a row: transpose K.", lambda Q, K: Q @ K),
         Misconception("keys-as-rows", "This is K Qᵀ: a row for each key. Queries are rows and keys are columns.",
                       lambda Q, K: K @ _swap(Q)),
-        Misconception("all-axes-reversed", "Right for two axes. With more, K.T turns all axes round, the batch included. "
-                      "Swap only the last two: np.swapaxes does.", lambda Q, K: Q @ K.T),
+        Misconception("all-axes-reversed", "Right for two axes, but not for a batch: K.T turns all axes round, and a loop over Q "
+                      "runs over the sentences. Swap only the last two axes of K (np.swapaxes) and leave the rest to @.",
+                      lambda Q, K: Q @ K.T),
+        Misconception("three-axes-only", "You count the axes of K from the front, so only a batch (B, T, d_k) fits. Count from "
+                      "the end: the last two axes change places, however many stand in front.",
+                      lambda Q, K: Q @ np.swapaxes(K, 1, 2)),
         Misconception("batch-meets-batch", "Right for two axes. With more, np.dot lets every sentence meet the keys of "
                       "every other sentence. The operator @ keeps the batch apart.", lambda Q, K: np.dot(Q, _swap(K))),
         Misconception("same-place-only", "You compare query i with key i only. Every query must meet every key: that is a "

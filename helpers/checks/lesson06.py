@@ -100,7 +100,8 @@ PADDING_MASK = Exercise(
                       "the caller adds the axes.", lambda lengths, T: (np.arange(T) < lengths[:, None])[:, None, None]),
         Misconception("pairs", "You return (B, T, T), a mask for pairs of positions. Here the result is (B, T): one True or "
                       "False for each position.",
-                      lambda lengths, T: (np.arange(T) < lengths[:, None])[:, None] & (np.arange(T) < lengths[:, None])[..., None]),
+                      lambda lengths, T: ((np.arange(T) < lengths[:, None])[:, None]
+                                          & (np.arange(T) < lengths[:, None])[..., None])),
         Misconception("one-length-for-all", "Every row uses the length of the first sentence. Each sentence has its own.",
                       lambda lengths, T: np.tile(np.arange(T) < lengths[0], (len(lengths), 1))),
     ),
@@ -273,8 +274,8 @@ MASKED_ATTENTION = Exercise(
                       _inverted),
         Misconception("after-softmax", "You multiply by the mask after the softmax, so the weights no longer sum to 1, and "
                       "the hidden scores still count in the denominator. Hide the scores before the softmax.", _after),
-        Misconception("after-and-renormalised", "Masking after the softmax and dividing again is the same on paper. But when a "
-                      "hidden score is far larger, the visible weights have already become 0, and 0/0 is NaN. Hide the "
+        Misconception("after-and-renormalised", "Masking after the softmax and dividing again is the same on paper. But when "
+                      "a hidden score is far larger, the visible weights have already become 0, and 0/0 is NaN. Hide the "
                       "scores before the softmax.", _after_renormalised),
         Misconception("score-zero", "You set hidden scores to 0, and exp(0) = 1 is still a weight. A score of -inf gives "
                       "weight 0.", _with_softmax_of(lambda s, m: s * m)),
@@ -288,8 +289,8 @@ MASKED_ATTENTION = Exercise(
                       _with_scores(lambda Q, K: attention_scores(Q, K) / Q.shape[-1])),
         Misconception("scaled-by-T", "You divide by the root of the number of keys. It is d_k, the last axis of Q.",
                       _with_scores(lambda Q, K: attention_scores(Q, K) / np.sqrt(K.shape[-2]))),
-        Misconception("values-only", "The output leaves out the hidden values, but the weights that you return are not masked: "
-                      "hidden keys still take their share. Hide the scores before the softmax.", _values_only),
+        Misconception("values-only", "The output leaves out the hidden values, but the weights that you return are not "
+                      "masked: hidden keys still take their share. Hide the scores before the softmax.", _values_only),
         Misconception("mask-ignored", "The mask changes nothing: hidden keys still get weight.",
                       lambda Q, K, V, mask: (softmax(_scaled(Q, K)) @ V, softmax(_scaled(Q, K)))),
         Misconception("mask-transposed", "You transpose the mask. Its rows are queries and its columns keys already, just "
@@ -299,13 +300,13 @@ MASKED_ATTENTION = Exercise(
                       lambda Q, K, V, mask: _finish(softmax(np.where(mask, Q @ K.T / np.sqrt(Q.shape[-1]), -np.inf)), V)),
         Misconception("no-broadcast", "Right for one sentence. But scores[~mask] needs a mask of exactly the shape of the "
                       "scores. np.where(mask, scores, -np.inf) lets a smaller mask broadcast.", _indexed),
-        Misconception("minus-a-billion", "Right wherever a query sees something. But with a large negative number instead of "
-                      "-inf, a row where everything is hidden has equal scores: softmax makes them 1/T each, and the query "
+        Misconception("minus-a-billion", "Right wherever a query sees something. But with a large negative number instead "
+                      "of -inf, a row where everything is hidden has equal scores: softmax makes them 1/T each, and the query "
                       "attends to all that is hidden. Such a row must be 0.",
                       lambda Q, K, V, mask: (softmax(_fill(Q, K, mask, -1e9)) @ V, softmax(_fill(Q, K, mask, -1e9)))),
         Misconception("minus-a-billion-added", "Right wherever a query sees something. But where everything is hidden, all "
-                      "scores of the row sink by the same amount, and softmax does not notice: the row is not masked at all. "
-                      "Such a row must be 0.", _with_softmax_of(lambda s, m: s + np.where(m, 0.0, -1e9))),
+                      "scores of the row sink by the same amount, and softmax does not notice: the row is not masked at "
+                      "all. Such a row must be 0.", _with_softmax_of(lambda s, m: s + np.where(m, 0.0, -1e9))),
         Misconception("nan-row", "Right wherever a query sees something. A row where everything is hidden is all -inf, and "
                       "softmax makes NaN of it. By convention its weights and its output are 0: treat such rows apart.",
                       _nan_row),

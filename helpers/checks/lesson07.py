@@ -246,11 +246,14 @@ MULTI_HEAD_ATTENTION = Exercise(
         Misconception("weights-transposed", "You multiply by the transposed weight matrices, as torch.nn.Linear stores them. Here it is X W, with "
                       "W of shape (d_in, d_out).",
                       lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q.T, K.T, V.T, O.T, h, m)),
+        Misconception("none-hides-all", "Without a mask your output is zeros. np.where takes None for False, so mask=None hides every key. Use "
+                      "True where the mask is None.", lambda X, Q, K, V, O, h, m: multi_head_attention(
+                          X, Q, K, V, O, h, False if m is None else m)),
         Misconception("mask-ignored", "Right without a mask, but the mask is never used. Where it is False, the score becomes -∞ before the softmax.",
                       lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h)),
-        Misconception("mask-inverted", "Your mask works the other way round. True means *may attend* here. (torch.nn.MultiheadAttention has it the "
+        Misconception("mask-inverted", "Your mask works the other way round. Here True means that a query may attend. (torch.nn.MultiheadAttention has it the "
                       "other way, so take care when you compare.)", _variant(invert=True)),
-        Misconception("mask-inverted-safely", "Your mask works the other way round. True means *may attend* here. (torch.nn.MultiheadAttention has it "
+        Misconception("mask-inverted-safely", "Your mask works the other way round. Here True means that a query may attend. (torch.nn.MultiheadAttention has it "
                       "the other way, so take care when you compare.)",
                       lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h, None if m is None else ~m)),
         Misconception("mask-after-softmax", "You set masked weights to 0 after the softmax, so the others no longer sum to 1. Mask the scores, before "
@@ -302,6 +305,8 @@ COUNT_ATTENTION_PARAMETERS = Exercise(
                       lambda d, h, bias: 4 * d * d + (3 * d if bias else 0)),
         Misconception("one-number-of-bias", "You add one number for each bias. A bias is a vector of d numbers.",
                       lambda d, h, bias: 4 * d * d + (4 if bias else 0)),
+        Misconception("not-a-whole-number", "The number is right, and it is a float, because / was used. A count is a whole number: use //, or "
+                      "do not divide at all.", lambda d, h, bias: float(count_attention_parameters(d, h, bias))),
         Misconception("bias-of-one-head", "Your biases are d / h long. All heads together need d numbers for each of the four.",
                       lambda d, h, bias: 4 * d * d + (4 * (d // h) if bias else 0)),
     ),

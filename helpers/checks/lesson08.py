@@ -20,6 +20,11 @@ def _a_wave_for_each_column(T, d):
     return np.where(np.arange(d) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
+def _columns_as_i(T, d):
+    angles = np.arange(T)[:, None] * 10000.0 ** (-2 * np.arange(d) / d)  # (T, d)
+    return np.where(np.arange(d) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
 def _concatenated(encoding):
     return np.concatenate([encoding[..., 0::2], encoding[..., 1::2]], axis=-1)
 
@@ -55,6 +60,8 @@ SINUSOIDAL_ENCODING = Exercise(
                       lambda T, d: _waves(T, d, 10000.0 ** (-2 * np.arange(0, d, 2) / d))),
         Misconception("wave-for-each-column", "Every column has a wave of its own. The two columns of a pair, 2i and 2i+1, "
                       "share the angle t · 10000^(-2i/d): one is its sine, the other its cosine.", _a_wave_for_each_column),
+        Misconception("column-taken-for-i", "You take i for the number of the column. It is the number of the pair: columns 0 and 1 "
+                      "have i = 0, columns 2 and 3 have i = 1, and both columns of a pair share one angle.", _columns_as_i),
         Misconception("base-1000", "The base is 1000. It is 10000: the second wave of d = 4 has ω = 0.01.",
                       lambda T, d: _waves(T, d, 1000.0 ** (-np.arange(0, d, 2) / d))),
         Misconception("exponent-sign", "Your waves get faster from left to right. The exponent is negative: "
@@ -72,10 +79,12 @@ SINUSOIDAL_ENCODING = Exercise(
                       "which differs from pair to pair.", lambda T, d: _waves(T, d, np.ones(d // 2))),
         Misconception("only-sines", "Every column is a sine. The odd columns hold the cosine of the same angle.",
                       lambda T, d: _waves(T, d, odd=np.sin)),
+        Misconception("no-cosines", "The odd columns are all 0. They hold the cosine of the same angle as the column before.",
+                      lambda T, d: _waves(T, d, odd=np.zeros_like)),
         Misconception("transposed", "Rows and columns are swapped: a row for each position, a column for each dimension, (T, d).",
                       lambda T, d: _waves(T, d).T),
     ),
-    contracts=(Contract("an odd d, such as 5,", lambda rng: (3, 5)),),
+    contracts=(Contract("an odd d, such as 5", lambda rng: (3, 5)),),
 )
 
 
@@ -122,6 +131,12 @@ def _swapped_pairs(x):
 def _angles_in_halves(x, positions):
     angles = np.concatenate([_angles(x, positions)] * 2, axis=-1)  # (T, d)
     return x * np.cos(angles) + _swapped_pairs(x) * np.sin(angles)
+
+
+def _partners_in_halves(x, positions):
+    angles = np.repeat(_angles(x, positions), 2, axis=-1)  # (T, d)
+    a, b = np.split(x, 2, axis=-1)
+    return x * np.cos(angles) + np.concatenate([-b, a], axis=-1) * np.sin(angles)
 
 
 def _angle_for_each_column(x, positions):
@@ -194,12 +209,14 @@ ROTATE = Exercise(
         Misconception("angles-in-halves", "You mix two layouts: neighbours are turned together, but the angles are repeated in "
                       "halves, so that the two columns of a pair get different angles. Repeat each angle twice in a row.",
                       _angles_in_halves),
+        Misconception("partners-in-halves", "You mix two layouts: the angles are those of neighbours, but each column is turned "
+                      "together with the one half a row away. The partner of column 2i is column 2i+1.", _partners_in_halves),
         Misconception("angle-for-each-column", "The two columns of a pair get different angles. There is one angle for each pair, "
                       "d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
         Misconception("added", "You add sines and cosines to x. Rotary positions add nothing: they turn each pair of columns.",
                       _added),
     ),
-    contracts=(Contract("an odd d, such as 5,", lambda rng: (rng.normal(size=(3, 5)), np.arange(3))),),
+    contracts=(Contract("an odd d, such as 5", lambda rng: (rng.normal(size=(3, 5)), np.arange(3))),),
 )
 
 
@@ -232,19 +249,19 @@ ALIBI_BIAS = Exercise(
               "With two heads the slopes are 2^(-4) and 2^(-8). The row of the query i has -slope · (i - j) for each key j.",
               draws=1),
         Probe("three heads", lambda rng: (3, int(rng.integers(4, 7))),
-              "With h heads the slopes are 2^(-8(i+1)/h) for i = 0 … h-1, and the first head has the steepest."),
+              "With h heads the slopes are 2^(-8(head+1)/h) for head = 0 … h-1, and the first head has the steepest."),
         Probe("eight heads", lambda rng: (8, int(rng.integers(2, 6))),
               "With eight heads the slopes are 1/2, 1/4, … 1/256."),
         Probe("many positions", lambda rng: (int(rng.choice([4, 5])), 12),
               "T is larger than h here: the result has shape (h, T, T), head first, then query, then key."),
     ),
     misconceptions=(
-        Misconception("same-slope", "All heads have the same slope. Head i has 2^(-8(i+1)/h): the first is steep, the last "
-                      "nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),
-        Misconception("slopes-from-0", "Your first head has slope 2^0 = 1: i is counted from 0 without the + 1. "
-                      "The exponents are -8(i+1)/h, so the last head has slope 2^(-8).", lambda h, T: _bias(_slopes(h, 0), T)),
+        Misconception("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is steep, "
+                      "the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),
+        Misconception("slopes-from-0", "Your first head has slope 2^0 = 1: heads are counted from 0, so the exponent needs a + 1. "
+                      "The exponents are -8(head+1)/h, so the last head has slope 2^(-8).", lambda h, T: _bias(_slopes(h, 0), T)),
         Misconception("slopes-for-8-heads", "Your slopes are 1/2, 1/4, 1/8, … whatever h is. That is right for 8 heads only: "
-                      "the exponent is -8(i+1)/h.", lambda h, T: _bias(2.0 ** -np.arange(1, h + 1), T)),
+                      "the exponent is -8(head+1)/h.", lambda h, T: _bias(2.0 ** -np.arange(1, h + 1), T)),
         Misconception("slopes-reversed", "The heads are in reverse order: head 0 has the steepest slope, 2^(-8/h).",
                       lambda h, T: _bias(_slopes(h)[::-1], T)),
         Misconception("not-multiplied", "The slope does not multiply the distance here. The bias is -slope · (i - j).",
@@ -253,7 +270,7 @@ ALIBI_BIAS = Exercise(
                       lambda h, T: -_slopes(h)[:, None, None] * np.abs(_distance(T))),
         Misconception("future-rewarded", "Nothing keeps a query from the keys to its right, and their bias is even positive. "
                       "Put -inf where j > i.", lambda h, T: -_slopes(h)[:, None, None] * _distance(T)),
-        Misconception("future-zero", "The keys to the right have bias 0, so they are seen in full. Zero is no mask: -inf is.",
+        Misconception("future-zero", "The keys to the right have bias 0, so they are seen in full. Put -inf where j > i: only that gives weight 0.",
                       lambda h, T: np.tril(-_slopes(h)[:, None, None] * _distance(T))),
         Misconception("positive", "The bias grows with the distance, so far keys win. It is a penalty: put a minus before the slope.",
                       lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * _distance(T), -np.inf)),
