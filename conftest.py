@@ -113,7 +113,13 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Seconds per notebook, longest first; how much is compared, and what is not, and why."""
+    """What tests have to say; seconds per notebook, longest first; how much is compared, what is not, and why."""
+    said = [f"{report.nodeid}: {line}" for report in terminalreporter.stats.get("passed", [])
+            for name, line in getattr(report, "user_properties", []) if name == "say"]
+    if said:
+        terminalreporter.section("measured by tests")
+        for line in said:
+            terminalreporter.write_line(line)
     seconds: dict[str, float] = {}
     compared: dict[str, list[bool]] = {}
     ignored = []

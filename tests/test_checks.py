@@ -51,8 +51,8 @@ def test_misconception_is_named_as_itself(name, misconception):
         assert misconception.hint in outcome.message
 
 
-def test_mutants_are_rejected():
-    """Prints the kill rate of all checkers together."""
+def test_mutants_are_rejected(record_property):
+    """Says the kill rate of all checkers together, which conftest.py prints at the end of the run."""
     tried, alive = 0, []
     for name in ALL:
         found = exercise(name)
@@ -63,8 +63,8 @@ def test_mutants_are_rejected():
             if evaluate(found, mutant, seconds=0.5):
                 alive.append(f"{name}: {fault}\n{source}")
     rate = 1 - len(alive) / tried
-    print(f"\nmutation kill rate: {rate:.1%} of {tried} mutants of {len(ALL)} references "
-          f"({len(EQUIVALENT)} that compute the same are listed apart)")
+    record_property("say", f"mutation kill rate {rate:.1%} of {tried} mutants of {len(ALL)} references "
+                           f"({len(EQUIVALENT)} that compute the same are listed apart)")
     assert not alive, "mutants that pass the checker:\n" + "\n\n".join(alive)
 
 
@@ -256,3 +256,15 @@ def test_usual_mistakes_lists_every_hint(capsys):
     checks.usual_mistakes("softmax")
     out = capsys.readouterr().out
     assert all(m.hint in out for m in exercise("softmax").misconceptions)
+
+
+@pytest.mark.parametrize(("name", "attempt", "words"), [
+    ("split_heads", lambda X, n: X.reshape(*X.shape[:2], n, X.shape[2] / n), "with //"),
+    ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=3), "axis=-1"),
+    ("softmax", lambda x: (x, x).shape, "Take the one you need"),
+    ("nearest_neighbours", lambda q, V, k: [1] if V else [0], "is not None"),
+])
+def test_common_errors_get_a_nudge(name, attempt, words):
+    outcome = judge(attempt, name)
+    assert outcome.status == "error"
+    assert words in outcome.message

@@ -272,6 +272,11 @@ NUDGES = (  # what an error says, and what to look at
     ("could not be broadcast|must match the size", "Two shapes do not line up. Print them; keepdims=True or [:, None] "
      "often helps."),
     ("axis .* out of bounds", "The input may have any number of axes. axis=-1 is always the last one."),
+    ("axes don't match array", "You count the axes from the front, and the input may have another "
+     "number of them. Count from the back: -1 is the last axis."),
+    ("'tuple' object", "A function that you call returns two things. Take the one you need, such as [0]."),
+    ("truth value of an array", "An array is neither true nor false. To ask whether a mask was given, use `is not None`."),
+    ("'float' object cannot be interpreted as an integer", "Sizes are whole numbers: divide them with //."),
     ("only .* arrays can be converted", "A function of math takes one number. Use NumPy's, such as np.exp."),
 )
 
