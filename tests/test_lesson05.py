@@ -27,6 +27,33 @@ def test_a_result_that_ignores_the_generator_is_told():
     assert judge(attempt).misconception == "generator-not-used"
 
 
+def test_signs_are_told_to_be_another_distribution():
+    def attempt(d_k, n, rng):
+        return (rng.choice([-1, 1], (n, d_k)) * rng.choice([-1, 1], (n, d_k))).sum(axis=1).var()
+
+    assert "no other distribution" in judge(attempt).message
+    assert "twice as large" in judge(attempt).message
+
+
+@pytest.mark.parametrize("form", [list, np.array])
+def test_dot_products_drawn_one_at_a_time_are_named(form):
+    outcome = judge(lambda d_k, n, rng: form([rng.normal(size=d_k) @ rng.normal(size=d_k) for _ in range(n)]))
+    assert "np.var" in outcome.message
+
+
+@pytest.mark.parametrize("softmax, named", [
+    (lambda s: np.exp(s) / np.exp(s).sum(-1), "no-keepdims-and-no-max"),
+    (lambda s: np.exp(s - s.max(-1)) / np.exp(s - s.max(-1)).sum(-1), "no-keepdims-twice"),
+    (lambda s: np.exp(s - s.max()) / np.exp(s - s.max()).sum(-1), "no-keepdims"),
+])
+def test_a_sum_that_loses_its_axis_is_named(softmax, named):
+    def attempt(Q, K, V):
+        weights = softmax(Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1]))
+        return weights @ V, weights
+
+    assert evaluate(exercise("scaled_dot_product_attention"), attempt).misconception.startswith(named)
+
+
 def test_the_inputs_of_the_attention_checker_never_saturate_the_softmax():
     """Saturated inputs would accept no scaling, wrong scaling and hard argmax alike."""
     found = exercise("scaled_dot_product_attention")

@@ -100,6 +100,9 @@ HARD_ATTENTION = Exercise(
                       "key: keys @ query, shape (n,).", lambda q, K, V: V[np.argmax(K * q)]),
         Misconception("soft", "This is a mixture of all values. Hard attention returns one value and ignores the rest.",
                       lambda q, K, V: softmax(K @ q) @ V),
+        Misconception("extra-axis", "The right value, but with an extra axis of length 1: (1, m). Pick one row with one whole "
+                      "number: values[i] has shape (m,), while values[[i]] or values[scores == best] keeps a list of rows.",
+                      lambda q, K, V: V[[np.argmax(K @ q)]]),
         Misconception("one-hot-weights", "You return the weights, 1 for the best key and 0 for the rest. The last step is "
                       "missing: the value that they select.", lambda q, K, V: (K @ q == (K @ q).max()).astype(float)),
     ),
@@ -139,10 +142,20 @@ SOFT_ATTENTION = Exercise(
                       "values. Then return both: output, weights.", lambda q, K, V: softmax(K @ q)),
         Misconception("wrong-order", "Both results are right, in the wrong order: the output comes first, then the weights.",
                       lambda q, K, V: _with_weights(softmax(K @ q), V)[::-1]),
+        Misconception("scores-for-weights", "The output is right; the second result is the scores, not the weights. Return "
+                      "softmax of the scores.", lambda q, K, V: (softmax(K @ q) @ V, K @ q)),
+        Misconception("unsummed-scores", "keys * query multiplies number by number and does not add up. The scores are dot "
+                      "products, one for each key: keys @ query, shape (n,).",
+                      lambda q, K, V: _with_weights(softmax(K * q), V)),
+        Misconception("softmax-of-a-column", "Your scores are a column, (n, 1), and softmax works along the last axis: one "
+                      "number alone always gets weight 1. Use keys @ query, shape (n,).",
+                      lambda q, K, V: (softmax(K @ q[:, None]).T @ V, softmax(K @ q[:, None]))),
         Misconception("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
                       "products.", lambda q, K, V: _with_weights(softmax(K @ q / np.sqrt(len(q))), V)),
         Misconception("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that the weights "
                       "are positive and sum to 1.", lambda q, K, V: _with_weights(K @ q, V)),
+        Misconception("scores-in-the-sum", "The weights are right, but the sum uses the raw scores: weights @ values, not "
+                      "scores @ values.", lambda q, K, V: (K @ q @ V, softmax(K @ q))),
         Misconception("not-normalised", "You take exp but never divide by the sum: the weights must sum to 1.",
                       lambda q, K, V: _with_weights(np.exp(K @ q), V)),
         Misconception("no-exp", "You divide the scores by their sum. A negative score then gives a negative weight: softmax "
@@ -164,6 +177,15 @@ SOFT_ATTENTION = Exercise(
         Misconception("query-as-matrix", "The numbers are right, but with an extra axis of length 1. There is one query: "
                       "the output is (m,) and the weights are (n,).",
                       lambda q, K, V: _with_weights(softmax(q[None, :] @ K.T), V)),
+        Misconception("weights-as-column", "The numbers are right, but the weights have an extra axis of length 1: (n, 1). "
+                      "Return them as (n,), without [:, None].",
+                      lambda q, K, V: (softmax(K @ q) @ V, softmax(K @ q)[:, None])),
+        Misconception("output-as-row", "The numbers are right, but the output has an extra axis of length 1: (1, m). "
+                      "weights @ values with weights of shape (n,) gives (m,).",
+                      lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q))),
+        Misconception("column-and-row", "The numbers are right, but with extra axes of length 1: weights (n, 1), output "
+                      "(1, m). Leave out [:, None]: the output is (m,) and the weights are (n,).",
+                      lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q)[:, None])),
         Misconception("hard", "You give all the weight to the best key. Soft attention gives every key a share: softmax.",
                       lambda q, K, V: _with_weights((K @ q == (K @ q).max()).astype(float), V)),
         Misconception("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
@@ -209,9 +231,9 @@ ADDITIVE_SCORES = Exercise(
         Probe("one state", lambda rng: _network(rng, 1, 1, 1, 1),
               "With T = 1 and every size 1 the score is v · tanh(W s + U h), in an array of shape (1,)."),
         Probe("state of zeros", _no_state,
-              "The decoder state is all zeros here, so only U h_t is left inside tanh."),
+              "The decoder state is all zeros here, so only U h_j is left inside tanh."),
         Probe("square", lambda rng: _network(rng, 3, 3, 3, 3),
-              "All sizes are equal here, so a mixed-up axis raises no error. W @ s and U @ h_t: the matrix stands left of "
+              "All sizes are equal here, so a mixed-up axis raises no error. W @ s and U @ h_j: the matrix stands left of "
               "the vector.", draws=3),
         Probe("every size differs", lambda rng: _network(rng, 4, 2, 5, 3),
               "Here T = 4, d_s = 2, d_h = 5 and d_a = 3. W @ s is (3,), H @ U.T is (4, 3), and the scores are (4,)."),
@@ -225,7 +247,7 @@ ADDITIVE_SCORES = Exercise(
     misconceptions=(
         Misconception("no-tanh", "The tanh is missing. Without it the decoder state adds the same number to every score, "
                       "and softmax cancels that.", lambda s, H, W, U, v: _sum(s, H, W, U) @ v),
-        Misconception("tanh-of-each", "You take tanh of W s and of U h_t apart. Add them first: tanh(W s + U h_t).",
+        Misconception("tanh-of-each", "You take tanh of W s and of U h_j apart. Add them first: tanh(W s + U h_j).",
                       lambda s, H, W, U, v: (np.tanh(W @ s) + np.tanh(H @ U.T)) @ v),
         Misconception("tanh-at-the-end", "You multiply by v first and take tanh of the score. tanh comes before v.",
                       lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U) @ v)),
@@ -233,6 +255,12 @@ ADDITIVE_SCORES = Exercise(
                       "turns each row into one score.", lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U))),
         Misconception("v-of-ones", "You add up the hidden layer without v. Each number must be weighted by v first.",
                       lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)).sum(axis=1)),
+        Misconception("scores-as-column", "The numbers are right, but with an extra axis of length 1: a column, (T, 1). "
+                      "With v as it is, of shape (d_a,), hidden @ v has shape (T,).",
+                      lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)) @ v[:, None]),
+        Misconception("scores-as-row", "The numbers are right, but with an extra axis of length 1: a row, (1, T). With v as "
+                      "it is, of shape (d_a,), the scores have shape (T,).",
+                      lambda s, H, W, U, v: (np.tanh(_sum(s, H, W, U)) @ v)[None]),
         Misconception("softmax-too", "You return attention weights. The exercise asks for the scores, before softmax.",
                       lambda s, H, W, U, v: softmax(np.tanh(_sum(s, H, W, U)) @ v)),
         Misconception("W-and-U-swapped", "W and U are swapped: W goes with the decoder state s, U with the encoder "
@@ -240,7 +268,7 @@ ADDITIVE_SCORES = Exercise(
                       lambda s, H, W, U, v: np.tanh(U @ s + H @ W.T) @ v),
         Misconception("W-transposed", "You multiply s by the transpose of W. W is (d_a, d_s), so W @ s gives (d_a,).",
                       lambda s, H, W, U, v: np.tanh(s @ W + H @ U.T) @ v),
-        Misconception("U-transposed", "You compute H @ U. U is (d_a, d_h) and the states are the rows of H, so each U @ h_t "
+        Misconception("U-transposed", "You compute H @ U. U is (d_a, d_h) and the states are the rows of H, so each U @ h_j "
                       "is a row of H @ U.T.", lambda s, H, W, U, v: np.tanh(W @ s + H @ U) @ v),
         Misconception("both-transposed", "Both matrices stand on the wrong side. W is (d_a, d_s) and U is (d_a, d_h): "
                       "W @ s, and H @ U.T for all rows at once.", lambda s, H, W, U, v: np.tanh(s @ W + H @ U) @ v),
@@ -248,7 +276,7 @@ ADDITIVE_SCORES = Exercise(
                       "all rows at once.", lambda s, H, W, U, v: np.tanh(W @ s + U @ H) @ v),
         Misconception("v-on-the-left", "You add up over the encoder states. Each state needs its own score: v goes with the "
                       "last axis, of length d_a.", lambda s, H, W, U, v: v @ np.tanh(_sum(s, H, W, U))),
-        Misconception("multiplied", "You multiply W s and U h_t. These scores are called additive because the two are "
+        Misconception("multiplied", "You multiply W s and U h_j. These scores are called additive because the two are "
                       "added.",
                       lambda s, H, W, U, v: np.tanh((W @ s) * (H @ U.T)) @ v),
         Misconception("no-decoder-state", "The decoder state s plays no part, so the scores are the same at every step. Add "

@@ -15,19 +15,24 @@ def _swap(K):
     return np.swapaxes(K, -1, -2)
 
 
+def _added_up_by_hand(X, W):
+    return np.array([[sum(X[i, a] * W[a, j] for a in range(X.shape[1])) for j in range(W.shape[1])]
+                     for i in range(X.shape[0])])
+
+
 PROJECT = Exercise(
     reference=project,
     probes=(
         Probe("one token", _normal((1, 3), (3, 2)),
               "One token of 3 numbers times W (3, 2) is one row of 2 numbers: X W."),
         Probe("one number each", _normal((4, 1), (1, 3)),
-              "T = 4 tokens of one number: the result has 4 rows, one for each token, and 3 columns."),
+              "The shape is right, the numbers are not: each row is that token times W. With d = 1 it is X[i, 0] * W[0]."),
         Probe("square W", _normal((2, 3), (3, 3)),
               "W is square here, so a transposed W has the right shape and the wrong numbers. Tokens are rows: X W."),
         Probe("everything 3", _normal((3, 3), (3, 3)),
               "T, d and k are all 3 here, so every order of the factors has the right shape. Only X W is right."),
         Probe("d is not k", _normal((5, 4), (4, 2)),
-              "X (5, 4) times W (4, 2) is (5, 2): a row for each token, a column for each column of W."),
+              "The shape is right, the numbers are not: each row is that token times W."),
         Probe("a batch", _normal((2, 3, 4), (4, 5)),
               "X can have more axes in front, here a batch of 2 sentences. Only its last axis meets W.", extreme=True),
         Probe("two axes in front", _normal((2, 4, 3, 5), (5, 1)),
@@ -49,6 +54,12 @@ PROJECT = Exercise(
         Misconception("loop-over-the-first-axis", "Your loop runs over the first axis, which is the token only when there "
                       "is no batch. Let X @ W do it: it works on the last axis, whatever stands in front.",
                       lambda X, W: np.stack([np.stack([x @ w for w in W.T]) for x in X])),
+        Misconception("loops-over-two-axes", "Right for one sentence (T, d), but your loops meet a batch (B, T, d) here: its "
+                      "first axis counts sentences, not tokens. Let X @ W do it.", _added_up_by_hand),
+        Misconception("softmax", "You apply a softmax. A projection is only the product of X and W.",
+                      lambda X, W: softmax(X @ W)),
+        Misconception("added", "You add W. A projection multiplies: every token times W, a matrix product.",
+                      lambda X, W: X + W),
         Misconception("scaled", "You divide by √k. Nothing is scaled here: that is for scores, and comes in lesson 05.",
                       lambda X, W: X @ W / np.sqrt(W.shape[-1])),
         Misconception("onto-the-columns", "This is the projection of geometry, back into d dimensions. In this field "
@@ -80,6 +91,9 @@ ATTENTION_SCORES = Exercise(
         Probe("a batch", _normal((2, 3, 4), (2, 5, 4)),
               "A batch of 2: every sentence meets its own keys, and the scores are (2, 3, 5). Swap only the last two axes.",
               extreme=True),
+        Probe("a batch, everything 4", _normal((4, 4, 4), (4, 4, 4)),
+              "A batch of 4: B, T_q, T_k and d_k are all 4 here, so K.T fits and gives the wrong numbers. Swap only the last two "
+              "axes.", extreme=True),
         Probe("a batch of heads", _normal((2, 4, 1, 3), (2, 4, 5, 3)),
               "Two axes in front, B = 2 and h = 4: the scores are (2, 4, 1, 5). Swap only the last two axes.",
               extreme=True),
@@ -93,12 +107,30 @@ ATTENTION_SCORES = Exercise(
                       "which is a row: transpose K.", lambda Q, K: Q @ K),
         Misconception("keys-as-rows", "This is K Qᵀ: a row for each key. Queries are rows and keys are columns.",
                       lambda Q, K: K @ _swap(Q)),
-        Misconception("all-axes-reversed", "Right for two axes, but not for a batch: K.T turns all axes round, and a loop over Q "
-                      "runs over the sentences. Swap only the last two axes of K (np.swapaxes) and leave the rest to @.",
-                      lambda Q, K: Q @ K.T),
+        Misconception("all-axes-reversed", "Right for two axes, but K.T turns all axes of a batch round. Swap only the last "
+                      "two: np.swapaxes(K, -1, -2).", lambda Q, K: Q @ K.T),
+        Misconception("first-axes-swapped", "Right for two axes, but you count them from the front. In a batch axis 0 counts "
+                      "sentences. Swap the last two axes: -1 and -2.", lambda Q, K: Q @ np.swapaxes(K, 0, 1)),
         Misconception("three-axes-only", "You count the axes of K from the front, so only a batch (B, T, d_k) fits. Count from "
                       "the end: the last two axes change places, however many stand in front.",
                       lambda Q, K: Q @ np.swapaxes(K, 1, 2)),
+        Misconception("every-axis-named", "You name every axis of K, so only one number of axes fits. Count from the end: "
+                      "np.swapaxes(K, -1, -2) swaps the last two, however many stand in front.",
+                      lambda Q, K: Q @ K.transpose(0, 2, 1)),
+        Misconception("two-axes-only", "Right for two axes (T, d_k), and for nothing else. A batch has more axes in front: "
+                      "swap the last two of K (np.swapaxes) and leave the rest to @.",
+                      lambda Q, K: np.einsum("qd,kd->qk", Q, K)),
+        Misconception("loop-over-the-first-axis", "Right for two axes, but your loops run over the first axis, and in a batch "
+                      "that counts sentences. One @ does without loops.",
+                      lambda Q, K: np.array([[q @ k for k in K] for q in Q])),
+        Misconception("loop-over-queries", "Right for two axes, but your loop runs over the first axis of Q, and in a batch that "
+                      "counts sentences. One @ does without a loop.", lambda Q, K: np.array([q @ K.T for q in Q])),
+        Misconception("loops-over-two-axes", "Right for one sentence (T, d_k), but your loops meet a batch (B, T, d_k) here: its "
+                      "first axis counts sentences, not tokens. One @ does without loops.",
+                      lambda Q, K: np.array([[sum(Q[i, a] * K[j, a] for a in range(Q.shape[1])) for j in range(K.shape[0])]
+                                             for i in range(Q.shape[0])])),
+        Misconception("dot-reversed", "Right for two axes, but K.T turns all axes of a batch round, and np.dot lets every "
+                      "sentence meet every other. Use @ and np.swapaxes(K, -1, -2).", lambda Q, K: np.dot(Q, K.T)),
         Misconception("batch-meets-batch", "Right for two axes. With more, np.dot lets every sentence meet the keys of "
                       "every other sentence. The operator @ keeps the batch apart.", lambda Q, K: np.dot(Q, _swap(K))),
         Misconception("same-place-only", "You compare query i with key i only. Every query must meet every key: that is a "

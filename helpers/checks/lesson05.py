@@ -61,6 +61,19 @@ def _no_keepdims(scores):
     return e / e.sum(axis=-1)
 
 
+def _no_keepdims_and_no_max(scores):
+    e = np.exp(scores)
+    return e / e.sum(axis=-1)
+
+
+def _no_keepdims_twice(scores):
+    return _no_keepdims_and_no_max(scores - scores.max(axis=-1))
+
+
+def _max_without_keepdims(scores):
+    return softmax(scores - scores.max(axis=-1))
+
+
 def _axis_1(scores):
     e = np.exp(scores - scores.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
@@ -87,6 +100,16 @@ def _reference_with_transposed_weights(Q, K, V):
 
 def _plain_T(Q, K, V):
     return _attend(Q @ K.T / _root(Q, -1), V)
+
+
+def _values_first(Q, K, V):
+    weights = softmax(_scores(Q, K) / _root(Q, -1))
+    return V @ weights, weights
+
+
+def _entry_by_entry(Q, K, V):
+    weights = softmax(_scores(Q, K) / _root(Q, -1))
+    return weights * V, weights
 
 
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(
@@ -159,6 +182,14 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
                       "the end: softmax over the keys is axis=-1.", _with_softmax(_axis_1)),
         Misconception("no-keepdims", "The sum of each row loses its axis, so the division runs along the wrong one (or "
                       "stops). Keep it: e.sum(axis=-1, keepdims=True).", _with_softmax(_no_keepdims)),
+        Misconception("no-keepdims-and-no-max", "The sum of each row loses its axis, so the division runs along the "
+                      "wrong one (or stops). Write e.sum(axis=-1, keepdims=True), and subtract the row's largest score "
+                      "before exp.", _with_softmax(_no_keepdims_and_no_max)),
+        Misconception("no-keepdims-twice", "The maximum and the sum of each row lose their axis, so they meet the "
+                      "wrong rows (or stop). Both need keepdims=True.", _with_softmax(_no_keepdims_twice)),
+        Misconception("max-without-keepdims", "The largest score of each row loses its axis, so it is subtracted from "
+                      "the wrong row (or stops). Keep it: scores.max(axis=-1, keepdims=True).",
+                      _with_softmax(_max_without_keepdims)),
         Misconception("softmax-over-everything", "All your weights together sum to 1. Each query has its own: "
                       "softmax along axis=-1.", _with_softmax(_whole_array)),
         Misconception("no-softmax", "You use the scaled scores as weights. They must pass through softmax, so "
@@ -185,6 +216,19 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
                       "scores are Q Kᵀ, not K Qᵀ.", lambda Q, K, V: _attend(_scores(K, Q) / _root(Q, -1), V)),
         Misconception("plain-T", "K.T turns round all the axes, which goes wrong as soon as there is a batch. "
                       "Swap only the last two: np.swapaxes(K, -1, -2).", _plain_T),
+        Misconception("transpose-of-three-axes", "K.transpose(0, 2, 1) needs exactly three axes, and K may have any "
+                      "number of them in front. Count from the end: np.swapaxes(K, -1, -2).",
+                      lambda Q, K, V: _attend(Q @ K.transpose(0, 2, 1) / _root(Q, -1), V)),
+        Misconception("transpose-of-four-axes", "K.transpose(0, 1, 3, 2) needs exactly four axes, and K may have any "
+                      "number of them in front. Count from the end: np.swapaxes(K, -1, -2).",
+                      lambda Q, K, V: _attend(Q @ K.transpose(0, 1, 3, 2) / _root(Q, -1), V)),
+        Misconception("swapaxes-from-the-front", "np.swapaxes(K, 1, 2) counts from the front: the last two axes are 1 "
+                      "and 2 only if there are three. Count from the end: np.swapaxes(K, -1, -2).",
+                      lambda Q, K, V: _attend(Q @ np.swapaxes(K, 1, 2) / _root(Q, -1), V)),
+        Misconception("values-first", "You compute V @ weights. A row of weights mixes the rows of V: the output is "
+                      "weights @ V.", _values_first),
+        Misconception("entry-by-entry", "weights * V multiplies entry by entry. The output is a matrix product: "
+                      "weights @ V.", _entry_by_entry),
     ),
 )
 
@@ -309,6 +353,10 @@ def _uniform(d_k, n, rng):
     return (rng.random((n, d_k)) * rng.random((n, d_k))).sum(axis=1).var()
 
 
+def _one_at_a_time(d_k, n, rng):
+    return np.array([rng.standard_normal(d_k) @ rng.standard_normal(d_k) for _ in range(n)])  # compares with a list too
+
+
 def _swapped_sizes(d_k, n, rng):
     return _dots(n, d_k, rng).var()
 
@@ -326,12 +374,14 @@ SCORE_VARIANCE = Exercise(
         Probe("d_k is 24", _draws(24),
               "The variance should grow in step with d_k: here it should be near 24.", tolerance=WITHIN),
         Probe("wider draws", _wide,
-              "This generator draws numbers twice as wide (standard deviation 2). A product of two of them "
-              "has variance 16, so six of them together have 96.", tolerance=WITHIN),
+              "This call passes a generator whose numbers are twice as large (standard deviation 2). A product of "
+              "two of them has variance 16, so six of them together have 96, not 6.", tolerance=WITHIN),
     ),
     misconceptions=(
-        Misconception("generator-not-used", "Your result does not change when the generator does. Draw q and "
-                      "k with rng.standard_normal, from the rng that is passed, and measure.",
+        Misconception("generator-not-used", "The numbers of rng.standard_normal do not enter your result. Draw q "
+                      "and k with it: no other distribution (±1, uniform), no generator of your own, no formula. "
+                      "(This call passes an rng whose normals are twice as large: a product has variance 16, six "
+                      "of them 96.)",
                       lambda d_k, n, rng: float(d_k)),
         Misconception("standard-deviation", "You return the standard deviation. The variance is its square: "
                       "use var.", lambda d_k, n, rng: _dots(d_k, n, rng).std()),
@@ -358,6 +408,8 @@ SCORE_VARIANCE = Exercise(
                       "terms each. Draw (n, d_k) and sum along axis=1.", _swapped_sizes),
         Misconception("dot-products", "You return the dot products themselves. The result is one number, "
                       "their variance.", _dots),
+        Misconception("dot-products-one-at-a-time", "You return all n dot products. The result is one number, their "
+                      "variance: np.var(...).", _one_at_a_time),
         Misconception("mean", "You return the mean of the dot products, which is near 0. The result is their "
                       "variance.", lambda d_k, n, rng: _dots(d_k, n, rng).mean()),
     ),

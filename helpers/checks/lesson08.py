@@ -155,6 +155,13 @@ def _no_minus(x, positions):
     return _woven(x[..., 0::2] * cos + x[..., 1::2] * sin, x[..., 0::2] * sin + x[..., 1::2] * cos)
 
 
+def _second_axis(x, positions):
+    angles, turned = _angles(x, positions), np.empty(x.shape)
+    turned[:, 0::2] = x[:, 0::2] * np.cos(angles) - x[:, 1::2] * np.sin(angles)
+    turned[:, 1::2] = x[:, 0::2] * np.sin(angles) + x[:, 1::2] * np.cos(angles)
+    return turned
+
+
 def _added(x, positions):
     angles = _angles(x, positions)
     return x + _woven(np.sin(angles), np.cos(angles))
@@ -213,6 +220,9 @@ ROTATE = Exercise(
                       "together with the one half a row away. The partner of column 2i is column 2i+1.", _partners_in_halves),
         Misconception("angle-for-each-column", "The two columns of a pair get different angles. There is one angle for each pair, "
                       "d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
+        Misconception("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in front, such "
+                      "as (B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = x.shape[-1].",
+                      _second_axis),
         Misconception("added", "You add sines and cosines to x. Rotary positions add nothing: they turn each pair of columns.",
                       _added),
     ),
@@ -236,6 +246,11 @@ def _slopes(h, first=1):
 def _zero_times_infinity(h, T):
     with np.errstate(invalid="ignore"):
         return -_slopes(h)[:, None, None] * _distance(T) + (_distance(T) < 0) * -np.inf
+
+
+def _weights(h, T):
+    weights = np.exp(alibi_bias(h, T))
+    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 ALIBI_BIAS = Exercise(
@@ -281,6 +296,10 @@ ALIBI_BIAS = Exercise(
                       lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None, None] * _distance(T), -1e9)),
         Misconception("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the part that should be 0. "
                       "Choose with np.where instead.", _zero_times_infinity),
+        Misconception("infinity-positive", "The keys to the right have bias +inf, which makes them win over all others. Put -inf where j > i.",
+                      lambda h, T: np.where(_distance(T) >= 0, alibi_bias(h, T), np.inf)),
+        Misconception("softmax-too-early", "Your rows sum to 1: you have put the bias through the softmax. Return what is added to the "
+                      "scores; the softmax comes after that.", _weights),
         Misconception("diagonal-masked", "You mask the diagonal too. A query may see itself: the bias there is 0.",
                       lambda h, T: np.where(_distance(T) > 0, -_slopes(h)[:, None, None] * _distance(T), -np.inf)),
         Misconception("key-position", "Your bias is slope · j, the key's own position. After softmax that gives the same weights, "
