@@ -188,7 +188,7 @@ def merge_heads(X):
 
 
 def multi_head_attention(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
-    """Attend with ``n_heads`` heads side by side, then mix them: ``concat(head_1 … head_h) W_o``.
+    """Attend with ``n_heads`` heads side by side, then mix them: ``concat(head_0 … head_{h-1}) W_o``.
 
     ``X``: ``(B, T, d)``; the weights: ``(d, d)``; ``mask``: bool, broadcastable to ``(B, h, T, T)``, True = may attend.
     Returns ``(B, T, d)``. Raises ValueError when ``n_heads`` does not divide d.

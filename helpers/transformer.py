@@ -13,7 +13,7 @@ POSITIONS = ("none", "sinusoidal", "learned", "rope", "alibi")
 
 
 class MultiHeadAttention(nn.Module):
-    """``concat(head_1 … head_h) W_o`` with ``head_i = softmax(Q_i K_iᵀ / √d_k) V_i``.
+    """``concat(head_0 … head_{h-1}) W_o`` with ``head_i = softmax(Q_i K_iᵀ / √d_k) V_i``.
 
     ``d``: model width; ``n_heads``: h, which must divide d (ValueError otherwise); ``bias``: bias vectors in the
     four projections; ``scale``: divide the scores by √d_k. Source: Vaswani et al. 2017, section 3.2.2.

@@ -177,6 +177,32 @@ def _one_for_all(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
     return merge_heads(weights.mean(axis=1, keepdims=True) @ V) @ W_o
 
 
+def _unsplit(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
+    """Attention on the full width: no heads at all."""
+    return masked_attention(X @ W_q, X @ W_k, X @ W_v, True if mask is None else mask)[0] @ W_o
+
+
+def _split_first(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
+    """X is split before it is projected: with more than one head the matrix product fails."""
+    H = split_heads(X, n_heads)
+    heads, _ = masked_attention(H @ W_q, H @ W_k, H @ W_v, True if mask is None else mask)
+    return merge_heads(heads) @ W_o
+
+
+def _all_axes_turned(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
+    """K.T on four axes: (d_k, T, h, B). It fits only where the sizes happen to agree."""
+    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))
+    scores = Q @ K.T / np.sqrt(Q.shape[-1])
+    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+    return merge_heads(weights @ V) @ W_o
+
+
+def _not_merged(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
+    """The heads meet W_o unmerged: with more than one head the matrix product fails."""
+    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))
+    return masked_attention(Q, K, V, True if mask is None else mask)[0] @ W_o
+
+
 def _variant(**options):
     return lambda *args: _mha(*args, **options)
 
@@ -199,6 +225,9 @@ MULTI_HEAD_ATTENTION = Exercise(
         Probe("two heads", lambda rng: _inputs(rng, 2, 3, 4, 2),
               "Each head attends by itself, with its own scores, weights and slice of the values. Scores are scaled by the width of a "
               "head."),
+        Probe("equal sizes", lambda rng: _inputs(rng, 2, 2, 4, 2),
+              "B, h, T and d_k are all 2 here, so a mix-up of axes raises no error. Scores compare tokens with tokens inside one head of "
+              "one sentence: they are (B, h, T, T)."),
         Probe("as many heads as numbers", lambda rng: _inputs(rng, 2, 5, 3, 3),
               "With h = d each head is one number wide, and has its own (T, T) weights all the same."),
         Probe("causal mask", lambda rng: _inputs(rng, 2, 5, 6, 2, causal_mask(5)),
@@ -222,6 +251,15 @@ MULTI_HEAD_ATTENTION = Exercise(
         Misconception("one-big-head", "You attend with one head of width d. Split the queries, keys and values into n_heads first, so that "
                       "each head has weights of its own.", lambda X, Q, K, V, O, h, m: multi_head_attention(
                           X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
+        Misconception("no-heads", "You attend once with the full width. Split Q, K and V with split_heads first, and merge afterwards.",
+                      _unsplit),
+        Misconception("fits-one-head-only", "Right for one head, and an error for more, because the sizes no longer fit. Project first, then split: "
+                      "split_heads(X @ W_q, n_heads). And put the heads side by side with merge_heads before W_o; do not add them.",
+                      _split_first),
+        Misconception("not-merged", "Your heads meet W_o one by one: (B, h, T, d_k) does not fit (d, d). Put them side by side with merge_heads, "
+                      "then multiply by W_o.", _not_merged),
+        Misconception("all-axes-turned", ".T turns round all four axes: (B, h, T, d_k) becomes (d_k, T, h, B). Exchange the last two only: "
+                      "K.swapaxes(-1, -2).", _all_axes_turned),
         Misconception("reshape-without-transpose", "You split by reshape alone, which gives each head some tokens instead of a slice of every "
                       "token. Cut the last axis into (h, d_k), then swap the axes of tokens and heads.",
                       _variant(split=_reshape_only, merge=lambda H: H.reshape(_merged_shape(H)))),
