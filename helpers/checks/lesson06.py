@@ -137,6 +137,13 @@ def _two_visible(rng):
     return *_qkv(rng, 3, 3, 4, 2), ~rng.permutation(np.eye(3, dtype=bool))
 
 
+def _zero_query(rng):
+    """The first query is all zeros, so its scores are exactly 0, and they count like any others."""
+    Q, K, V = _qkv(rng, 2, 3, 2, 2)
+    Q[0] = 0
+    return Q, K, V, np.array([[True, True, False], [False, True, True]])
+
+
 def _lengths_of_keys(rng, B, T_k):
     """(B, T_k): at least one key visible in each sentence, and in one of them all."""
     return np.arange(T_k) < np.array([T_k, *rng.integers(1, T_k, size=B - 1)])[:, None]
@@ -230,6 +237,12 @@ def _indexed(Q, K, V, mask):
     return _finish(softmax(scores), V)
 
 
+def _zero_means_hidden(Q, K, V, mask):
+    scores = _scaled(Q, K) * mask
+    weights = np.nan_to_num(softmax(np.where(scores == 0, -np.inf, scores)))
+    return weights @ V, weights
+
+
 def _right(Q, K, V, mask):
     return _finish(softmax(_fill(Q, K, mask, -np.inf)), V)
 
@@ -243,6 +256,9 @@ MASKED_ATTENTION = Exercise(
         Probe("two of three visible", _two_visible,
               "Each query sees two of three keys. Those two share the weight, as if the third were not there. Check the "
               "scores: Q Kᵀ divided by the root of d_k."),
+        Probe("scores of zero", _zero_query,
+              "The first query is all zeros here, so its scores are exactly 0. A score of 0 is a score like any other: only "
+              "the mask says what is hidden."),
         Probe("sizes differ", lambda rng: (*_qkv(rng, 4, 5, 2, 3), _covering(rng, 4, 5)),
               "T_q = 4 queries, T_k = 5 keys, d_k = 2, d_v = 3: scores and weights are (4, 5), the output is (4, 3)."),
         Probe("one mask for a batch", lambda rng: (*_qkv(rng, 3, 4, 5, 2, lead=(2,)), _covering(rng, 3, 4)),
@@ -279,6 +295,12 @@ MASKED_ATTENTION = Exercise(
                       "scores before the softmax.", _after_renormalised),
         Misconception("score-zero", "You set hidden scores to 0, and exp(0) = 1 is still a weight. A score of -inf gives "
                       "weight 0.", _with_softmax_of(lambda s, m: s * m)),
+        Misconception("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a visible "
+                      "key can have a score of exactly 0. Ask the mask, not the scores: np.where(mask, scores, -np.inf).",
+                      _zero_means_hidden),
+        Misconception("infinity-times-zero", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores. "
+                      "Choose instead of multiplying: np.where(mask, scores, -np.inf).",
+                      _with_softmax_of(lambda s, m: s - np.inf * (1.0 - m))),
         Misconception("adds-the-boolean", "You add the boolean mask to the scores. True counts as 1 there, so visible keys "
                       "gain 1 and nothing is hidden. A mask to add holds 0 and -inf.", _with_softmax_of(lambda s, m: s + m)),
         Misconception("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete, and each one is "
