@@ -243,6 +243,11 @@ def _zero_means_hidden(Q, K, V, mask):
     return weights @ V, weights
 
 
+def _no_keepdims(Q, K, V, mask):
+    e = np.exp(_fill(Q, K, mask, -np.inf))
+    return _finish(e / e.sum(axis=-1), V)
+
+
 def _right(Q, K, V, mask):
     return _finish(softmax(_fill(Q, K, mask, -np.inf)), V)
 
@@ -301,6 +306,12 @@ MASKED_ATTENTION = Exercise(
         Misconception("infinity-times-zero", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores. "
                       "Choose instead of multiplying: np.where(mask, scores, -np.inf).",
                       _with_softmax_of(lambda s, m: s - np.inf * (1.0 - m))),
+        Misconception("infinity-times-zero-as-0", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores, "
+                      "and you then turn the NaN into weights of 0. Choose instead of multiplying: np.where(mask, scores, "
+                      "-np.inf).",
+                      lambda Q, K, V, mask: _finish(softmax(_scaled(Q, K) - np.inf * (1.0 - mask)), V)),
+        Misconception("no-keepdims", "e.sum(axis=-1) loses its axis, so the division pairs the sums with the columns, or "
+                      "does not fit at all. With keepdims=True the sums stay a column: one for each query.", _no_keepdims),
         Misconception("adds-the-boolean", "You add the boolean mask to the scores. True counts as 1 there, so visible keys "
                       "gain 1 and nothing is hidden. A mask to add holds 0 and -inf.", _with_softmax_of(lambda s, m: s + m)),
         Misconception("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete, and each one is "
