@@ -23,9 +23,9 @@ def code_cells(path):
     return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 
-def definitions(path, extra=None):
+def definitions(path):
     """Run the imports and the function definitions of a notebook, nothing else, and return its names."""
-    names = dict(extra or {})
+    names = {}
     for source in code_cells(path):
         kept = [node for node in ast.parse(source).body
                 if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef))]
