@@ -97,52 +97,209 @@ class Block(nn.Module):
         return (x, seen) if weights else x
 
 
-class Encoder(nn.Module):
+class Stack(nn.Module):
+    """What encoder and decoder share: token ids in, vectors with positions out; and how blocks learn of positions.
+
+    ``vocabulary``: number of token ids; ``positions``: one of POSITIONS (ValueError otherwise); ``max_length``: for
+    learned positions.
+    """
+
+    def __init__(self, vocabulary, d, n_heads, positions, max_length):
+        super().__init__()
+        if positions not in POSITIONS:
+            raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, not {positions!r}.")
+        self.positions, self.n_heads = positions, n_heads
+        self.embedding = nn.Embedding(vocabulary, d)
+        self.position = nn.Embedding(max_length, d) if positions == "learned" else None
+
+    def embed(self, tokens):
+        """``(B, T)`` ids -> ``(B, T, d)``. Raises ValueError when the text has more tokens than learned positions."""
+        T = tokens.shape[1]
+        x = self.embedding(tokens)  # (B, T, d)
+        if self.positions == "learned":
+            if self.position.num_embeddings < T:
+                raise ValueError(f"The model has {self.position.num_embeddings} learned positions; the text has {T}.")
+            return x + self.position.weight[:T]
+        if self.positions == "sinusoidal":
+            return x + torch.as_tensor(attention.sinusoidal_encoding(T, x.shape[-1])).to(x)
+        return x
+
+    def relative(self, x, causal):
+        """Options for the attention of a token to its own sequence, ``x`` ``(B, T, d)``: RoPE, or ALiBi's bias."""
+        if self.positions != "alibi":
+            return {"rotary": self.positions == "rope"}
+        one_sided = torch.as_tensor(attention.alibi_bias(self.n_heads, x.shape[1])).to(x)  # (h, T, T)
+        return {"bias": one_sided if causal else one_sided.tril() + one_sided.tril().transpose(-1, -2)}
+
+
+class Encoder(Stack):
     """Token ids in, logits out: embedding, positions, ``n_layers`` blocks, a norm, a linear layer.
 
-    ``vocabulary``: number of token ids; ``outputs``: number of classes a position (default: ``vocabulary``);
-    ``positions``: one of POSITIONS; ``max_length``: for learned positions; ``causal``: a position sees itself and
-    what came before, which makes it a language model. ALiBi penalises the distance to both sides; its causal
-    half (Press et al. 2021) remains with ``causal=True``. Raises ValueError for an unknown kind of positions.
+    ``vocabulary``: number of token ids; ``outputs``: number of classes a position (default: ``vocabulary``; 0: no
+    linear layer, the vectors themselves come out); ``positions``: one of POSITIONS; ``max_length``: for learned
+    positions; ``causal``: a position sees itself and what came before, which makes it a language model. ALiBi
+    penalises the distance to both sides; its causal half (Press et al. 2021) remains with ``causal=True``.
+    Raises ValueError for an unknown kind of positions.
     """
 
     def __init__(self, vocabulary, d=32, n_heads=1, n_layers=1, mlp=64, positions="learned", max_length=64,
                  causal=False, outputs=None, pre_norm=True, scale=True, residual=True):
-        super().__init__()
-        if positions not in POSITIONS:
-            raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, not {positions!r}.")
-        self.positions, self.causal, self.n_heads = positions, causal, n_heads
-        self.embedding = nn.Embedding(vocabulary, d)
-        self.position = nn.Embedding(max_length, d) if positions == "learned" else None
+        super().__init__(vocabulary, d, n_heads, positions, max_length)
+        self.causal = causal
         self.blocks = nn.ModuleList(Block(d, n_heads, mlp, pre_norm, scale, residual) for _ in range(n_layers))
         self.norm = nn.LayerNorm(d) if pre_norm else nn.Identity()
-        self.output = nn.Linear(d, vocabulary if outputs is None else outputs)
+        outputs = vocabulary if outputs is None else outputs
+        self.output = nn.Linear(d, outputs) if outputs else nn.Identity()
 
     def forward(self, tokens, mask=None, weights=False):
         """``tokens``: ``(B, T)`` ids; ``mask``: bool, broadcastable to ``(B, h, T, T)``, on top of the causal one.
 
         Returns logits ``(B, T, outputs)``, or with ``weights=True`` (logits, list of ``(B, h, T, T)``).
         """
-        T = tokens.shape[1]
-        x = self.embedding(tokens)  # (B, T, d)
-        if self.positions == "learned":
-            if self.position.num_embeddings < T:
-                raise ValueError(f"The model has {self.position.num_embeddings} learned positions; the text has {T}.")
-            x = x + self.position.weight[:T]
-        elif self.positions == "sinusoidal":
-            x = x + torch.as_tensor(attention.sinusoidal_encoding(T, x.shape[-1])).to(x)
+        *_, x, seen = self._run(tokens, mask, weights)
+        logits = self.output(self.norm(x))
+        return (logits, seen) if weights else logits
+
+    def states(self, tokens, mask=None):
+        """The residual stream, a tuple of ``(B, T, d)``: the embedding with its positions, then after each block."""
+        return self._run(tokens, mask)[:-1]
+
+    def _run(self, tokens, mask, weights=False):
+        x = self.embed(tokens)  # (B, T, d)
         if self.causal:
-            causal = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril()
-            mask = causal if mask is None else causal & mask
-        bias = None
-        if self.positions == "alibi":
-            one_sided = torch.as_tensor(attention.alibi_bias(self.n_heads, T)).to(x)  # (h, T, T)
-            bias = one_sided.tril() + one_sided.tril().transpose(-1, -2) if not self.causal else one_sided
+            mask = causal_mask(x) if mask is None else causal_mask(x) & mask
+        stream, seen = [x], []
+        for block in self.blocks:
+            x = block(x, weights=weights, mask=mask, **self.relative(x, self.causal))
+            if weights:
+                x, w = x
+                seen.append(w)
+            stream.append(x)
+        return *stream, seen
+
+
+def causal_mask(x):
+    """``(T, T)`` bool for ``x`` ``(B, T, d)``: True where the key does not come after the query."""
+    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
+
+
+class DecoderBlock(nn.Module):
+    """A causal ``Block`` with a second attention between its two parts: from the target to the encoder's output.
+
+    ``cross_heads``: heads of that cross-attention (default: ``n_heads``). Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(self, d, n_heads, mlp, cross_heads=None, pre_norm=True):
+        super().__init__()
+        self.attention = MultiHeadAttention(d, n_heads)
+        self.cross = MultiHeadAttention(d, cross_heads or n_heads)
+        self.mlp = nn.Sequential(nn.Linear(d, mlp), nn.ReLU(), nn.Linear(mlp, d))
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d) for _ in range(3))
+        self.pre_norm = pre_norm
+
+    def forward(self, x, memory, memory_mask=None, weights=False, **options):
+        """``x``: ``(B, T_t, d)``; ``memory``: the encoder's output ``(B, T_s, d)``; ``memory_mask``: bool, broadcastable
+        to ``(B, h, T_t, T_s)``; ``options`` go to the self-attention. Returns ``(B, T_t, d)``, or with
+        ``weights=True`` (that, cross-attention weights ``(B, h, T_t, T_s)``)."""
+        y = self.attention(self.norm1(x) if self.pre_norm else x, **options)
+        x = x + y if self.pre_norm else self.norm1(x + y)
+        y = self.cross(self.norm2(x) if self.pre_norm else x, memory, mask=memory_mask, weights=weights)
+        y, seen = y if weights else (y, None)
+        x = x + y if self.pre_norm else self.norm2(x + y)
+        y = self.mlp(self.norm3(x) if self.pre_norm else x)
+        x = x + y if self.pre_norm else self.norm3(x + y)
+        return (x, seen) if weights else x
+
+
+class Decoder(Stack):
+    """Target ids and the encoder's output in, logits for the next word out.
+
+    Arguments as for ``Encoder``; ``cross_heads`` as for ``DecoderBlock``.
+    """
+
+    def __init__(self, vocabulary, d=64, n_heads=4, n_layers=1, mlp=128, positions="learned", max_length=64,
+                 cross_heads=None, pre_norm=True):
+        super().__init__(vocabulary, d, n_heads, positions, max_length)
+        self.blocks = nn.ModuleList(DecoderBlock(d, n_heads, mlp, cross_heads, pre_norm) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d) if pre_norm else nn.Identity()
+        self.output = nn.Linear(d, vocabulary)
+
+    def forward(self, tokens, memory, memory_mask=None, weights=False):
+        """``tokens``: ``(B, T_t)`` ids; ``memory``: ``(B, T_s, d)``; ``memory_mask``: ``(B, T_s)`` bool, False at padding.
+
+        Returns logits ``(B, T_t, vocabulary)``, or with ``weights=True`` (logits, list of cross-attention weights
+        ``(B, h, T_t, T_s)``).
+        """
+        x = self.embed(tokens)  # (B, T_t, d)
+        mask = None if memory_mask is None else memory_mask[:, None, None]  # (B, 1, 1, T_s)
         seen = []
         for block in self.blocks:
-            x = block(x, weights=weights, mask=mask, bias=bias, rotary=self.positions == "rope")
+            x = block(x, memory, mask, weights, mask=causal_mask(x), **self.relative(x, causal=True))
             if weights:
                 x, w = x
                 seen.append(w)
         logits = self.output(self.norm(x))
         return (logits, seen) if weights else logits
+
+
+class TranslationModel(nn.Module):
+    """The encoder-decoder of Vaswani et al. 2017: the encoder reads the source, the decoder writes the target.
+
+    ``source_vocabulary``, ``target_vocabulary``: numbers of ids; ``n_layers`` of each; ``cross_heads``: heads between
+    the two (default: one, whose weights are the easiest to read as an alignment); the rest as for ``Encoder``.
+    """
+
+    def __init__(self, source_vocabulary, target_vocabulary, d=64, n_heads=4, n_layers=1, mlp=128,
+                 positions="learned", max_length=32, cross_heads=1, pre_norm=True):
+        super().__init__()
+        self.encoder = Encoder(source_vocabulary, d, n_heads, n_layers, mlp, positions, max_length, outputs=0,
+                               pre_norm=pre_norm)
+        self.decoder = Decoder(target_vocabulary, d, n_heads, n_layers, mlp, positions, max_length, cross_heads, pre_norm)
+
+    def forward(self, source, target, source_mask=None, weights=False):
+        """``source``: ``(B, T_s)`` ids; ``target``: ``(B, T_t)`` ids, the word before each output, so a start id first;
+        ``source_mask``: ``(B, T_s)`` bool, False at padding.
+
+        Returns logits ``(B, T_t, target_vocabulary)``, or with ``weights=True`` (logits, list over layers of
+        cross-attention weights ``(B, h, T_t, T_s)``).
+        """
+        return self.decode(target, self.encode(source, source_mask), source_mask, weights)
+
+    def encode(self, source, source_mask=None):
+        """``(B, T_s)`` ids -> ``(B, T_s, d)``: computed once, however long the translation becomes."""
+        return self.encoder(source, None if source_mask is None else source_mask[:, None, None])
+
+    def decode(self, target, memory, source_mask=None, weights=False):
+        """Logits for the word after each of ``target`` ``(B, T_t)``, given the encoder's output ``memory``."""
+        return self.decoder(target, memory, source_mask, weights)
+
+    @torch.no_grad()
+    def translate(self, source, bos, eos, length, source_mask=None):
+        """Write the most probable word after the ones before, until every sentence has its ``eos``, at most ``length``
+        words. Returns ids ``(B, T)`` without ``bos``; after an ``eos`` stand more of them."""
+        memory = self.encode(source, source_mask)
+        words = torch.full_like(source[:, :1], bos)
+        done = torch.zeros_like(words, dtype=torch.bool)  # (B, 1)
+        while words.shape[1] <= length and not done.all():
+            new = self.decode(words, memory, source_mask)[:, -1:].argmax(-1).masked_fill(done, eos)  # (B, 1)
+            words, done = torch.cat([words, new], dim=1), done | (new == eos)
+        return words[:, 1:]
+
+
+class LanguageModel(Encoder):
+    """A causal ``Encoder``: at each position the logits of the next token. Arguments as for ``Encoder``; ``causal=False``
+    lets it see the token that it is asked for, which is cheating, and shows what the mask is for."""
+
+    def __init__(self, vocabulary, d=64, n_heads=4, n_layers=2, mlp=256, positions="learned", max_length=64,
+                 causal=True, pre_norm=True, scale=True, residual=True):
+        super().__init__(vocabulary, d, n_heads, n_layers, mlp, positions, max_length, causal, None, pre_norm, scale,
+                         residual)
+
+    @torch.no_grad()
+    def generate(self, tokens, length, choose):
+        """Continue ``tokens``, a list of ids, to ``length`` ids; ``choose`` takes logits ``(V,)`` and returns an id."""
+        tokens = list(tokens)
+        device = self.embedding.weight.device
+        while len(tokens) < length:
+            tokens.append(int(choose(self(torch.tensor([tokens], device=device))[0, -1])))
+        return tokens

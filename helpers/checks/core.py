@@ -34,7 +34,8 @@ class Probe:
     ``make(rng)`` returns the tuple of arguments; ``hint`` says in one or two sentences what it means
     to fail here and what to look at next. ``extreme`` marks inputs (huge values, masked rows) that an
     attempt may fail on top of another fault: a misconception is still recognised without them.
-    ``tolerance`` is relative; it is wide where the result is drawn at random, in an order that is free.
+    ``tolerance`` is relative, ``absolute`` is a difference that does not count; they are wide where the result
+    is drawn at random, in an order that is free.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Probe:
     draws: int = 2
     extreme: bool = False
     tolerance: float = 1e-4
+    absolute: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,17 @@ class Contract:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function that the learner writes. Order ``probes`` from the smallest to the largest."""
+    """A function that the learner writes. Order ``probes`` from the smallest to the largest.
+
+    ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is compared by
+    the frequencies of many calls, since one call says nothing.
+    """
 
     reference: Callable
     probes: tuple
     misconceptions: tuple
     contracts: tuple = ()
+    use: Callable = lambda function, *args: function(*args)
     parameters: tuple = field(init=False)
 
     def __post_init__(self):
@@ -129,11 +136,11 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
 
     results = []
     for case in cases:
-        results.append(_call(attempt, case.args, seconds))
+        results.append(_call(attempt, case.args, seconds, exercise.use))
         if results[-1].kind == "timeout":
             return Outcome(name, "error", None, f"Your function did not finish within {seconds:g} seconds. Is there "
                            f"a loop that never ends?\nIt was called with {_describe(exercise.parameters, case.args)}.")
-    differences = [_difference(case.expected, result.value, tolerance=case.probe.tolerance)
+    differences = [_difference(case.expected, result.value, case.probe)
                    if result.kind == "value" else "crash"
                    for case, result in zip(cases, results, strict=True)]
     failing = [i for i, difference in enumerate(differences) if difference]
@@ -153,7 +160,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     case_text = _case_text(exercise, cases[first], results[first], differences[first])
     for core_only in (False, True):
         for misconception in exercise.misconceptions:
-            if _behaves_like(misconception, cases, results, core_only):
+            if _behaves_like(misconception, cases, results, core_only, exercise.use):
                 return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{case_text}")
     if results[first].kind == "error":
         return Outcome(name, "error", None, f"Your function stopped with {results[first].value}\n{case_text}")
@@ -188,19 +195,24 @@ def _cases(exercise, seed):
         rng = np.random.default_rng([seed, number])
         for _ in range(probe.draws):
             args = tuple(probe.make(rng))
-            cases.append(_Case(probe, args, exercise.reference(*copy.deepcopy(args))))
+            cases.append(_Case(probe, args, exercise.use(exercise.reference, *_copy(args))))
     return cases
 
 
-def _call(function, args, seconds):
-    """Call ``function`` on a copy of ``args``, silently and within ``seconds``."""
-    mine = copy.deepcopy(args)
+def _copy(args):
+    """A deep copy, also of a ``torch.Generator``, which ``copy`` cannot copy."""
+    return tuple(a.clone_state() if hasattr(a, "clone_state") else copy.deepcopy(a) for a in args)
+
+
+def _call(function, args, seconds, use=Exercise.use):
+    """Use ``function`` on a copy of ``args``, silently and within ``seconds``."""
+    mine = _copy(args)
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             with _limit(seconds):
-                value = function(*mine)
+                value = use(function, *mine)
     except TimeLimit:
         return _Result("timeout", printed=printed.getvalue())
     except (Exception, SystemExit) as error:
@@ -309,14 +321,14 @@ def _array(value):
     return array if array.dtype.kind in "biufc" else None
 
 
-def _difference(expected, got, path="the result", tolerance=1e-4):
+def _difference(expected, got, probe, path="the result"):
     """None when ``got`` agrees with ``expected``, else one sentence."""
     if isinstance(expected, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) != len(expected):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
             return f"{path} should be {len(expected)} values, and is {what}"
         for i, (e, g) in enumerate(zip(expected, got, strict=True)):
-            difference = _difference(e, g, f"value {i + 1} of the result", tolerance)
+            difference = _difference(e, g, probe, f"value {i + 1} of the result")
             if difference:
                 return difference
         return None
@@ -333,7 +345,7 @@ def _difference(expected, got, path="the result", tolerance=1e-4):
         return f"{path} should hold whole numbers (dtype int), and has dtype {g.dtype}"
     if e.dtype.kind == "f" and g.dtype.kind not in "fiu":
         return f"{path} should hold real numbers (dtype float), and has dtype {g.dtype}"
-    wrong = ~_close(e, g, tolerance)
+    wrong = ~_close(e, g, probe)
     if not wrong.any():
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -350,14 +362,14 @@ def _form(expected, got):
     return g is None or (e is not None and e.shape != g.shape)
 
 
-def _close(e, g, tolerance):
-    """Element by element: equal for whole numbers and booleans, else within ``tolerance`` (by default float32 rounding)."""
+def _close(e, g, probe):
+    """Element by element: equal for whole numbers and booleans, else within the probe's tolerances."""
     if e.dtype.kind in "biu":
         return e == g
     finite = np.abs(e[np.isfinite(e)])
     scale = finite.max() if finite.size else 0.0
     with np.errstate(all="ignore"):
-        return np.isclose(g, e, rtol=tolerance, atol=max(2e-6 * scale, 1e-7), equal_nan=True)
+        return np.isclose(g, e, rtol=probe.tolerance, atol=max(2e-6 * scale, 1e-7, probe.absolute), equal_nan=True)
 
 
 def _same_input(before, after):
@@ -369,30 +381,30 @@ def _same_input(before, after):
     return True
 
 
-def _behaves_like(misconception, cases, results, core_only):
+def _behaves_like(misconception, cases, results, core_only, use):
     """Does the attempt give what the misconception gives, everywhere it is looked at?"""
     told_apart = False
     for case, result in zip(cases, results, strict=True):
         if core_only and case.probe.extreme:
             continue
-        wrong = _call(misconception.function, case.args, SECONDS)
+        wrong = _call(misconception.function, case.args, SECONDS, use)
         if wrong.kind != result.kind:
             return False
-        if wrong.kind == "value" and _difference_of_attempts(wrong.value, result.value, case.probe.tolerance):
+        if wrong.kind == "value" and _difference_of_attempts(wrong.value, result.value, case.probe):
             return False
         if wrong.kind == "error" and wrong.error is not result.error:
             return False
         told_apart = told_apart or wrong.kind == "error" or _difference(
-            case.expected, wrong.value, tolerance=case.probe.tolerance) is not None
+            case.expected, wrong.value, case.probe) is not None
     return told_apart
 
 
-def _difference_of_attempts(a, b, tolerance):
+def _difference_of_attempts(a, b, probe):
     if a is None or b is None:
         return a is not b
     if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
         return True
-    return _difference(a, b, tolerance=tolerance) is not None
+    return _difference(a, b, probe) is not None
 
 
 # ---------------------------------------------------------------- words
@@ -422,7 +434,7 @@ def _describe(parameters, args):
 def _short(value):
     if callable(value):
         return "a function"
-    if isinstance(value, np.random.Generator):
+    if type(value).__name__ == "Generator":  # of NumPy or of torch
         return "a generator"
     array = None if isinstance(value, (str, type(None))) else _array(value)
     if array is None:
