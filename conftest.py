@@ -40,6 +40,8 @@ def pytest_configure(config):
     make_nbval_run_cells_as_jupyter_does()
     if config.option.nbval_cell_timeout == 2000:
         config.option.nbval_cell_timeout = CELL_TIMEOUT
+    if config.option.nbval_sanitize_with is None:
+        config.option.nbval_sanitize_with = str(Path(__file__).with_name("tests") / "sanitize.cfg")
     if getattr(config.option, "dist", "no") not in ("no", "loadfile", "loadscope"):
         config.option.dist = "loadfile"         # every other way tears the cells of a notebook apart
     if "PYTEST_XDIST_WORKER" not in os.environ:
