@@ -16,7 +16,7 @@ import pytest
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
 # as soon as two notebooks run at once. The kernels inherit this. Stored outputs hold either way.
-os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = os.environ.get("ATTENTION_COURSE_THREADS", "1")  # tests/stability.py asks for two
 # No learner is present: nothing is kept, and what would be a widget is printed.
 os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
 # PYTHONHASHSEED is left alone on purpose: every kernel gets another one, so an output that hangs on

@@ -196,7 +196,8 @@ def test(arguments):
 
 VERBS = {"lab": ([], lab), "test": (["maintain"], test),
          "lint": (["maintain"], lambda arguments: call("-m", "ruff", "check", *arguments or ["."])),
-         "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments))}
+         "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments)),
+         "stability": (["maintain"], lambda arguments: call(os.path.join("tests", "stability.py"), *arguments))}
 
 
 def main(arguments):
