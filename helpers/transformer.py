@@ -67,6 +67,37 @@ def rotate(x):
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 
 
+def layer_norm(x, gain, bias, eps):
+    """Bring every token to mean 0 and variance 1, then stretch and shift it: ``gain · (x - μ) / √(σ² + eps) + bias``.
+
+    ``x``: ``(..., d)``; μ and σ² are taken over the last axis, of each token alone, and σ² divides by d, not by d - 1.
+    ``gain``, ``bias``: ``(d,)``, learned; ``eps``: a small positive number. Returns ``(..., d)``.
+    Source: Ba et al. 2016, equations 3 and 4; ``eps`` as in ``torch.nn.LayerNorm``.
+    """
+    centred = x - x.mean(dim=-1, keepdim=True)  # (..., d)
+    variance = centred.square().mean(dim=-1, keepdim=True)  # (..., 1)
+    return gain * centred / torch.sqrt(variance + eps) + bias
+
+
+def feed_forward(x, W1, b1, W2, b2):
+    """The MLP of a block, the same for every token: ``max(0, x W1 + b1) W2 + b2``.
+
+    ``x``: ``(..., d)``; ``W1``: ``(d, m)``; ``b1``: ``(m,)``; ``W2``: ``(m, d)``; ``b2``: ``(d,)``. Returns ``(..., d)``.
+    Source: Vaswani et al. 2017, equation 2.
+    """
+    return torch.relu(x @ W1 + b1) @ W2 + b2  # (..., m), then (..., d)
+
+
+def pre_norm_block(x, attention, feed_forward, norm1, norm2):
+    """Two sublayers, each of which reads a normalised copy of the residual stream and adds its result to it.
+
+    ``x``: ``(..., T, d)``; the other four are functions from that shape to that shape. Returns ``(..., T, d)``.
+    Source: Xiong et al. 2020, table 1 (pre-LN).
+    """
+    x = x + attention(norm1(x))
+    return x + feed_forward(norm2(x))
+
+
 class Block(nn.Module):
     """Attention and a two-layer MLP, each added to the residual stream, with LayerNorm before each (pre-norm)
     or after each addition (post-norm, as in Vaswani et al. 2017).
@@ -181,6 +212,51 @@ class Encoder(Stack):
 def causal_mask(x):
     """``(T, T)`` bool for ``x`` ``(B, T, d)``: True where the key does not come after the query."""
     return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
+
+
+def cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """One head that looks from one text at another: ``softmax(Q Kᵀ / √d_k) V``, queries from the decoder, keys and values
+    from the encoder.
+
+    ``decoder_X``: ``(B, T_t, d)``; ``encoder_X``: ``(B, T_s, d_e)``; ``W_q``: ``(d, d_k)``; ``W_k``: ``(d_e, d_k)``;
+    ``W_v``: ``(d_e, d_v)``; ``source_mask``: ``(B, T_s)`` bool, False at padding, or None. Returns (output
+    ``(B, T_t, d_v)``, weights ``(B, T_t, T_s)``). Raises ValueError when a source has no word to look at.
+    Source: Vaswani et al. 2017, sections 3.2.1 and 3.2.3.
+    """
+    if source_mask is not None and not source_mask.any(dim=-1).all():
+        raise ValueError("Each source needs at least one word that may be seen; one row of the mask is all False.")
+    Q = decoder_X @ W_q  # (B, T_t, d_k)
+    K, V = encoder_X @ W_k, encoder_X @ W_v  # (B, T_s, d_k), (B, T_s, d_v)
+    scores = Q @ K.mT / K.shape[-1] ** 0.5  # (B, T_t, T_s)
+    if source_mask is not None:
+        scores = scores.masked_fill(~source_mask[:, None], float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ V, weights
+
+
+def shift_right(tokens, bos):
+    """What the decoder reads while it learns to write ``tokens`` ``(B, T)``: the word before each, ``bos`` first.
+
+    Source: "outputs (shifted right)" in figure 1 of Vaswani et al. 2017.
+    """
+    return torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], dim=1)
+
+
+def greedy_decode(next_logits, bos, eos, max_length):
+    """Write one word after the other, each the most probable one after the words before.
+
+    ``next_logits(ids)`` takes the list of ids so far, ``bos`` first, and returns the scores ``(V,)`` of the next one.
+    Returns a list of ids without ``bos``. It ends with ``eos``, or else after ``max_length`` ids.
+    Raises ValueError when ``max_length`` is negative.
+    """
+    if max_length < 0:
+        raise ValueError(f"max_length is a number of ids to return; it is {max_length}.")
+    ids = []
+    while len(ids) < max_length:
+        ids.append(int(next_logits([bos, *ids]).argmax()))
+        if ids[-1] == eos:
+            break
+    return ids
 
 
 class DecoderBlock(nn.Module):
@@ -303,3 +379,45 @@ class LanguageModel(Encoder):
         while len(tokens) < length:
             tokens.append(int(choose(self(torch.tensor([tokens], device=device))[0, -1])))
         return tokens
+
+
+# ---------------------------------------------------------------- training and using a language model
+
+
+def language_model_loss(logits, tokens, pad):
+    """Mean loss in nats of every next token: the logits at position t are compared with the token at t + 1.
+
+    ``logits``: ``(B, T, V)``; ``tokens``: ``(B, T)`` ids; ``pad``: the id of padding, which counts nowhere. Returns a
+    scalar. Raises ValueError when no token is left to predict. Source: Bengio et al. 2003, section 2.
+    """
+    target = tokens[:, 1:]  # (B, T-1)
+    if not (target != pad).any():
+        raise ValueError("There is no next token to predict: the text is too short, or all of it is padding.")
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), target.flatten(), ignore_index=pad)
+
+
+def sample_next(logits, temperature, top_k, generator):
+    """Draw the next token: an id, with probabilities softmax(logits / temperature) among the ``top_k`` largest logits.
+
+    ``logits``: ``(V,)``; ``temperature``: 0 takes the largest; ``top_k``: None for all words, more than V is all as well;
+    ``generator``: a ``torch.Generator``, the only source of chance. Raises ValueError when ``temperature`` is negative
+    or ``top_k`` is below 1. Source: top-k sampling, Fan et al. 2018.
+    """
+    if temperature < 0 or (top_k is not None and top_k < 1):
+        raise ValueError(f"temperature must not be negative and top_k at least 1, not {temperature} and {top_k}.")
+    if temperature == 0:
+        return int(logits.argmax())
+    kept, ids = logits.topk(len(logits) if top_k is None else min(top_k, len(logits)))  # (k,), largest first
+    return int(ids[torch.multinomial(torch.softmax(kept / temperature, dim=0), 1, generator=generator)])
+
+
+def perplexity(losses, counts):
+    """exp of the mean loss a token: how many equally probable words would be as hard to predict.
+
+    ``losses``: ``(n,)`` mean nats a token of n batches; ``counts``: ``(n,)`` tokens in each. Returns a number, 1 or more
+    for a real loss. Raises ValueError when the lengths differ or there are no tokens.
+    """
+    losses, counts = torch.as_tensor(losses, dtype=torch.float64), torch.as_tensor(counts, dtype=torch.float64)
+    if losses.shape != counts.shape or not counts.sum() > 0:
+        raise ValueError(f"perplexity needs a count for each loss and at least one token; got {losses} and {counts}.")
+    return float(torch.exp((losses * counts).sum() / counts.sum()))

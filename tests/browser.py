@@ -401,6 +401,40 @@ class Notebook:
         self.page.wait_for_timeout(300)
 
 
+def how_it_looks(frame) -> list[float]:
+    """For every line of a view of BertViz: how much of it can be seen."""
+    return frame.locator("line, path").evaluate_all("""lines => lines.map(line => {
+        let seen = 1;
+        for (let node = line; node.nodeType === 1; node = node.parentNode) {
+            const style = getComputedStyle(node);
+            seen *= style.display === 'none' ? 0 : style.opacity; }
+        const style = getComputedStyle(line);
+        return style.visibility === 'visible' ? seen * style.strokeOpacity : 0; })""")
+
+
+def look(page, title: str, hovered: str | None, clicked: str | None = None) -> int:
+    """The view called ``title`` has lines, and they look different while the pointer is on the token ``hovered``.
+
+    ``clicked``: what to click first, as CSS, such as a small picture that becomes large. Returns the number of lines.
+    """
+    page.locator(f'iframe[title="{title}"]').scroll_into_view_if_needed()
+    frame = page.frame_locator(f'iframe[title="{title}"]')
+    frame.locator("line").first.wait_for(state="attached", timeout=20_000)
+    page.mouse.move(2, 2)
+    if clicked:
+        frame.locator(clicked).first.click(force=True)
+        page.wait_for_timeout(100)
+    before = how_it_looks(frame)
+    assert sum(seen > 0 for seen in before) > 5, f"{title}: {before}"
+    if hovered:
+        frame.locator("text", has_text=re.compile(rf"^{re.escape(hovered)}$")).first.hover(force=True)
+        page.wait_for_timeout(100)
+        assert how_it_looks(frame) != before, f"{title}: nothing changed with the pointer on {hovered!r}"
+        page.mouse.move(2, 2)
+    assert not page.locator(f'div:has(> iframe[title="{title}"]) > p').is_visible(), "the note for untrusted pages"
+    return len(before)
+
+
 def trust(path: Path, data: Path) -> None:
     """What `jupyter trust` does, in this process and with this data folder."""
     import nbformat

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from browser import REPO, Lab, NoBrowser, find_browser
+from browser import REPO, Lab, NoBrowser, find_browser, look
 from nbformat.v4 import new_code_cell, new_notebook, new_output, writes
 
 from helpers import attention_views as views
@@ -123,32 +123,6 @@ def lab():
         pytest.skip(str(missing))
     with Lab() as lab:
         yield lab
-
-
-def how_it_looks(frame):
-    """For every line of a view: how much of it can be seen."""
-    return frame.locator("line, path").evaluate_all("""lines => lines.map(line => {
-        let seen = 1;
-        for (let node = line; node.nodeType === 1; node = node.parentNode) {
-            const style = getComputedStyle(node);
-            seen *= style.display === 'none' ? 0 : style.opacity; }
-        const style = getComputedStyle(line);
-        return style.visibility === 'visible' ? seen * style.strokeOpacity : 0; })""")
-
-
-def look(page, title, hovered):
-    """The view called ``title`` has lines, and they look different while the pointer is on the token ``hovered``."""
-    page.locator(f'iframe[title="{title}"]').scroll_into_view_if_needed()
-    frame = page.frame_locator(f'iframe[title="{title}"]')
-    frame.locator("line").first.wait_for(state="attached", timeout=20_000)
-    page.mouse.move(2, 2)
-    before = how_it_looks(frame)
-    assert sum(seen > 0 for seen in before) > 5, f"{title}: {before}"
-    if hovered:
-        frame.locator("text", has_text=re.compile(rf"^{re.escape(hovered)}$")).first.hover(force=True)
-        page.wait_for_timeout(100)
-        assert how_it_looks(frame) != before, f"{title}: nothing changed with the pointer on {hovered!r}"
-    assert not page.locator(f'div:has(> iframe[title="{title}"]) > p').is_visible(), "the note for untrusted pages"
 
 
 def test_views_live_in_jupyterlab_with_no_network_and_after_saving(lab):

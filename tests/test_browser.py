@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from browser import REPO, Lab, NoBrowser, find_browser
+from browser import REPO, Lab, NoBrowser, find_browser, look
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 
 NOTEBOOKS = REPO / "notebooks"
@@ -107,6 +107,44 @@ def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
     for exercise, (source, hint) in WRONG[number].items():
         told = notebook.answer(exercise, source)
         assert "Not yet" in told and hint in told, told
+
+
+VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
+    "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
+    "model view": (1, {"pair": "flies"}, 'rect[style*="opacity: 0;"]'),
+    "neuron view": (2, {"time": "flies", "mini": "letter"}, None),
+}
+
+
+def test_the_views_of_lesson_12_answer_with_no_network_and_after_saving(lab):
+    """Every view is run, counted, pointed at; then the same in the file as it was saved and opened again."""
+    name, seen = lesson("12"), []
+    for run in (True, False):
+        lab.outside.clear()
+        with lab.open(name, fresh=run) as notebook:
+            if run:
+                notebook.run_all()
+                assert not notebook.errors(), notebook.errors()
+            titles = notebook.page.locator("iframe[srcdoc]").evaluate_all("frames => frames.map(f => f.title)")
+            lines = {}
+            for kind, (wanted, tokens, clicked) in VIEWS.items():
+                mine = [title for title in titles if title.startswith(kind)]
+                assert len(mine) == wanted, f"{wanted} {kind}s expected in {titles}"
+                for title in mine:
+                    token = next(token for words, token in tokens.items() if words in title)
+                    lines[title] = look(notebook.page, title, token, clicked)
+                    if run:
+                        picture = "lesson_12_" + "".join(c if c.isalnum() else "_" for c in title)
+                        notebook.screenshot(REPO / "build" / "screenshots" / picture)
+            assert len(lines) == len(titles) and min(lines.values()) > 40, lines
+            seen.append(lines)
+            if run:
+                notebook.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+            # The buttons of the predictions are widgets, which do not outlive their kernel; the views do.
+            errors = [line for line in notebook.console_errors() if run or "widget model not found" not in line]
+            assert not errors, errors
+        assert not lab.outside, lab.outside
+    assert seen[0] == seen[1], seen
 
 
 # -- the harness itself is able to fail ----------------------------------------------------------

@@ -358,6 +358,8 @@ def _form(expected, got):
     if isinstance(expected, (tuple, list)):
         return (not isinstance(got, (tuple, list)) or len(got) != len(expected)
                 or any(map(_form, expected, got)))
+    if isinstance(expected, str):
+        return not isinstance(got, str)
     e, g = _array(expected), _array(got)
     return g is None or (e is not None and e.shape != g.shape)
 
@@ -402,6 +404,8 @@ def _behaves_like(misconception, cases, results, core_only, use):
 def _difference_of_attempts(a, b, probe):
     if a is None or b is None:
         return a is not b
+    if isinstance(a, str) or isinstance(b, str):
+        return not (isinstance(a, str) and isinstance(b, str) and a == b)
     if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
         return True
     return _difference(a, b, probe) is not None

@@ -1,0 +1,388 @@
+"""The exercises of lesson 10: cross-attention, shifting right, greedy decoding. Inputs are torch tensors."""
+
+import torch
+
+from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.transformer import cross_attention, greedy_decode, shift_right
+
+# ---------------------------------------------------------------- cross_attention
+
+
+def _tensor(rng, *shape):
+    return torch.tensor(rng.normal(size=shape))
+
+
+def _texts(B, T_t, T_s, d, d_e, d_k, d_v, lengths=None, size=1.0):
+    """A maker of inputs. ``lengths``: words of each source, None for no mask at all; ``size``: of the queries' weights."""
+    def make(rng):
+        mask = None if lengths is None else torch.arange(T_s) < torch.tensor(lengths)[:, None]
+        return (_tensor(rng, B, T_t, d), _tensor(rng, B, T_s, d_e), size * _tensor(rng, d, d_k), _tensor(rng, d_e, d_k),
+                _tensor(rng, d_e, d_v), mask)
+    return make
+
+
+def _scattered_mask(rng):
+    """Padding need not stand at the end, and each row of the mask differs."""
+    rows = rng.permuted([[1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 0]], axis=1)
+    return *_texts(3, 2, 5, 4, 4, 4, 4)(rng)[:5], torch.tensor(rows, dtype=torch.bool)
+
+
+def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k, d: d_k ** 0.5, axis=-1, mask="before",
+           swap=False):
+    """The reference with the faults that the arguments choose."""
+    def function(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+        text = {"decoder": decoder_X, "encoder": encoder_X}
+        Q, K, V = text[queries] @ W_q, text[keys] @ W_k, text[values] @ W_v
+        scores = Q @ K.transpose(-1, -2) / scale(K.shape[-1], decoder_X.shape[-1])
+        if source_mask is not None and mask != "none":
+            seen = source_mask[:, None]
+            fill = {"before": float("-inf"), "zero": 0.0, "inverted": float("-inf"), "after": None, "renormalised": None}[mask]
+            if fill is not None:
+                scores = scores.masked_fill(seen if mask == "inverted" else ~seen, fill)
+        weights = torch.softmax(scores, dim=axis)
+        if source_mask is not None and mask == "after":
+            weights = weights * seen
+        return (weights, weights @ V) if swap else (weights @ V, weights)
+    return function
+
+
+def _masked_queries(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """The mask is laid over the rows."""
+    if source_mask is None:
+        return cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, None)
+    scores = (decoder_X @ W_q) @ (encoder_X @ W_k).mT / W_k.shape[-1] ** 0.5
+    weights = torch.softmax(scores.masked_fill(~source_mask[:, :, None], float("-inf")), dim=-1)
+    return weights @ (encoder_X @ W_v), weights
+
+
+def _batch_mixed(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """The mask has no axis for the queries, so that (B, T_s) meets (T_t, T_s)."""
+    scores = (decoder_X @ W_q) @ (encoder_X @ W_k).mT / W_k.shape[-1] ** 0.5
+    if source_mask is not None:
+        scores = scores.masked_fill(~source_mask, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ (encoder_X @ W_v), weights
+
+
+def _causal(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    scores = (decoder_X @ W_q) @ (encoder_X @ W_k).mT / W_k.shape[-1] ** 0.5
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    seen = seen if source_mask is None else seen & source_mask[:, None]
+    weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), dim=-1)
+    return weights @ (encoder_X @ W_v), weights
+
+
+def _scores_returned(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    output, _ = cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask)
+    scores = (decoder_X @ W_q) @ (encoder_X @ W_k).mT / W_k.shape[-1] ** 0.5
+    if source_mask is not None:
+        scores = scores.masked_fill(~source_mask[:, None], float("-inf"))
+    return output, scores
+
+
+def _values_not_projected(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    _, weights = cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask)
+    return weights @ encoder_X, weights
+
+
+CROSS_ATTENTION = Exercise(
+    reference=cross_attention,
+    probes=(
+        Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2),
+              "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."),
+        Probe("one source word, more target words", _texts(1, 3, 1, 2, 2, 2, 2),
+              "There is one source word, so each of the three target words gets its value: the output has a row for each "
+              "row of decoder_X."),
+        Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
+              "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which text gives "
+              "the queries, which the keys, and the division by √d_k."),
+        Probe("more target words than source words", _texts(2, 5, 3, 4, 4, 4, 4),
+              "T_t = 5 and T_s = 3: the weights have a row for each target word and a column for each source word."),
+        Probe("more source words than target words", _texts(2, 3, 5, 4, 4, 4, 4),
+              "T_t = 3 and T_s = 5. A target word may look at every source word, also at the later ones."),
+        Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3),
+              "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. The scale is the root of d_k, the width of a query and of a key."),
+        Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]),
+              "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and rows sum to 1."),
+        Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]),
+              "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the queries."),
+        Probe("padding anywhere", _scattered_mask,
+              "The mask may have False anywhere. Use it as it is, do not count words from it."),
+        Probe("large scores", _texts(2, 3, 4, 4, 4, 4, 4, lengths=[2, 4], size=1000.0),
+              "The scores are huge here, so a softmax needs its maximum subtracted: torch.softmax does that.", extreme=True),
+    ),
+    misconceptions=(
+        Misconception("roles-swapped", "The two texts have changed places: your queries come from the encoder and your keys from "
+                      "the decoder. The decoder asks, so it gives the queries.", lambda dX, eX, Wq, Wk, Wv, m:
+                      _cross()(eX, dX, Wq, Wk, Wv, None if dX.shape != eX.shape else m)),
+        Misconception("decoder-attends-to-itself", "Queries, keys and values all come from the decoder: that is self-attention. Here "
+                      "keys and values come from encoder_X.", _cross(keys="decoder", values="decoder", mask="none")),
+        Misconception("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder is never asked. Q is "
+                      "decoder_X @ W_q.", _cross(queries="encoder")),
+        Misconception("values-from-decoder", "The keys come from the encoder and the values from the decoder. A weight on a source word "
+                      "must bring that word's value: both come from encoder_X.", _cross(values="decoder")),
+        Misconception("values-not-projected", "The weights are right, but the values are encoder_X itself. Multiply it by W_v first.",
+                      _values_not_projected),
+        Misconception("keys-projected-with-W_v", "The keys are made with W_v. W_k makes what is compared, W_v what is brought back.",
+                      lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wv, Wv, m)),
+        Misconception("values-projected-with-W_k", "The values are made with W_k. W_k makes what is compared, W_v what is brought back.",
+                      lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wk, Wk, m)),
+        Misconception("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05.",
+                      _cross(scale=lambda d_k, d: 1.0)),
+        Misconception("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.", _cross(scale=lambda d_k, d: d_k)),
+        Misconception("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: Q.shape[-1].",
+                      _cross(scale=lambda d_k, d: d ** 0.5)),
+        Misconception("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the source words: "
+                      "softmax over the last axis.", _cross(axis=-2)),
+        Misconception("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before the softmax.",
+                      _cross(mask="none")),
+        Misconception("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. Put -inf into the "
+                      "scores before it.", _cross(mask="after")),
+        Misconception("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.", _cross(mask="zero")),
+        Misconception("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be looked at.",
+                      _cross(mask="inverted")),
+        Misconception("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the source words, the columns: "
+                      "source_mask[:, None] has shape (B, 1, T_s).", _masked_queries),
+        Misconception("mask-without-query-axis", "source_mask is (B, T_s) and the scores are (B, T_t, T_s): without a new axis its rows are "
+                      "taken for target words. Use source_mask[:, None], of shape (B, 1, T_s).", _batch_mixed),
+        Misconception("causal", "You hide later source words. The whole source is known when the translation begins, so no causal "
+                      "mask belongs here.", _causal),
+        Misconception("scores-returned", "The output is right. The second result should be the weights, after the softmax.", _scores_returned),
+        Misconception("order-of-results", "You return (weights, output). The exercise asks for (output, weights).", _cross(swap=True)),
+        Misconception("output-only", "The output is right. Return the weights as well: (output, weights).",
+                      lambda *args: cross_attention(*args)[0]),
+    ),
+    contracts=(Contract("a source without a word (a row of the mask all False)",
+                        lambda rng: _texts(2, 2, 3, 4, 4, 4, 4, lengths=[0, 3])(rng)),),
+)
+
+# ---------------------------------------------------------------- shift_right
+
+
+def _ids(B, T):
+    """Different ids from 3 to 99, and a start id that is none of them."""
+    def make(rng):
+        return torch.tensor(3 + rng.permutation(97)[:B * T].reshape(B, T)), int(rng.integers(100, 200))
+    return make
+
+
+def _start(tokens, bos):
+    return torch.full((tokens.shape[0], 1), bos, dtype=tokens.dtype)
+
+
+def _rolled(tokens, bos):
+    shifted = torch.roll(tokens.flatten(), 1).reshape(tokens.shape).clone()
+    shifted[0, 0] = bos
+    return shifted
+
+
+def _first_overwritten(tokens, bos):
+    return torch.cat([_start(tokens, bos), tokens[:, 1:]], dim=1)
+
+
+def _down(tokens, bos):
+    return torch.cat([torch.full_like(tokens[:1], bos), tokens[:-1]])
+
+
+SHIFT_RIGHT = Exercise(
+    reference=shift_right,
+    probes=(
+        Probe("one word", _ids(1, 1), "With one word to write, nothing but the start is read: the result is [[bos]]."),
+        Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
+        Probe("two sentences", _ids(2, 3), "Each sentence, a row, is shifted by itself and begins with bos."),
+        Probe("more sentences than words", _ids(5, 2), "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."),
+        Probe("long sentences", _ids(2, 11), "The shape stays (B, T): bos comes in on the left and the last word falls out."),
+        Probe("padding", lambda rng: (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
+              "Padding and the end sign are ids like any other here: everything moves one place.", draws=1),
+        Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands in the text."),
+    ),
+    misconceptions=(
+        Misconception("shifted-left", "You shift to the left, so the decoder reads the word after the one it should write. Put bos in "
+                      "front and drop the last word.", lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
+        Misconception("longer-by-one", "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is never read, "
+                      "because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
+        Misconception("first-dropped", "bos has taken the place of the first word, and the others have not moved. So the decoder reads the "
+                      "very word it should write. Drop the last word, not the first.", _first_overwritten),
+        Misconception("not-shifted", "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
+        Misconception("wrapped-around", "The last word has come in on the left. bos belongs there.", lambda t, b: torch.roll(t, 1, dims=1)),
+        Misconception("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the last axis.", _down),
+        Misconception("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
+        Misconception("always-bos-1", "You write the id 1 in front, whatever bos is.", lambda t, b: shift_right(t, 1)),
+        Misconception("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word of the sentence "
+                      "before. Shift each row by itself.", _rolled),
+        Misconception("bos-behind", "bos stands at the end. It belongs in front, where nothing has been written yet.",
+                      lambda t, b: torch.cat([t[:, :-1], _start(t, b)], dim=1)),
+        Misconception("shifted-by-two", "Everything moved by two places. One is enough: the word before.",
+                      lambda t, b: torch.cat([_start(t, b), _start(t, b), t], dim=1)[:, :t.shape[1]]),
+    ),
+)
+
+# ---------------------------------------------------------------- greedy_decode
+
+
+class _Scripted:
+    """Scores whose best ids follow a script: ``script[n]`` after n ids, and never ``eos`` once it has ended."""
+
+    def __init__(self, script, vocabulary, rng):
+        self.script, self.noise = list(script), torch.tensor(rng.normal(size=(len(script) + 40, vocabulary)))
+
+    def __call__(self, ids):
+        n = len(ids) - 1
+        logits = self.noise[min(max(n, 0), len(self.noise) - 1)].clone()
+        if 0 <= n < len(self.script):
+            logits[self.script[n]] = logits.max() + 1.0
+        return logits
+
+
+class _Chain:
+    """Scores that depend on all the ids so far: the best one is a sum of them, each times its place."""
+
+    def __init__(self, vocabulary, first, rng):
+        self.vocabulary, self.first, self.noise = vocabulary, first, torch.tensor(rng.normal(size=vocabulary))
+
+    def __call__(self, ids):
+        best = sum((place + 1) * int(i) for place, i in enumerate(ids)) % (self.vocabulary - self.first) + self.first
+        logits = self.noise.clone()
+        logits[best] = logits.max() + 1.0
+        return logits
+
+
+BOS, EOS = 1, 2
+
+
+def _ends_after(words):
+    """Writes ``words`` ids from 3 to 8, then eos; there is room for more."""
+    def make(rng):
+        return _Scripted([*(3 + rng.permutation(6)[:words]), EOS, *(3 + rng.permutation(6))], 9, rng), BOS, EOS, words + 4
+    return make
+
+
+def _too_long(max_length):
+    """eos never comes: the ids are 3 and above."""
+    def make(rng):
+        return _Chain(11, 3, rng), BOS, EOS, max_length
+    return make
+
+
+def _exact_fit(rng):
+    return _Scripted([5, 4, EOS, 6, 7], 9, rng), BOS, EOS, 3
+
+
+def _one_short(rng):
+    return _Scripted([5, 4, EOS, 6, 7], 9, rng), BOS, EOS, 2
+
+
+def _other_ids(rng):
+    """bos and eos are not 1 and 2, and 2 is a word."""
+    return _Scripted([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8
+
+
+def _negative(rng):
+    """All scores are below 0."""
+    script, bos, eos, length = _ends_after(3)(rng)
+    script.noise = script.noise - 50.0
+    return script, bos, eos, length
+
+
+def _pad_written(rng):
+    """The id 0 is written in the middle: it is an id as any other."""
+    return _Scripted([4, 0, 5, EOS, 3, 3], 9, rng), BOS, EOS, 7
+
+
+def _decode(inputs=lambda bos, ids: [bos, *ids], keep_bos=False, drop_eos=False, stop=True, limit=0,
+            pick=lambda logits: int(logits.argmax()), result=lambda ids: ids):
+    """The reference with the faults that the arguments choose."""
+    def function(next_logits, bos, eos, max_length):
+        ids = []
+        while len(ids) < max_length + limit:
+            ids.append(pick(next_logits(inputs(bos, ids))))
+            if stop and ids[-1] == eos:
+                break
+        if drop_eos and ids and ids[-1] == eos:
+            ids = ids[:-1]
+        return result([bos, *ids] if keep_bos else ids)
+    return function
+
+
+def _after_eos_by_padding(next_logits, bos, eos, max_length):
+    ids = greedy_decode(next_logits, bos, eos, max_length)
+    return ids + [0] * (max_length - len(ids))
+
+
+def _same_prefix(next_logits, bos, eos, max_length):
+    logits = next_logits([bos])
+    ids = []
+    while len(ids) < max_length:
+        ids.append(int(logits.argmax()))
+        if ids[-1] == eos:
+            break
+    return ids
+
+
+def _stop_before_writing(next_logits, bos, eos, max_length):
+    """At the limit the last id is replaced by eos."""
+    ids = greedy_decode(next_logits, bos, eos, max_length)
+    return ids if not ids or ids[-1] == eos or len(ids) < max_length else [*ids[:-1], eos]
+
+
+def _as_list(function, *args):
+    """A tensor or an array of ids is as good as a list."""
+    ids = function(*args)
+    return ids.tolist() if hasattr(ids, "tolist") else ids
+
+
+GREEDY_DECODE = Exercise(
+    reference=greedy_decode,
+    use=_as_list,
+    probes=(
+        Probe("nothing to say", _ends_after(0),
+              "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
+        Probe("one word", _ends_after(1), "One word, then eos: the result has two ids."),
+        Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
+              "max_length = 1: one id comes back, and no eos, because there was no room for it."),
+        Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
+        Probe("eos just fits", _exact_fit, "Two words and eos fill max_length = 3 exactly."),
+        Probe("eos does not fit", _one_short, "max_length = 2 ends the text before eos: the result has two ids, without eos."),
+        Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does not count. Each id depends "
+              "on all the ids before, bos included."),
+        Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
+        Probe("negative scores", _negative, "All scores are negative. The best is still the largest."),
+        Probe("the id 0", _pad_written, "The id 0 is written in the middle here. Only eos ends a text."),
+        Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0), "max_length = 0 leaves room for nothing: [].", draws=1),
+    ),
+    misconceptions=(
+        Misconception("keeps-bos", "bos is in the result. The model needs it to begin, but it is no word of the text.", _decode(keep_bos=True)),
+        Misconception("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader knows the text has ended.",
+                      _decode(drop_eos=True)),
+        Misconception("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.", _decode(stop=False)),
+        Misconception("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
+        Misconception("bos-counted", "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
+        Misconception("without-bos", "next_logits is called without bos in front. A text begins with it: the first call is next_logits([bos]).",
+                      _decode(inputs=lambda bos, ids: list(ids))),
+        Misconception("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos, first, second, …].",
+                      _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
+        Misconception("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after every word.",
+                      _same_prefix),
+        Misconception("newest-first", "The ids are given to next_logits in reverse order. bos comes first, the newest id last.",
+                      _decode(inputs=lambda bos, ids: [bos, *ids][::-1])),
+        Misconception("bos-behind", "bos stands at the end of what you give to next_logits. It comes first.",
+                      _decode(inputs=lambda bos, ids: [*ids, bos])),
+        Misconception("argmin", "You take the id with the lowest score. Take the highest.", _decode(pick=lambda s: int(s.argmin()))),
+        Misconception("largest-by-size", "You take the score that is largest in size, so a very negative one wins. Do not use the absolute value.",
+                      _decode(pick=lambda s: int(s.abs().argmax()))),
+        Misconception("padded", "You fill the result up to max_length. It ends with eos.", _after_eos_by_padding),
+        Misconception("eos-forced", "When there is no more room, you put eos in place of the last word. Return what was written.",
+                      _stop_before_writing),
+        Misconception("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
+                      lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
+        Misconception("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
+    ),
+    contracts=(Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),),
+)
+
+
+def _until(ids, last):
+    return ids[:ids.index(last) + 1] if last in ids else ids
+
+
+EXERCISES = (CROSS_ATTENTION, SHIFT_RIGHT, GREEDY_DECODE)

@@ -1,0 +1,247 @@
+"""Attention that costs less, in torch, and the tools that measure what it costs.
+
+Tokens are rows; heads are ``(B, h, T, d_k)``. Masks are boolean, True = may attend. Each function reads like its formula.
+The first five are the exercises of lesson 14.
+"""
+
+import contextlib
+import datetime
+import functools
+import json
+import math
+import os
+import platform
+import time
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from helpers import training
+
+
+def sliding_window_mask(T, window, causal):
+    """True where the key is at most ``window`` places from the query, and not after it if ``causal``.
+
+    Returns ``(T, T)`` bool, True = may attend; each row has at most 2·window + 1 of them, or window + 1 if causal.
+    Raises ValueError when ``window`` is negative. Source: Beltagy et al. 2020, section 3.1 (their w is twice ours).
+    """
+    if window < 0:
+        raise ValueError(f"A window reaches 0 or more places to each side; it is {window}.")
+    distance = torch.arange(T)[:, None] - torch.arange(T)  # (T, T): query minus key
+    near = distance.abs() <= window
+    return near & (distance >= 0) if causal else near
+
+
+def linear_attention(Q, K, V, feature_map):
+    """``φ(Q) (φ(K)ᵀ V)``, each row divided by ``φ(q) · Σ φ(k)``: attention with weights ``φ(q) · φ(k)``, never written down.
+
+    ``Q``: ``(..., T_q, d_k)``; ``K``: ``(..., T_k, d_k)``; ``V``: ``(..., T_k, d_v)``; ``feature_map``: φ, from
+    ``(..., T, d_k)`` to positive numbers ``(..., T, r)``. Returns ``(..., T_q, d_v)``. Every query sees every key.
+    Source: Katharopoulos et al. 2020, equation 5 (the sums over all keys, not causal).
+    """
+    Q, K = feature_map(Q), feature_map(K)  # (..., T_q, r), (..., T_k, r)
+    summary = K.mT @ V  # (..., r, d_v): all keys and values in one small matrix
+    total = K.sum(dim=-2)[..., None]  # (..., r, 1)
+    return Q @ summary / (Q @ total)
+
+
+def grouped_query_attention(Q, K, V):
+    """Attention in which h query heads share g heads of keys and values: query head i uses head ``i // (h / g)``.
+
+    ``Q``: ``(B, h, T, d_k)``; ``K``: ``(B, g, T_k, d_k)``; ``V``: ``(B, g, T_k, d_v)``. Returns ``(B, h, T, d_v)``.
+    Scaled by √d_k, no mask. g = h is multi-head attention, g = 1 multi-query attention (Shazeer 2019).
+    Raises ValueError when g does not divide h. Source: Ainslie et al. 2023, section 2.2.
+    """
+    (B, h, T, d_k), g = Q.shape, K.shape[1]
+    if g < 1 or h % g:
+        raise ValueError(f"{h} query heads cannot share {g} heads of keys equally; choose a divisor of {h}.")
+    rows = Q.reshape(B, g, h // g * T, d_k)  # the query heads of a group, one below the other
+    weights = torch.softmax(rows @ K.mT / math.sqrt(d_k), dim=-1)  # (B, g, h/g·T, T_k)
+    return (weights @ V).reshape(B, h, T, V.shape[-1])
+
+
+def decode_step(q, k, v, cache):
+    """One new token attends to itself and to all before it, whose keys and values are kept in ``cache``.
+
+    ``q``, ``k``, ``v``: ``(B, h, 1, d_k)``; ``cache``: None for the first token, then (K, V), each ``(B, h, t, d_k)``.
+    Returns (output ``(B, h, 1, d_k)``, the new cache with t + 1 positions). Scaled by √d_k.
+    Raises ValueError for more than one new token: each would see the ones after it. Source: Shazeer 2019, section 2.4.
+    """
+    if q.shape[-2] != 1 or k.shape[-2] != 1:
+        raise ValueError(f"A step decodes one token; q holds {q.shape[-2]} and k holds {k.shape[-2]}.")
+    K, V = (k, v) if cache is None else (torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2))
+    weights = torch.softmax(q @ K.mT / math.sqrt(q.shape[-1]), dim=-1)  # (B, h, 1, t + 1)
+    return weights @ V, (K, V)
+
+
+def online_softmax_attention(q, K, V, block):
+    """Attention of one query, exactly, reading the keys ``block`` at a time and never holding more than ``block`` scores.
+
+    ``q``: ``(d,)``; ``K``: ``(T, d)``; ``V``: ``(T, m)``; T at least 1. Returns ``(m,)``, ``softmax(K q / √d) V``.
+    What was summed up so far is shrunk whenever a larger score turns up. Raises ValueError when ``block`` is below 1.
+    Source: Milakov and Gimelshein 2018, algorithm 3; Dao et al. 2022, section 3.1.
+    """
+    if block < 1:
+        raise ValueError(f"A block holds at least one key; it is {block}.")
+    largest = q.new_tensor(-math.inf)  # the largest score so far
+    total, output = torch.zeros_like(largest), torch.zeros_like(V[0])  # Σ exp(score - largest), and that times v
+    for start in range(0, len(K), block):
+        k, v = K[start:start + block], V[start:start + block]  # (block, d), (block, m)
+        scores = k @ q / math.sqrt(len(q))  # (block,)
+        new = torch.maximum(largest, scores.max())
+        shrink, weights = torch.exp(largest - new), torch.exp(scores - new)
+        total = shrink * total + weights.sum()
+        output = shrink * output + weights @ v
+        largest = new
+    return output / total
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+def multiply_adds(function):
+    """How many multiply-adds the matrix products and convolutions of ``function()`` do, as torch counts them: exact."""
+    with training.one_thread(), FlopCounterMode(display=False) as counter:
+        function()
+    return counter.get_total_flops() // 2  # a multiply-add is two floating-point operations
+
+
+def peak_bytes(function):
+    """The most memory that ``function()`` holds at one time, its result included and its inputs not, in bytes.
+
+    torch's profiler reports every piece of memory that torch takes and gives back, also inside an operation; the largest
+    running sum is the peak. Exact, on the CPU, with one thread (more of them work in more memory).
+    """
+    with training.one_thread(), _quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        result = function()
+    held = most = 0
+    for event in seen.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            held += event.nbytes()  # negative when memory is given back
+            most = max(most, held)
+    del result
+    return most
+
+
+@contextlib.contextmanager
+def _quiet():
+    """The profiler writes two lines of its own to file descriptor 2 each time; they go nowhere."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+# Processor time leaves out what other programs do, but some systems count it in steps of 16 ms.
+_clock = time.process_time if time.get_clock_info("process_time").resolution < 1e-4 else time.perf_counter
+
+
+def fastest(cases, rounds=5):
+    """Seconds that each case takes at its fastest, with one thread.
+
+    ``cases``: name -> function of no arguments. The cases take ``rounds`` turns one after the other, so that a busy moment
+    does not hit one of them alone. In a turn a short function runs several times, for 2 ms: after another case, its first
+    run finds nothing of its own in the processor's fast memory. Returns name -> seconds.
+    """
+    best = dict.fromkeys(cases, math.inf)
+    with training.one_thread(), torch.no_grad():
+        for _ in range(rounds):
+            for name, function in cases.items():
+                left = 2e-3
+                while left > 0:
+                    start = _clock()
+                    function()
+                    took = _clock() - start
+                    best[name], left = min(best[name], took), left - max(took, 1e-5)
+    return best
+
+
+def slope(x, y):
+    """The slope of the straight line through ``log y`` against ``log x``, by least squares: p where y grows as x^p."""
+    x, y = (torch.tensor([math.log(value) for value in values], dtype=torch.float64) for values in (x, y))
+    return float(((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum())
+
+
+# ---------------------------------------------------------------- the same on a GPU
+
+CUDA_RESULT = Path(__file__).resolve().parent.parent / "data" / "efficient_cuda.json"
+
+
+def plain_attention(Q, K, V):
+    """``softmax(Q Kᵀ / √d_k) V`` with the whole table of weights: ``(..., T, d_k)`` each -> ``(..., T, d_v)``."""
+    return torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), dim=-1) @ V
+
+
+def device_report(device="cuda", lengths=(512, 1024, 2048, 4096, 8192, 16384), cached=32768, n_heads=16, d_k=64, rounds=10):
+    """Time and memory of attention on ``device``, as a dict that JSON can hold: with date, machine and versions.
+
+    ``attention``: for each of ``lengths`` the milliseconds and the peak megabytes of `plain_attention` and of torch's own
+    `scaled_dot_product_attention`, None where the memory was not enough. ``decoding``: for g = h, h/4 and 1 key heads the
+    megabytes of a cache of ``cached`` positions and the milliseconds of one step. float16 on a GPU, float32 on the CPU.
+    Raises ValueError when there is no such device.
+    """
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ValueError(f"This machine has no device {device!r} that torch can use.") from None
+    dtype = torch.float32 if device == "cpu" else torch.float16
+    make = functools.partial(torch.randn, device=device, dtype=dtype)
+    report = {"date": datetime.date.today().isoformat(), "machine": machine(device), "torch": torch.__version__,
+              "dtype": str(dtype).removeprefix("torch."), "heads": n_heads, "d_k": d_k, "attention": [], "decoding": []}
+    for n in lengths:
+        Q, K, V = make(3, 1, n_heads, n, d_k)
+        row = {"tokens": n}
+        for name, function in (("plain", plain_attention), ("torch", F.scaled_dot_product_attention)):
+            row[f"{name} ms"], row[f"{name} MB"] = _cost(function, (Q, K, V), device, rounds)
+        report["attention"].append(row)
+    q = make(1, n_heads, 1, d_k)
+    for g in sorted({n_heads, n_heads // 4, 1}, reverse=True):
+        K, V = make(2, 1, g, cached, d_k)
+        took, _ = _cost(grouped_query_attention, (q, K, V), device, rounds)
+        size = _mb(K.nbytes + V.nbytes)
+        report["decoding"].append({"groups": g, "cached": cached, "cache MB": size, "ms": took})
+    return report
+
+
+def machine(device="cpu"):
+    """The name of the GPU, or of the processor, for a reader."""
+    return torch.cuda.get_device_name(device) if device != "cpu" else platform.processor() or platform.machine()
+
+
+def stored_report(path=CUDA_RESULT):
+    """The report that a machine with a GPU has stored, or None when there is no such file."""
+    return json.loads(Path(path).read_text(encoding="utf-8")) if Path(path).exists() else None
+
+
+def _mb(size):
+    return round(size / 1e6, 3)
+
+
+def _cost(function, arguments, device, rounds):
+    """(milliseconds, megabytes at the peak): the fastest of ``rounds`` runs; (None, None) when memory runs out."""
+    if device == "cpu":
+        once = functools.partial(function, *arguments)
+        return round(1e3 * fastest({"": once}, rounds)[""], 4), _mb(peak_bytes(once))
+    try:
+        with torch.no_grad():
+            function(*arguments)  # the first run chooses and loads the kernels
+            torch.cuda.synchronize(device)
+            torch.cuda.reset_peak_memory_stats(device)
+            before = torch.cuda.memory_allocated(device)
+            best = math.inf
+            for _ in range(rounds):
+                start = time.perf_counter()
+                function(*arguments)
+                torch.cuda.synchronize(device)  # a GPU works on after the call returns
+                best = min(best, time.perf_counter() - start)
+            return round(1e3 * best, 4), _mb(torch.cuda.max_memory_allocated(device) - before)
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return None, None

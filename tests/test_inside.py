@@ -1,0 +1,206 @@
+"""Looking inside: rollout, scores, ablation, the trace of a model, and the trained mini-transformer in data/."""
+
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from browser import REPO
+
+from helpers import corpora, inside, pretrained, training
+from helpers.transformer import Encoder, LanguageModel
+
+
+def weights(*shape, seed=0):
+    return torch.softmax(torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), -1)
+
+
+def normal(*shape, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+# ---------------------------------------------------------------- rollout
+
+
+def test_rollout_by_hand():
+    w = torch.tensor([[[1.0, 0.0], [0.8, 0.2]]])  # half of it and half of the identity: [[1, 0], [.4, .6]]
+    torch.testing.assert_close(inside.attention_rollout([w]), torch.tensor([[1.0, 0.0], [0.4, 0.6]]))
+    torch.testing.assert_close(inside.attention_rollout([w, w]), torch.tensor([[1.0, 0.0], [0.64, 0.36]]))
+
+
+def test_rollout_follows_every_path():
+    """Equal to the sum over all paths through three layers, written as loops."""
+    layers = [weights(3, 4, 4, seed=s) for s in range(3)]
+    step = [0.5 * w.mean(0) + 0.5 * torch.eye(4) for w in layers]
+    paths = torch.zeros(4, 4, dtype=torch.float64)
+    for i in range(4):
+        for j in range(4):
+            paths[i, j] = sum(step[2][i, b] * step[1][b, a] * step[0][a, j] for a in range(4) for b in range(4))
+    got = inside.attention_rollout(layers)
+    torch.testing.assert_close(got, paths)
+    torch.testing.assert_close(got.sum(-1), torch.ones(4, dtype=torch.float64))
+
+
+def test_rollout_stays_causal_and_survives_empty_rows():
+    causal = [weights(2, 5, 5, seed=s).tril() for s in range(3)]
+    causal = [w / w.sum(-1, keepdim=True) for w in causal]
+    assert (inside.attention_rollout(causal).triu(1) == 0).all()
+    causal[1][:, 3] = 0
+    torch.testing.assert_close(inside.attention_rollout(causal).sum(-1), torch.ones(5, dtype=torch.float64))
+    with pytest.raises(ValueError, match="no layer"):
+        inside.attention_rollout([])
+
+
+def test_rollout_takes_one_tensor_for_all_layers():
+    stacked = weights(3, 2, 4, 4)
+    torch.testing.assert_close(inside.attention_rollout(stacked), inside.attention_rollout(list(stacked)))
+
+
+# ---------------------------------------------------------------- scores and ablation
+
+
+def test_previous_token_score_by_hand():
+    w = torch.tensor([[[1, 0, 0], [0.9, 0.1, 0], [0.2, 0.7, 0.1]]])
+    torch.testing.assert_close(inside.previous_token_score(w), torch.tensor([0.8]))
+    with pytest.raises(ValueError, match="T must be at least 2"):
+        inside.previous_token_score(torch.ones(2, 1, 1))
+
+
+def test_ablated_heads_add_up():
+    z, W_o = normal(2, 3, 5, 4), normal(12, 12)
+    whole = z.transpose(1, 2).flatten(2) @ W_o
+    before = z.clone()
+    parts = [whole - inside.ablate_head(z, W_o, head) for head in range(3)]
+    torch.testing.assert_close(sum(parts), whole)
+    for head in range(3):
+        torch.testing.assert_close(parts[head], z[:, head] @ W_o[4 * head:4 * head + 4])
+    assert torch.equal(z, before)
+    for head in (3, -1):
+        with pytest.raises(ValueError, match=f"no head {head}"):
+            inside.ablate_head(z, W_o, head)
+
+
+def test_contributions_add_up_to_the_layers_output():
+    w, v, W_o = weights(3, 5, 5), normal(3, 5, 4), normal(12, 12)
+    parts = inside.contributions(w, v, W_o)
+    assert parts.shape == (3, 5, 5, 12)
+    torch.testing.assert_close(parts.sum((0, 2)), (w @ v).transpose(0, 1).flatten(1) @ W_o)
+    torch.testing.assert_close(parts[1, 2, 4], w[1, 2, 4] * (v[1, 4] @ W_o[4:8]))
+    both = inside.contributions(torch.stack([w, w]), torch.stack([v, v]), torch.stack([W_o, 2 * W_o]))
+    torch.testing.assert_close(both[1], 2 * parts)
+
+
+# ---------------------------------------------------------------- a model of the course
+
+
+def model(**options):
+    with training.seeded(0):
+        return Encoder(11, d=12, n_heads=3, n_layers=2, mlp=8, **options).double().eval()
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"pre_norm": False, "positions": "sinusoidal"}])
+def test_trace_is_what_the_model_computes(options):
+    m, ids = model(**options), torch.tensor([[1, 2, 3, 4, 5], [5, 4, 3, 2, 2]])
+    seen = inside.trace(m, ids)
+    logits, w = m(ids, weights=True)
+    torch.testing.assert_close(seen.logits, logits)
+    for layer in range(2):
+        torch.testing.assert_close(seen.weights[layer], w[layer])
+        scores = seen.queries[layer] @ seen.keys[layer].mT / 2
+        if options.get("causal"):
+            scores = scores.masked_fill(~torch.ones(5, 5).tril().bool(), -torch.inf)
+        torch.testing.assert_close(torch.softmax(scores, -1), w[layer])
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
+
+
+def test_a_switched_off_head_is_an_ablated_head():
+    m, ids = model(), torch.tensor([[1, 2, 3, 4]])
+    keep = torch.tensor([[True, True, True], [True, False, True]])
+    attention = m.blocks[1].attention
+    outputs = []
+    hook = attention.register_forward_hook(lambda module, inputs, output: outputs.append(output[0]))
+    whole, less = inside.trace(m, ids), inside.trace(m, ids, keep)
+    hook.remove()
+    heads = whole.weights[1] @ whole.values[1]
+    expected = inside.ablate_head(heads, attention.W_o.weight.T, 1) + attention.W_o.bias
+    torch.testing.assert_close(outputs[1], expected)
+    assert not torch.allclose(whole.logits, less.logits)
+    torch.testing.assert_close(inside.trace(m, ids, torch.ones(2, 3)).logits, whole.logits)
+
+
+# ---------------------------------------------------------------- the pretrained model
+
+
+def test_heads_of_the_pretrained_model_are_switched_off():
+    text = "time flies like an arrow"
+    whole = pretrained.read(text)
+    assert whole.queries.shape == whole.keys.shape == whole.values.shape == (6, 12, 7, 32)
+    scores = torch.tensor(whole.queries @ whole.keys.swapaxes(-1, -2)) / 32**0.5
+    np.testing.assert_allclose(torch.softmax(scores, -1), whole.weights, atol=1e-5)
+    keep = np.ones((3, 6, 12), dtype=bool)
+    keep[1, 5, 11] = keep[2, 0, 2] = False
+    several = pretrained.read(text, keep=keep)
+    assert several.vectors.shape == (3, 7, 7, 384) and several.weights.shape == (3, 6, 12, 7, 7)
+    np.testing.assert_allclose(several.vectors[0], whole.vectors, atol=1e-5)
+    np.testing.assert_allclose(several.vectors[1, :6], whole.vectors[:6], atol=1e-5)  # nothing before the head changes
+    assert np.abs(several.vectors[1, 6] - whole.vectors[6]).max() > 0.01
+    assert np.abs(several.vectors[2, 1] - whole.vectors[1]).max() > 0.01
+    one = pretrained.read(text, keep=keep[1])
+    assert one.vectors.shape == whole.vectors.shape
+    np.testing.assert_allclose(one.vectors, several.vectors[1], atol=1e-5)
+
+
+# ---------------------------------------------------------------- the mini-transformer
+
+
+def test_the_mini_transformer_is_as_good_as_lesson_12_says():
+    m, vocabulary = inside.load_mini()
+    grammar = corpora.agreement_grammar()
+    assert vocabulary.words == grammar.vocabulary.words, "the grammar has changed: run python -m helpers.inside build"
+    text = grammar.write(128, m.position.num_embeddings, torch.Generator().manual_seed(7))
+    cases = corpora.agreement_cases(grammar, text)
+    logits = inside.trace(m, text.tokens).logits
+    floor = -text.log_p[:, 1:].mean().item()
+    with torch.no_grad():
+        assert 0 < inside.next_token_loss(m, text.tokens).item() - floor < 0.08
+    right = text.tokens[cases.row, cases.verb]
+    score, n = logits[cases.row, cases.verb - 1], torch.arange(len(right))
+    agrees = score[n, right] > score[n, corpora.other_number(vocabulary)[right]]
+    assert agrees[cases.against >= 1].float().mean() > 0.95
+
+
+def test_the_mini_transformers_file_is_small_and_described():
+    contents = inside.MINI_FILE.read_bytes()
+    assert len(contents) < 500_000
+    readme = (REPO / "data" / "README.md").read_text(encoding="utf-8")
+    stated = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `([0-9a-f]{64})` \|$", readme, flags=re.M))
+    assert stated[inside.MINI_FILE.name] == hashlib.sha256(contents).hexdigest()
+
+
+def test_build_writes_what_load_reads(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(inside, "TRAINING", {"steps": 2, "lr": 0.01, "seed": 0})
+    monkeypatch.setattr(inside, "MINI_FILE", tmp_path / "mini.safetensors")
+    assert inside.main(["build"]) == 0
+    first = (tmp_path / "mini.safetensors").read_bytes()
+    assert capsys.readouterr().out == f"{hashlib.sha256(first).hexdigest()}  mini.safetensors\n"
+    assert inside.build(inside.MINI_FILE) == hashlib.sha256(first).hexdigest(), "the same machine, other bytes"
+    m, _ = inside.load_mini(inside.MINI_FILE)
+    assert isinstance(m, LanguageModel) and not m.training
+    assert [p.name for p in tmp_path.iterdir()] == ["mini.safetensors"]
+    assert inside.main([]) == inside.main(["bild"]) == 2
+
+
+def test_a_missing_or_wrong_file_is_told_in_one_sentence(tmp_path):
+    with pytest.raises(ValueError, match="mini.safetensors is missing; put it back"):
+        inside.load_mini(tmp_path / "mini.safetensors")
+    (tmp_path / "cut.safetensors").write_bytes(inside.MINI_FILE.read_bytes()[:5000])
+    with pytest.raises(ValueError, match="cut.safetensors does not hold the mini-transformer"):
+        inside.load_mini(tmp_path / "cut.safetensors")
+    from safetensors.torch import save_file
+
+    about = {"settings": {"d": 8, "n_heads": 2}, "vocabulary": [*corpora.SPECIAL, "a"]}
+    save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors", {"about": json.dumps(about)})
+    with pytest.raises(ValueError, match="other.safetensors does not hold"):
+        inside.load_mini(tmp_path / "other.safetensors")
