@@ -194,7 +194,7 @@ def test(arguments):
                 "--dist", "loadfile", *paths + arguments)
 
 
-VERBS = {"lab": ([], lab), "test": (["maintain"], test),
+VERBS = {"lab": ([], lab), "test": (["maintain", "classes"], test),
          "lint": (["maintain"], lambda arguments: call("-m", "ruff", "check", *arguments or ["."])),
          "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments)),
          "stability": (["maintain"], lambda arguments: call(os.path.join("tests", "stability.py"), *arguments))}

@@ -1,0 +1,11 @@
+"""Graded work for a class: release, collect, grade safely, return feedback. The teacher's page is docs/teaching.md.
+
+A submission runs in a sandbox and only gives values back; they are judged outside, by the course's checkers.
+
+    notebook.py    read whatever a student hands in           worker.py     runs in the sandbox: cells, then calls
+    assignment.py  what an assignment asks; release it        wire.py       values in and out, never pickle
+    collecting.py  find each student's newest notebook        sandbox.py    bubblewrap, limits, time-outs
+    grading.py     one file in, one result out                batch.py      a whole class, resumable
+    reports.py     pages and the sheet to mark                exports.py    CSV, Canvas, Moodle, Gradescope
+    tasks/         what each assignment's functions have to do
+"""

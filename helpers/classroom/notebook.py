@@ -1,0 +1,193 @@
+"""Read a notebook as students hand it in: old, damaged, stripped or re-ordered. Nothing is run here."""
+
+import ast
+import inspect
+import json
+import re
+from dataclasses import dataclass, field
+
+LARGEST = 50_000_000  # bytes of a file
+LONGEST = 200_000  # characters of a code cell
+MOST_CELLS = 2_000
+RUN_THE_BODY = ("time", "timeit", "capture", "prun")  # cell magics whose body is ordinary code
+
+
+class Unreadable(Exception):
+    """One sentence: why the file is not a notebook that can be graded."""
+
+
+@dataclass
+class Cell:
+    type: str  # "code", "markdown" or "raw"
+    source: str
+    grade_id: str = ""
+
+
+@dataclass
+class Notebook:
+    """The cells of a notebook. ``assignment``: the id in its metadata, or ""; ``notes``: what the teacher should know."""
+
+    cells: list
+    assignment: str = ""
+    notes: list = field(default_factory=list)
+
+    @property
+    def code(self):
+        """The sources of the code cells."""
+        return [cell.source for cell in self.cells if cell.type == "code"]
+
+
+def read(data):
+    """A ``Notebook`` of the bytes of a file, in any nbformat since 2. Raises Unreadable."""
+    if len(data) > LARGEST:
+        raise Unreadable(f"The file has {len(data) / 1e6:,.0f} MB; more than {LARGEST // 1_000_000} MB are not read.")
+    if not data.strip():
+        raise Unreadable("The file is empty.")
+    notes = []
+    try:
+        raw = json.loads(_text(data, notes))
+    except (ValueError, RecursionError):
+        raise Unreadable("The file is not a notebook: it is damaged, cut off, or another kind of file.") from None
+    cells = raw.get("cells") if isinstance(raw, dict) else None
+    if isinstance(raw, dict) and cells is None:  # nbformat 2 and 3
+        if isinstance(sheets := raw.get("worksheets"), list):
+            cells = [cell for sheet in sheets for cell in _list(_dict(sheet).get("cells"))]
+            notes.append("The notebook has an old format.")
+    if not isinstance(cells, list):
+        raise Unreadable("The file holds JSON, but no notebook: it has no cells.")
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(f"The notebook has {len(cells):,} cells; more than {MOST_CELLS:,} are not read.")
+    read_cells = [_cell(cell) for cell in cells if isinstance(cell, dict)]
+    course = _dict(_dict(raw.get("metadata")).get("attention_course"))
+    return Notebook(read_cells, str(course.get("assignment", ""))[:100], notes)
+
+
+def _text(data, notes):
+    """The bytes as text: UTF-8 with or without a mark, UTF-16 with one, else byte for byte."""
+    for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            notes.append("The file is not UTF-8: letters outside ASCII may be wrong.")
+    return data.decode("latin-1")
+
+
+def _cell(raw):
+    source = raw.get("source", raw.get("input", ""))
+    if isinstance(source, list):
+        source = "".join(part for part in source if isinstance(part, str))
+    nbgrader = _dict(_dict(raw.get("metadata")).get("nbgrader"))
+    return Cell(str(raw.get("cell_type", "")), source if isinstance(source, str) else "",
+                str(nbgrader.get("grade_id", ""))[:200])
+
+
+def _dict(value):
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value):
+    return value if isinstance(value, list) else []
+
+
+# ---------------------------------------------------------------- the code in it
+
+
+def plain_python(source):
+    """The source of a code cell without magics, or None where nothing is left to run (``%%bash``, say)."""
+    if len(source) > LONGEST:
+        return None
+    if (tree := parse(source)) is not None:
+        return source if tree.body else None
+    magic = re.match(r"\s*%%(\w+)[^\n]*\n?", source)
+    if magic:
+        return plain_python(source[magic.end():]) if magic[1] in RUN_THE_BODY else None
+    source = re.sub(r"^([ \t]*)%time[ \t]+(?=\S)", r"\1", source, flags=re.MULTILINE)
+    from IPython.core.inputtransformer2 import TransformerManager
+    try:
+        return TransformerManager().transform_cell(source)  # %x and !x become calls of get_ipython(), a dummy inside
+    except Exception:
+        return source  # it will stop with its own SyntaxError
+
+
+def parse(source):
+    """The syntax tree, or None when ``source`` is not Python."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def definitions(sources):
+    """The functions defined at the top of the cells: name -> list of (number of the cell from 0, syntax tree)."""
+    found = {}
+    for number, source in enumerate(sources):
+        for node in getattr(parse(source or ""), "body", ()):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(node.name, []).append((number, node))
+    return found
+
+
+def is_stub(function):
+    """True for a body that is only a docstring, ``...``, ``pass`` or ``raise NotImplementedError``."""
+    def empty(node):
+        if isinstance(node, ast.Raise):
+            return "NotImplementedError" in ast.unparse(node)
+        return isinstance(node, ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return all(map(empty, function.body))
+
+
+def without_stubs(sources):
+    """The cells to run: a cell that only holds stubs of functions written elsewhere becomes None, so that a copy
+    of the empty cell further down does not undo the work."""
+    written = {name for name, places in definitions(sources).items() if not all(is_stub(f) for _, f in places)}
+    kept = []
+    for source in sources:
+        body = getattr(parse(source or ""), "body", [])
+        undoes = body and all(isinstance(n, ast.FunctionDef) and is_stub(n) and n.name in written for n in body)
+        kept.append(None if undoes else source)
+    return kept
+
+
+def signature(function):
+    """The ``inspect.Signature`` of a syntax tree, defaults left out; None where a decorator may change it."""
+    if function.decorator_list:
+        return None
+    a = function.args
+    kinds = inspect.Parameter
+    optional = {arg.arg for arg in (a.posonlyargs + a.args)[len(a.posonlyargs + a.args) - len(a.defaults):]}
+    optional |= {arg.arg for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True) if default is not None}
+    groups = [(a.posonlyargs, kinds.POSITIONAL_ONLY), (a.args, kinds.POSITIONAL_OR_KEYWORD),
+              ([a.vararg] if a.vararg else [], kinds.VAR_POSITIONAL), (a.kwonlyargs, kinds.KEYWORD_ONLY),
+              ([a.kwarg] if a.kwarg else [], kinds.VAR_KEYWORD)]
+    return inspect.Signature([kinds(arg.arg, kind, default=None if arg.arg in optional else kinds.empty)
+                              for arguments, kind in groups for arg in arguments])
+
+
+def uses(sources, function, forbidden):
+    """Which ``forbidden`` names a function mentions, itself or in functions of the notebook that it uses, under
+    whatever name they were imported: pairs (name, number of the code cell from 1)."""
+    defined = definitions(sources)
+    imported = {alias.asname: alias.name.rpartition(".")[2] for source in sources
+                for node in ast.walk(parse(source or "") or ast.Module([], []))
+                if isinstance(node, ast.ImportFrom) for alias in node.names if alias.asname}
+    found, seen, queue = [], {function}, [function]
+    while queue:
+        for number, tree in defined.get(queue.pop(), ()):
+            for name in map(_name, ast.walk(tree)):
+                real = imported.get(name, name)
+                if real in forbidden and (real, number + 1) not in found:
+                    found.append((real, number + 1))
+                if name in defined and name not in seen:
+                    seen.add(name)
+                    queue.append(name)
+    return found
+
+
+def _name(node):
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.alias):
+        return node.name.rpartition(".")[2]
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -1,0 +1,257 @@
+"""Submissions as a class might hand them in, good and bad, made from the assignment's own source."""
+
+import copy
+import json
+
+from helpers.classroom import assignment
+
+NAME = "assignment1"
+FULL = 26  # points for code
+RIGHT = {  # right answers in a style of their own
+    "most_similar_pair": """
+def most_similar_pair(X):
+    best, pair = -2, None
+    for i in range(len(X)):
+        for j in range(i + 1, len(X)):
+            lengths = (X[i] @ X[i]) ** 0.5 * (X[j] @ X[j]) ** 0.5
+            cosine = X[i] @ X[j] / lengths if lengths > 0 else 0
+            if cosine > best:
+                best, pair = cosine, (i, j)
+    return pair
+""",
+    "softmax_with_temperature": """
+def softmax_with_temperature(x, temperature):
+    x = np.array(x) / temperature
+    e = np.exp(x - np.max(x, axis=-1)[..., None])
+    return e / np.sum(e, axis=-1)[..., None]
+""",
+    "cosine_attention": """
+def cosine_attention(X, temperature):
+    w = softmax_with_temperature(cosine_similarity(X, X), temperature)
+    return [w @ X, w]
+""",
+    "effective_words": """
+def effective_words(weights):
+    w = np.array(weights)
+    w[w == 0] = 1
+    return np.exp((w * -np.log(w)).sum(-1))
+""",
+}
+
+
+def released():
+    """The notebook as it is handed out."""
+    return assignment.strip(json.loads((assignment.SOURCES / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")))
+
+
+def cell(source):
+    return {"cell_type": "code", "id": f"new{abs(hash(source)) % 10**9}", "metadata": {}, "source": source, "outputs": [],
+            "execution_count": None}
+
+
+def solved(first=None, last=None, whole=False, **functions):
+    """A notebook with right answers, except for the ``functions`` given here; ``first`` and ``last``: cells to add;
+    ``whole``: with the figure, which takes most of the time."""
+    raw = released()
+    if not whole:
+        raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("measurement", "figure")]
+        raw["cells"][1]["source"] = "import numpy as np\nfrom helpers.embeddings import cosine_similarity"
+    for c in raw["cells"]:
+        name = c["metadata"].get("nbgrader", {}).get("grade_id")
+        if name in RIGHT:
+            c["source"] = functions.get(name, RIGHT[name]).strip()
+        elif str(name).startswith("answer-"):
+            c["source"] = "=1+1, because the temperature is low."
+    raw["cells"][1:1] = [cell(first)] if first else []
+    raw["cells"] += [cell(last)] if last else []
+    return raw
+
+
+def old(raw):
+    """The same notebook in nbformat 3."""
+    cells = [{"cell_type": c["cell_type"], "metadata": {}, "input" if c["cell_type"] == "code" else "source": c["source"],
+              **({"language": "python", "outputs": [], "collapsed": False} if c["cell_type"] == "code" else {})}
+             for c in raw["cells"]]
+    return {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells, "metadata": {}}]}
+
+
+def with_cells(raw, change):
+    raw = copy.deepcopy(raw)
+    raw["cells"] = change(raw["cells"])
+    return raw
+
+
+def is_test(c):
+    return c["metadata"].get("nbgrader", {}).get("grade") and c["cell_type"] == "code"
+
+
+def stripped(cells):
+    return [{**c, "metadata": {}} for c in cells]
+
+
+def renamed(cells):
+    for number, c in enumerate(cells):
+        c["metadata"] = {"nbgrader": {**c["metadata"].get("nbgrader", {}), "grade_id": f"cell-{number}", "points": 1000}}
+    return cells
+
+
+def stubs_below(cells):
+    """All the empty cells of the release once more, below the answers."""
+    return cells + [c for c in released()["cells"] if not is_test(c)]
+
+
+SWALLOWS = """
+while True:
+    try:
+        while True: pass
+    except BaseException: pass
+"""
+DETACHED = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True: time.sleep(0.1)  # left behind
+    os._exit(0)
+"""
+BOMB = """
+import os
+while True:
+    try: os.fork()
+    except OSError: pass
+"""
+PATCHES = """
+import sys, builtins, numpy as np
+import helpers.checks, helpers.checks.core as core
+core.evaluate = helpers.checks.evaluate = lambda *a, **k: core.Outcome("all", "passed", None, "")
+np.allclose = np.array_equal = np.isclose = lambda *a, **k: True
+np.testing.assert_allclose = lambda *a, **k: None
+core._difference = lambda *a, **k: None
+class Everything(str):
+    def __eq__(self, other): return True
+    def __hash__(self): return 0
+core.Outcome.__bool__ = lambda self: True
+"""
+TRANSFORMER = """
+ip = get_ipython()
+ip.input_transformers_post.append(lambda lines: ["pass"])
+ip.ast_node_interactivity = "all"
+"""
+HOSTILE = """
+class Liar:
+    __array_priority__ = 1e9
+    @property
+    def __class__(self): return np.ndarray
+    def __eq__(self, other): return True
+    def __array__(self, *a, **k): raise SystemExit
+    def __len__(self): return 10**12
+    def __getattr__(self, name): return self
+    def __call__(self, *a, **k): return self
+def {name}(*args): return Liar()
+"""
+PLOTS = """
+%matplotlib inline
+import warnings, sys
+import matplotlib.pyplot as plt
+!ls -l
+files = !ls
+%config InlineBackend.figure_format = "svg"
+warnings.warn("careful")
+print("noise", file=sys.stderr)
+plt.plot([1, 2])
+plt.show()
+%timeit sum(range(10))
+"""
+
+TORCH = """
+def effective_words(weights):
+    import torch
+    w = torch.tensor(weights)
+    return torch.exp(torch.special.entr(w).sum(-1))
+"""
+
+# name -> (notebook, or text, or bytes; points expected or None; status expected; a word in the reason, notes or messages)
+PAIR = "def most_similar_pair(X):\n    "
+WORDS = "def effective_words(w):\n    "
+EXIT = "import os\n" + PAIR
+CASES = {
+    "good": (solved(), FULL, "graded", ""),
+    "good_whole": (solved(whole=True), FULL, "graded", ""),
+    "good_source": ((assignment.SOURCES / NAME / f"{NAME}.ipynb").read_bytes(), FULL, "graded", ""),
+    "torch": (solved(effective_words=TORCH), FULL, "graded", ""),
+    "untouched": (released(), 0, "graded", "as it was handed out"),
+    # cells that end badly cost nothing when the functions are there
+    "cell_endless": (solved("while True: pass"), FULL, "graded", "did not end within"),
+    "cell_swallows": (solved(SWALLOWS), FULL, "graded", "did not end within"),
+    "cell_exit": (solved("import os; os._exit(0)"), FULL, "graded", "exit code 0"),
+    "cell_kill": (solved("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), FULL, "graded", "SIGKILL"),
+    "cell_kill_parent": (solved("import os; os.kill(os.getppid(), 9); os.kill(1, 9)"), FULL, "graded", ""),
+    "cell_kill_all": (solved("import os; os.kill(-1, 9)"), FULL, "graded", ""),
+    "cell_stop": (solved("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"), FULL, "graded", "did not end"),
+    "cell_close": (solved("import os; os.closerange(0, 200)"), FULL, "graded", ""),
+    "cell_memory": (solved("x = bytearray(6 * 2**30)"), FULL, "graded", "memory"),
+    "cell_output": (solved("import os\nprint('x' * 200_000_000)\nfor _ in range(200): os.write(1, b'x' * 1_000_000)"),
+                    FULL, "graded", ""),
+    "cell_file": (solved("with open('/tmp/big', 'wb') as f:\n    for _ in range(1000): f.write(bytes(1_000_000))"),
+                  FULL, "graded", "too large"),
+    "cell_detached": (solved(DETACHED), FULL, "graded", ""),
+    "cell_error": (solved("1 / 0"), FULL, "graded", "ZeroDivisionError"),
+    "cell_sys_exit": (solved("import sys; sys.exit()"), FULL, "graded", "SystemExit"),
+    "cell_syntax": (solved("def f(:"), FULL, "graded", "SyntaxError"),
+    "cell_network": (solved("import socket; socket.create_connection(('192.0.2.1', 80), 1)"), FULL, "graded", "unreachable"),
+    "cell_magics": (solved("%matplotlib inline\n!ls\n%load_ext nothing\n?print"), FULL, "graded", ""),
+    "cell_time": (solved("%%time\nx = 1\n", softmax_with_temperature="%%time\n" + RIGHT["softmax_with_temperature"].strip()),
+                  FULL, "graded", ""),
+    "cell_bash": (solved("%%bash\nrm -rf / &\n"), FULL, "graded", ""),
+    "cell_plots": (solved(PLOTS), FULL, "graded", ""),
+    "cell_transformer": (solved(TRANSFORMER), FULL, "graded", ""),
+    "fork_bomb": (solved("import os\nwhile True: os.fork()"), FULL, "graded", "unavailable"),
+    "fork_bomb_2": (solved(BOMB), FULL, "graded", "did not end"),
+    # one function fails and costs one test or two
+    "function_endless": (solved(most_similar_pair=PAIR + "while True: pass"), FULL - 6, "partly graded", "did not end"),
+    "function_exit": (solved(most_similar_pair=EXIT + "os._exit(0)"), FULL - 6, "partly graded", "ended its own process"),
+    "function_kill": (solved(most_similar_pair=EXIT + "os.kill(os.getppid(), 9)"), FULL - 6, "partly graded", "SIGKILL"),
+    "function_memory": (solved(most_similar_pair=PAIR + "return bytearray(6 * 2**30)"), FULL - 6, "partly graded", "memory"),
+    "function_missing": (with_cells(solved(), lambda cells: [c for c in cells if "def most_similar" not in c["source"]]),
+                         FULL - 6, "partly graded", "no function called most_similar_pair"),
+    "function_syntax": (solved(most_similar_pair="def most_similar_pair(X)\n    return 0, 1"), FULL - 6, "partly graded",
+                        "SyntaxError"),
+    "function_huge": (solved(most_similar_pair=PAIR + "return np.broadcast_to(0.0, 10**9)"), FULL - 6, "graded", "1000000"),
+    "function_segfault": (solved(most_similar_pair=PAIR + "import ctypes; ctypes.string_at(0)"), FULL - 6,
+                          "partly graded", ""),
+    "everything_endless": (solved(**{name: f"def {name}(*a):\n    while True: pass" for name in RIGHT}), None,
+                           "time limit", ""),
+    # wrong values are wrong, whatever else the notebook does
+    "patched": (solved(PATCHES, most_similar_pair=PAIR + "return Everything()"), FULL - 6, "graded", ""),
+    "hostile": (solved(most_similar_pair=HOSTILE.replace("{name}", "most_similar_pair")), FULL - 6, "graded", ""),
+    "nan": (solved(effective_words=WORDS + "return np.full(w.shape[:-1], np.nan)"), FULL - 5, "graded", "nan"),
+    "complex": (solved(effective_words=RIGHT["effective_words"].strip() + " * (1 + 0j)"), FULL - 5, "graded", "real"),
+    "objects": (solved(effective_words=WORDS + "return np.full(w.shape[:-1], None)"), FULL - 5, "graded", "object"),
+    "strings": (solved(effective_words=WORDS + "return '\\ud800' * 50"), FULL - 5, "graded", ""),
+    "overflow": (solved(softmax_with_temperature="def softmax_with_temperature(x, t):\n    e = np.exp(x / t)\n"
+                        "    return e / e.sum(-1, keepdims=True)"), FULL - 2, "graded", "overflow"),
+    "changes_input": (solved(effective_words=RIGHT["effective_words"].replace("w = np", "weights *= 0.5; w = 2 * np")),
+                      FULL - 5, "graded", "changes its input"),
+    "wrong_signature": (solved(effective_words="def effective_words(a, b):\n    return 1"), FULL - 5, "graded", "signature"),
+    # cells and files in disorder
+    "tests_deleted": (with_cells(solved(), lambda cells: [c for c in cells if not is_test(c)]), FULL, "graded", ""),
+    "duplicated": (with_cells(solved(), lambda cells: cells + cells), FULL, "graded", ""),
+    "stubs_below": (with_cells(solved(), stubs_below), FULL, "graded", ""),
+    "reversed": (with_cells(solved(), lambda cells: cells[::-1]), FULL, "graded", ""),
+    "renamed": (with_cells(solved(), renamed), FULL, "graded", ""),
+    "stripped": ({**with_cells(solved(), stripped), "metadata": {}}, FULL, "graded", ""),
+    "format_3": (old(solved()), FULL, "graded", "old format"),
+    "empty": (b"", None, "unreadable", "empty"),
+    "corrupt": (json.dumps(solved())[:-500], None, "unreadable", "cut off"),
+    "not_a_notebook": (b'{"a": [1, 2]}', None, "unreadable", "no cells"),
+    "binary": (bytes(range(256)) * 50, None, "unreadable", "not a notebook"),
+    "latin_1": (json.dumps(solved("# caf\u00e9"), ensure_ascii=False).encode("latin-1"), FULL, "graded", "UTF-8"),
+    "utf_8_mark": (b"\xef\xbb\xbf" + json.dumps(solved()).encode(), FULL, "graded", ""),
+    "utf_16": (json.dumps(solved()).encode("utf-16"), FULL, "graded", ""),
+    "deep_json": (b"[" * 100_000, None, "unreadable", "not a notebook"),
+}
+
+
+def data(content):
+    """The bytes of a case's file."""
+    return content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()

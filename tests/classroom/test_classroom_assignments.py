@@ -1,0 +1,128 @@
+"""Every assignment: complete, its checkers sound, released without solutions, and usable with nbgrader unchanged."""
+
+import ast
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from mutants import mutants
+
+from helpers.checks import INDEX
+from helpers.checks.core import evaluate
+from helpers.classroom import assignment, sandbox, tasks
+from helpers.classroom.grading import grade_one
+
+NAMES = assignment.names()
+TASKS = [(name, function) for name in NAMES
+         for function in dict.fromkeys(test.function for test in assignment.load(name).tests)]
+MISTAKES = [(name, function, m) for name, function in TASKS
+            for m in importlib.import_module(f"helpers.classroom.tasks.{name}").TASKS[function].exercise.misconceptions]
+EQUIVALENT = {  # mutants that compute the same as the reference: a piece of their text, and why
+    "np.where(weights > 0, weights, 2)": "the weight 0 is multiplied by the logarithm that it replaces",
+}
+
+
+def whole(name, function):
+    return importlib.import_module(f"helpers.classroom.tasks.{name}").TASKS[function].exercise
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_complete(name):
+    task = assignment.load(name)
+    known = importlib.import_module(f"helpers.classroom.tasks.{name}").TASKS
+    assert 20 <= task.points <= 40 and task.questions
+    assert set(known) == {test.function for test in task.tests}
+    assert not set(known) & set(INDEX), "a task must not be an exercise of a lesson"
+    for test in task.tests:
+        assert task.task(test).exercise.probes, test.grade_id
+    for function in known:
+        parts = {test.grade_id.partition(function)[2] for test in task.tests if test.function == function}
+        extreme = any(probe.extreme for probe in known[function].exercise.probes)
+        assert parts == ({"", "-extreme"} if extreme else {""}), f"{function}: probes that no test cell uses, or too few"
+
+
+@pytest.mark.parametrize(("name", "function"), TASKS)
+def test_reference_passes_and_mutants_do_not(name, function):
+    exercise = whole(name, function)
+    assert len(exercise.misconceptions) >= 5 and exercise.name == function
+    for seed in range(25):
+        outcome = evaluate(exercise, exercise.reference, seed=seed)
+        assert outcome, outcome.message
+    alive = [source for _, mutant, source in mutants(exercise.reference)
+             if not any(text in source for text in EQUIVALENT) and evaluate(exercise, mutant, seconds=0.5)]
+    assert not alive, "\n\n".join(alive)
+
+
+@pytest.mark.parametrize(("name", "function", "mistake"), MISTAKES, ids=[f"{f}-{m.id}" for _, f, m in MISTAKES])
+def test_mistake_is_named_as_itself(name, function, mistake):
+    for seed in range(10):
+        outcome = evaluate(whole(name, function), mistake.function, seed=seed)
+        assert (outcome.status, outcome.misconception) == ("wrong", mistake.id), (seed, outcome)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_release_keeps_no_solution_line(name, tmp_path):
+    source = json.loads((assignment.SOURCES / name / f"{name}.ipynb").read_text(encoding="utf-8"))
+    text = assignment.release(name, tmp_path).read_text(encoding="utf-8")
+    assert "BEGIN SOLUTION" not in text and "judge(" not in text
+    for cell in source["cells"]:
+        lines = "".join(cell["source"]).split("\n")
+        if cell["metadata"].get("nbgrader", {}).get("solution") and cell["cell_type"] == "code":
+            inside = lines[lines.index("    ### BEGIN SOLUTION") + 1:lines.index("    ### END SOLUTION")]
+            assert not any(json.dumps(line, ensure_ascii=False)[1:-1] in text for line in inside if len(line) > 12)
+    for cell in json.loads(text)["cells"]:
+        if cell["cell_type"] == "code":
+            ast.parse("".join(cell["source"]))
+
+
+@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@pytest.mark.parametrize("name", NAMES)
+def test_solution_has_full_marks_and_release_none(name, tmp_path):
+    task = assignment.load(name)
+    solution = grade_one(assignment.SOURCES / name / f"{name}.ipynb", task)
+    assert [t["points"] for t in solution["tests"]] == [t.points for t in task.tests], solution
+    assert not solution["flags"]
+    released = grade_one(assignment.release(name, tmp_path), task)
+    assert {(t["status"], t["points"]) for t in released["tests"]} == {("not started", 0)}
+
+
+GENERATE = """
+import sys
+from nbgrader.apps import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+api = NbGraderAPI(CourseDirectory(config=Config(CourseDirectory={"root": "."})))
+for name in sys.argv[1:]:
+    made = api.generate_assignment(name)
+    assert made["success"], made
+"""
+
+
+def run(folder, *arguments):
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # nbgrader calls alembic by name
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "PATH": path})
+
+
+def test_nbgrader_takes_them_unchanged(tmp_path):
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install -e '.[classes]'")
+    shutil.copytree(assignment.SOURCES, tmp_path / "source")
+    made = run(tmp_path, "-c", GENERATE, *NAMES)
+    assert made.returncode == 0, made.stdout + made.stderr
+    for name in NAMES:
+        theirs = json.loads((tmp_path / "release" / name / f"{name}.ipynb").read_text(encoding="utf-8"))
+        ours = json.loads(assignment.release(name, tmp_path / "ours").read_text(encoding="utf-8"))
+        assert ["".join(c["source"]) for c in theirs["cells"]] == ["".join(c["source"]) for c in ours["cells"]]
+    valid = run(tmp_path, "-m", "nbgrader", "validate", *(f"source/{name}/{name}.ipynb" for name in NAMES))
+    assert (valid.stdout + valid.stderr).count("Success") == len(NAMES), valid.stdout + valid.stderr
+
+
+def test_unknown_tasks_are_told():
+    with pytest.raises(KeyError, match="no task"):
+        tasks.find(NAMES[0], "test-nothing")
+    with pytest.raises(assignment.Unknown, match="does not end"):
+        assignment.strip({"cells": [{"cell_type": "code", "metadata": {}, "source": "### BEGIN SOLUTION\nx"}]})

@@ -1,0 +1,166 @@
+"""Whatever a teacher has is found, the newest counts, and nothing leads out of the folder or the zip."""
+
+import io
+import json
+import os
+import time
+import zipfile
+
+import pytest
+from submissions import NAME, RIGHT, data, released, solved
+
+from helpers.classroom import notebook
+from helpers.classroom.collecting import NothingFound, collect
+
+GOOD = data(solved())
+
+
+def found(source):
+    submissions, refused = collect(source, NAME, set(RIGHT))
+    return {s.student: s for s in submissions}, refused
+
+
+def zipped(members, path=None):
+    buffer = path or io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return None if path else buffer.getvalue()
+
+
+def test_folders_and_files(tmp_path):
+    for name in ("Ada Lovelace/solution (2).ipynb", "ben/deep/below/a.ipynb", "carl.ipynb",
+                 "ben/.ipynb_checkpoints/a.ipynb"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(GOOD)
+    students, refused = found(tmp_path)
+    assert sorted(students) == ["Ada Lovelace", "ben", "carl"] and not refused
+    assert all(s.read() == GOOD and not s.problem and not s.notes for s in students.values())
+
+
+def test_newest_counts_and_is_told(tmp_path):
+    (tmp_path / "ada").mkdir()
+    newer = data(solved("x = 1"))
+    for name, content, age in (("z.ipynb", GOOD, 100), ("a.ipynb", newer, 50), ("broken.ipynb", b"{", 10)):
+        (tmp_path / "ada" / name).write_bytes(content)
+        os.utime(tmp_path / "ada" / name, (time.time() - age,) * 2)
+    students, _ = found(tmp_path)
+    assert students["ada"].read() == newer
+    assert "2 notebooks" in students["ada"].notes[0] and "a.ipynb" in students["ada"].notes[0]
+    assert "broken.ipynb" in students["ada"].notes[1]
+
+
+def test_other_assignments_are_left_alone(tmp_path):
+    other = {**solved(), "metadata": {"attention_course": {"assignment": "assignment9"}}}
+    stripped = {**released(), "metadata": {}}
+    for student in ("both", "other", "stripped"):
+        (tmp_path / student).mkdir()
+    (tmp_path / "both" / "mine.ipynb").write_bytes(GOOD)
+    (tmp_path / "both" / "other.ipynb").write_bytes(data(other))
+    (tmp_path / "other" / "a.ipynb").write_bytes(data(other))
+    (tmp_path / "stripped" / "a.ipynb").write_bytes(data(stripped))
+    students, _ = found(tmp_path)
+    assert students["both"].read() == GOOD
+    assert "only one of assignment9" in students["other"].problem
+    assert not students["stripped"].problem
+
+
+def test_moodle_zip(tmp_path):
+    zipped({"Ada Lovelace_12345_assignsubmission_file_/a.ipynb": GOOD,
+            "Ben Óg_77_assignsubmission_file_/work.zip": zipped({"folder/b.ipynb": GOOD, "__MACOSX/._b.ipynb": b"x"}),
+            "Eve_8_assignsubmission_file_/notes.txt": "no notebook"}, tmp_path / "moodle.zip")
+    students, _ = found(tmp_path / "moodle.zip")
+    assert {name: s.id for name, s in students.items()} == {"Ada Lovelace": "12345", "Ben Óg": "77"}
+    assert all(s.read() == GOOD for s in students.values())
+    assert students["Ada Lovelace"].folder == "Ada Lovelace_12345_assignsubmission_file_"
+
+
+def test_canvas_zip(tmp_path):
+    zipped({"lovelaceada_101_5001_assignment1.ipynb": GOOD, "ogben_LATE_102_5002_assignment1-2.ipynb": GOOD},
+           tmp_path / "canvas.zip")
+    students, _ = found(tmp_path / "canvas.zip")
+    assert {s.student: s.id for s in students.values()} == {"lovelaceada": "101", "ogben": "102"}
+
+
+def test_zip_of_a_folder_and_thirty_zips(tmp_path):
+    zipped({f"class/term/s{i}/a.ipynb": GOOD for i in range(3)}, tmp_path / "all.zip")
+    assert sorted(found(tmp_path / "all.zip")[0]) == ["s0", "s1", "s2"]
+    (tmp_path / "zips").mkdir()
+    for i in range(30):
+        zipped({"a.ipynb": GOOD}, tmp_path / "zips" / f"student {i}.zip")
+    students, _ = found(tmp_path / "zips")
+    assert len(students) == 30 and students["student 7"].read() == GOOD
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="this system has no symbolic links")
+def test_links_are_not_followed(tmp_path):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "other.ipynb").write_bytes(GOOD)
+    top = tmp_path / "in"
+    (top / "mallory").mkdir(parents=True)
+    (top / "mallory" / "a.ipynb").symlink_to(secret / "other.ipynb")
+    (top / "folder").symlink_to(secret)
+    os.mkfifo(top / "mallory" / "pipe.ipynb")
+    students, refused = found(top)
+    assert "link" in students["mallory"].problem and list(students) == ["mallory"]
+    assert len(refused) == 2
+
+
+def test_zips_do_no_harm(tmp_path):
+    link = zipfile.ZipInfo("mallory/link.ipynb")
+    link.external_attr = 0o120777 << 16
+    zipped({"../../evil.ipynb": GOOD, "/etc/evil.ipynb": GOOD, "..\\evil.ipynb": GOOD, "C:\\evil.ipynb": GOOD,
+            link: "/etc/passwd",
+            "ada/a.ipynb": GOOD, "bomb/a.ipynb": bytes(notebook.LARGEST + 10), "damaged/a.zip": b"PK\3\4 no zip",
+            "bomb2/a.zip": zipped({"b.zip": zipped({"c.zip": zipped({"d.ipynb": GOOD})})})}, tmp_path / "in.zip")
+    before = set(tmp_path.rglob("*"))
+    students, refused = found(tmp_path / "in.zip")
+    assert set(tmp_path.rglob("*")) == before
+    assert students["ada"].read() == GOOD and not students["ada"].problem
+    assert "zip bomb" in students["bomb"].problem and "damaged" in students["damaged"].problem.lower()
+    assert sum("leads out" in sentence for sentence in refused) == 5
+    assert not any("evil" in s.student for s in students.values())
+
+
+def test_a_thousand_names_stay_apart(tmp_path):
+    for name in ("Ana Maria", "Ana_Maria", "Ana  Maria", "..a", "~", "@", "x" * 200, "x" * 201):
+        (tmp_path / f"{name}.ipynb").write_bytes(GOOD)
+    submissions, _ = collect(tmp_path, NAME, set(RIGHT))
+    keys = [s.key for s in submissions]
+    assert len({key.casefold() for key in keys}) == len(keys) == 7  # a file whose name begins with a dot is nobody's
+    assert all(key and "/" not in key and not key.startswith(".") for key in keys)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\5\6", b"hello"])
+def test_what_is_no_zip_is_told(tmp_path, content):
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(NothingFound, match="no notebook"):
+        collect(tmp_path / "a.zip", NAME, set(RIGHT))
+    with pytest.raises(NothingFound, match="does not exist"):
+        collect(tmp_path / "b.zip", NAME, set(RIGHT))
+
+
+def test_a_stub_copied_below_is_not_run():
+    sources = ["def f(x):\n    return x", "import a\ndef f(x):\n    raise NotImplementedError()", "def g(x): ..."]
+    assert notebook.without_stubs(sources) == sources
+    assert notebook.without_stubs([sources[0], "def f(x):\n    '''Doc'''\n    ..."]) == [sources[0], None]
+
+
+def test_source_rule_sees_through_names():
+    sources = ["from torch.nn.functional import softmax as s", "def mine(x):\n    return s(x)",
+               "def f(x):\n    return mine(x)",
+               "def other(x):\n    return torch.softmax(x)"]
+    assert notebook.uses(sources, "f", ("softmax",)) == [("softmax", 2)]
+    assert notebook.uses(sources, "other", ("softmax",)) == [("softmax", 4)]
+
+
+def test_reading_never_raises_anything_else():
+    for content in (b"null", b"[]", b'{"cells": 3}', b'{"cells": [3, null, {}]}', b'{"cells": [{"source": [1, "x"]}]}',
+                    b'{"metadata": 3, "cells": [{"metadata": 4, "cell_type": "code", "source": {}}]}',
+                    b'{"worksheets": [1]}', json.dumps({"cells": [{}] * 3000}).encode(),
+                    b'{"cells": [{"source": 1e400}]}', b"1" * 5000):
+        try:
+            assert isinstance(notebook.read(content).code, list)
+        except notebook.Unreadable as error:
+            assert str(error).endswith(".")
