@@ -6,11 +6,12 @@ reads the notebooks and writes ``data/course_paragraphs.tsv`` again. ``data/ques
 questions names the paragraph that answers it.
 """
 
-import os
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from helpers.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 PARAGRAPHS_FILE = ROOT / "data" / "course_paragraphs.tsv"
@@ -62,10 +63,7 @@ def build(folder=ROOT / "notebooks", path=PARAGRAPHS_FILE):
                     for number, text in enumerate(re.split(r"\n\s*\n", cell.source.split("### Exercise")[0])):
                         if _is_plain(text.strip()) and FEWEST <= len(plain(text).split()) <= MOST:
                             found.append(Paragraph(f"{cell.id}.{number}", book.name[:2], plain(text)))
-    temporary = Path(path).with_name(Path(path).name + ".part")
-    lines = [f"{p.key}\t{p.lesson}\t{p.text}\n" for p in found]
-    temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
-    os.replace(temporary, path)
+    write_whole(path, "".join(f"{p.key}\t{p.lesson}\t{p.text}\n" for p in found))
     return found
 
 

@@ -9,9 +9,7 @@ makes them again, bit for bit, from the model that `helpers.pretrained` finds.
 """
 
 import difflib
-import hashlib
 import io
-import os
 import re
 import sys
 import zipfile
@@ -19,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers.files import write_whole
 from helpers.show import Unknown
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -193,14 +192,7 @@ def build(path=VECTORS_FILE, model=None):
                     vectors=np.array(vectors).astype("<f2"),
                     pieces=np.array([len(i) for i in ids], dtype="u1"))
 
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_bytes(contents)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return hashlib.sha256(contents).hexdigest()
+    return write_whole(path, contents)
 
 
 def _choose_words(vocabulary, required, left_out):

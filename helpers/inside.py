@@ -5,10 +5,8 @@ which ``python -m helpers.inside build`` makes. Shapes: heads ``(B, h, T, d_k)``
 """
 
 import contextlib
-import hashlib
 import io
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers import corpora, training
+from helpers.files import write_whole
 from helpers.transformer import LanguageModel
 
 MINI_FILE = Path(__file__).resolve().parent.parent / "data" / "mini_transformer.safetensors"
@@ -186,14 +185,7 @@ def build(path=MINI_FILE):
     weights = {name: x.half().contiguous() for name, x in model.state_dict().items()}
     about = {"settings": MINI, "training": TRAINING, "vocabulary": grammar.vocabulary.words}
     contents = save(weights, {"about": json.dumps(about)})  # of several entries the order would be left to chance
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_bytes(contents)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return hashlib.sha256(contents).hexdigest()
+    return write_whole(path, contents)
 
 
 def main(arguments):

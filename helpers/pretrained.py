@@ -267,6 +267,8 @@ def read(text, second=None, path=None, keep=None):
     import torch
     from torch.nn import functional as F
 
+    from helpers.training import one_thread
+
     folder = find_model(path)
     weights, config = _weights_once(folder), load_config(folder)
     h, eps = config["num_attention_heads"], config["layer_norm_eps"]
@@ -281,7 +283,7 @@ def read(text, second=None, path=None, keep=None):
     def heads(x):
         return x.unflatten(-1, (h, -1)).transpose(-3, -2)  # (T, d) -> (h, T, d_k)
 
-    with torch.inference_mode():
+    with one_thread(), torch.inference_mode():  # one sentence is too little work for several threads
         x = weights["embeddings.word_embeddings.weight"][encoded.ids]  # (T, d)
         x = x + weights["embeddings.position_embeddings.weight"][: len(encoded.ids)]
         x = x + weights["embeddings.token_type_embeddings.weight"][encoded.type_ids]

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from browser import REPO, Lab, NoBrowser, find_browser, look
+from browser import REPO, look
 from nbformat.v4 import new_code_cell, new_notebook, new_output, writes
 
 from helpers import attention_views as views
@@ -113,16 +113,6 @@ views.head_view(weights, tokens, "heads", sentence_b_start=3)
 views.model_view(weights, tokens, "model")
 views.neuron_view(weights, vectors, vectors, tokens, "neurons")
 """
-
-
-@pytest.fixture(scope="module")
-def lab():
-    try:
-        find_browser()
-    except NoBrowser as missing:
-        pytest.skip(str(missing))
-    with Lab() as lab:
-        yield lab
 
 
 def test_views_live_in_jupyterlab_with_no_network_and_after_saving(lab):

@@ -6,21 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from browser import REPO, Lab, NoBrowser, find_browser, look
+from browser import REPO, NoBrowser, find_browser, look
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 
 NOTEBOOKS = REPO / "notebooks"
 LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[01][0-9]_*.ipynb"))
-
-
-@pytest.fixture(scope="module")
-def lab():
-    try:
-        find_browser()
-    except NoBrowser as missing:
-        pytest.skip(str(missing))
-    with Lab() as lab:
-        yield lab
 
 
 @pytest.fixture

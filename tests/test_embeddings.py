@@ -1,6 +1,7 @@
 """helpers/embeddings.py: the formulas, WordVectors, its file and how the file is made."""
 
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -313,7 +314,7 @@ def test_a_failed_build_leaves_the_old_file(tmp_path, monkeypatch):
     def fail(*names):
         raise OSError("disk full")
 
-    monkeypatch.setattr(embeddings.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         embeddings.build(path, find_model(download=False))
     assert [p.name for p in tmp_path.iterdir()] == ["vectors.npz"] and path.read_bytes() == b"old"

@@ -15,6 +15,7 @@ from helpers.classroom.assignment import load
 from helpers.classroom.collecting import collect
 from helpers.classroom.grading import grade_one
 from helpers.classroom.notebook import Unreadable
+from helpers.files import write_whole
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None,
@@ -44,11 +45,11 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
 
     def keep(about, result):
         results[about["key"]] = {**about, **result}
-        write(folder / f"{about['key']}.json", json.dumps(results[about["key"]], indent=1))
+        write_whole(folder / f"{about['key']}.json", json.dumps(results[about["key"]], indent=1))
 
     _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
     ordered = [results[key] for key in sorted(results, key=str.casefold)]
-    write(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": [r["key"] for r in ordered],
+    write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": [r["key"] for r in ordered],
                                                 "refused": refused, "from before": done}, indent=1))
     return ordered
 
@@ -66,13 +67,6 @@ def read_result(path):
         return result if isinstance(result, dict) else None
     except (OSError, ValueError):
         return None
-
-
-def write(path, text):
-    """Write a whole file or none."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8", errors="replace")
-    os.replace(part, path)
 
 
 def _run(todo, name, keep, workers, scheduler, options, progress):

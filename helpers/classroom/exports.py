@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 from helpers.classroom import assignment, batch, marks
+from helpers.files import write_whole
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 
@@ -84,7 +85,7 @@ def _gradescope(out, title, grades):
         tests = [{"name": row.item, "max_score": row.most, "output": row.message or row.comment,
                   **({} if grade.total is None else {"score": row.points})} for row in grade.rows]
         answer = {"output": f"Not graded yet: {grade.reason}" if grade.total is None else "", "tests": tests}
-        batch.write(folder / f"{result['key']}.json", json.dumps(answer, indent=1))
+        write_whole(folder / f"{result['key']}.json", json.dumps(answer, indent=1))
     return [folder]
 
 
@@ -119,5 +120,5 @@ def _words(name):
 
 
 def _write(path, lines, guard=True):
-    batch.write(path, ("\ufeff" if path.name == "grades.csv" else "") + marks.csv_text(lines, guard))
+    write_whole(path, ("\ufeff" if path.name == "grades.csv" else "") + marks.csv_text(lines, guard))
     return path

@@ -5,8 +5,8 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.classroom.batch import write
 from helpers.classroom.grading import FAILED
+from helpers.files import write_whole
 
 SHEET = "to_mark.csv"
 COLUMNS = ("key", "student", "item", "why", "text", "most", "points", "comment")
@@ -78,7 +78,7 @@ def write_sheet(results, out):
     lines.sort(key=lambda line: (line[2] != EVERYTHING, line[2], line[1]))  # all answers to one question together
     lines += [(key, "", item, "", "", "", _number(points), comment)  # rows that a person added
               for (key, item), (points, comment) in known.items() if (key, item) not in written]
-    write(Path(out) / SHEET, "\ufeff" + csv_text([COLUMNS, *lines]))
+    write_whole(Path(out) / SHEET, "\ufeff" + csv_text([COLUMNS, *lines]))
     return Path(out) / SHEET
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from helpers.classroom import assignment, batch, marks
 from helpers.classroom.grading import FAILED
+from helpers.files import write_whole
 
 STYLE = """<style>
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
@@ -31,8 +32,8 @@ def write_pages(out):
     grades = {}
     for result in results:
         grade = grades[result["key"]] = marks.grade_of(result, sheet)
-        batch.write(out / "feedback" / f"{result['key']}.html", student_page(result, grade, task.title))
-    batch.write(out / "class.html", class_page(results, grades, task, about.get("refused", [])))
+        write_whole(out / "feedback" / f"{result['key']}.html", student_page(result, grade, task.title))
+    write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", [])))
     return out / "class.html"
 
 

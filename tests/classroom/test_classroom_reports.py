@@ -12,6 +12,7 @@ from submissions import FULL, NAME
 from helpers.classroom import assignment, batch, exports, marks, reports, sandbox
 from helpers.classroom.__main__ import main
 from helpers.classroom.grading import grade_one
+from helpers.files import write_whole
 
 
 def result(student, number="", points=None, failed=None, answers=("because", None)):
@@ -42,9 +43,9 @@ def out(tmp_path):
                result("Dee", "4", half)]
     (tmp_path / "results").mkdir()
     for one in results:
-        batch.write(tmp_path / "results" / f"{one['key']}.json", json.dumps(one))
+        write_whole(tmp_path / "results" / f"{one['key']}.json", json.dumps(one))
     about = {"assignment": NAME, "keys": [r["key"] for r in results], "refused": []}
-    batch.write(tmp_path / "batch.json", json.dumps(about))
+    write_whole(tmp_path / "batch.json", json.dumps(about))
     marks.write_sheet(results, tmp_path)
     return tmp_path
 
