@@ -4,8 +4,8 @@
 
 Ours: `LanguageModel` (pre-norm, learned positions), AdamW with the OneCycle schedule, `training.fit`.
 The usual recipe: `nn.TransformerEncoder` with a causal mask and learned positions, a `DataLoader`, Adam at a constant
-rate, of which the better of two is taken. Both have the same width, heads, layers, MLP and batch, the same text (rows of
-64 tokens of the agreement grammar, none twice) and one thread. Seconds are CPU seconds of training without the measurements.
+rate, of which the better of two is taken (the second stops when it is slower). Both have the same width, heads, layers,
+MLP and batch, the same text (rows of 64 tokens of the agreement grammar, none twice) and one thread. Seconds are CPU seconds of training without the measurements.
 Quality: nats a token above the exact entropy, on the same test rows. The usual recipe stops when it has reached 0.05
 nats, or after its budget; ours runs to the end of its schedule.
 """
@@ -26,7 +26,7 @@ from helpers.transformer import LanguageModel, language_model_loss
 
 GOAL = 0.05  # nats a token
 SETTINGS = {"d": 64, "n_heads": 4, "n_layers": 2, "mlp": 128, "max_length": 64}
-STEPS, LR, BATCH, T = 600, 0.015, 32, 64
+STEPS, LR, BATCH, T = 400, 0.02, 32, 64  # the lesson takes 600 steps, and comes within 0.02
 RATES = (1e-3, 5e-4)  # of the usual recipe
 
 
@@ -105,8 +105,10 @@ def main(arguments=None):
     ratios = []
     for seed in range(1 if options.tiny else options.seeds):
         rows = {"ours": ours(grammar, test, seed, steps)}
+        longest = budget
         for lr in RATES:
-            rows[f"usual {lr:g}"] = usual(grammar, test, seed, lr, budget, every)
+            rows[f"usual {lr:g}"] = above, seconds, _ = usual(grammar, test, seed, lr, longest, every)
+            longest = seconds if above <= GOAL else longest
         for name, (above, seconds, done) in rows.items():
             print(f"{seed:4}  {name:12} {done:6}  {seconds:11.1f}  {above:.4f}"
                   + ("" if above <= GOAL else f"  not reached in {seconds:.0f} CPU-s"), flush=True)
