@@ -5,10 +5,9 @@
 Ours: `LanguageModel` (pre-norm, learned positions), AdamW with the OneCycle schedule, `training.fit`.
 The usual recipe: `nn.TransformerEncoder` with a causal mask and learned positions, a `DataLoader`, Adam at a constant
 rate, of which the better of two is taken (the second stops when it is slower). Both have the same width, heads, layers,
-MLP and batch, the same text (rows of 64 tokens of the agreement grammar, none twice) and one thread.
-Seconds are CPU seconds of training without the measurements.
-Quality: nats a token above the exact entropy, on the same test rows. The usual recipe stops when it has reached 0.05
-nats, or after its budget; ours runs to the end of its schedule.
+MLP and batch, the same text (rows of 64 tokens of the agreement grammar, none twice) and one thread. Seconds are CPU
+seconds of training, without the measurements. Quality: nats a token above the exact entropy, on the same test rows. The
+usual recipe stops when it has reached 0.05 nats, or after its budget; ours runs to the end of its schedule.
 """
 
 import argparse
