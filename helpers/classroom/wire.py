@@ -9,6 +9,7 @@ import re
 import sys
 
 import numpy as np
+import numpy.random  # NumPy would load it on first use, once again in each call's fork
 
 LARGEST = 8_000_000  # bytes of one array
 MOST = 200  # members of a tuple or list, and depth times ten
