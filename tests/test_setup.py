@@ -99,7 +99,7 @@ def make(*arguments, **changes):
 def test_make_alone_lists_the_verbs():
     listed = make()
     assert listed.returncode == 0 and listed.stderr == ""
-    for verb in ("lab", "test", "execute", "stability", "lint", "clean"):
+    for verb in ("lab", "test", "execute", "stability", "lint", "book", "clean"):
         assert re.search(rf"^  {verb} +\S.{{10,}}$", listed.stdout, re.MULTILINE), listed.stdout
 
 
@@ -245,7 +245,7 @@ def requirements():
 
 def test_every_dependency_has_a_reason_and_an_exact_version():
     groups = requirements()
-    assert set(groups) == {"dependencies", "model", "classes", "maintain"}
+    assert set(groups) == {"dependencies", "model", "classes", "book", "maintain"}
     pinned = re.findall(r"^([a-z0-9.-]+)==[^\s;*]+(?: ; .+)?$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     for group in groups.values():
         assert group and all(group.values()), group
