@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use
-# `python helpers/environment.py lab|test|execute|stability|lint|book`, which is all that this file calls.
+# `python helpers/environment.py lab|handout|test|execute|stability|lint|book|classroom`, which is all that this file calls.
 
-.PHONY: help lab test execute stability lint book clean
+.PHONY: help lab handout test execute stability lint book release grade feedback export clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -23,6 +23,9 @@ help:  ## list these verbs
 lab:  ## make the environment if need be, then open the course in JupyterLab
 	$(RUN) lab $(ARGS)
 
+handout:  ## copy the lessons into my_lessons/, where updates of the course leave your work alone; NB="03" for one
+	$(RUN) handout $(NB)
+
 test:  ## the same environment, then check the code, the helpers and every stored output
 	$(RUN) test $(ARGS)
 
@@ -37,6 +40,32 @@ lint:  ## check the style of the code
 
 book:  ## make a static site of all lessons, to read in a browser: build/book/html
 	$(RUN) book
+
+# $(call need,NAME): one sentence when the variable NAME is missing
+need = @[ -n "$($(1))" ] || { echo "Say $(1)= as well, as in: make $@ $(EXAMPLE)"; exit 1; }
+
+release: EXAMPLE = A=assignment1 OUT=handout
+release:  ## for teachers: write an assignment for students, make release A=assignment1 OUT=handout
+	$(call need,A)
+	$(call need,OUT)
+	$(RUN) classroom release "$(A)" "$(OUT)"
+
+grade: EXAMPLE = A=assignment1 FROM=submissions.zip OUT=graded
+grade:  ## grade what they handed in, make grade A=assignment1 FROM=submissions.zip OUT=graded
+	$(call need,A)
+	$(call need,FROM)
+	$(call need,OUT)
+	$(RUN) classroom grade "$(A)" "$(FROM)" "$(OUT)" $(ARGS)
+
+feedback: EXAMPLE = OUT=graded
+feedback:  ## write a page for each student and one for you, make feedback OUT=graded
+	$(call need,OUT)
+	$(RUN) classroom feedback "$(OUT)"
+
+export: EXAMPLE = OUT=graded FORMAT=moodle INTO=worksheet.csv
+export:  ## write the grades, make export OUT=graded FORMAT=csv, canvas, moodle or gradescope [INTO=worksheet.csv]
+	$(call need,OUT)
+	$(RUN) classroom export "$(OUT)" --format "$(or $(FORMAT),csv)" $(if $(INTO),--into "$(INTO)") $(if $(COLUMN),--column "$(COLUMN)") $(ARGS)
 
 clean:  ## remove the environment and caches; notebooks and your progress stay
 	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis

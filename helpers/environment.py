@@ -1,4 +1,4 @@
-"""Make the course's environment and run things in it: python helpers/environment.py lab|test|execute|lint|book.
+"""Make the course's environment and run things in it: python helpers/environment.py lab|test|execute|lint|book|classroom.
 
 Only the standard library, because nothing is installed yet; and no newer syntax than Python 2.7's, so that
 an old Python gets as far as saying that it is too old.
@@ -176,8 +176,8 @@ def lab(arguments):
     # An untrusted notebook shows no HTML or scripts: the attention views would stay empty.
     if files and call("-m", "jupyter", "trust", "--log-level=ERROR", *files):
         say("The notebooks could not be marked as trusted: interactive views stay empty until they are run.")
-    start = os.path.join("notebooks", "00_start_here.ipynb")
-    options = ["--ServerApp.root_dir=" + ROOT] + ([start] if start in files else [])
+    starts = [os.path.join(folder, "00_start_here.ipynb") for folder in ("my_lessons", "notebooks")]  # one's own first
+    options = ["--ServerApp.root_dir=" + ROOT] + [start for start in starts if os.path.exists(start)][:1]
     if getattr(os, "geteuid", lambda: 1)() == 0:
         options.append("--allow-root")  # in a container
     say("Opening JupyterLab; stop it with Ctrl-C here.")
@@ -196,7 +196,9 @@ def test(arguments):
 
 VERBS = {"lab": ([], lab), "test": (["maintain", "classes", "book"], test),
          "lint": (["maintain"], lambda arguments: call("-m", "ruff", "check", *arguments or ["."])),
+         "handout": ([], lambda arguments: call("-m", "helpers.handout", *arguments)),
          "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments)),
+         "classroom": (["classes"], lambda arguments: call("-m", "helpers.classroom", *arguments)),
          "book": (["book"], lambda arguments: call(os.path.join("docs", "book", "build.py"), *arguments)),
          "stability": (["maintain"], lambda arguments: call(os.path.join("tests", "stability.py"), *arguments))}
 

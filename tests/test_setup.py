@@ -99,7 +99,7 @@ def make(*arguments, **changes):
 def test_make_alone_lists_the_verbs():
     listed = make()
     assert listed.returncode == 0 and listed.stderr == ""
-    for verb in ("lab", "test", "execute", "stability", "lint", "book", "clean"):
+    for verb in ("lab", "handout", "test", "execute", "stability", "lint", "book", "clean"):
         assert re.search(rf"^  {verb} +\S.{{10,}}$", listed.stdout, re.MULTILINE), listed.stdout
 
 
@@ -142,7 +142,7 @@ def test_a_folder_that_refuses_says_so(script, monkeypatch, capsys, number, word
 
 def test_an_unknown_verb_says_so(script, capsys):
     assert script.main(["labb"]) == 1 and script.main([]) == 1
-    assert "execute|lab|lint|stability|test" in capsys.readouterr().err
+    assert "execute|handout|lab|lint|stability|test" in capsys.readouterr().err
 
 
 def test_no_network_says_so_and_leaves_nothing_that_passes_for_whole(course):
