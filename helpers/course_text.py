@@ -48,7 +48,7 @@ def load_questions(paragraphs, path=None):
 
 
 def build(folder=ROOT / "notebooks", path=PARAGRAPHS_FILE):
-    """Write the paragraphs of lessons 01 to 11, as far as they exist, and return them.
+    """Write the paragraphs of ``LESSONS``, as far as they exist, and return them.
 
     A paragraph is taken when it is plain text of 28 to 60 words: no list, table, heading, formula or picture text, and
     nothing of an exercise. Its marks are taken off.

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import hashlib
 import re
+import sys
 from pathlib import Path
 
 import nbformat
@@ -137,6 +138,13 @@ def test_search_with_a_row_of_zeros_and_equal_rows():
             semantic_search(torch.ones(2), corpus, k)
 
 
+def test_a_layer_of_two_digits_is_tried_in_every_part():
+    cut = re.compile(r"^(\d)\d+(?=\.[Wb]_|\.norm)")  # right in the MLP only
+    for seed in range(5):
+        outcome = judge("map_weight_name", lambda name: cut.sub(r"\1", map_weight_name(name)), seed)
+        assert not outcome and "Take the whole number" in outcome.message
+
+
 # The lesson's encoder
 
 
@@ -169,6 +177,15 @@ def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
 def test_two_tensors_may_not_get_one_name(lesson):
     with pytest.raises(ValueError, match="Two tensors are called same"):
         lesson["translate"]({"a": torch.ones(1), "b": torch.ones(1)}, lambda name: "same")
+
+
+def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
+    (cell,) = (c for c in nbformat.read(LESSON, as_version=4).cells if "import transformers" in c.source)
+    with pytest.raises(pretrained.ModelNotAvailable) as caught:
+        exec(compile(cell.source, LESSON.name, "exec"), {"pretrained": pretrained})
+    (line,) = caught.value._render_traceback_()
+    assert "pip install transformers" in line and "\n" not in line
 
 
 # A learner's pieces

@@ -12,9 +12,9 @@ from helpers.pretrained import map_weight_name, mean_pool, semantic_search
 # ---------------------------------------------------------------- map_weight_name
 
 
-def _in_layer(*parts):
-    """One of the parts in a layer of one digit."""
-    return lambda rng: (f"encoder.layer.{rng.integers(1, 10)}.{rng.choice(parts)}",)
+def _in_layer(*parts, layers=(1, 10)):
+    """One of the parts in a layer; of one digit, unless ``layers`` says otherwise."""
+    return lambda rng: (f"encoder.layer.{rng.integers(*layers)}.{rng.choice(parts)}",)
 
 
 def _altered(pattern, replacement):
@@ -86,8 +86,9 @@ MAP_WEIGHT_NAME = Exercise(
         Probe("the norms", _in_layer("attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias",
                                      "output.LayerNorm.weight", "output.LayerNorm.bias"),
               "The norm after attention is norm1, the one after the MLP is norm2, each with a gain and a bias.", draws=12),
-        Probe("a layer of two digits", lambda rng: (f"encoder.layer.{rng.integers(10, 99)}.output.dense.weight",),
-              "Larger models have more than ten layers. Take the whole number: split the name at its dots.", draws=3),
+        Probe("a layer of two digits", _in_layer("attention.self.key.weight", "attention.output.dense.bias", "intermediate.dense.weight",
+                                                 "output.dense.weight", "output.LayerNorm.bias", layers=(10, 99)),
+              "Larger models have more than ten layers. Take the whole number: split the name at its dots.", draws=8),
     ),
     misconceptions=(
         Misconception("output-dense-anywhere", "The name attention.output.dense contains output.dense, so a test for those letters finds "

@@ -1,0 +1,118 @@
+"""A learner's way through the course in a real JupyterLab, with the network closed."""
+
+import hashlib
+
+import pytest
+from test_browser import at_peace, lesson  # noqa: F401  a fixture
+
+# What a learner types: lesson, exercise, a wrong answer, words of its hint, a right answer.
+ATTEMPTS = [
+    ("04", "attention_scores", "def attention_scores(Q, K):\n    return K @ np.swapaxes(Q, -1, -2)", "queries",
+     "def attention_scores(Q, K):\n    return Q @ np.swapaxes(K, -1, -2)"),
+    ("07", "merge_heads", "def merge_heads(X):\n    B, h, T, d_k = X.shape\n    return X.reshape(B, T, h * d_k)",
+     "head after head",
+     "def merge_heads(X):\n    B, h, T, d_k = X.shape\n    return X.swapaxes(1, 2).reshape(B, T, h * d_k)"),
+    ("09", "layer_norm", "def layer_norm(x, gain, bias, eps):\n    centred = x - x.mean(-1, keepdim=True)\n"
+     "    return gain * centred / (x.std(-1, keepdim=True) + eps) + bias", "root",
+     "def layer_norm(x, gain, bias, eps):\n    centred = x - x.mean(-1, keepdim=True)\n"
+     "    return gain * centred / (x.var(-1, keepdim=True, correction=0) + eps).sqrt() + bias"),
+    ("11", "perplexity", "def perplexity(losses, counts):\n    return torch.as_tensor(losses).mean().exp()", "tokens",
+     "def perplexity(losses, counts):\n    losses, counts = torch.as_tensor(losses), torch.as_tensor(counts)\n"
+     "    return ((losses * counts).sum() / counts.sum()).exp()"),
+]
+
+
+@pytest.mark.parametrize(("number", "exercise", "wrong", "hint", "right"), ATTEMPTS, ids=[a[1] for a in ATTEMPTS])
+def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, exercise, wrong, hint, right):  # noqa: F811
+    """Only the imports are run first: an exercise can be answered without waiting for the lesson above it."""
+    notebook = at_peace(lesson(number))
+    notebook.run("from helpers.checks import check")
+    told = notebook.answer(exercise, wrong)
+    assert "Not yet" in told and hint in told.lower(), told
+    told = notebook.answer(exercise, right)
+    assert "Passed" in told, told
+
+
+def pictures(notebook, cell):
+    """A digest of each picture below a cell."""
+    sources = notebook._cell(cell).locator(".jp-OutputArea-output img").evaluate_all("all => all.map(i => i.src)")
+    return [hashlib.sha256(source.encode()).hexdigest() for source in sources]
+
+
+def test_predict_slide_reload_and_find_your_progress(lab):
+    """Lesson 05: a prediction and a slider, both by keyboard; then everything is closed and opened again."""
+    name = lesson("05")
+    with lab.open(name) as notebook:
+        notebook.run_all()
+        assert not notebook.errors(), notebook.errors()
+        asked, shown = (notebook.cell_with(f'{word}("05-spread"') for word in ("predict", "reveal"))
+        assert "You predicted" not in notebook.cells()[shown]["output"]
+        choices = notebook._cell(asked).get_by_role("radio")
+        assert choices.count() == 3
+        choices.nth(1).focus()
+        notebook.page.keyboard.press("Space")  # "twice as large"; arrow keys belong to JupyterLab here
+        notebook.wait_idle()
+        assert choices.nth(1).is_checked()
+        assert "You predicted that" in notebook.run(shown)["output"]
+
+        slides = notebook.cell_with("plots.slider(")
+        before = pictures(notebook, slides)
+        handle = notebook._cell(slides).get_by_role("slider")
+        assert len(before) == 1 and handle.count() == 1
+        handle.scroll_into_view_if_needed()
+        handle.focus()
+        notebook.page.keyboard.press("ArrowLeft")
+        notebook.wait_idle()
+        notebook.page.wait_for_timeout(1500)
+        assert "64" in notebook._cell(slides).locator(".widget-readout").inner_text()
+        after = pictures(notebook, slides)
+        assert len(after) == 1 and after != before, "the slider moved and the figure did not follow"
+
+        told = notebook.answer("score_variance", "def score_variance(d_k, n, rng):\n"
+                               "    q, k = rng.standard_normal((2, n, d_k))\n    return (q * k).sum(axis=1).var()")
+        assert "Passed" in told, told
+        notebook.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+        notebook.page.wait_for_timeout(500)
+
+    with lab.open(name, fresh=False) as notebook:  # what was typed and predicted is there
+        assert "rng.standard_normal((2, n, d_k))" in notebook.cells()[notebook.cell_with("def score_variance(")]["source"]
+        notebook.run("from helpers.checks import check")
+        notebook.run(asked)
+        assert notebook._cell(asked).get_by_role("radio").nth(1).is_checked()
+    with lab.open(lesson("00")) as notebook:
+        notebook.run("from helpers.checks import check")
+        said = notebook.run("show_progress()")["output"]
+        assert "score_variance" in said, said
+
+
+COLOURS = """node => {
+    const rgb = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+    const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const light = c => .2126 * linear(c[0] / 255) + .7152 * linear(c[1] / 255) + .0722 * linear(c[2] / 255);
+    const behind = n => { for (; n; n = n.parentElement) { const c = rgb(getComputedStyle(n).backgroundColor);
+                          if (c.length < 4 || c[3] > .5) return c; } return [255, 255, 255]; };
+    const found = [];
+    const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const text = walk.currentNode.textContent.trim(), parent = walk.currentNode.parentElement;
+        if (!text || !parent.getClientRects().length || parent.closest('script, style, svg')) continue;
+        const a = light(rgb(getComputedStyle(parent).color)), b = light(behind(parent));
+        found.push([(Math.max(a, b) + .05) / (Math.min(a, b) + .05), text.slice(0, 60)]);
+    }
+    return found; }"""
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_our_html_can_be_read_in_both_themes(lab, theme):
+    """Notes, tables and verdicts have the contrast that WCAG AA asks of text, 4.5 to 1."""
+    with lab.open(lesson("02")) as notebook:
+        notebook.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+        notebook.page.wait_for_timeout(1500)
+        notebook.run_all()
+        told = notebook.answer("softmax", "def softmax(x):\n    return np.exp(x) / np.exp(x).sum(axis=0)")
+        assert "Not yet" in told
+        areas = notebook.page.locator(".jp-OutputArea-output[data-mime-type='text/html']")
+        ratios = [pair for i in range(areas.count()) for pair in areas.nth(i).evaluate(COLOURS)]
+        assert len(ratios) > 50
+        low = [pair for pair in ratios if pair[0] < 4.5]
+        assert not low, f"too little contrast under {theme}: {low[:8]}"
