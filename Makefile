@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use
-# `python helpers/environment.py lab|handout|test|execute|stability|lint|book|classroom`, which is all that this file calls.
+# `python helpers/environment.py setup|lab|handout|test|execute|stability|lint|book|classroom`, which is all that this file calls.
 
-.PHONY: help lab handout test execute stability lint book release grade feedback export clean
+.PHONY: help setup lab handout test execute stability lint book release grade feedback export clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -19,6 +19,9 @@ RUN = @python="$(PYTHON)"; \
 help:  ## list these verbs
 	@echo "make VERB, where VERB is one of"
 	@sed -n 's/^\([a-z]*\):.*## /  \1@/p' Makefile | awk -F@ '{ printf "%-10s %s\n", $$1, $$2 }'
+
+setup:  ## make the environment and do nothing else
+	$(RUN) setup
 
 lab:  ## make the environment if need be, then open the course in JupyterLab
 	$(RUN) lab $(ARGS)

@@ -194,7 +194,7 @@ def test(arguments):
                 "--dist", "loadfile", *paths + arguments)
 
 
-VERBS = {"lab": ([], lab), "test": (["maintain", "classes", "book"], test),
+VERBS = {"setup": ([], lambda arguments: 0), "lab": ([], lab), "test": (["maintain", "classes", "book"], test),
          "lint": (["maintain"], lambda arguments: call("-m", "ruff", "check", *arguments or ["."])),
          "handout": ([], lambda arguments: call("-m", "helpers.handout", *arguments)),
          "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments)),

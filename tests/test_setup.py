@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -99,7 +100,7 @@ def make(*arguments, **changes):
 def test_make_alone_lists_the_verbs():
     listed = make()
     assert listed.returncode == 0 and listed.stderr == ""
-    for verb in ("lab", "handout", "test", "execute", "stability", "lint", "book", "clean"):
+    for verb in ("setup", "lab", "handout", "test", "execute", "stability", "lint", "book", "clean"):
         assert re.search(rf"^  {verb} +\S.{{10,}}$", listed.stdout, re.MULTILINE), listed.stdout
 
 
@@ -142,7 +143,7 @@ def test_a_folder_that_refuses_says_so(script, monkeypatch, capsys, number, word
 
 def test_an_unknown_verb_says_so(script, capsys):
     assert script.main(["labb"]) == 1 and script.main([]) == 1
-    assert "execute|handout|lab|lint|stability|test" in capsys.readouterr().err
+    assert "execute|handout|lab|lint|setup|stability|test" in capsys.readouterr().err
 
 
 def test_no_network_says_so_and_leaves_nothing_that_passes_for_whole(course):
@@ -224,6 +225,13 @@ def test_a_broken_environment_is_made_again(script, monkeypatch, why):
 
 
 # One list of versions
+
+def test_the_dev_container_is_made_by_our_own_set_up():
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    verb = container["postCreateCommand"].removeprefix("make ")
+    assert verb in (ROOT / "helpers" / "environment.py").read_text() and f"\n{verb}:" in (ROOT / "Makefile").read_text()
+    assert container["image"].startswith("python:3.11"), "the Python that the stored outputs were made with"
+
 
 def test_environment_yml_names_no_versions_of_its_own():
     lines = [line.strip() for line in (ROOT / "environment.yml").read_text().splitlines() if "#" not in line]
