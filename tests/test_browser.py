@@ -130,9 +130,7 @@ def test_the_views_of_lesson_12_answer_with_no_network_and_after_saving(lab):
             seen.append(lines)
             if run:
                 notebook.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-            # The buttons of the predictions are widgets, which do not outlive their kernel; the views do.
-            errors = [line for line in notebook.console_errors() if run or "widget model not found" not in line]
-            assert not errors, errors
+            assert not notebook.console_errors(), notebook.console_errors()
         assert not lab.outside, lab.outside
     assert seen[0] == seen[1], seen
 

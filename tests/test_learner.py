@@ -74,7 +74,10 @@ def test_predict_slide_reload_and_find_your_progress(lab):
         notebook.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
         notebook.page.wait_for_timeout(500)
 
-    with lab.open(name, fresh=False) as notebook:  # what was typed and predicted is there
+    with lab.open(name, fresh=False) as notebook:  # what was typed, predicted and drawn is there
+        assert notebook._cell(asked).get_by_role("radio").nth(1).is_checked()
+        assert pictures(notebook, slides) == after
+        assert not notebook.console_errors(), notebook.console_errors()
         assert "rng.standard_normal((2, n, d_k))" in notebook.cells()[notebook.cell_with("def score_variance(")]["source"]
         notebook.run("from helpers.checks import check")
         notebook.run(asked)
