@@ -68,6 +68,9 @@ def grade(options):
     _, about = batch.read(options.out)
     for sentence in about["refused"]:
         print(f"Left out: {sentence}")
+    if others := about["others"]:
+        print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
+              f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
     sheet = marks.write_sheet(results, options.out)
     print(f"To mark by hand: {sheet}. Then: python -m helpers.classroom feedback {options.out}")
 
@@ -81,8 +84,10 @@ def feedback(options):
 
 def export(options):
     _graded(options.out)
-    paths, blank = exports.export(options.out, options.format, options.into, options.column)
+    paths, blank, notes = exports.export(options.out, options.format, options.into, options.column)
     print("Written: " + ", ".join(map(str, paths)) + ".")
+    for note in notes:
+        print(note)
     if blank:
         print(f"{blank} grades are blank, because points are missing: grades.csv (--format csv) says which; give them in "
               f"{Path(options.out) / marks.SHEET}.")

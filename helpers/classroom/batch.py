@@ -28,7 +28,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     assignment = load(name)
     if not trusted and not scheduler and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
-    submissions, refused = collect(source, assignment.name, {test.function for test in assignment.tests})
+    functions = {test.function for test in assignment.tests}
+    submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
     folder = Path(out) / "results"
     folder.mkdir(parents=True, exist_ok=True)
     results, todo = {}, []
@@ -49,8 +50,9 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
 
     _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
     ordered = [results[key] for key in sorted(results, key=str.casefold)]
+    others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in results]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": [r["key"] for r in ordered],
-                                                "refused": refused, "from before": done}, indent=1))
+                                                "refused": refused, "from before": done, "others": others}, indent=1))
     return ordered
 
 
@@ -179,4 +181,7 @@ def summary(results):
 
 def when(seconds):
     """A time for people, "" when it is not known."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds > 0 else ""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds > 0 else ""
+    except (ValueError, OverflowError, OSError):  # a file from the year 100,000
+        return ""

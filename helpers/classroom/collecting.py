@@ -9,7 +9,9 @@ import os
 import re
 import stat
 import time
+import unicodedata
 import zipfile
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
@@ -17,10 +19,14 @@ from pathlib import Path, PurePosixPath
 from helpers.classroom import notebook
 
 MOST_FILES = 100_000  # in one zip
-LARGEST_ZIP = 200_000_000  # bytes of a zip inside a zip
+MOST_READ = 20  # notebooks of one student
+MOST_TOLD = 50  # sentences on what was left out
+LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
+LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
 NOISE = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)|/\.ipynb_checkpoints/")
-MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_\w*?_?$")
-CANVAS = re.compile(r"^(?P<name>[^\W\d_]+)(_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$")
+# What a platform calls a student's folder or, in a download without folders, each file:
+MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
+CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.DOTALL)
 
 
 class NothingFound(Exception):
@@ -46,47 +52,76 @@ class Submission:
 
     @property
     def key(self):
-        """The name of this student's result: safe in a file system, and always the same for the same student."""
-        plain = re.sub(r"[^\w.-]+", "_", self.student).strip("._")[:80]
+        """The name of this student's result: ASCII, safe in a file system and a spreadsheet, always the same for the same
+        student, and nobody else's."""
+        letters = unicodedata.normalize("NFKD", self.student).encode("ascii", "ignore").decode()
+        plain = re.sub(r"[^\w-]+", "_", letters).strip("_-")[:80] or "student"
         if self.id:
             return f"{plain}_{self.id}"
-        unique = hashlib.sha256(self.student.encode("utf-8", "replace")).hexdigest()[:6]
-        return plain if plain == self.student else f"{plain}-{unique}".strip("-")
+        unique = hashlib.sha256(self.student.encode("utf-8", "replace")).hexdigest()[:8]
+        clear = plain == self.student and re.search("[A-Za-z]{2}", plain) and not re.search(r"_\d+$|-[0-9a-f]{8}$", plain)
+        return plain if clear else f"{plain}-{unique}"
 
 
 @dataclass
 class _Entry:
-    """A file somewhere below the teacher's folder. ``read()`` gives its bytes."""
+    """A file somewhere below the teacher's folder. ``read()`` gives its bytes; without it, this is no notebook."""
 
     parts: tuple
     modified: float
     read: object = None
     problem: str = ""
 
+    def __post_init__(self):
+        self.parts = tuple(map(_plain_name, self.parts))
 
-def collect(source, assignment, functions):
+
+def _plain_name(name):
+    """A name in one form of Unicode, without characters that move a terminal's cursor or turn the text around."""
+    return "".join(c if c.isprintable() else "?" for c in unicodedata.normalize("NFC", name))
+
+
+def collect(source, assignment, functions, leave_out=None):
     """The ``Submission`` of each student in ``source`` (a folder or a zip), in the order of their names, and a list of
     sentences on what was refused. Notebooks are matched by the assignment's id in their metadata; without one, by the
-    ``functions`` they define. Raises NothingFound."""
+    ``functions`` they define. The folder ``leave_out`` is no submission. Raises NothingFound."""
     source = Path(source)
     if not source.exists():
         raise NothingFound(f"{source} does not exist.")
     refused, students = [], {}
-    entries = _zip(source, (), (), refused) if source.is_file() else _folder(source, refused)
-    entries = _without_wrapper([entry for entry in entries if not NOISE.search("/".join(entry.parts))])
-    for entry in entries:
+    entries = _zip(source, (), (), refused) if source.is_file() else _folder(source, refused, leave_out)
+    for entry in _without_wrapper(_that_matter(entries)):
         student = _student(entry.parts)
-        students.setdefault((student.student, student.id), (student, []))[1].append(entry)
-    if not students:
+        if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
+            refused.append(f"{entry.parts[0]} is no notebook and was left out.")
+            continue
+        students.setdefault(student.key, (student, []))[1].append(entry)
+    if len(refused) > MOST_TOLD:
+        refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
+    refused[:] = map(_plain_name, refused)
+    if not any(entry.read or entry.problem for _, mine in students.values() for entry in mine):
         raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
     found = [_choose(student, mine, assignment, functions)
              for student, mine in sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))]
     return found, refused
 
 
-def _folder(top, refused):
+def _that_matter(entries):
+    """The entries without what systems leave behind, and of files that are no notebooks only a few in each folder."""
+    others, kept = Counter(), []
+    for entry in entries:
+        if not NOISE.search("/".join(entry.parts)):
+            others[entry.parts[:-1]] += not (entry.read or entry.problem)
+            if entry.read or entry.problem or others[entry.parts[:-1]] <= (3 if len(entry.parts) > 1 else 10_000):
+                kept.append(entry)
+    return kept
+
+
+def _folder(top, refused, leave_out):
     """The notebooks and zips below a folder."""
     for folder, below, names in os.walk(top, followlinks=False):
+        if leave_out and leave_out.exists():
+            below[:] = [name for name in below if not os.path.samefile(Path(folder, name), leave_out)]
         for name in sorted(below + names):
             path = Path(folder, name)
             parts = path.relative_to(top).parts
@@ -102,8 +137,9 @@ def _folder(top, refused):
                 continue
             elif path.suffix.lower() == ".zip":
                 yield from _zip(path, (), parts, refused, kind.st_mtime)
-            elif path.suffix.lower() == ".ipynb":
-                yield _Entry(parts, kind.st_mtime, partial(_read_file, path))
+            else:
+                is_notebook = path.suffix.lower() == ".ipynb"
+                yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if is_notebook else None)
 
 
 def _read_file(path):
@@ -115,9 +151,13 @@ def _read_file(path):
 @lru_cache(maxsize=2)
 def _archive(path, inside):
     """The open zip at ``path``, or the one in it that the numbers ``inside`` lead to."""
-    if not inside:
-        return zipfile.ZipFile(path)
-    return zipfile.ZipFile(io.BytesIO(_read_member(path, inside, LARGEST_ZIP)))
+    data = _read_member(path, inside, LARGEST_ZIP) if inside else b""
+    with io.BytesIO(data) if inside else path.open("rb") as file:
+        file.seek(max(0, file.seek(0, io.SEEK_END) - 66_000))
+        end = file.read().rpartition(b"PK\5\6")[2]
+    if int.from_bytes(end[8:12], "little") > LARGEST_LIST:  # it is read into memory before it can be counted
+        raise notebook.Unreadable("The zip's list of files is too long.")
+    return zipfile.ZipFile(io.BytesIO(data) if inside else path)
 
 
 def _read_member(path, inside, most=notebook.LARGEST):
@@ -149,21 +189,28 @@ def _zip(path, inside, where, refused, modified=0.0):
         return
     if len(members) > MOST_FILES:
         refused.append(f"{label} holds {len(members):,} files and was left out.")
-        members = []
+        if where:
+            yield _Entry(where, modified, problem=f"The zip holds {len(members):,} files.")
+        return
     where = (*where[:-1], where[-1].rsplit(".", 1)[0]) if where else ()
     for number, member in enumerate(members):
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
         suffix = member.filename[-6:].lower()
-        if member.is_dir() or not suffix.endswith((".ipynb", ".zip")):
+        if member.is_dir() or not parts:
             continue
         if ".." in parts or parts[0] == "/" or ":" in parts[0] or stat.S_ISLNK(member.external_attr >> 16):
             refused.append(f"{label}: {member.filename[:100]!r} leads out of the zip and was left out.")
+            if where:
+                yield _Entry((*where, "a file"), _when(member), problem="A name in the zip leads out of it.")
+        elif not suffix.endswith((".ipynb", ".zip")):
+            yield _Entry(where + parts, _when(member))
         elif suffix.endswith(".ipynb"):
             yield _Entry(where + parts, _when(member), partial(_read_member, path, (*inside, number)))
         elif len(inside) < 2:
             yield from _zip(path, (*inside, number), where + parts, refused, _when(member))
         else:
             refused.append(f"{label}: {member.filename[:100]!r} is a zip in a zip in a zip and was left out.")
+            yield _Entry(where + parts, _when(member), problem="The notebook is in a zip in a zip in a zip.")
 
 
 def _when(member):
@@ -174,10 +221,19 @@ def _when(member):
 
 
 def _without_wrapper(entries):
-    """Leave out folders at the top that hold everything, unless they are a student's."""
-    while entries and all(len(e.parts) > 2 for e in entries) and len({e.parts[0] for e in entries}) == 1 \
-            and not MOODLE.match(entries[0].parts[0]):
-        entries = [_Entry(e.parts[1:], e.modified, e.read, e.problem) for e in entries]
+    """Leave out folders at the top that hold everything, unless they are a student's; and what several downloads of a
+    platform lie in."""
+    def by_platform(name):
+        return MOODLE.match(name) or CANVAS.match(name)
+
+    notebooks = [e.parts for e in entries if e.read or e.problem]
+    if notebooks and all(len(p) > 1 and by_platform(p[1]) and not by_platform(p[0]) for p in notebooks):
+        return [_Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
+    while tops := {e.parts[:1] if len(e.parts) > 2 else () for e in entries if e.read or e.problem}:
+        top = tops.pop()
+        if tops or not top or by_platform(*top):
+            break
+        entries = [_Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
     return entries
 
 
@@ -186,14 +242,23 @@ def _student(parts):
     first = parts[0] if len(parts) > 1 else parts[0].rsplit(".", 1)[0]
     platform = MOODLE.match(first) or CANVAS.match(first)
     if platform:
-        return Submission(platform["name"], platform["id"], first)
+        late = ["Canvas marks it as late."] if platform.groupdict().get("late") else []
+        return Submission(platform["name"], platform["id"], first, notes=late)
     return Submission(first, "", first if len(parts) > 1 else "")
 
 
 def _choose(student, entries, assignment, functions):
     """The newest of the entries that are this assignment."""
     readable, others, problems = [], [], []
-    for entry in sorted(entries, key=lambda e: (e.modified, e.parts), reverse=True):
+    newest = sorted(entries, key=lambda e: (e.modified, e.parts), reverse=True)
+    notebooks = [entry for entry in newest if entry.read or entry.problem]
+    if len(notebooks) > MOST_READ:
+        student.notes.append(f"{len(notebooks):,} notebooks were handed in; only the newest {MOST_READ} were looked at.")
+    if not notebooks:
+        student.problem = f"There is no notebook, only {', '.join(entry.parts[-1] for entry in newest[:3])[:200]}."
+        student.file, student.modified = "/".join(newest[0].parts), newest[0].modified
+        return student
+    for entry in notebooks[:MOST_READ]:
         try:
             if entry.problem:
                 raise notebook.Unreadable(entry.problem)

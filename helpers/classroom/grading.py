@@ -15,6 +15,7 @@ import numpy as np
 
 from helpers.checks import core
 from helpers.classroom import notebook, wire
+from helpers.classroom.assignment import ANSWER
 from helpers.classroom.sandbox import Sandbox, Stopped
 
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
@@ -52,8 +53,7 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
                    "answers": [_answer(question, None) for question in assignment.questions]}
         return result
     sources = notebook.without_stubs([notebook.plain_python(source) for source in book.code])
-    written = {cell.grade_id: cell.source for cell in book.cells if cell.grade_id}
-    result["answers"] = [_answer(question, written.get(question.grade_id)) for question in assignment.questions]
+    result["answers"] = [_answer(question, book) for question in assignment.questions]
     result["notes"] = list(book.notes)
     session = Session(sources, assignment.limits, trusted)
     try:
@@ -63,12 +63,12 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         for test in assignment.tests:
             result["tests"].append(_judge(assignment, test, defined.get(test.function, []), session, seed))
     finally:
-        session.close(count=True)
+        session.close()
     for function in dict.fromkeys(test.function for test in assignment.tests):
         test = next(t for t in assignment.tests if t.function == function)
         used = notebook.uses(sources, function, assignment.task(test).forbidden)
         result["flags"] += [f"{function} uses {name} (code cell {number})" for name, number in used]
-    result["notes"] += [f"Code cell {n} {words}" for n, words in sorted(session.complaints.items())][:20]
+    result["notes"] += [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
     result["status"], result["reason"] = _summary(result["tests"])
     result["seconds"] = {"clock": round(time.monotonic() - start, 2), "cpu inside": round(session.cpu, 2)}
     return result
@@ -84,29 +84,43 @@ def _bytes(path):
 
 def _judge(assignment, test, places, session, seed):
     """The result of one test."""
-    if places and all(notebook.is_stub(function) for _, function in places):
-        return _test(test, "not started", "The function is still as it was handed out.", points=0)
+    untouched = places and all(notebook.is_stub(function) for _, function in places)
     exercise = assignment.task(test).exercise
-    remote = Remote(test.function, exercise.parameters, session, notebook.signature(places[-1][1]) if places else None)
+    remote = Remote(test.function, exercise.parameters, session,
+                    notebook.signature(places[-1][1]) if places and not untouched else None)
     try:
         remote.fetch([case.args for case in core._cases(exercise, seed)]
                      + [contract.make(np.random.default_rng(0)) for contract in exercise.contracts])
         outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600)  # the session has the real limits
     except GaveUp as stop:
-        return _test(test, stop.status, stop.reason)
+        outcome = None
+        if not untouched:
+            return _test(test, stop.status, stop.reason)
     except Exception as error:  # a value on which a checker itself stumbles
         return _test(test, "crashed", f"The result of {test.function} could not be compared ({type(error).__name__}).")
+    if not untouched and outcome.status == "error" and (why := session.why_unknown(outcome.message)):
+        return _test(test, "function missing", f"{test.function} {why}")
+    if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
+        return _test(test, "not started", "The function is still as it was handed out.", points=0)
     return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception)
 
 
 def _test(test, status, message, points=None, misconception=None):
     return {"grade_id": test.grade_id, "function": test.function, "status": status, "points": points,
-            "most": test.points, "misconception": misconception, "message": message[:4000]}
+            "most": test.points, "misconception": misconception, "message": _clean(message)[:4000]}
 
 
-def _answer(question, text):
+def _clean(text):
+    """Without characters that move a terminal's cursor, end a file, or turn the text around."""
+    return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
+
+
+def _answer(question, book):
+    """What was written in the cells with the question's id, of which a copied notebook has several."""
+    cells = [cell.source.strip() for cell in book.cells if cell.grade_id == question.grade_id] if book else []
+    text = "\n\n".join(dict.fromkeys(source for source in cells if source.strip("* ") not in ("", ANSWER)))
     return {"grade_id": question.grade_id, "most": question.points, "question": question.words,
-            "text": None if text is None else text[:20_000]}
+            "text": _clean(text)[:20_000] or None}
 
 
 def _summary(tests):
@@ -148,17 +162,17 @@ class Remote:
         if "error" in answer:
             raise _exception(answer)
         try:
-            for index, after in _items(answer.get("changed")):
-                _put(args[int(index)], wire.decode(after))
+            for index, after in _items(answer.get("changed"), len(args)):
+                _put(args[index], wire.decode(after))
             return wire.decode(answer.get("value"))
         except OverflowError as error:
             raise ValueError(f"{self.__name__} gave back {error}, far more than was asked for") from None
-        except (wire.Malformed, IndexError):
+        except wire.Malformed:
             raise GaveUp("crashed", f"{self.__name__} gave back something that is no value.") from None
 
 
-def _items(changed):
-    return [(i, value) for i, value in changed.items() if str(i).isdigit()] if isinstance(changed, dict) else []
+def _items(changed, number):
+    return [(i, changed[str(i)]) for i in range(number) if str(i) in changed] if isinstance(changed, dict) else []
 
 
 def _put(argument, after):
@@ -219,7 +233,8 @@ class Session:
             return ""
         question = {"do": "cell", "number": number, "source": self.sources[number - 1], "seconds": self.limits.cell_seconds}
         try:
-            answer = self.sandbox.ask(question, min(self.limits.clock(self.limits.cell_seconds), self._left()))
+            answer = self.sandbox.ask(question, min(self.limits.clock(self.limits.cell_seconds), self._left()),
+                                      self.limits.cell_seconds)
         except Stopped as stop:
             self.complaints[number] = stop.reason
             self.left_out.add(number)
@@ -241,7 +256,7 @@ class Session:
         clock = self.limits.clock(seconds)
         try:
             answer = self.sandbox.ask({"do": "call", "name": name, "calls": calls, "seconds": seconds, "clock": clock},
-                                      min(clock + GRACE, self._left()))
+                                      min(clock + GRACE, self._left()), seconds)
         except Stopped as stop:
             self.close()
             raise GaveUp(stop.status, f"{name} {stop.reason}.") from None
@@ -250,6 +265,14 @@ class Session:
         if "stopped" in answer:
             return [answer]
         return answer["answers"] if isinstance(answer.get("answers"), list) else []
+
+    def why_unknown(self, message):
+        """Why a name that the message says is not defined is not there, if a cell that gives it did not run: ""."""
+        if name := re.search(r"NameError: name '(\w+)' is not defined", message):
+            for number, complaint in self.complaints.items():
+                if name[1] in notebook.names_of(self.sources[number - 1]):
+                    return f"needs {name[1]}, and the cell that gives it did not run: code cell {number} {complaint}."
+        return ""
 
     def _why(self, name):
         """Why a function that is written in the notebook is not there."""
@@ -261,13 +284,8 @@ class Session:
     def _left(self):
         return max(0.1, self.end - time.monotonic())
 
-    def close(self, count=False):
-        """End the sandbox; with ``count``, ask it first how much CPU time it used (a hint: it may lie)."""
+    def close(self):
         if self.sandbox is not None:
-            try:
-                used = self.sandbox.ask({"do": "used"}, 2).get("cpu") if count else 0
-                self.cpu += used if isinstance(used, float) else 0
-            except Stopped:
-                pass
+            self.cpu += self.sandbox.used()[1]
             self.sandbox.close()
             self.sandbox = None

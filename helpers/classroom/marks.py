@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from helpers.files import write_whole
 
 SHEET = "to_mark.csv"
 COLUMNS = ("key", "student", "item", "why", "text", "most", "points", "comment")
+FORMULA = "=+@\uff1d\uff0b\uff0d\uff20\\-"  # what a formula begins with, wide forms included, for a regular expression
+CHANGED = "CHANGED since it was marked:"
 EVERYTHING = "everything"  # the item that stands for a submission of which nothing could be judged
 
 
@@ -52,7 +55,7 @@ def grade_of(result, sheet):
     if total is not None:
         return Grade(total, most, "", [Row(EVERYTHING, most, total, "marked", result["reason"], comment)])
     blank = [row for row in rows if row.points is None]
-    if result["status"] in FAILED:
+    if result["status"] in FAILED and blank:
         return Grade(None, most, f"{result['status']}: {result['reason']}", rows)
     reason = "; ".join(f"{row.item.removeprefix('test-')}: {row.status}" for row in blank)
     return Grade(None if blank else sum(row.points for row in rows), most, reason, rows)
@@ -60,7 +63,7 @@ def grade_of(result, sheet):
 
 def write_sheet(results, out):
     """Write ``to_mark.csv``: written answers, and what could not be judged. Points and comments in it are kept."""
-    known = read_sheet(out)
+    known, old = read_sheet(out), _texts(out)
     lines, written = [], set()
     for result in results:
         if result["status"] in FAILED:
@@ -69,10 +72,13 @@ def write_sheet(results, out):
         else:
             items = [(t["grade_id"], f"{t['status']}: {t['message']}", "", t["most"])
                      for t in result["tests"] if t["points"] is None]
-            items += [(a["grade_id"], a["question"], "(the cell was not found: look in the notebook)"
-                       if a["text"] is None else a["text"], a["most"]) for a in result["answers"]]
+            items += [(a["grade_id"], a["question"], a["text"] or "(no answer was found: look in the notebook)", a["most"])
+                      for a in result["answers"]]
         for item, why, text, most in items:
             points, comment = known.get((result["key"], item), (None, ""))
+            before = old.get((result["key"], item))
+            if points is not None and before and _letters(before) != _letters(text):
+                why = f"{CHANGED} {why}"
             written.add((result["key"], item))
             lines.append((result["key"], result["student"], item, why, text, most, _number(points), comment))
     lines.sort(key=lambda line: (line[2] != EVERYTHING, line[2], line[1]))  # all answers to one question together
@@ -91,7 +97,7 @@ def read_sheet(out):
     if not rows or not {"key", "item", "points"} <= set(rows[0]):
         raise SheetError(f"{path} has no columns key, item and points in its first line.")
     for line, row in enumerate(rows, start=2):
-        item, most = f"{row['student'] or row['key']}, {row['item']}", row.get("most")
+        item, most = f"{row.get('student') or row['key']}, {row['item']}", row.get("most")
         text = (row["points"] or "").strip().replace(",", ".")
         try:
             points = float(text) if text else None
@@ -113,10 +119,13 @@ def read_csv(path):
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("cp1252", errors="replace")
-    first = text.split("\n", 1)[0]
+    first = re.split("[\r\n]", text, maxsplit=1)[0]
     separator = max(",;\t", key=first.count)
     csv.field_size_limit(10_000_000)
-    return list(csv.DictReader(io.StringIO(text), delimiter=separator))
+    try:
+        return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise SheetError(f"{path} cannot be read as CSV ({error}): save it as CSV, UTF-8, from the spreadsheet.") from None
 
 
 def csv_text(lines, guard=True):
@@ -128,11 +137,35 @@ def csv_text(lines, guard=True):
 
 
 def _guarded(value):
-    return "'" + value if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    """Text that begins a cell with a formula gets an apostrophe. A spreadsheet set to another separator begins cells
+    after semicolons, tabs and line ends as well: there a blank is enough."""
+    if not isinstance(value, str):
+        return value
+    value = re.sub(rf"([;\t\r\n])(?=[{FORMULA}])", r"\1 ", value)
+    return "'" + value if re.match(rf"[{FORMULA}\t\r]", value) else value
 
 
 def _unguarded(text):
-    return text[1:] if text[:2] in ("'=", "'+", "'-", "'@") else text
+    return text[1:] if re.match(f"'[{FORMULA}]", text) else text
+
+
+def _texts(out):
+    """{(key, item): text} of the sheet as it stands."""
+    path = Path(out) / SHEET
+    rows = read_csv(path) if path.exists() else []
+    return {(_unguarded(row["key"] or ""), row["item"]): row.get("text") or "" for row in rows}
+
+
+def _letters(text):
+    return re.sub(r"[\s']+", "", text)
+
+
+def unknown(results, sheet):
+    """What the sheet has for students or items that the results do not have, in words."""
+    there = {(result["key"], item) for result in results for item in
+             (EVERYTHING, *(i["grade_id"] for i in (*result["tests"], *result["answers"])))}
+    return [f"{key}, {item}" for (key, item), (points, _) in sheet.items()
+            if points is not None and (key, item) not in there]
 
 
 def _number(points):

@@ -10,11 +10,12 @@ from helpers.files import write_whole
 
 STYLE = """<style>
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
-       max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+       max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .3rem .7rem }
 th { border-bottom: 2px solid #1a1a1a } tr:nth-child(even) td { background: #f3f6f8 }
-td.n { text-align: right; white-space: nowrap }
+.n { text-align: right; white-space: nowrap }
+.table { overflow-x: auto } .table table { overflow-wrap: normal; min-width: 36rem }
 section { border-left: 4px solid #6b6b6b; background: #f3f3f3; padding: .5rem 1rem; margin: .8rem 0 }
 section.good { border-color: #00785a; background: #e9f6f1 } section.bad { border-color: #b34700; background: #fdf1e6 }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; font-size: .88rem }
@@ -53,7 +54,7 @@ def student_page(result, grade, title):
     for row in grade.rows:
         points = "no points yet" if row.points is None else f"{row.points:g} of {row.most:g}"
         full = row.points is not None and row.points >= row.most
-        kind = "good" if full else "" if row.points is None and row.item in answers else "bad"
+        kind = "good" if full else "" if row.item in answers and row.points != 0 else "bad"
         first, _, rest = row.message.partition("\n")
         if row.item in answers:
             first, rest = "", row.message
@@ -78,11 +79,12 @@ def class_page(results, grades, task, refused):
             "<h2>Mistakes, most frequent first</h2>", _mistakes(results), "<h2>Students</h2>"]
     rows = []
     for result in results:
-        grade, notes = grades[result["key"]], [*result["found"], *(f"<b>flag</b>: {escape(f)}" for f in result["flags"])]
+        grade = grades[result["key"]]
+        notes = [*map(escape, result["found"]), *(f"<b>flag</b>: {escape(flag)}" for flag in result["flags"])]
         name = f"<a href='feedback/{escape(result['key'])}.html'>{escape(result['student'])}</a>"
         reason = "" if grade.total is not None else escape(grade.reason)
         rows.append((name, escape(result["status"]), "" if grade.total is None else f"{grade.total:g}", reason,
-                     "<br>".join(note if note.startswith("<b>") else escape(note) for note in notes)))
+                     "<br>".join(notes)))
     body.append(_table(("Student", "Status", "Points", "Blank because", "Noticed"), rows, numbers=(2,)))
     if refused:
         body.append("<h2>Left out when collecting</h2><ul>" + "".join(f"<li>{escape(r)}</li>" for r in refused) + "</ul>")
@@ -138,10 +140,13 @@ def _bar(count, most):
 
 
 def _table(columns, rows, numbers=()):
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    head = "".join(f"<th scope=col{' class=n' if i in numbers else ''}>{escape(column)}</th>"
+                   for i, column in enumerate(columns))
     body = "".join("<tr>" + "".join(f"<td{' class=n' if i in numbers else ''}>{value}</td>" for i, value in enumerate(row))
                    + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    # On a phone the table scrolls, with keys as well:
+    return (f"<div class=table tabindex=0 role=region aria-label='{escape(columns[0])}'><table>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 
 def _page(title, body):

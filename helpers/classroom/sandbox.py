@@ -6,21 +6,30 @@ course but the helpers without this package. Limits keep it from using up the ma
 
 import json
 import os
+import platform
 import select
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-MOST_ANSWER = 25_000_000  # bytes of one line from the sandbox
+MOST_ANSWER = 9_000_000  # bytes of one line from the sandbox
 ORDINARY_UID = 61_234  # whom root becomes: RLIMIT_NPROC does nothing for root
 SPACE = str(64 * 2**20)  # bytes of each private folder
+LOOK = 0.25  # seconds between two looks at what all processes of a sandbox use
+# Calls to the kernel that no notebook needs: memory that no limit counts, and doors through which others got out.
+# memfd_create, memfd_secret, shmget, semget, msgget, mq_open, io_uring_setup, userfaultfd, bpf, perf_event_open, add_key,
+# request_key, keyctl; before them the number of the architecture.
+REFUSED = {"x86_64": (0xC000003E, 319, 447, 29, 64, 68, 240, 425, 323, 321, 298, 248, 249, 250),
+           "aarch64": (0xC00000B7, 279, 447, 194, 190, 186, 180, 425, 282, 280, 241, 217, 218, 219)}
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,7 @@ class Limits:
     total_seconds: float = 300.0  # of everything, by the clock
     patience: float = 2.0
     memory: int = 2**31  # bytes of address space for each process
+    together: int = 2**32  # bytes of memory in use by all of them
     processes: int = 32
     file_size: int = 16 * 2**20
 
@@ -45,7 +55,7 @@ class NoSandbox(RuntimeError):
 
 
 class Stopped(Exception):
-    """The sandboxed process did not answer. ``status``: "time limit" or "crashed"; ``reason`` in words."""
+    """The sandboxed process did not answer. ``status``: "time limit", "memory limit" or "crashed"; ``reason`` in words."""
 
     def __init__(self, status, reason):
         super().__init__(reason)
@@ -59,16 +69,43 @@ def problem():
         return "The sandbox needs Linux (on Windows use WSL, on macOS a virtual machine)."
     if not shutil.which("bwrap"):
         return "The sandbox needs the program bubblewrap: on Debian and Ubuntu `sudo apt install bubblewrap`."
+    code = f"import os, resource; resource.setrlimit(resource.RLIMIT_NPROC, ({Limits.processes},) * 2)\n" \
+           "print('works' if os.fork() else '', end='', flush=True)"
     try:
-        tried = subprocess.run(_command([sys.executable, "-S", "-c", "print('works')"]), capture_output=True,
-                               text=True, timeout=60)
+        with _rules() as rules:
+            tried = subprocess.run(_command([sys.executable, "-S", "-c", code], rules), capture_output=True, text=True,
+                                   timeout=60, pass_fds=rules)
     except (OSError, subprocess.SubprocessError) as error:
         return f"bubblewrap cannot start here: {error}."
     if tried.stdout.strip() == "works":
         return None
+    if "BlockingIOError" in tried.stderr:
+        return "This kernel counts all your processes against a sandbox's limit: Linux 5.14 or newer is needed."
     said = (tried.stderr.strip().splitlines() or ["it said nothing"])[-1]
     return (f"bubblewrap is installed but may not make a sandbox here ({said}). Ubuntu's AppArmor and Docker's default "
             "profile forbid it: docs/teaching.md says what to do.")
+
+
+@contextmanager
+def _rules():
+    """The descriptor, alone in a tuple, of a file that tells the kernel to refuse what REFUSED lists; () where
+    the numbers are not known."""
+    architecture, *numbers = REFUSED.get(platform.machine(), (None,))
+    if architecture is None:
+        yield ()
+        return
+    last = len(numbers) + 5  # the line that answers "no such call"; a jump counts from the line after it
+    program = [(0x20, 0, 0, 4), (0x15, 0, last - 2, architecture),  # load the architecture; another one is refused
+               (0x20, 0, 0, 0), (0x35, last - 4, 0, 1 << 30)]  # load the number; so is x86's third set of numbers
+    program += [(0x15, last - 5 - i, 0, number) for i, number in enumerate(numbers)]
+    program += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | 38)]  # allow; refuse with ENOSYS
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, b"".join(struct.pack("=HBBI", *line) for line in program))
+        os.close(writer)
+        yield (reader,)
+    finally:
+        os.close(reader)
 
 
 def _shown():
@@ -82,8 +119,8 @@ def _shown():
     return shown
 
 
-def _command(program):
-    """The command line that runs ``program`` in the sandbox."""
+def _command(program, rules):
+    """The command line that runs ``program`` in the sandbox, with what ``_rules`` gave."""
     shown, outer = _shown(), []
     if os.getuid() == 0:  # become an ordinary user first, who may not be able to reach the folders: show them in /mnt
         outer = ["bwrap", "--dev-bind", "/", "/", "--perms", "0755", "--tmpfs", "/mnt"]
@@ -112,6 +149,8 @@ def _command(program):
               "--dir", "/work/home", "--remount-ro", "/", "--chdir", "/work/home"]
     for name, value in _variables("/work/home").items():
         inner += ["--setenv", name, value]
+    for descriptor in rules:
+        inner += ["--seccomp", str(descriptor)]
     return [*outer, *inner, *program]
 
 
@@ -130,36 +169,71 @@ class Sandbox:
     def __init__(self, limits, trusted=False):
         most = {"AS": limits.memory, "CPU": int(limits.total_seconds), "FSIZE": limits.file_size, "CORE": 0,
                 "NOFILE": 256}
-        self.home = None
+        self.home, self.limits = None, limits
         if trusted:
             if os.name != "posix":
                 raise NoSandbox("Submissions cannot be run on Windows itself, not even without a sandbox: use WSL.")
             self.home = tempfile.mkdtemp(prefix="submission-")
-            command = [sys.executable, str(HERE / "worker.py"), json.dumps(most)]
             variables = {**_variables(self.home), "PYTHONPATH": str(ROOT), "TMPDIR": self.home, "MPLCONFIGDIR": self.home}
+            self._start([sys.executable, str(HERE / "worker.py"), json.dumps(most)], variables)
         else:
             if problem():
                 raise NoSandbox(problem())
             most["NPROC"] = limits.processes
-            command = _command([sys.executable, "/grader/worker.py", json.dumps(most)])
-            variables = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.home or "/",
-                                        stderr=subprocess.DEVNULL, env=variables, start_new_session=True, bufsize=0)
+            with _rules() as rules:
+                command = _command([sys.executable, "/grader/worker.py", json.dumps(most)], rules)
+                self._start(command, {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, rules)
         os.set_blocking(self.process.stdin.fileno(), False)
         self.rest, self.asked = b"", 0
 
-    def ask(self, question, seconds):
-        """Send a JSON-able question; the answer, a dict. Raises Stopped after ``seconds`` or when the process is gone."""
+    def _start(self, command, variables, rules=()):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.home or "/",
+                                        stderr=subprocess.DEVNULL, env=variables, start_new_session=True, bufsize=0,
+                                        pass_fds=rules)
+
+    def used(self):
+        """Bytes of memory that all its processes use now, and seconds of CPU time that they and those that ended have
+        used: the kernel's figures, whatever the submission says. Zeros where there is no /proc."""
+        memory, ticks, queue = 0, 0, [str(self.process.pid)] if self.process.returncode is None else []
+        while queue:
+            here = Path("/proc") / queue.pop()
+            try:
+                for thread in os.listdir(here / "task"):
+                    queue += (here / "task" / thread / "children").read_text().split()
+                ticks += sum(map(int, (here / "stat").read_text().rpartition(")")[2].split()[11:15]))
+                for line in (here / "status").read_text().splitlines():
+                    if line.startswith(("RssAnon:", "RssShmem:")):
+                        memory += int(line.split()[1]) * 1024
+            except (OSError, ValueError):  # it has just ended
+                continue
+        return memory, ticks / os.sysconf("SC_CLK_TCK")
+
+    def _look(self, before, allowed):
+        """Stop a submission whose processes use too much together. Returns their CPU time."""
+        memory, cpu = self.used()
+        if memory > self.limits.together:
+            raise Stopped("memory limit", f"used more than {self.limits.together / 2**30:.3g} GiB in its processes together")
+        if cpu > self.limits.total_seconds or allowed and before is not None and cpu - before > self.limits.clock(allowed):
+            raise Stopped("time limit", "used too much CPU time in its processes together")
+        return cpu
+
+    def ask(self, question, seconds, cpu=None):
+        """Send a JSON-able question; the answer, a dict. Raises Stopped after ``seconds``, or when the process is gone, or
+        when all its processes together use too much memory, or far more CPU time than ``cpu`` seconds."""
         end = time.monotonic() + seconds
+        look, before = time.monotonic() + LOOK, None
         self.asked += 1
         data = memoryview(json.dumps({**question, "question": self.asked}).encode() + b"\n")
         source, target = self.process.stdout.fileno(), self.process.stdin.fileno()
         parts, size = [self.rest], 0
         while b"\n" not in parts[-1]:
             left = end - time.monotonic()
-            ready, writable, _ = select.select([source], [target] if data else [], [], max(0, left))
+            ready, writable, _ = select.select([source], [target] if data else [], [], max(0, min(left, LOOK)))
             if left <= 0:
                 raise Stopped("time limit", f"did not end within {seconds:g} seconds")
+            if time.monotonic() > look:
+                spent = self._look(before, cpu)
+                look, before = time.monotonic() + LOOK, spent if before is None else before
             try:
                 if writable:
                     data = data[os.write(target, data[:65536]):]

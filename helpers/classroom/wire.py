@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import numpy.random  # NumPy would load it on first use, once again in each call's fork
 
-LARGEST = 8_000_000  # bytes of one array
+LARGEST = 2_000_000  # bytes of one array
 MOST = 200  # members of a tuple or list, and depth times ten
 DTYPES = {kind + str(size) for kind, sizes in
           {"b": [1], "i": [1, 2, 4, 8], "u": [1, 2, 4, 8], "f": [2, 4, 8], "c": [8, 16]}.items() for size in sizes}
@@ -48,6 +48,8 @@ def encode(value, depth=0):
 
 
 def _array(array):
+    if array.dtype == np.longdouble:  # of 16 bytes on some machines and not on others
+        array = array.astype(np.float64)
     if array.dtype.kind + str(array.dtype.itemsize) not in DTYPES:
         return {"other": f"array of dtype {array.dtype}"[:60]}
     if array.nbytes > LARGEST:

@@ -4,7 +4,7 @@
     python tests/bench/grading.py --otter PROGRAM  # otter-grader too: `otter` of an environment of its own
     python tests/bench/grading.py --growth         # 1,000 small submissions: does time or memory grow?
 
-A benchmark, not a test. Ours is the CPU time of the grader's processes and what each sandbox says that it used,
+A benchmark, not a test. Ours is the CPU time of the grader's processes and what the kernel says that each sandbox used,
 imports and calls included; theirs is that of their process and its kernels. One thread each. The environment of
 otter needs this course's packages too: a .pth file that names this environment's site-packages and this folder will do.
 """

@@ -170,6 +170,57 @@ def effective_words(weights):
     return torch.exp(torch.special.entr(w).sum(-1))
 """
 
+FRAME = """
+import os, sys
+frame = sys._getframe()
+while "answers" not in frame.f_locals: frame = frame.f_back
+answers, number = frame.f_locals["answers"], frame.f_locals["number"]
+"""
+AHEAD = FRAME + '''
+for n in range(number, number + 60): os.write(answers, b'%d {"answers": [{"value": {"plain": null}}]}\\n' % n)
+'''
+FLOOD = FRAME + 'os.write(answers, b"x" * 30_000_000)'
+DEEP = FRAME + 'os.write(answers, b"%d " % number + b"[" * 100_000 + b"\\n")'
+ELSEWHERE = {name: f"def {name}(*a):\n    raise NotImplementedError()" for name in RIGHT}
+OTHER_STYLES = """
+from __future__ import annotations
+import functools
+import numpy as np
+from helpers.embeddings import cosine_similarity as cos
+def pair(X):
+    c = cos(X, X)
+    c[np.tril_indices(len(X))] = -np.inf
+    return np.array(np.unravel_index(np.argmax(c), c.shape))
+def twice(f):
+    @functools.wraps(f)
+    def g(*a): return f(*a)
+    return g
+class Words:
+    def __call__(self, w):
+        w = np.array(w, dtype=np.longdouble)
+        w[w == 0] = 1
+        return np.exp(-(w * np.log(w)).sum(-1))
+@twice
+def soft(x: np.ndarray, temperature: float = 1.0) -> list:
+    print("hello")
+    e = np.float32(x / temperature)
+    e = np.exp(e - e.max(-1, keepdims=True))
+    return (e / e.sum(-1, keepdims=True)).tolist()
+most_similar_pair, softmax_with_temperature, effective_words = lambda X: pair(X), functools.partial(soft), Words()
+def cosine_attention(X, temperature):
+    w = np.array(softmax_with_temperature(cos(X, X), temperature))
+    return (w @ X).tolist(), w
+"""
+
+
+def from_colab(raw):
+    """As Colab saves it: its own metadata in place of all other."""
+    cells = [{**c, "metadata": {"id": c["id"], "outputId": "x", "colab": {"base_uri": "https://localhost/"}}}
+             for c in raw["cells"]]
+    return {**raw, "nbformat_minor": 0, "cells": [{k: v for k, v in c.items() if k != "id"} for c in cells],
+            "metadata": {"colab": {"provenance": []}, "accelerator": "GPU", "kernelspec": {"name": "python3"}}}
+
+
 # name -> (notebook, or text, or bytes; points expected or None; status expected; a word in the reason, notes or messages)
 PAIR = "def most_similar_pair(X):\n    "
 WORDS = "def effective_words(w):\n    "
@@ -207,6 +258,16 @@ CASES = {
     "cell_transformer": (solved(TRANSFORMER), FULL, "graded", ""),
     "fork_bomb": (solved("import os\nwhile True: os.fork()"), FULL, "graded", "unavailable"),
     "fork_bomb_2": (solved(BOMB), FULL, "graded", "did not end"),
+    "cell_strict": (solved("import warnings\nimport numpy as np\nwarnings.simplefilter('error')\nnp.seterr(all='raise')"),
+                    FULL, "graded", ""),
+    "other_styles": (solved(OTHER_STYLES, **ELSEWHERE), FULL, "graded", ""),
+    "other_styles_below": (solved(last=OTHER_STYLES, **ELSEWHERE), FULL, "graded", ""),
+    "colab": (from_colab(solved("from google.colab import drive\ndrive.mount('/content/drive')")), FULL, "graded", "google"),
+    # the connection belongs to the submission: it can break it, and gains nothing
+    "fork_and_both_answer": (solved("import os; os.fork()"), FULL, "graded", ""),
+    "answers_ahead": (solved(AHEAD), 0, "graded", "None"),
+    "answers_flood": (solved(FLOOD), FULL, "graded", "far more"),
+    "answers_deep": (solved(DEEP), FULL, "graded", "no answer"),
     # one function fails and costs one test or two
     "function_endless": (solved(most_similar_pair=PAIR + "while True: pass"), FULL - 6, "partly graded", "did not end"),
     "function_exit": (solved(most_similar_pair=EXIT + "os._exit(0)"), FULL - 6, "partly graded", "ended its own process"),
@@ -216,6 +277,15 @@ CASES = {
                          FULL - 6, "partly graded", "no function called most_similar_pair"),
     "function_syntax": (solved(most_similar_pair="def most_similar_pair(X)\n    return 0, 1"), FULL - 6, "partly graded",
                         "SyntaxError"),
+    "import_fails": (with_cells(solved(), lambda cells: [
+        {**c, "source": "import numpy as np, no_such\n" + c["source"]} if c["id"] == "imports" else c for c in cells]),
+        FULL - 8, "partly graded", "needs cosine_similarity, and the cell that gives it did not run"),
+    "interface": (solved(effective_words="class A:\n    __array_interface__ = {'shape': (10**9,), 'typestr': '<f8', 'data': "
+                         "(0, True), 'version': 3}\ndef effective_words(w):\n    return np.asarray(A())"),
+                  FULL - 5, "partly graded", ""),
+    "cyclic": (solved(effective_words=WORDS + "x = []; x.append(x); return x"), FULL - 5, "graded", "ValueError"),
+    "prints_codes": (solved(effective_words=WORDS + "print('\\x1b[2J\\0<b>'); return w"), FULL - 5, "graded",
+                     "printed: ?[2J?<b>"),
     "function_huge": (solved(most_similar_pair=PAIR + "return np.broadcast_to(0.0, 10**9)"), FULL - 6, "graded", "1000000"),
     "function_segfault": (solved(most_similar_pair=PAIR + "import ctypes; ctypes.string_at(0)"), FULL - 6,
                           "partly graded", ""),

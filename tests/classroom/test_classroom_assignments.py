@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import hygiene
 import pytest
 from mutants import mutants
 
@@ -43,6 +44,16 @@ def test_is_complete(name):
         parts = {test.grade_id.partition(function)[2] for test in task.tests if test.function == function}
         extreme = any(probe.extreme for probe in known[function].exercise.probes)
         assert parts == ({"", "-extreme"} if extreme else {""}), f"{function}: probes that no test cell uses, or too few"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keeps_the_rules_of_a_notebook(name):
+    """Those of tests/hygiene.py that are not about lessons: run from top to bottom, no warnings, no paths, ids ..."""
+    book = hygiene.Book(assignment.SOURCES / name / f"{name}.ipynb")
+    rules = [rule for word, (where, rule) in hygiene.RULES.items()
+             if where == "all" and word not in ("number_and_title", "figures_in_words")]  # a figure is the students' to read
+    assert len(rules) >= 14
+    assert [sentence for rule in rules for sentence in rule(book)] == []
 
 
 @pytest.mark.parametrize(("name", "function"), TASKS)

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from submissions import NAME, RIGHT, data, released, solved
 
-from helpers.classroom import notebook
+from helpers.classroom import collecting, notebook
 from helpers.classroom.collecting import NothingFound, collect
 
 GOOD = data(solved())
@@ -70,7 +70,8 @@ def test_moodle_zip(tmp_path):
             "Ben Óg_77_assignsubmission_file_/work.zip": zipped({"folder/b.ipynb": GOOD, "__MACOSX/._b.ipynb": b"x"}),
             "Eve_8_assignsubmission_file_/notes.txt": "no notebook"}, tmp_path / "moodle.zip")
     students, _ = found(tmp_path / "moodle.zip")
-    assert {name: s.id for name, s in students.items()} == {"Ada Lovelace": "12345", "Ben Óg": "77"}
+    assert {name: s.id for name, s in students.items()} == {"Ada Lovelace": "12345", "Ben Óg": "77", "Eve": "8"}
+    assert "There is no notebook, only notes.txt" in students.pop("Eve").problem
     assert all(s.read() == GOOD for s in students.values())
     assert students["Ada Lovelace"].folder == "Ada Lovelace_12345_assignsubmission_file_"
 
@@ -80,6 +81,77 @@ def test_canvas_zip(tmp_path):
            tmp_path / "canvas.zip")
     students, _ = found(tmp_path / "canvas.zip")
     assert {s.student: s.id for s in students.values()} == {"lovelaceada": "101", "ogben": "102"}
+
+
+NAMES = {"Ada Lovelace": "1", "Zoe\u0308 O'Brien-Smith (PhD)": "22", "Lovelace, Ada": "333", "李 雷": "4444"}
+
+
+@pytest.mark.parametrize("form", ["{}_{}_assignsubmission_file/{}", "{}_{}_assignsubmission_file_/{}",
+                                  "{}_{}_assignsubmission_file_{}", "Group A-{}_{}_assignsubmission_file_{}"])
+@pytest.mark.parametrize("file", ["assignment1.ipynb", "my work (2).ipynb", "final-1.2_x.ipynb"])
+def test_whatever_moodle_calls_them(tmp_path, form, file):
+    zipped({form.format(name, number, file): GOOD for name, number in NAMES.items()}, tmp_path / "moodle.zip")
+    students, refused = found(tmp_path / "moodle.zip")
+    assert sorted(s.id for s in students.values()) == sorted(NAMES.values()) and not refused
+    assert all(s.read() == GOOD for s in students.values())
+    assert any(name.endswith("Zo\u00eb O'Brien-Smith (PhD)") for name in students)  # in one form of Unicode
+
+
+def test_several_downloads_in_one_folder(tmp_path):
+    for group, numbers in {"group A.zip": (1, 2), "group B.zip": (3, 4)}.items():
+        zipped({f"Student {n}_{n}_assignsubmission_file_/a.ipynb": GOOD for n in numbers}, tmp_path / group)
+    assert {s.id for s in found(tmp_path)[0].values()} == {"1", "2", "3", "4"}
+    zipped({"Student 1_1_assignsubmission_file_/a.ipynb": b"{"}, tmp_path / "mallory.zip")
+    zipped({"a.ipynb": GOOD}, tmp_path / "ben.zip")  # now these are students' own zips, and nobody can be somebody else
+    assert set(found(tmp_path)[0]) == {"group A", "group B", "mallory", "ben"}
+
+
+def test_who_handed_in_no_notebook_is_not_forgotten(tmp_path):
+    zipped({"lovelaceada_1_5_a.ipynb": GOOD, "byronada2_LATE_2_6_report.pdf": "x", "readme.txt": "x"},
+           tmp_path / "canvas.zip")
+    students, refused = found(tmp_path / "canvas.zip")
+    assert "only byronada2_LATE_2_6_report.pdf" in students["byronada2"].problem and "late" in students["byronada2"].notes[0]
+    assert refused == ["readme.txt is no notebook and was left out."]
+    for name, members in {"ada": {"a.ipynb": GOOD}, "evil": {"../a.ipynb": GOOD}, "texts": dict.fromkeys("abcdef", ""),
+                          "bomb": {"a.zip": zipped({"b.zip": zipped({"c.zip": zipped({"d.ipynb": GOOD})})})}}.items():
+        (tmp_path / "zips").mkdir(exist_ok=True)
+        zipped(members, tmp_path / "zips" / f"{name}.zip")
+    students, _ = found(tmp_path / "zips")
+    assert {name for name, s in students.items() if s.problem} == {"evil", "texts", "bomb"} and "ada" in students
+
+
+def test_one_student_cannot_keep_the_grader_busy(tmp_path, monkeypatch):
+    monkeypatch.setattr(collecting, "MOST_FILES", 1000)
+    zipped({f"{i:03}.ipynb": b"{" for i in range(500)}, tmp_path / "many.zip")
+    zipped({f"{i}.ipynb": b"" for i in range(1500)}, tmp_path / "most.zip")
+    zipped({f"\x1b[2J{i}.txt": b"" for i in range(200)} | {"a.ipynb": GOOD}, tmp_path / "all.zip")
+    students, refused = found(tmp_path)
+    assert "newest 20" in students["many"].notes[0] and "1,500 files" in students["most"].problem
+    _, refused = found(tmp_path / "all.zip")
+    assert len(refused) == 51 and refused[-1] == "150 more." and all(sentence.isprintable() for sentence in refused)
+    inner = zipped({f"{i}.ipynb": GOOD for i in range(50)})
+    monkeypatch.setattr(collecting, "LARGEST_LIST", 1000)
+    zipped({"ada/a.zip": inner}, tmp_path / "listed.zip")
+    assert "too long" in found(tmp_path / "listed.zip")[0]["ada"].problem
+
+
+def test_what_would_take_memory_or_time_is_not_read():
+    much = {"cells": [{"cell_type": "code", "source": "x = 1\n" * 15_000}] * 5}
+    for content, words in ((b'{"cells": [' + b"[]," * 2_000_001 + b"[]]}", "lists"), (json.dumps(much).encode(), "code")):
+        with pytest.raises(notebook.Unreadable, match=words):
+            notebook.read(content)
+    begin = time.process_time()
+    for source in ("%x 1\n" * 3000 + "(", "%%time\n" * 10_000, "-" * 90_000 + "1", "(" * 90_000, "x" * 200_000):
+        notebook.plain_python(source)
+    assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(("source", "plain"), [
+    ("%matplotlib inline\nx = 1", "pass\nx = 1"), ("a = !ls\nif a:\n    %cd ..\n", "a = []\nif a:\n    pass\n"),
+    ("%%time\nx = %time 1\ny = 2", "x = []\ny = 2"), ("%time y = 2", "y = 2"), ("%%bash\nls", None),
+    ("x = 7\ny = (x\n% 4)", "x = 7\ny = (x\n% 4)")])
+def test_magics_do_nothing(source, plain):
+    assert notebook.plain_python(source) == plain
 
 
 def test_zip_of_a_folder_and_thirty_zips(tmp_path):
@@ -124,11 +196,13 @@ def test_zips_do_no_harm(tmp_path):
 
 
 def test_a_thousand_names_stay_apart(tmp_path):
-    for name in ("Ana Maria", "Ana_Maria", "Ana  Maria", "..a", "~", "@", "x" * 200, "x" * 201):
+    for name in ("Ana Maria", "Ana_Maria", "Ana  Maria", "..a", "~", "@", "x" * 200, "x" * 201, "00123", "1E5", "李" * 60,
+                 "An\u0303a Mari\u0301a", "Ana_Maria-5f2b0c11", "Ana_Maria_7"):
         (tmp_path / f"{name}.ipynb").write_bytes(GOOD)
     submissions, _ = collect(tmp_path, NAME, set(RIGHT))
     keys = [s.key for s in submissions]
-    assert len({key.casefold() for key in keys}) == len(keys) == 7  # a file whose name begins with a dot is nobody's
+    assert len({key.casefold() for key in keys}) == len(keys) == 13  # a file whose name begins with a dot is nobody's
+    assert all(key.isascii() and len(key) < 120 and not key.replace(".", "").isdigit() for key in keys)
     assert all(key and "/" not in key and not key.startswith(".") for key in keys)
 
 
@@ -141,10 +215,16 @@ def test_what_is_no_zip_is_told(tmp_path, content):
         collect(tmp_path / "b.zip", NAME, set(RIGHT))
 
 
+STUB = "def f(x):\n    raise NotImplementedError()"
+
+
 def test_a_stub_copied_below_is_not_run():
     sources = ["def f(x):\n    return x", "import a\ndef f(x):\n    raise NotImplementedError()", "def g(x): ..."]
     assert notebook.without_stubs(sources) == sources
     assert notebook.without_stubs([sources[0], "def f(x):\n    '''Doc'''\n    ..."]) == [sources[0], None]
+    for other in ("f = lambda x: x", "from mine import g as f", "class f: pass", "(f, g) = 1, 2"):
+        assert notebook.without_stubs([other, sources[1]]) == [other, sources[1]] == [other, "import a\n" + STUB]
+        assert notebook.without_stubs([other, STUB]) == [other, None]
 
 
 def test_source_rule_sees_through_names():

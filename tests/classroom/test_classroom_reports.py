@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import shutil
+import subprocess
 import zipfile
 
 import pytest
@@ -74,7 +77,7 @@ def totals(out):
 
 
 def test_failures_are_blank_with_a_reason(out):
-    _, blank = exports.export(out, "csv")
+    _, blank, _ = exports.export(out, "csv")
     rows = {row["student"]: row for row in marks.read_csv(out / "grades.csv")}
     assert blank == 4 and all(row["points"] == "" and row["blank because"] for row in rows.values())
     assert "empty" in rows["Cy <b>"]["blank because"] and "time limit" in rows["Ben"]["blank because"]
@@ -127,11 +130,119 @@ def test_the_platforms_own_file_is_filled_in(out, tmp_path):
     sheet = tmp_path / "worksheet.csv"
     sheet.write_text("Identifier,Full name,Status,Grade,Last modified (submission)\nParticipant 1,Ada Lovelace,-,,-\n"
                      "Participant 4,Dee,-,12,-\nParticipant 9,Zoe,-,,-\n", encoding="utf-8")
-    [path], _ = exports.export(out, "moodle", sheet)
+    [path], _, notes = exports.export(out, "moodle", sheet)
     rows = marks.read_csv(path)
     assert [row["Grade"] for row in rows] == ["34.5", "12", ""] and rows[0]["Status"] == "-"
     with pytest.raises(exports.Mismatch, match="no column"):
         exports.export(out, "moodle", sheet, "Points")
+
+
+MOODLE = ["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum grade", "Last modified (grade)"]
+
+
+def written(path, *rows, separator=",", encoding="utf-8-sig"):
+    with path.open("w", newline="", encoding=encoding) as file:
+        csv.writer(file, delimiter=separator).writerows(rows)
+    return path
+
+
+def rename(out, **names):
+    """Give results another student and no number, as in a folder of zips."""
+    for key, name in names.items():
+        path = out / "results" / f"{key}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"student": name, "id": ""}))
+
+
+def test_moodle_worksheet_and_zip_in_one_step(out, tmp_path, capsys):
+    rename(out, Ben_2="Zo\u00eb M\u00fcller", Dee_4="dee@example.org")
+    fill(out, {(n, i): p for (n, i), p in ALL.items() if n[0] in "AC"})
+    reports.write_pages(out)
+    people = [(1, "Renamed", ""), (2, "Mu\u0308ller, Zoe\u0308", ""), (4, "D.", "dee@example.org"), (5, "Twin", ""),
+              (6, "Twin", "")]
+    sheet = written(tmp_path / "worksheet.csv", MOODLE, *(
+        [f"Participant {n}", name, mail, "Submitted", "", "100,00", "-"] for n, name, mail in people), separator=";")
+    assert main(["export", str(out), "--format", "moodle", "--into", str(sheet)]) == 0
+    said = capsys.readouterr().out
+    assert [row["Grade"] for row in marks.read_csv(out / "moodle_filled.csv")] == ["34.5", "", "", "", ""]
+    assert "says 100,00 points at most and this assignment has 35" in said and said.count("points at most") == 1
+    assert "so not filled in: Cy <b>." in said and "2 grades are blank" in said and "run feedback" not in said
+    with zipfile.ZipFile(out / "moodle_feedback.zip") as archive:
+        folders = sorted(name.split("/")[0] for name in archive.namelist())
+    assert folders == ["Ada Lovelace_1_assignsubmission_file_", "Cy b_3_assignsubmission_file_",
+                       "Zo\u00eb M\u00fcller_2_assignsubmission_file_", "dee example.org_4_assignsubmission_file_"]
+    for folder in folders:  # as Moodle reads it
+        name, number, kind, plugin, rest = folder.split("_", 4)
+        assert number.isdigit() and (kind, plugin, rest) == ("assignsubmission", "file", "")
+    os.utime(out / "feedback" / "Ben_2.html", (1, 1))
+    assert any("run feedback" in note for note in exports.export(out, "moodle")[2])
+
+
+def test_a_grade_never_goes_to_somebody_else(out, tmp_path):
+    rename(out, Ada_Lovelace_1="12", Ben_2="Twin", Dee_4="\u2014")
+    fill(out, {(row["student"], row["item"]): 1 for row in marks.read_csv(out / marks.SHEET)})
+    sheet = written(tmp_path / "w.csv", MOODLE, ["Participant 5", "Twin", "", "-", "12", "35", "-"],
+                    ["Participant 6", "Twin", "", "-", "1", "35", "-"], ["Participant 7", "", "", "\u2014", "", "35", "-"],
+                    ["Participant 3", "Cy", "", "-", "", "35", "-"])
+    exports.export(out, "moodle", sheet)
+    assert [row["Grade"] for row in marks.read_csv(out / "moodle_filled.csv")] == ["12", "1", "", "1"]
+
+
+def test_canvas_columns(out, tmp_path):
+    fill(out, ALL)
+    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Homework 1 (901)", "Homework 10 (902)", "Final"]
+    sheet = written(tmp_path / "g.csv", head, ["    Points Possible", "", "", "", "", "30", "10", "(read only)"],
+                    ["Lovelace, Ada", "1", "", "", "A", "", "7", "80"])
+    with pytest.raises(exports.Mismatch, match="several columns"):
+        exports.export(out, "canvas", sheet, "Homework")
+    _, _, notes = exports.export(out, "canvas", sheet, "Homework 1")
+    rows = marks.read_csv(out / "canvas_filled.csv")
+    assert list(rows[0]) == head and rows[0]["Student"] == "    Points Possible" and rows[0]["Homework 1 (901)"] == "30"
+    assert (rows[1]["Homework 1 (901)"], rows[1]["Homework 10 (902)"]) == ("34.5", "7")
+    assert "30 points at most" in notes[0] and "Ben, Cy <b>, Dee" in notes[1]
+    with pytest.raises(exports.Mismatch, match="canvas and moodle"):
+        exports.export(out, "csv", sheet)
+
+
+def test_marks_for_what_is_not_there_are_told(out):
+    fill(out, ALL)
+    path = out / marks.SHEET
+    path.write_bytes(path.read_bytes().replace(b"Dee_4,", b"Dee 4,"))  # as a spreadsheet that knows better
+    _, blank, notes = exports.export(out, "csv")
+    assert blank == 1 and "Dee 4, answer-cosine" in notes[0]
+
+
+def test_the_sheet_survives_spreadsheets_and_students(out):
+    fill(out, ALL)
+    path, text = out / marks.SHEET, (out / marks.SHEET).read_text(encoding="utf-8-sig")
+    for damaged in (text.replace("\r\n", "\r"), text + ",,,,,,,\r\n" * 3, text.replace(",student,", ",name,")):
+        path.write_text(damaged, encoding="utf-8", newline="")
+        exports.export(out, "csv")
+        assert totals(out) == TOTALS
+    results, _ = batch.read(out)
+    results[0]["answers"][0]["text"] = "= 1\n=2;=3\n- a point\ufeff\n\"quoted, \n\uff1d4\""
+    marks.write_sheet(results, out)
+    rows = {(row["student"], row["item"]): row for row in marks.read_csv(path)}
+    row = rows["Ada Lovelace", "answer-measurement"]
+    assert row["why"].startswith(marks.CHANGED) and row["points"] == "4.5"
+    assert not any(marks.CHANGED in other["why"] for other in rows.values() if other is not row)
+    assert row["text"].startswith("'= 1\n =2; =3\n - a point")
+    path.write_bytes(b"key,item,points\r\na,b,\"" + b"x" * 11_000_000)
+    with pytest.raises(marks.SheetError, match="cannot be read as CSV"):
+        marks.read_sheet(out)
+
+
+def test_comments_reach_gradescope_and_dates_cannot_stop_a_page(out):
+    fill(out, ALL)
+    rows = marks.read_csv(out / marks.SHEET)
+    with (out / marks.SHEET).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, marks.COLUMNS)
+        writer.writeheader()
+        writer.writerows({**row, "comment": "Say why."} for row in rows)
+    exports.export(out, "gradescope")
+    tests = json.loads((out / "gradescope" / "results" / "Ada_Lovelace_1.json").read_text(encoding="utf-8"))["tests"]
+    assert tests[-2]["output"] == "because\nComment: Say why."
+    assert all({"name", "score", "max_score"} <= set(t) for t in tests)
+    assert batch.when(4e18) == "" and batch.when(0) == "" and len(batch.when(1e9)) == 16
 
 
 def test_pages(out):
@@ -177,6 +288,35 @@ def test_from_the_command_line(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "1  graded" in said and "1  unreadable" in said and "to_mark.csv" in said and "2 grades are blank" in said
     assert (tmp_path / "out" / "feedback" / "ada.html").exists()
+    (tmp_path / "out").rename(tmp_path / "in" / "graded")  # results among the submissions are nobody's
+    assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "in" / "graded")]) == 0
+    assert len(batch.read(tmp_path / "in" / "graded")[0]) == 2
+
+
+def make(*arguments):
+    if not shutil.which("make"):
+        pytest.skip("there is no make here")
+    names = ("A", "FROM", "OUT", "FORMAT", "INTO", "COLUMN", "ARGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    return subprocess.run(["make", *arguments], cwd=sandbox.ROOT, env={**os.environ, **dict.fromkeys(names, "")},
+                          capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["release", "A=assignment1"], "Say OUT= as well, as in: make release A=assignment1 OUT=handout"),
+    (["grade", "OUT=x", "FROM=y"], "Say A= as well"), (["grade", "A=x", "OUT=y"], "Say FROM= as well"),
+    (["feedback"], "Say OUT= as well"), (["export"], "Say OUT= as well")])
+def test_make_asks_for_what_is_missing(arguments, words):
+    done = make(*arguments)
+    assert done.returncode != 0 and words in done.stdout and done.stdout.count("\n") == 1
+
+
+def test_make_hands_everything_on():
+    wanted = ["OUT=my out", "FORMAT=canvas", "INTO=a b.csv", "COLUMN=Homework 1", "A=assignment1", "FROM=x.zip",
+              "PYTHON=echo"]
+    for verb, words in (("export", "export my out --format canvas --into a b.csv --column Homework 1"),
+                        ("grade", "grade assignment1 x.zip my out"), ("feedback", "feedback my out")):
+        done = make(verb, *wanted)
+        assert done.stdout.split() == ["helpers/environment.py", "classroom", *words.split()], done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

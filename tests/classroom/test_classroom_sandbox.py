@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import time
 
 import numpy as np
@@ -24,6 +25,7 @@ def inside():
         answer = box.ask({"do": "call", "name": "look", "calls": [[]], "seconds": 5, "clock": 20}, 30)
         return wire.decode(answer["answers"][0]["value"])
 
+    look.box = box
     yield look
     box.close()
 
@@ -85,6 +87,42 @@ except OSError: pass
 seen += [] if [n for _, n in socket.if_nameindex()] == ['lo'] else ['a network']
 """)
     assert seen == []
+
+
+@needs_sandbox
+@pytest.mark.parametrize(("limits", "child", "status"), [
+    (Limits(together=150 * 2**20), "x = bytearray(60_000_000)", "memory limit"),
+    (Limits(total_seconds=2), "\n    while True: pass", "time limit")])
+def test_many_processes_count_together(limits, child, status):
+    box = Sandbox(limits)
+    start = time.monotonic()
+    with pytest.raises(Stopped, match="together") as stopped:
+        source = f"import os, time\nfor _ in range(6):\n  if not os.fork():\n    {child}\n    time.sleep(60)\ntime.sleep(60)"
+        box.ask({"do": "cell", "number": 1, "seconds": 20, "source": source}, 60)
+    assert stopped.value.status == status and time.monotonic() - start < 30
+    box.close()
+
+
+@needs_sandbox
+@pytest.mark.skipif(platform.machine() not in sandbox.REFUSED, reason="the numbers of kernel calls are not known here")
+def test_the_kernel_refuses_what_no_notebook_needs(inside):
+    seen = inside("""
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(call):
+    return call() == -1 and ctypes.get_errno() == errno.ENOSYS
+seen = [refused(lambda: libc.shmget(0, 4096, 0o1600)), refused(lambda: libc.semget(0, 1, 0o1600)),
+        refused(lambda: libc.msgget(0, 0o1600)), refused(lambda: libc.memfd_create(b'x', 0)), os.getpid() > 0]
+""")
+    assert seen == [True] * 5
+
+
+@needs_sandbox
+def test_cpu_time_is_the_kernels_figure(inside):
+    for source in ("import time; time.process_time = lambda: 1e300", "import resource; resource.getrusage = None"):
+        inside(f"{source}\nseen = 1\nfor i in range(3_000_000): pass")
+    memory, cpu = inside.box.used()
+    assert 0.05 < cpu < 60 and 10e6 < memory < 1e9
 
 
 @needs_sandbox
