@@ -287,8 +287,11 @@ NUDGES = (  # what an error says, and what to look at
     ("axes don't match array", "You count the axes from the front, and the input may have another "
      "number of them. Count from the back: -1 is the last axis."),
     ("'tuple' object", "A function that you call returns two things. Take the one you need, such as [0]."),
-    ("truth value of an array", "An array is neither true nor false. To ask whether a mask was given, use `is not None`."),
+    ("truth value of an array|Boolean value of Tensor", "An array is neither true nor false. To ask whether a mask was "
+     "given, use `is not None`."),
     ("'float' object cannot be interpreted as an integer", "Sizes are whole numbers: divide them with //."),
+    ("received an invalid combination of arguments", "torch may want a tensor where NumPy takes a number, or the "
+     "arguments in another order. To cut off below 0 there is x.clamp(min=0)."),
     ("only .* arrays can be converted", "A function of math takes one number. Use NumPy's, such as np.exp."),
 )
 

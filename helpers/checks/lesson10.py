@@ -36,12 +36,13 @@ def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k
         scores = Q @ K.transpose(-1, -2) / scale(K.shape[-1], decoder_X.shape[-1])
         if source_mask is not None and mask != "none":
             seen = source_mask[:, None]
-            fill = {"before": float("-inf"), "zero": 0.0, "inverted": float("-inf"), "after": None, "renormalised": None}[mask]
+            fill = {"before": float("-inf"), "zero": 0.0, "inverted": float("-inf"), "after": None, "shared": None}[mask]
             if fill is not None:
                 scores = scores.masked_fill(seen if mask == "inverted" else ~seen, fill)
         weights = torch.softmax(scores, dim=axis)
-        if source_mask is not None and mask == "after":
+        if source_mask is not None and mask in ("after", "shared"):
             weights = weights * seen
+            weights = weights / weights.sum(dim=-1, keepdim=True) if mask == "shared" else weights
         return (weights, weights @ V) if swap else (weights @ V, weights)
     return function
 
@@ -62,6 +63,16 @@ def _batch_mixed(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
         scores = scores.masked_fill(~source_mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
     return weights @ (encoder_X @ W_v), weights
+
+
+def _always_masked(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """None has no axes: a TypeError."""
+    return cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask[:, None][:, 0])
+
+
+def _always_unsqueezed(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """None has no methods: an AttributeError."""
+    return cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask.unsqueeze(1)[:, 0])
 
 
 def _causal(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
@@ -106,10 +117,13 @@ CROSS_ATTENTION = Exercise(
               "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and rows sum to 1."),
         Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]),
               "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the queries."),
+        Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]),
+              "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row."),
         Probe("padding anywhere", _scattered_mask,
               "The mask may have False anywhere. Use it as it is, do not count words from it."),
-        Probe("large scores", _texts(2, 3, 4, 4, 4, 4, 4, lengths=[2, 4], size=1000.0),
-              "The scores are huge here, so a softmax needs its maximum subtracted: torch.softmax does that.", extreme=True),
+        Probe("large scores", _texts(2, 6, 4, 4, 4, 4, 4, lengths=[1, 4], size=1000.0),
+              "The scores are huge here. Put -inf where the mask is False before the softmax, and let torch.softmax subtract the "
+              "maximum.", extreme=True),
     ),
     misconceptions=(
         Misconception("roles-swapped", "The two texts have changed places: your queries come from the encoder and your keys from "
@@ -138,6 +152,13 @@ CROSS_ATTENTION = Exercise(
                       _cross(mask="none")),
         Misconception("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. Put -inf into the "
                       "scores before it.", _cross(mask="after")),
+        Misconception("mask-shared-out", "You multiply the mask in after the softmax and divide by the sum. That is right until padding has a "
+                      "much larger score than the words: their weights are rounded to 0, and 0/0 is NaN. Put -inf into the scores before "
+                      "the softmax.", _cross(mask="shared")),
+        Misconception("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the mask only "
+                      "`if source_mask is not None`.", _always_masked),
+        Misconception("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the mask only "
+                      "`if source_mask is not None`.", _always_unsqueezed),
         Misconception("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.", _cross(mask="zero")),
         Misconception("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be looked at.",
                       _cross(mask="inverted")),
@@ -168,6 +189,15 @@ def _ids(B, T):
 
 def _start(tokens, bos):
     return torch.full((tokens.shape[0], 1), bos, dtype=tokens.dtype)
+
+
+def _first_repeated(tokens, bos):
+    """A loop from the left that reads what it has just written."""
+    shifted = tokens.clone()
+    for t in range(1, tokens.shape[1]):
+        shifted[:, t] = shifted[:, t - 1]
+    shifted[:, 0] = bos
+    return shifted
 
 
 def _rolled(tokens, bos):
@@ -204,6 +234,8 @@ SHIFT_RIGHT = Exercise(
         Misconception("first-dropped", "bos has taken the place of the first word, and the others have not moved. So the decoder reads the "
                       "very word it should write. Drop the last word, not the first.", _first_overwritten),
         Misconception("not-shifted", "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
+        Misconception("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is moved. Read from "
+                      "tokens and write to another tensor.", _first_repeated),
         Misconception("wrapped-around", "The last word has come in on the left. bos belongs there.", lambda t, b: torch.roll(t, 1, dims=1)),
         Misconception("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the last axis.", _down),
         Misconception("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
@@ -289,6 +321,11 @@ def _pad_written(rng):
     return _Scripted([4, 0, 5, EOS, 3, 3], 9, rng), BOS, EOS, 7
 
 
+def _bos_written(rng):
+    """The model writes the id bos in the middle of a text."""
+    return _Scripted([4, BOS, 5, EOS, 3, 3], 9, rng), BOS, EOS, 7
+
+
 def _decode(inputs=lambda bos, ids: [bos, *ids], keep_bos=False, drop_eos=False, stop=True, limit=0,
             pick=lambda logits: int(logits.argmax()), result=lambda ids: ids):
     """The reference with the faults that the arguments choose."""
@@ -348,6 +385,8 @@ GREEDY_DECODE = Exercise(
         Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
         Probe("negative scores", _negative, "All scores are negative. The best is still the largest."),
         Probe("the id 0", _pad_written, "The id 0 is written in the middle here. Only eos ends a text."),
+        Probe("bos once more", _bos_written, "The best id is bos once, in the middle of a text. What was written is returned, whatever it is: "
+              "only the bos that you put in front is left out."),
         Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0), "max_length = 0 leaves room for nothing: [].", draws=1),
     ),
     misconceptions=(
@@ -375,6 +414,8 @@ GREEDY_DECODE = Exercise(
                       _stop_before_writing),
         Misconception("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
                       lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
+        Misconception("bos-filtered", "You take every bos out of the result. Only the one in front is left out; what was written stays.",
+                      lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
         Misconception("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
     ),
     contracts=(Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),),

@@ -69,6 +69,11 @@ def _softmax_twice(logits, tokens, pad):
     return language_model_loss(logits.softmax(-1), tokens, pad)
 
 
+def _log_of_softmax(logits, tokens, pad):
+    predicted, target = _shifted(logits, tokens)
+    return _average(-predicted.softmax(-1).gather(-1, target[..., None])[..., 0].log(), target != pad)
+
+
 def _over_positions(logits, tokens, pad):
     predicted, target = _shifted(logits, tokens)
     return _average(-predicted.log_softmax(1).gather(-1, target[..., None])[..., 0], target != pad)
@@ -99,8 +104,8 @@ LANGUAGE_MODEL_LOSS = Exercise(
               "The rows are of different lengths. The mean is over all targets that are not padding, each with the same weight."),
         Probe("another id for padding", _text(2, 5, 6, pad=3, padding=2),
               "Here pad is 3, and 0 is a word like any other. Use the argument pad."),
-        Probe("large logits", _text(2, 4, 5, scale=200.0),
-              "The logits are in the hundreds here, so exp overflows or a probability rounds to 0. Use log_softmax or "
+        Probe("large logits", _text(2, 4, 5, scale=2000.0),
+              "The logits are in the thousands here, so exp overflows or a probability rounds to 0. Use log_softmax or "
               "cross_entropy, which are safe.", extreme=True),
         Probe("many words", _text(4, 7, 23, pad=5, padding=3),
               "B = 4, T = 7 and V = 23 here, with padding. The softmax is over the V words."),
@@ -129,6 +134,9 @@ LANGUAGE_MODEL_LOSS = Exercise(
                       "the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].", _rows_joined),
         Misconception("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the logits themselves.",
                       _softmax_twice),
+        Misconception("log-of-softmax", "Softmax first and the logarithm then is right on paper. But the probability of a very improbable "
+                      "word is rounded to 0, and log 0 is -inf. Use log_softmax or cross_entropy, which take both steps in one.",
+                      _log_of_softmax),
         Misconception("softmax-over-positions", "Your softmax runs over the positions. The probabilities of the V words sum to 1: use "
                       "the last axis.", _over_positions),
         Misconception("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
@@ -269,9 +277,10 @@ SAMPLE_NEXT = Exercise(
         Probe("temperature 1", _word([0.0, 0.0, 1.8], 1.0, None),
               "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here." + SHARES, **WIDE),
         Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None),
-              "Eight words with nearly the same logit: each comes up about once in eight draws." + SHARES, **WIDE),
-        Probe("hot", _word([0.0, 0.0, 0.0, 7.0], 7.0, None),
-              "The logits are divided by the temperature before the softmax. At 7 the difference of 7 is a difference of 1." + SHARES, **WIDE),
+              "Eight words with nearly the same logit: each comes up about once in eight draws." + SHARES, absolute=0.12, draws=1),
+        Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None),
+              "The logits are divided by the temperature before the softmax. At 7 the difference of 10.5 is a difference of 1.5." + SHARES,
+              **WIDE),
         Probe("cold", _word([0.0, 0.1, 0.2, 1.6], 0.1, None),
               "A low temperature makes differences larger: dividing 1.4 by 0.1 gives 14, so nearly all draws are the largest." + SHARES, **WIDE),
         Probe("the best two", _word([0.2, 1.0, 0.0, 0.8, 0.4], 1.0, 2, shuffle=False),
