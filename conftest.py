@@ -23,6 +23,7 @@ os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
 # the order of a set fails here and not at a reader's.
 
 KNOWN_SECONDS = "course/seconds-per-notebook"
+LONGEST = "tests/test_browser.py"               # runs every lesson once more, in a browser: begin with it
 CELL_TIMEOUT = 300                              # seconds; nbval's own 2000 hides a cell that hangs
 
 try:
@@ -52,7 +53,7 @@ def pytest_configure(config):
         profile.mkdir()
         (profile / "ipython_kernel_config.py").write_text("get_config().HistoryManager.hist_file = ':memory:'\n")
         os.environ["IPYTHONDIR"] = str(folder)
-        if known_seconds(config) and hasattr(config.option, "loadscopereorder"):
+        if hasattr(config.option, "loadscopereorder"):
             config.option.loadscopereorder = False      # our order below is better than the number of cells
 
 
@@ -100,7 +101,7 @@ def pytest_collection_modifyitems(config, items):
             item.user_properties.append(("compared", compared))
             if not compared:
                 item.user_properties.append(("reason", str(item.cell.metadata.get("reason", "no reason given"))))
-    known = known_seconds(config)
+    known = {**known_seconds(config), LONGEST: float("inf")}
     items.sort(key=lambda item: -known.get(item.nodeid.split("::")[0], 0))      # stable
 
 

@@ -32,35 +32,43 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
     folder = Path(out) / "results"
     folder.mkdir(parents=True, exist_ok=True)
-    results, todo = {}, []
+    keys, todo = [submission.key for submission in submissions], []
     for submission in submissions:
         about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
                  "file": submission.file, "modified": submission.modified, "found": submission.notes,
                  "of": f"{assignment.fingerprint} {submission.digest or submission.problem}"}
         known = read_result(folder / f"{submission.key}.json")
-        if known and known.get("of") == about["of"]:
-            results[submission.key] = known
-        else:
+        if not known or known.get("of") != about["of"]:
             todo.append((about, submission))
-    done = len(results)
+    done = len(keys) - len(todo)
 
     def keep(about, result):
-        results[about["key"]] = {**about, **result}
-        write_whole(folder / f"{about['key']}.json", json.dumps(results[about["key"]], indent=1))
+        write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
 
     _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
-    ordered = [results[key] for key in sorted(results, key=str.casefold)]
-    others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in results]
-    write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": [r["key"] for r in ordered],
+    others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
+    write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "from before": done, "others": others}, indent=1))
-    return ordered
+    return read(out)[0]
 
 
 def read(out):
-    """The results that the last ``grade`` into ``out`` covered, and what it was about."""
+    """The ``Results`` that the last ``grade`` into ``out`` covered, and what it was about."""
     about = json.loads((Path(out) / "batch.json").read_text(encoding="utf-8"))
-    results = [read_result(Path(out) / "results" / f"{key}.json") for key in about["keys"]]
-    return [result for result in results if result], about
+    return Results(Path(out) / "results", about["keys"]), about
+
+
+class Results:
+    """The results of a class, in order. Each is read when it is looked at, so that memory does not grow with the class."""
+
+    def __init__(self, folder, keys):
+        self.paths = [path for key in keys if read_result(path := folder / f"{key}.json")]
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __iter__(self):
+        return filter(None, map(read_result, self.paths))
 
 
 def read_result(path):

@@ -218,7 +218,7 @@ def test_the_sheet_survives_spreadsheets_and_students(out):
         path.write_text(damaged, encoding="utf-8", newline="")
         exports.export(out, "csv")
         assert totals(out) == TOTALS
-    results, _ = batch.read(out)
+    results = list(batch.read(out)[0])
     results[0]["answers"][0]["text"] = "= 1\n=2;=3\n- a point\ufeff\n\"quoted, \n\uff1d4\""
     marks.write_sheet(results, out)
     rows = {(row["student"], row["item"]): row for row in marks.read_csv(path)}
