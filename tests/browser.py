@@ -55,6 +55,19 @@ SETTINGS = {
 }
 
 
+LESSONS = sorted(path.name for path in (REPO / "notebooks").glob("[01][0-9]_*.ipynb"))
+VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
+    "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
+    "model view": (1, {"pair": "flies"}, 'rect[style*="opacity: 0;"]'),
+    "neuron view": (2, {"time": "flies", "mini": "letter"}, None),
+}
+
+
+def lesson(number: str) -> str:
+    """The file name of the lesson with this number."""
+    return next(name for name in LESSONS if name.startswith(number))
+
+
 class NoBrowser(RuntimeError):
     """There is no browser, or no playwright to drive it."""
 

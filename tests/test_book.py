@@ -13,8 +13,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import REPO, Lab, NoBrowser, find_browser, look, no_network
-from test_browser import VIEWS
+from browser import REPO, VIEWS, Lab, look, no_network
 
 HTML = REPO / "build" / "book" / "html"
 LESSONS = sorted(path.stem for path in (REPO / "notebooks").glob("[0-9]*.ipynb"))
@@ -139,11 +138,7 @@ class Reader(Lab):
 
 
 @pytest.fixture(scope="module")
-def reader(book):
-    try:
-        find_browser()
-    except NoBrowser as missing:
-        pytest.skip(str(missing))
+def reader(book, chromium):
     with Reader() as reader:
         yield reader
 

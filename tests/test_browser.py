@@ -6,40 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from browser import REPO, NoBrowser, find_browser, look
+from browser import LESSONS, REPO, VIEWS, lesson, look
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 
-NOTEBOOKS = REPO / "notebooks"
-LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[01][0-9]_*.ipynb"))
 
-
-@pytest.fixture
-def at_peace(lab):
-    """Open a notebook; afterwards the page has reported no error and asked nothing of the network."""
-    opened = []
-
-    def open_one(name):
-        lab.outside.clear()
-        opened.append(lab.open(name))
-        return opened[-1]
-    yield open_one
-    try:
-        for notebook in opened:
-            assert not notebook.console_errors(), f"{notebook.name}: the page reports {notebook.console_errors()}"
-        assert not lab.outside, f"the page asked for {sorted(set(lab.outside))}: the course works with no network"
-    finally:
-        for notebook in opened:
-            notebook.close()
-
-
-def lesson(number: str) -> str:
-    found = [name for name in LESSONS if name.startswith(number)]
-    if not found:
-        pytest.skip(f"lesson {number} is not written yet")
-    return found[0]
-
-
-@pytest.mark.skipif(not LESSONS, reason="no lesson is written yet")
 @pytest.mark.parametrize("name", LESSONS)
 def test_run_all(at_peace, name):
     notebook = at_peace(name)
@@ -97,13 +67,6 @@ def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
     for exercise, (source, hint) in WRONG[number].items():
         told = notebook.answer(exercise, source)
         assert "Not yet" in told and hint in told, told
-
-
-VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
-    "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
-    "model view": (1, {"pair": "flies"}, 'rect[style*="opacity: 0;"]'),
-    "neuron view": (2, {"time": "flies", "mini": "letter"}, None),
-}
 
 
 def test_the_views_of_lesson_12_answer_with_no_network_and_after_saving(lab):
@@ -189,12 +152,8 @@ def test_typing(page):
     assert notebook.answer("double", "def double(x):\n    if x > (1):\n        return [2 * x, 'é']") == "got [4, 'é']"
 
 
-def test_screenshot_command(tmp_path):
+def test_screenshot_command(tmp_path, chromium):
     """What authors use; it shows the stored outputs and leaves the notebook as it was."""
-    try:
-        find_browser()
-    except NoBrowser as missing:
-        pytest.skip(str(missing))
     path = tmp_path / "tall.ipynb"
     metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path.write_text(writes(new_notebook(cells=[new_markdown_cell("\n\n".join("line" for _ in range(80)))],

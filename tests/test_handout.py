@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -88,5 +90,18 @@ def test_one_lesson_and_an_unknown_one(course, capsys):
     assert "no lesson '77'" in capsys.readouterr().err
 
 
-def test_git_ruff_and_pytest_do_not_look_into_the_copies():
-    assert f"\n{handout.FOLDER}/\n" in "\n" + (handout.ROOT / ".gitignore").read_text(encoding="utf-8")
+def test_ruff_and_git_do_not_look_into_the_copies():
+    """A learner's unfinished cell must not fail `make lint`, and a pull must not meet it."""
+    folder = handout.ROOT / handout.FOLDER
+    mine = folder / "test_of_ruff.py"
+    had = folder.exists()
+    folder.mkdir(exist_ok=True)
+    mine.write_text("def f(:")
+    seen = subprocess.run([sys.executable, "-m", "ruff", "check", "--show-files", "."], cwd=handout.ROOT,
+                          capture_output=True, text=True, check=True).stdout
+    mine.unlink()
+    if not had:
+        folder.rmdir()
+    assert "00_start_here.ipynb" in seen and handout.FOLDER not in seen
+    if (handout.ROOT / ".git").exists():
+        subprocess.run(["git", "check-ignore", "-q", f"{handout.FOLDER}/x.ipynb"], cwd=handout.ROOT, check=True)

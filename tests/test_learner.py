@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from test_browser import at_peace, lesson  # noqa: F401  a fixture
+from browser import lesson
 
 # What a learner types: lesson, exercise, a wrong answer, words of its hint, a right answer.
 ATTEMPTS = [
@@ -23,7 +23,7 @@ ATTEMPTS = [
 
 
 @pytest.mark.parametrize(("number", "exercise", "wrong", "hint", "right"), ATTEMPTS, ids=[a[1] for a in ATTEMPTS])
-def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, exercise, wrong, hint, right):  # noqa: F811
+def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, exercise, wrong, hint, right):
     """Only the imports are run first: an exercise can be answered without waiting for the lesson above it."""
     notebook = at_peace(lesson(number))
     notebook.run("from helpers.checks import check")
