@@ -19,6 +19,8 @@ from urllib.parse import unquote
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
+from helpers import colab
+
 REPO = Path(__file__).resolve().parent.parent
 
 # number and title | claims | exercises: the identity of every lesson
@@ -464,8 +466,17 @@ def sections(book):
             yield f"{book.name} has {lines.count(heading)} lines {heading!r}: it needs one, spelt so."
     if "**In this lesson**" not in book.markdown:
         yield f"{book.name} has no cell with '**In this lesson**': say what it teaches, needs, and how long it takes."
-    if not book.code or not isinstance(next(iter(book.code[0].tree.body), None), (ast.Import, ast.ImportFrom)):
-        yield f"{book.name} does not begin its code with an import cell: put the imports first."
+    if len(book.code) < 2 or not isinstance(next(iter(book.code[1].tree.body), None), (ast.Import, ast.ImportFrom)):
+        yield f"{book.name} has no import cell after the one for Colab: put the imports there."
+
+
+@rule("all")
+def colab_first(book):
+    wanted = colab.cell(colab.known_name(book.root))
+    if not book.code or book.code[0].source != wanted:
+        yield f"{book.name} does not begin its code with helpers.colab.cell(): copy that cell from another lesson."
+    elif "remove-cell" not in book.code[0].tags or not book.code[0].metadata.get("jupyter", {}).get("source_hidden"):
+        yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
 
 
 @rule("lessons")

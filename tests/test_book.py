@@ -3,6 +3,7 @@
 import functools
 import http.server
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -101,10 +102,16 @@ def test_next_leads_through_all_lessons(book):
     assert seen == LESSONS
 
 
-def test_a_link_leaves_no_reader_nowhere():
+def builder():
+    """docs/book/build.py as a module."""
     spec = importlib.util.spec_from_file_location("book_build", REPO / "docs" / "book" / "build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
+    return build
+
+
+def test_a_link_leaves_no_reader_nowhere():
+    build = builder()
     for text, staged in [
         ("[lesson 02](../notebooks/02_attention_as_a_weighted_average.ipynb#2.-From-similarity-to-weights:-softmax)",
          "[lesson 02](../02_attention_as_a_weighted_average.ipynb#2-from-similarity-to-weights-softmax)"),
@@ -115,6 +122,16 @@ def test_a_link_leaves_no_reader_nowhere():
         assert build.relink(text, "docs/teaching.md") == (staged or text)
     with pytest.raises(build.Stop, match="docs/teaching.md links to nowhere.md, which does not exist: mend the link.$"):
         build.relink("[x](nowhere.md)", "docs/teaching.md")
+
+
+def test_a_page_leads_to_the_services_once_the_address_is_known(monkeypatch):
+    build, lesson = builder(), "notebooks/05_scaling.ipynb"
+    monkeypatch.setattr(build.colab, "known_name", lambda root: None)
+    assert "colab.research" not in build.notebook(lesson)
+    monkeypatch.setattr(build.colab, "known_name", lambda root: "ada/course")
+    page = build.notebook(lesson)
+    assert "https://colab.research.google.com/github/ada/course/blob/main/notebooks/05_scaling.ipynb" in page
+    assert page.count("Open on Binder") == 1 and "Tests" not in json.loads(page)["cells"][0]["source"]
 
 
 # In a browser

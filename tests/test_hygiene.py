@@ -10,6 +10,8 @@ import pytest
 from hygiene import Book, books
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from helpers import colab
+
 
 def checkers() -> dict[str, str]:
     from helpers.checks import INDEX
@@ -76,6 +78,10 @@ def exercise_cells(body: str, verdict: str) -> list:
     return cells
 
 
+def first_cell():
+    return new_code_cell(colab.cell(), metadata={"tags": ["remove-cell"], "jupyter": {"source_hidden": True}})
+
+
 def finish(cells: list) -> dict:
     """Number the cells and make a notebook of them."""
     count = 0
@@ -96,15 +102,16 @@ def good_lesson() -> dict:
     return finish([
         new_markdown_cell("# 01 · Word embeddings and similarity\n\n**In this lesson** you learn.\n\n"
                           "Needs [a note](../note.md#a-part)."),
+        first_cell(),
         new_code_cell("import time\n\nfrom helpers.checks import check"),
         new_code_cell("%matplotlib inline\n1 + 1", outputs=[
-            new_output("execute_result", data={"text/plain": "2"}, execution_count=3)]),
+            new_output("execute_result", data={"text/plain": "2"}, execution_count=4)]),
         new_code_cell("plot()", outputs=[figure]),
         new_markdown_cell("*In words:* a line rises from left to right."),
         *exercise_cells("...", "… Not started"),
         timed,
         new_code_cell("assert time.time() > 0"),
-        new_code_cell("1", outputs=[new_output("execute_result", data={"text/plain": "1"}, execution_count=12)]),
+        new_code_cell("1", outputs=[new_output("execute_result", data={"text/plain": "1"}, execution_count=13)]),
         new_markdown_cell("## Claims tested\n\nAs [above](#Claims-tested)."),
         new_code_cell("claims.show()", outputs=said("C01 holds\nC02 holds\nC03 holds\n")),
         new_markdown_cell("## Recap\n\nWell done.\n\n## Going further\n\nNext: [attention](02_attention.ipynb), "
@@ -114,7 +121,7 @@ def good_lesson() -> dict:
 
 def good_solution() -> dict:
     return finish([new_markdown_cell("# 01 · Word embeddings and similarity: solutions"),
-                   new_code_cell("from helpers.checks import check"), *exercise_cells("return 1", "✓ Passed")])
+                   first_cell(), new_code_cell("from helpers.checks import check"), *exercise_cells("return 1", "✓ Passed")])
 
 
 def renumber(notebook: dict) -> None:
@@ -233,48 +240,48 @@ def ignore_some(notebook):
 FIGURE = new_output("display_data", data={"image/png": PNG})
 TITLE = "# 01 · Word embeddings and similarity"
 # rule, what breaks it, a word of the message, and the notebook if it is not the lesson.
-# In the good lesson: 0 title, 1 imports, 2 1+1, 3 figure, 4 its words, 5-10 exercises, 11 ignored, 12 assert,
-# 13 code, 14 claims, 15 their table, 16 recap.
+# In the good lesson: 0 title, 1 Colab's cell, 2 imports, 3 1+1, 4 figure, 5 its words, 6-11 exercises, 12 ignored,
+# 13 assert, 14 code, 15 claims, 16 their table, 17 recap.
 BAD = [
-    ("valid", cell_change(2, cell_type="cod"), "valid"),
+    ("valid", cell_change(3, cell_type="cod"), "valid"),
     ("valid", set_top("nbformat_minor", 4), "4.5"),
-    ("ids", cell_change(3, id="cell-2"), "id of cell 2"),
-    ("ids", cell_change(3, id=""), "no id"),
+    ("ids", cell_change(4, id="cell-3"), "id of cell 3"),
+    ("ids", cell_change(4, id=""), "no id"),
     ("kernel", set_metadata("kernelspec", {"name": "my-env", "display_name": "x"}), "my-env"),
-    ("execution_counts", as_it_is(cell_change(2, execution_count=5)), "where 2 is due"),
-    ("execution_counts", as_it_is(cell_change(2, execution_count=None)), "None where 2 is due"),
-    ("execution_counts", as_it_is(cell_change(2, outputs=[dict(output_type="execute_result", execution_count=9, metadata={},
-                                                               data={})])), "2 is due"),
-    ("parses", source(2, "1 +"), "no Python"),
-    ("no_empty_code", source(2, "  \n"), "empty"),
-    ("short_cells", source(2, "\n".join("1" * 31)), "31 lines"),
+    ("execution_counts", as_it_is(cell_change(3, execution_count=5)), "where 3 is due"),
+    ("execution_counts", as_it_is(cell_change(3, execution_count=None)), "None where 3 is due"),
+    ("execution_counts", as_it_is(cell_change(3, outputs=[dict(output_type="execute_result", execution_count=9, metadata={},
+                                                               data={})])), "3 is due"),
+    ("parses", source(3, "1 +"), "no Python"),
+    ("no_empty_code", source(3, "  \n"), "empty"),
+    ("short_cells", source(3, "\n".join("1" * 31)), "31 lines"),
     ("size", set_metadata("much", "x" * 1_500_000), "MB"),
-    ("no_errors", outputs(2, new_output("error", ename="KeyError", evalue="'x'", traceback=[])), "KeyError"),
-    ("no_stderr", outputs(2, *said("UserWarning: old\n", "stderr")), "UserWarning"),
-    ("no_absolute_paths", source(2, "open('/home/ada/x')"), "/home/ada"),
-    ("no_absolute_paths", outputs(2, *said("in /root/course/x.py")), "/root/course"),
-    ("no_absolute_paths", outputs(2, new_output("display_data", data={"text/html": "<i>C:\\Users\\ada</i>"})), "C:\\Users"),
+    ("no_errors", outputs(3, new_output("error", ename="KeyError", evalue="'x'", traceback=[])), "KeyError"),
+    ("no_stderr", outputs(3, *said("UserWarning: old\n", "stderr")), "UserWarning"),
+    ("no_absolute_paths", source(3, "open('/home/ada/x')"), "/home/ada"),
+    ("no_absolute_paths", outputs(3, *said("in /root/course/x.py")), "/root/course"),
+    ("no_absolute_paths", outputs(3, new_output("display_data", data={"text/html": "<i>C:\\Users\\ada</i>"})), "C:\\Users"),
     ("no_absolute_paths", source(0, f"{TITLE}\n\n**In this lesson** see /Users/ada/x"), "/Users/ada"),
-    ("no_addresses", outputs(2, *said("<function f at 0x7f3a5c0d1e10>")), "0x7f3a5c0d1e10"),
-    ("nothing_skipped", metadata(2, tags=["nbval-skip"]), "nbval-skip"),
-    ("nothing_skipped", metadata(2, tags=["raises-exception"]), "raises-exception"),
-    ("nothing_skipped", source(2, "# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),
-    ("ignored_cells", metadata(11, tags=["nbval-ignore-output"]), "reason"),
-    ("ignored_cells", metadata(11, tags=["nbval-ignore-output"], reason=7), "reason"),
-    ("ignored_cells", source(12, "'assert'"), "no assert"),
-    ("ignored_cells", metadata(15, tags=["nbval-ignore-output"], reason="the last cell"), "no assert"),
+    ("no_addresses", outputs(3, *said("<function f at 0x7f3a5c0d1e10>")), "0x7f3a5c0d1e10"),
+    ("nothing_skipped", metadata(3, tags=["nbval-skip"]), "nbval-skip"),
+    ("nothing_skipped", metadata(3, tags=["raises-exception"]), "raises-exception"),
+    ("nothing_skipped", source(3, "# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),
+    ("ignored_cells", metadata(12, tags=["nbval-ignore-output"]), "reason"),
+    ("ignored_cells", metadata(12, tags=["nbval-ignore-output"], reason=7), "reason"),
+    ("ignored_cells", source(13, "'assert'"), "no assert"),
+    ("ignored_cells", metadata(16, tags=["nbval-ignore-output"], reason="the last cell"), "no assert"),
     ("enough_compared", ignore_some, "at least 80%"),
-    ("figures_in_words", delete(4), "In words"),
-    ("figures_in_words", source(4, "In words: a line that rises."), "In words"),
-    ("figures_in_words", source(4, "*In words:*"), "In words"),
-    ("figures_in_words", outputs(5, FIGURE), "cell 5"),           # one text does not serve two figures
+    ("figures_in_words", delete(5), "In words"),
+    ("figures_in_words", source(5, "In words: a line that rises."), "In words"),
+    ("figures_in_words", source(5, "*In words:*"), "In words"),
+    ("figures_in_words", outputs(6, FIGURE), "cell 6"),           # one text does not serve two figures
     ("links", replace("../note.md#a-part", "../notes.md"), "no such file"),
     ("links", replace("../note.md#a-part", "../note.md#b-part"), "no heading"),
     ("links", replace("../note.md#a-part", "../../outside"), "no such file"),
     ("links", replace("#Claims-tested", "#claims-tested"), "no heading"),
     ("links", replace("(02_attention.ipynb)", "(02_attention.ipynb#Nowhere)"), "no heading"),
     ("links", replace("**In this", '<img src="no.png"> **In this'), "no.png"),
-    ("links", outputs(2, new_output("display_data", data={"text/html": '<a href="03_no.ipynb">3</a>'})), "03_no"),
+    ("links", outputs(3, new_output("display_data", data={"text/html": '<a href="03_no.ipynb">3</a>'})), "03_no"),
     ("number_and_title", replace("# 01 · Word", "# 1. Word"), "does not begin"),
     ("number_and_title", replace("similarity", "similarities"), "does not begin"),
     ("number_and_title", replace("# 01 ·", "# 02 ·"), "does not begin", SOLUTION),
@@ -282,19 +289,22 @@ BAD = [
     ("sections", replace("## Going further", "### Going further"), "## Going further"),
     ("sections", replace("## Claims tested", "## Claims"), "## Claims tested"),
     ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
-    ("sections", source(1, "x = 1\nimport time"), "import cell"),
+    ("sections", source(2, "x = 1\nimport time"), "import cell"),
+    ("colab_first", delete(1), "helpers.colab.cell()"),
+    ("colab_first", delete(1), "begin its code", SOLUTION),
+    ("colab_first", metadata(1), "folded away"),
     ("next_lesson", replace("(02_attention.ipynb)", "(https://example.org)"), "02_attention.ipynb"),
-    ("claims", outputs(15, *said("C01 C03")), "C02"),
-    ("claims", outputs(15, *said("C01 C02 C03 C04")), "C04"),
+    ("claims", outputs(16, *said("C01 C03")), "C02"),
+    ("claims", outputs(16, *said("C01 C02 C03 C04")), "C04"),
     ("claims", replace("## Claims tested\n", "## Claims tested\n\n## Other\n"), "C01"),
     ("exercises", replace("def analogy", "def analogies"), "no stub"),
-    ("exercises", source(5, "def cosine_similarity(X, Y):\n    return X @ Y.T"), "no stub"),
+    ("exercises", source(6, "def cosine_similarity(X, Y):\n    return X @ Y.T"), "no stub"),
     ("exercises", replace("cosine_similarity(X, Y)", "cosine_similarity(Y, X)"), "cosine_similarity(X, Y)"),
     ("exercises", replace("analogy(a, b, c, vectors)", "analogy(a, b, c, vectors, k=1)"), "k=1"),
-    ("exercises", source(6, "f(cosine_similarity)"), "never checks"),
-    ("exercises", outputs(6, *said("Passed")), "not started"),
+    ("exercises", source(7, "f(cosine_similarity)"), "never checks"),
+    ("exercises", outputs(7, *said("Passed")), "not started"),
     ("exercises", replace("return 1", "..."), "does not solve", SOLUTION),
-    ("exercises", outputs(3, *said("✗ Not yet: cosine_similarity")), "passed", SOLUTION),
+    ("exercises", outputs(4, *said("✗ Not yet: cosine_similarity")), "passed", SOLUTION),
 ]
 
 
