@@ -449,7 +449,8 @@ def _short(value):
     if array.ndim == 0:
         return f"= {_number(array[()])}"
     if array.size <= 6:
-        return "= " + np.array2string(array, precision=3, separator=", ", suppress_small=True).replace("\n", "")
+        tiny = array.dtype.kind == "f" and bool((np.abs(array[array != 0]) < 1e-3).any())  # would be printed as 0
+        return "= " + np.array2string(array, precision=3, separator=", ", suppress_small=not tiny).replace("\n", "")
     return f"of shape {array.shape}"
 
 

@@ -28,7 +28,8 @@ COSINE_SIMILARITY = Exercise(
         Probe("zero rows", _with_zero_rows,
               "One row of X and one of Y are all zeros here. They have no direction: their similarity is 0 by convention."),
         Probe("tiny vectors", lambda rng: (rng.normal(size=(2, 3)) * 1e-5, rng.normal(size=(3, 3)) * 1e-4),
-              "The vectors are tiny here, but not zero. Only a length of exactly 0 is a special case."),
+              "The vectors are tiny here, but not zero. Only a length of exactly 0 is a special case: adding a small "
+              "number to every length spoils tiny vectors."),
         Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))),
               "This fails on wider vectors: look for an axis or a size that only fits the small case."),
     ),

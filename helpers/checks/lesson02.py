@@ -52,6 +52,11 @@ SOFTMAX = Exercise(
                       "with size 1: one sum for each row.",
                       lambda x: np.exp(x - x.max(axis=-1, keepdims=True))
                       / np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1)),
+        Misconception("no-keepdims-and-overflow", "The sums lose an axis and no longer line up with their rows. keepdims=True "
+                      "keeps it, with size 1: one sum for each row.", lambda x: np.exp(x) / np.exp(x).sum(axis=-1)),
+        Misconception("no-keepdims-anywhere", "The largest scores and the sums lose an axis and no longer line up with their "
+                      "rows. keepdims=True keeps it, with size 1.",
+                      lambda x: np.exp(x - x.max(axis=-1)) / np.exp(x - x.max(axis=-1)).sum(axis=-1)),
         Misconception("no-keepdims-in-max", "The largest scores lose an axis and no longer line up with their rows. "
                       "keepdims=True keeps it, with size 1.",
                       lambda x: _softmax_without_max(x - x.max(axis=-1))),
