@@ -4,7 +4,7 @@ Runs the strict comparison of every notebook once for each setting below and rep
 An output that does not hold is made robust at its source: print what the argument needs, or a verdict.
 
 The settings "oldest" and "newest" make environments of their own in build/environments. torch is the one of
-constraints.txt there too, because another may be gigabytes of GPU packages; ATTENTION_COURSE_TORCH="torch==2.4.*"
+constraints.txt there too, because another may be gigabytes of GPU packages; ATTENTION_COURSE_TORCH="torch==2.6.*"
 asks for another.
 """
 
