@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from helpers.files import write_whole
+
 ROOT = Path(__file__).resolve().parent.parent
 CELL = '''# Only Google Colab needs this cell: it fetches the course. Anywhere else it does nothing.
 import os
@@ -99,7 +101,7 @@ def write_address(name, root=ROOT):
     owner, _, repository = name.partition("/")
     badges.append(f"[The book](https://{owner.lower()}.github.io/{repository}/)")
     readme = root / "README.md"
-    readme.write_text(BADGES.sub(lambda m: m[1] + "\n".join(badges) + "\n" + m[2], readme.read_text("utf-8")), "utf-8")
+    write_whole(readme, BADGES.sub(lambda m: m[1] + "\n".join(badges) + "\n" + m[2], readme.read_text("utf-8")))
 
 
 def main(arguments):

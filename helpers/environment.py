@@ -1,4 +1,4 @@
-"""Make the course's environment and run things in it: python helpers/environment.py lab|test|execute|lint|book|classroom.
+"""Make the course's environment and run things in it: python helpers/environment.py VERB (see VERBS).
 
 Only the standard library, because nothing is installed yet; and no newer syntax than Python 2.7's, so that
 an old Python gets as far as saying that it is too old.
