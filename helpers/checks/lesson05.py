@@ -339,6 +339,11 @@ def _dots(d_k, n, rng):
     return (q * k).sum(axis=1)
 
 
+def _all_pairs(d_k, n, rng):
+    q, k = _q_and_k(d_k, n, rng)
+    return q @ k[:100].T  # a part of them has the same variance, and is there sooner
+
+
 def _products(d_k, n, rng):
     q, k = _q_and_k(d_k, n, rng)
     return q * k
@@ -361,6 +366,18 @@ def _swapped_sizes(d_k, n, rng):
     return _dots(n, d_k, rng).var()
 
 
+def _means_of_two(score_variance, d_k, n, rng):
+    """With n = 2, what the mean of many calls says: two products, which gives d_k / 2 (or d_k with ddof=1), or all four
+    pairs of two queries and two keys, which gives 3/4 d_k."""
+    if n != 2:
+        return score_variance(d_k, n, rng)
+    found = [score_variance(d_k, n, rng) for _ in range(6000)]
+    if not all(isinstance(value, (int, float, np.number)) for value in found):
+        return found[0]
+    share = float(np.mean(found)) / d_k
+    return 2.0 if share < 0.62 or share > 0.88 else 4.0
+
+
 WITHIN = 0.25  # of the reference: the draws may come in another order
 SCORE_VARIANCE = Exercise(
     reference=score_variance,
@@ -376,6 +393,9 @@ SCORE_VARIANCE = Exercise(
         Probe("wider draws", _wide,
               "This call passes a generator whose numbers are twice as large (standard deviation 2). A product of "
               "two of them has variance 16, so six of them together have 96, not 6.", tolerance=WITHIN),
+        Probe("two queries, two keys", lambda rng: (8, 2, np.random.default_rng(rng.integers(2**32))),
+              "With n = 2 there are two dot products: query 0 with key 0, and query 1 with key 1. Over many calls your variances "
+              "are those of four (the numbers here count them).", draws=1),
     ),
     misconceptions=(
         Misconception("generator-not-used", "The numbers of rng.standard_normal do not enter your result. Draw q "
@@ -410,9 +430,12 @@ SCORE_VARIANCE = Exercise(
                       "their variance.", _dots),
         Misconception("dot-products-one-at-a-time", "You return all n dot products. The result is one number, their "
                       "variance: np.var(...).", _one_at_a_time),
+        Misconception("all-pairs", "You multiply every query with every key, n × n dot products. Take n of them: each query "
+                      "with its own key, row by row.", lambda d_k, n, rng: _all_pairs(d_k, n, rng).var()),
         Misconception("mean", "You return the mean of the dot products, which is near 0. The result is their "
                       "variance.", lambda d_k, n, rng: _dots(d_k, n, rng).mean()),
     ),
+    use=_means_of_two,
 )
 
 EXERCISES = (SCALED_DOT_PRODUCT_ATTENTION, SOFTMAX_JACOBIAN, SCORE_VARIANCE)

@@ -104,6 +104,9 @@ LANGUAGE_MODEL_LOSS = Exercise(
               "The rows are of different lengths. The mean is over all targets that are not padding, each with the same weight."),
         Probe("another id for padding", _text(2, 5, 6, pad=3, padding=2),
               "Here pad is 3, and 0 is a word like any other. Use the argument pad."),
+        Probe("padding in front", lambda rng: tuple(x.flip(1) if i < 2 else x for i, x in enumerate(_text(3, 6, 5, padding=3)(rng))),
+              "The padding stands in front of the words here. Only a *target* that is padding is left out: the first word of "
+              "such a row counts, although the input before it is padding."),
         Probe("large logits", _text(2, 4, 5, scale=2000.0),
               "The logits are in the thousands here, so exp overflows or a probability rounds to 0. Use log_softmax or "
               "cross_entropy, which are safe.", extreme=True),

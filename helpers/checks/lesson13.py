@@ -126,7 +126,9 @@ MAP_WEIGHT_NAME = Exercise(
         Misconception("unchanged", "The name comes back as it went in. Return the new one from the tables.", lambda name: name),
     ),
     contracts=(Contract("a name that is in neither table, such as encoder.layer.0.attention.self.gate.weight",
-                        lambda rng: ("encoder.layer.0.attention.self.gate.weight",)),),
+                        lambda rng: ("encoder.layer.0.attention.self.gate.weight",)),
+               Contract("a name with another ending, such as encoder.layer.0.attention.self.query.scale",
+                        lambda rng: ("encoder.layer.0.attention.self.query.scale",))),
 )
 
 
