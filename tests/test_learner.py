@@ -83,7 +83,6 @@ def test_predict_slide_reload_and_find_your_progress(lab):
         notebook.run(asked)
         assert notebook._cell(asked).get_by_role("radio").nth(1).is_checked()
     with lab.open(lesson("00")) as notebook:
-        notebook.run("import importlib.util")
         notebook.run("from helpers.checks import check")
         said = notebook.run("show_progress()")["output"]
         assert "score_variance" in said, said
