@@ -362,7 +362,9 @@ class Notebook:
                 const mime = kind => all(cell.node, `.jp-OutputArea-output[data-mime-type="${kind}"]`);
                 return {
                     index, type: cell.model.type, source: cell.model.sharedModel.getSource(),
-                    prompt: cell.promptNode ? cell.promptNode.textContent : '',
+                    // a folded cell shows no prompt
+                    prompt: cell.promptNode?.textContent
+                        || (cell.model.executionCount ? `[${cell.model.executionCount}]:` : ''),
                     output: all(cell.node, '.jp-OutputArea-output').map(text).join('\\n').trim(),
                     errors: mime('application/vnd.jupyter.error').map(text),
                     stderr: mime('application/vnd.jupyter.stderr').map(text),
