@@ -33,9 +33,8 @@ SERVICES = {  # name: (address of the page, address of its badge), of lesson and
                       "https://colab.research.google.com/assets/colab-badge.svg"),
     "Open on Binder": ("https://mybinder.org/v2/gh/{name}/main?labpath={lesson}", "https://mybinder.org/badge_logo.svg"),
     "Open in Codespaces": ("https://codespaces.new/{name}", "https://github.com/codespaces/badge.svg"),
-    "Tests": ("https://github.com/{name}/actions/workflows/ci.yml",
-              "https://github.com/{name}/actions/workflows/ci.yml/badge.svg"),
 }
+TESTS = "https://github.com/{name}/actions/workflows/ci.yml"
 BADGES = re.compile(r"(<!-- badges[^\n]*-->\n).*?(<!-- end of badges -->)", re.DOTALL)
 
 
@@ -98,6 +97,8 @@ def write_address(name, root=ROOT):
         nbformat.write(notebook, path)
     badges = [f"[![{service}]({picture.format(name=name)})]({link(service, name)})"
               for service, (_, picture) in SERVICES.items()]
+    tests = TESTS.format(name=name)
+    badges.append(f"[![Tests]({tests}/badge.svg)]({tests})")
     owner, _, repository = name.partition("/")
     badges.append(f"[The book](https://{owner.lower()}.github.io/{repository}/)")
     readme = root / "README.md"

@@ -112,6 +112,7 @@ def test_the_address_is_written_everywhere_once(course):
     assert "https://colab.research.google.com/github/ada/attention-course/blob/main/notebooks/00_start_here.ipynb" in readme
     assert "https://mybinder.org/v2/gh/ada/attention-course/main?labpath=notebooks/00_start_here.ipynb" in readme
     assert "https://ada.github.io/attention-course/" in readme
+    assert "[![Tests](https://github.com/ada/attention-course/actions/workflows/ci.yml/badge.svg)]" in readme
     saved = {path: path.read_bytes() for path in (*lessons, course / "README.md")}
     colab.write_address("ada/attention-course", course)
     assert saved == {path: path.read_bytes() for path in saved}, "a second time changes nothing"

@@ -13,11 +13,10 @@ import sys
 import time
 from pathlib import Path
 
+from helpers import colab
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOT))
-from helpers import colab  # noqa: E402
-
 FOLDER = ROOT / "build" / "book"
 EXERCISE = re.compile(r"^#+ Exercise \d+ · `(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
@@ -88,8 +87,7 @@ def notebook(path):
         elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
             cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
     name = colab.known_name(ROOT)
-    services = [f"<a href='{colab.link(service, name, path)}'>{service}</a>" for service in colab.SERVICES
-                if name and service.startswith("Open")]
+    services = [f"<a href='{colab.link(service, name, path)}'>{service}</a>" for service in colab.SERVICES if name]
     text["cells"][0]["source"] += (f"\n\n<p class='origin'>As last run, from <code>{path}</code>. "
                                    f"To work on it, run <code>make lab</code>. {' · '.join(services)}</p>\n")
     return json.dumps(text, ensure_ascii=False)
