@@ -55,6 +55,7 @@ SETTINGS = {
 }
 
 
+PATIENCE = 600  # seconds until a lesson that runs counts as hanging; a busy machine takes three times as long as an idle one
 LESSONS = sorted(path.name for path in (REPO / "notebooks").glob("[01][0-9]_*.ipynb"))
 VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
     "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
@@ -271,7 +272,7 @@ class Notebook:
 
     # -- what a person does -----------------------------------------------------------------
 
-    def run_all(self, seconds: float = 180) -> float:
+    def run_all(self, seconds: float = PATIENCE) -> float:
         """Run > Run All Cells in the menu; returns the seconds until the kernel was idle again."""
         start = time.monotonic()
         self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
@@ -280,7 +281,7 @@ class Notebook:
         self.wait_idle(seconds)
         return time.monotonic() - start
 
-    def wait_idle(self, seconds: float = 180) -> None:
+    def wait_idle(self, seconds: float = PATIENCE) -> None:
         """Wait until no cell is running or waiting, and the page has drawn what arrived."""
         try:
             self.page.wait_for_timeout(300)
