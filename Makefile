@@ -1,5 +1,5 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use
-# `python helpers/environment.py setup|lab|handout|test|execute|stability|lint|book|classroom`, which is all that this file calls.
+# `python scripts/environment.py setup|lab|handout|test|execute|stability|lint|book|classroom`, which is all that this file calls.
 
 .PHONY: help setup lab handout test execute stability lint book release grade feedback export clean
 .DEFAULT_GOAL := help
@@ -14,7 +14,7 @@ RUN = @python="$(PYTHON)"; \
   if [ -z "$$python" ]; then \
     echo "No Python was found: install Python 3.10 or newer from python.org or conda, then run the same command again."; \
     exit 1; \
-  fi; "$$python" helpers/environment.py
+  fi; "$$python" scripts/environment.py
 
 help:  ## list these verbs
 	@echo "make VERB, where VERB is one of"

@@ -16,14 +16,14 @@ import pytest
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
 # as soon as two notebooks run at once. The kernels inherit this. Stored outputs hold either way.
-os.environ["OMP_NUM_THREADS"] = os.environ.get("ATTENTION_COURSE_THREADS", "1")  # tests/stability.py asks for two
+os.environ["OMP_NUM_THREADS"] = os.environ.get("ATTENTION_COURSE_THREADS", "1")  # scripts/stability.py asks for two
 # No learner is present: nothing is kept, and what would be a widget is printed.
 os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
-# PYTHONHASHSEED is left alone on purpose: every kernel gets another one, so an output that hangs on
+# PYTHONHASHSEED is left alone on purpose: every kernel gets another one, so an output that depends on
 # the order of a set fails here and not at a reader's.
 
 KNOWN_SECONDS = "course/seconds-per-notebook"
-LONGEST = "tests/test_browser.py"               # runs every lesson once more, in a browser: begin with it
+LONGEST = "tests/pages/test_browser.py"               # runs every lesson once more, in a browser: begin with it
 CELL_TIMEOUT = 300                              # seconds; nbval's own 2000 hides a cell that hangs
 
 try:
@@ -42,7 +42,7 @@ def pytest_configure(config):
     if config.option.nbval_cell_timeout == 2000:
         config.option.nbval_cell_timeout = CELL_TIMEOUT
     if config.option.nbval_sanitize_with is None:
-        config.option.nbval_sanitize_with = str(Path(__file__).with_name("tests") / "sanitize.cfg")
+        config.option.nbval_sanitize_with = str(Path(__file__).with_name("tests") / "notebooks" / "sanitize.cfg")
     if getattr(config.option, "dist", "no") not in ("no", "loadfile", "loadscope"):
         config.option.dist = "loadfile"         # every other way tears the cells of a notebook apart
     if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -50,7 +50,7 @@ def largest():
 
 def ours(top, workers=1):
     """Grade what is in ``top``: seconds by the clock, CPU-seconds outside the sandboxes and in them, new results."""
-    from helpers.classroom import batch
+    from classroom import batch
     known = set(os.listdir(top / "out" / "results")) if (top / "out").exists() else set()
     clock, cpu = spent(lambda: batch.grade(NAME, top / "submitted", top / "out", workers=workers, progress=False))
     results = [result for result in batch.read(top / "out")[0] if f"{result['key']}.json" not in known]
@@ -91,12 +91,12 @@ def compare(top, number, otter):
 
 def otter_tests(path):
     """The hidden tests of the assignment in otter's form."""
-    from helpers.classroom.assignment import load
+    from classroom.assignment import load
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("otter_config.json", json.dumps({"lang": "python"}))
         for test in load(NAME).tests:
             part = "extreme" if test.grade_id.endswith("extreme") else ""
-            code = (">>> from helpers.classroom.tasks import judge\n"
+            code = (">>> from classroom.tasks import judge\n"
                     f">>> bool(judge({test.function}, {NAME!r}, {part!r}))\nTrue")
             suite = {"cases": [{"code": code, "hidden": False, "locked": False}], "scored": True, "setup": "",
                      "teardown": "", "type": "doctest"}

@@ -3,7 +3,7 @@
 import copy
 import json
 
-from helpers.classroom import assignment
+from classroom import assignment
 
 NAME = "assignment1"
 FULL = 26  # points for code

@@ -12,29 +12,29 @@ import hygiene
 import pytest
 from mutants import mutants
 
+from classroom import assignment, sandbox, tasks
+from classroom.grading import grade_one
 from helpers.checks import INDEX
 from helpers.checks.core import evaluate
-from helpers.classroom import assignment, sandbox, tasks
-from helpers.classroom.grading import grade_one
 
 NAMES = assignment.names()
 TASKS = [(name, function) for name in NAMES
          for function in dict.fromkeys(test.function for test in assignment.load(name).tests)]
 MISTAKES = [(name, function, m) for name, function in TASKS
-            for m in importlib.import_module(f"helpers.classroom.tasks.{name}").TASKS[function].exercise.misconceptions]
+            for m in importlib.import_module(f"classroom.tasks.{name}").TASKS[function].exercise.misconceptions]
 EQUIVALENT = {  # mutants that compute the same as the reference: a piece of their text, and why
     "np.where(weights > 0, weights, 2)": "the weight 0 is multiplied by the logarithm that it replaces",
 }
 
 
 def whole(name, function):
-    return importlib.import_module(f"helpers.classroom.tasks.{name}").TASKS[function].exercise
+    return importlib.import_module(f"classroom.tasks.{name}").TASKS[function].exercise
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_is_complete(name):
     task = assignment.load(name)
-    known = importlib.import_module(f"helpers.classroom.tasks.{name}").TASKS
+    known = importlib.import_module(f"classroom.tasks.{name}").TASKS
     assert 20 <= task.points <= 40 and task.questions
     assert set(known) == {test.function for test in task.tests}
     assert not set(known) & set(INDEX), "a task must not be an exercise of a lesson"
@@ -48,7 +48,7 @@ def test_is_complete(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_keeps_the_rules_of_a_notebook(name):
-    """Those of tests/hygiene.py that are not about lessons: run from top to bottom, no warnings, no paths, ids ...
+    """Those of tests/notebooks/hygiene.py that are not about lessons: run from top to bottom, no warnings, no paths, ids ...
     A figure is the students' to read."""
     book = hygiene.Book(assignment.SOURCES / name / f"{name}.ipynb")
     rules = [rule for word, (where, rule) in hygiene.RULES.items()

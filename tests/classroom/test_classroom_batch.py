@@ -11,8 +11,8 @@ import pytest
 import submissions
 from submissions import CASES, FULL, NAME
 
-from helpers.classroom import batch, sandbox
-from helpers.classroom.sandbox import Limits
+from classroom import batch, sandbox
+from classroom.sandbox import Limits
 
 psutil = pytest.importorskip("psutil")
 needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
@@ -80,7 +80,7 @@ def test_an_interrupt_stops_everything_and_the_rest_is_graded_later(tmp_path):
     for number in range(6):
         content = submissions.solved("while True: pass" if number % 2 else None)
         (tmp_path / "in" / f"s{number}.ipynb").write_bytes(submissions.data(content))
-    code = ("import signal, sys; from helpers.classroom.__main__ import main; "
+    code = ("import signal, sys; from classroom.__main__ import main; "
             "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main(sys.argv[1:]))")
     grader = subprocess.Popen([sys.executable, "-c", code, "grade", NAME, tmp_path / "in", tmp_path / "out"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=sandbox.ROOT)

@@ -9,8 +9,8 @@ import zipfile
 import pytest
 from submissions import NAME, RIGHT, data, released, solved
 
-from helpers.classroom import collecting, notebook
-from helpers.classroom.collecting import NothingFound, collect
+from classroom import collecting, notebook
+from classroom.collecting import NothingFound, collect
 
 GOOD = data(solved())
 

@@ -12,9 +12,9 @@ import pytest
 import submissions
 from submissions import FULL, NAME
 
-from helpers.classroom import assignment, batch, exports, marks, reports, sandbox
-from helpers.classroom.__main__ import main
-from helpers.classroom.grading import grade_one
+from classroom import assignment, batch, exports, marks, reports, sandbox
+from classroom.__main__ import main
+from classroom.grading import grade_one
 from helpers.files import write_whole
 
 
@@ -316,7 +316,7 @@ def test_make_hands_everything_on():
     for verb, words in (("export", "export my out --format canvas --into a b.csv --column Homework 1"),
                         ("grade", "grade assignment1 x.zip my out"), ("feedback", "feedback my out")):
         done = make(verb, *wanted)
-        assert done.stdout.split() == ["helpers/environment.py", "classroom", *words.split()], done.stderr
+        assert done.stdout.split() == ["scripts/environment.py", "classroom", *words.split()], done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from helpers.classroom import sandbox, wire
-from helpers.classroom.sandbox import Limits, Sandbox, Stopped
+from classroom import sandbox, wire
+from classroom.sandbox import Limits, Sandbox, Stopped
 
 needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
@@ -45,7 +45,7 @@ for path in [{str(tmp_path)!r}, {str(sandbox.ROOT / 'notebooks')!r}, {str(sandbo
         pass
 for folder, _, names in os.walk('/course'):
     seen += [n for n in names if n.endswith('.ipynb') or 'assignment' in n or 'grading' in n]
-seen += os.listdir('/course/helpers/classroom')
+seen += os.listdir('/course/classroom')
 """)
     assert [s for s in seen if s != "/proc/1/environ"] == []
 
@@ -72,7 +72,7 @@ def test_writes_and_reaches_nothing(inside):
 import os, socket, ctypes
 seen = []
 for path in ['/x', '/usr/x', '/course/helpers/x.py', '/course/data/x', '/grader/worker.py', '/etc/x',
-             '/course/helpers/classroom/x']:
+             '/course/classroom/x']:
     try:
         open(path, 'w').close(); seen.append(path)
     except OSError: pass

@@ -1,0 +1,102 @@
+"""python -m classroom release|grade|feedback|export. docs/teaching.md is the page for teachers."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from classroom import assignment, batch, collecting, exports, marks, reports, sandbox
+
+TRUST = "--without-sandbox-i-trust-every-student"
+
+
+def main(arguments=None):
+    """Returns the exit status; what goes wrong is one sentence on stderr."""
+    options = _parser().parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        options.verb(options)
+        return 0
+    except (assignment.Unknown, collecting.NothingFound, marks.SheetError, exports.Mismatch) as error:
+        problem = str(error)
+    except sandbox.NoSandbox as error:
+        problem = (f"{error} Without one a submission can read and change everything that you can; if you know every "
+                   f"student and have read the notebooks, {TRUST} grades all the same.")
+    except KeyboardInterrupt:
+        problem = "Stopped. The same command goes on where it was."
+    except OSError as error:
+        problem = f"{error.filename or 'A file'}: {error.strerror or error}."
+    print(problem, file=sys.stderr)
+    return 1
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
+    verbs = parser.add_subparsers(required=True, metavar="release|grade|feedback|export")
+    verb = verbs.add_parser("release", help="write the notebook for students: no solutions, no hidden tests")
+    verb.set_defaults(verb=release)
+    verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
+    verb.add_argument("out", help="folder to write to")
+    verb = verbs.add_parser("grade", help="grade what students handed in, each notebook in a sandbox")
+    verb.set_defaults(verb=grade)
+    verb.add_argument("assignment")
+    verb.add_argument("submissions", help="a folder (of folders, notebooks or zips) or a zip of Moodle or Canvas")
+    verb.add_argument("out", help="folder for results; nothing is written elsewhere")
+    verb.add_argument("--workers", type=int, help="notebooks at a time (default: as many as cores)")
+    verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
+    verb.add_argument(TRUST, dest="trusted", action="store_true", help="where no sandbox can be had")
+    verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
+    verb.set_defaults(verb=feedback)
+    verb.add_argument("out", help="the folder that grade wrote to")
+    verb = verbs.add_parser("export", help="write the grades for a learning platform")
+    verb.set_defaults(verb=export)
+    verb.add_argument("out", help="the folder that grade wrote to")
+    verb.add_argument("--format", choices=exports.FORMATS, default="csv")
+    verb.add_argument("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
+    verb.add_argument("--column", help="its column for the grade")
+    return parser
+
+
+def release(options):
+    print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
+
+
+def grade(options):
+    results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers,
+                          scheduler=options.scheduler, trusted=options.trusted, progress=sys.stderr.isatty())
+    print(batch.summary(results))
+    _, about = batch.read(options.out)
+    for sentence in about["refused"]:
+        print(f"Left out: {sentence}")
+    if others := about["others"]:
+        print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
+              f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
+    sheet = marks.write_sheet(results, options.out)
+    print(f"To mark by hand: {sheet}. Then: python -m classroom feedback {options.out}")
+
+
+def feedback(options):
+    _graded(options.out)
+    page = reports.write_pages(options.out)
+    print(f"For you: {page}. For students: {Path(options.out) / 'feedback'}. "
+          f"Then: python -m classroom export {options.out} --format {'|'.join(exports.FORMATS)}")
+
+
+def export(options):
+    _graded(options.out)
+    paths, blank, notes = exports.export(options.out, options.format, options.into, options.column)
+    print("Written: " + ", ".join(map(str, paths)) + ".")
+    for note in notes:
+        print(note)
+    if blank:
+        print(f"{blank} grades are blank, because points are missing: grades.csv (--format csv) says which; give them in "
+              f"{Path(options.out) / marks.SHEET}.")
+
+
+def _graded(out):
+    if not (Path(out) / "batch.json").exists():
+        raise collecting.NothingFound(f"Nothing was graded into {out} yet: run grade first.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""What an assignment asks, read from its source notebook in nbgrader's layout; and its release to students."""
+
+import copy
+import hashlib
+import inspect
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from classroom import tasks
+from classroom.sandbox import Limits
+
+SOURCES = Path(__file__).resolve().parents[1] / "notebooks" / "assignments" / "source"
+STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
+ANSWER = "YOUR ANSWER HERE"
+
+
+class Unknown(Exception):
+    """One sentence: what is wrong with the assignment's name or its source."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test cell. ``grade_id`` names the function and the part of its probes: see tasks.find."""
+
+    grade_id: str
+    points: float
+
+    @property
+    def function(self):
+        return self.grade_id.removeprefix("test-").partition("-")[0]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A written answer, marked by a person. ``words``: the question, in short."""
+
+    grade_id: str
+    points: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """``fingerprint`` changes with the source or the checkers, so that what was graded before is graded again."""
+
+    name: str
+    title: str
+    tests: tuple
+    questions: tuple
+    fingerprint: str
+    limits: Limits = Limits()
+
+    @property
+    def points(self):
+        return sum(item.points for item in (*self.tests, *self.questions))
+
+    def task(self, test):
+        return tasks.find(self.name, test.grade_id)
+
+
+def names():
+    """The assignments there are."""
+    return sorted(path.parent.name for path in SOURCES.glob("*/*.ipynb") if path.stem == path.parent.name)
+
+
+def load(name):
+    """The ``Assignment`` called ``name``. Raises Unknown."""
+    raw, data = _source(name)
+    tests, questions, heading = [], [], ""
+    for cell in raw["cells"]:
+        source = "".join(cell["source"])
+        marks = cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] == "markdown" and (found := re.findall(r"^#+ +(.+)$", source, re.MULTILINE)):
+            heading = found[-1]
+        if marks.get("grade") and marks.get("solution"):
+            questions.append(Question(marks["grade_id"], marks["points"], heading))
+        elif marks.get("grade"):
+            tests.append(Test(marks["grade_id"], marks["points"]))
+    title = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE)
+    checkers = "".join(inspect.getsource(inspect.getmodule(tasks.find(name, t.grade_id).exercise.reference))
+                       for t in tests[:1])
+    return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions),
+                      hashlib.sha256(data + checkers.encode()).hexdigest()[:16])
+
+
+def _source(name):
+    path = SOURCES / name / f"{name}.ipynb"
+    if name not in names():
+        raise Unknown(f"There is no assignment {name!r}; there are {', '.join(names())}.")
+    data = path.read_bytes()
+    return json.loads(data), data
+
+
+def release(name, out):
+    """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path."""
+    path = Path(out) / name / f"{name}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(strip(_source(name)[0]), indent=1, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def strip(raw):
+    """A copy of a source notebook without solutions, hidden tests, model answers and outputs."""
+    raw = copy.deepcopy(raw)
+    for cell in raw["cells"]:
+        source, marks = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+            source = _cut(source, "SOLUTION", STUB)
+            source = _cut(source, "HIDDEN TESTS", ())
+        elif marks.get("solution"):
+            source = ANSWER
+        cell["source"] = source.splitlines(keepends=True)
+    return raw
+
+
+def _cut(source, words, instead):
+    """Replace each region between ### BEGIN words and ### END words by the lines ``instead``."""
+    lines, indent = [], None
+    for line in source.split("\n"):
+        mark = re.match(rf"(\s*)### (BEGIN|END) {words}\s*$", line)
+        if mark and (mark[2] == "BEGIN") == (indent is None):
+            if mark[2] == "BEGIN":
+                indent = mark[1]
+                lines += [indent + new for new in instead]
+            else:
+                indent = None
+        elif mark:
+            raise Unknown(f"A region {words} begins or ends twice: {line.strip()}.")
+        elif indent is None:
+            lines.append(line)
+    if indent is not None:
+        raise Unknown(f"A region {words} does not end.")
+    return "\n".join(lines).rstrip("\n")

@@ -1,0 +1,195 @@
+"""Grade a whole class, several at a time. Each result is a file; what is there already is not graded again."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+
+from classroom import sandbox
+from classroom.assignment import load
+from classroom.collecting import collect
+from classroom.grading import grade_one
+from classroom.notebook import Unreadable
+from helpers.files import write_whole
+
+
+def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None,
+          progress=True):
+    """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
+
+    ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
+    scheduler instead; ``limits``: other ``Limits``. Raises Unknown, NothingFound and NoSandbox, before anything is graded.
+    """
+    assignment = load(name)
+    if not trusted and not scheduler and sandbox.problem():
+        raise sandbox.NoSandbox(sandbox.problem())
+    functions = {test.function for test in assignment.tests}
+    submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
+    folder = Path(out) / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    keys, todo = [submission.key for submission in submissions], []
+    for submission in submissions:
+        about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
+                 "file": submission.file, "modified": submission.modified, "found": submission.notes,
+                 "of": f"{assignment.fingerprint} {submission.digest or submission.problem}"}
+        known = read_result(folder / f"{submission.key}.json")
+        if not known or known.get("of") != about["of"]:
+            todo.append((about, submission))
+    done = len(keys) - len(todo)
+
+    def keep(about, result):
+        write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
+
+    _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
+    others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
+    write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
+                                                "refused": refused, "from before": done, "others": others}, indent=1))
+    return read(out)[0]
+
+
+def read(out):
+    """The ``Results`` that the last ``grade`` into ``out`` covered, and what it was about."""
+    about = json.loads((Path(out) / "batch.json").read_text(encoding="utf-8"))
+    return Results(Path(out) / "results", about["keys"]), about
+
+
+class Results:
+    """The results of a class, in order. Each is read when it is looked at, so that memory does not grow with the class."""
+
+    def __init__(self, folder, keys):
+        self.paths = [path for key in keys if read_result(path := folder / f"{key}.json")]
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __iter__(self):
+        return filter(None, map(read_result, self.paths))
+
+
+def read_result(path):
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        return result if isinstance(result, dict) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _run(todo, name, keep, workers, scheduler, options, progress):
+    """Grade ``todo`` and ``keep`` each result as it comes. A file that takes its worker down costs only itself."""
+    from tqdm import tqdm
+    with tqdm(total=len(todo), unit="submission", disable=not progress or not todo) as bar:
+        while todo:
+            broken = []
+            for about, result in _pass(todo, name, workers, scheduler, options):
+                if result is None and workers == 1:  # it was alone, so it was the one
+                    result = failed(name, "crashed", "The grader's own process was killed at this submission.")
+                if result is None:
+                    broken.append(about)
+                else:
+                    keep(about, result)
+                    bar.update()
+            todo, workers = [job for job in todo if job[0] in broken], 1
+
+
+def _pass(todo, name, workers, scheduler, options):
+    """Yield (about, result) as results come; None for a result that was lost with its worker. Only a few
+    submissions are in memory at a time."""
+    todo, waiting, pool = list(reversed(todo)), {}, None
+    try:
+        while todo or waiting:
+            pool = pool or _pool(workers, scheduler)
+            while todo and len(waiting) < (1 if workers == 1 else 64 if scheduler else 3 * (workers or os.cpu_count())):
+                about, submission = todo.pop()
+                try:
+                    waiting[pool.submit(_job, name, *_data(submission), **options)] = about
+                except BrokenProcessPool:
+                    todo.append((about, submission))
+                    break
+            lost = False
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                about = waiting.pop(future)
+                try:
+                    yield about, future.result()
+                except BrokenProcessPool:
+                    lost = True
+                    yield about, None
+                except sandbox.NoSandbox:
+                    raise
+                except Exception as error:
+                    yield about, failed(name, "crashed", f"The grader itself stopped: {type(error).__name__}: {error}"[:300])
+            if lost or not waiting and getattr(pool, "_broken", False):
+                yield from ((about, None) for about in waiting.values())
+                pool.shutdown(wait=True, cancel_futures=True)
+                waiting, pool = {}, None
+    except KeyboardInterrupt:
+        for process in list((getattr(pool, "_processes", None) or {}).values()):
+            process.kill()  # its sandbox ends with it
+        raise
+    finally:
+        if pool:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _data(submission):
+    """The bytes of the submission and "", or nothing and why."""
+    if not submission.problem:
+        try:
+            return submission.read(), ""
+        except (Unreadable, OSError, MemoryError) as error:
+            return b"", str(error)
+    return b"", submission.problem
+
+
+def _pool(workers, scheduler):
+    if scheduler:
+        from distributed import Client
+        client = Client(scheduler, timeout=20, set_as_default=False)
+        pool = client.get_executor(pure=False, retries=1)
+        end = pool.shutdown
+
+        def shutdown(**options):
+            end(wait=True)
+            client.close()
+
+        pool.shutdown = shutdown
+        return pool
+    return ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=multiprocessing.get_context("spawn"),
+                               initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+
+
+def _job(name, data, unreadable, trusted, limits):
+    """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
+    assignment = replace(load(name), limits=limits) if limits else load(name)
+    return failed(name, "unreadable", unreadable) if unreadable else grade_one(data, assignment, trusted=trusted)
+
+
+def failed(name, status, reason):
+    """The result of a submission that could not be graded at all, in the form of ``grade_one``."""
+    result = grade_one(b"", load(name))
+    result |= {"status": status, "reason": reason}
+    for test in result["tests"]:
+        test |= {"status": status, "message": reason}
+    return result
+
+
+def summary(results):
+    """A table in plain text: how many ended how."""
+    counts = {}
+    for result in results:
+        counts.setdefault(result["status"], []).append(result["student"])
+    lines = [f"{len(students):5}  {status:16}  {', '.join(students)[:70] if status != 'graded' else ''}".rstrip()
+             for status, students in sorted(counts.items(), key=lambda pair: -len(pair[1]))]
+    return "\n".join(lines)
+
+
+def when(seconds):
+    """A time for people, "" when it is not known."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds > 0 else ""
+    except (ValueError, OverflowError, OSError):  # a file from the year 100,000
+        return ""

@@ -1,0 +1,292 @@
+"""Find each student's notebook in what a teacher has: folders, loose files, zips of Moodle or Canvas, zips in zips.
+
+Nothing is unpacked to disk, links are not followed, and names that lead elsewhere are refused and told.
+"""
+
+import hashlib
+import io
+import os
+import re
+import stat
+import time
+import unicodedata
+import zipfile
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path, PurePosixPath
+
+from classroom import notebook
+
+MOST_FILES = 100_000  # in one zip
+MOST_READ = 20  # notebooks of one student
+MOST_TOLD = 50  # sentences on what was left out
+LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
+LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
+NOISE = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)|/\.ipynb_checkpoints/")
+# What a platform calls a student's folder or, in a download without folders, each file:
+MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
+CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.DOTALL)
+
+
+class NothingFound(Exception):
+    """One sentence: why there is nothing to grade."""
+
+
+@dataclass
+class Submission:
+    """What one student handed in. ``student``: their name; ``id``: the learning platform's number for them, or "";
+    ``folder``: the name that the platform gave their folder; ``file``: where the notebook is, for people;
+    ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why;
+    ``notes``: what the teacher should know."""
+
+    student: str
+    id: str = ""
+    folder: str = ""
+    file: str = ""
+    modified: float = 0.0
+    read: object = None
+    digest: str = ""
+    problem: str = ""
+    notes: list = field(default_factory=list)
+
+    @property
+    def key(self):
+        """The name of this student's result: ASCII, safe in a file system and a spreadsheet, always the same for the same
+        student, and nobody else's."""
+        letters = unicodedata.normalize("NFKD", self.student).encode("ascii", "ignore").decode()
+        plain = re.sub(r"[^\w-]+", "_", letters).strip("_-")[:80] or "student"
+        if self.id:
+            return f"{plain}_{self.id}"
+        unique = hashlib.sha256(self.student.encode("utf-8", "replace")).hexdigest()[:8]
+        clear = plain == self.student and re.search("[A-Za-z]{2}", plain) and not re.search(r"_\d+$|-[0-9a-f]{8}$", plain)
+        return plain if clear else f"{plain}-{unique}"
+
+
+@dataclass
+class _Entry:
+    """A file somewhere below the teacher's folder. ``read()`` gives its bytes; without it, this is no notebook."""
+
+    parts: tuple
+    modified: float
+    read: object = None
+    problem: str = ""
+
+    def __post_init__(self):
+        self.parts = tuple(map(_plain_name, self.parts))
+
+
+def _plain_name(name):
+    """A name in one form of Unicode, without characters that move a terminal's cursor or turn the text around."""
+    return "".join(c if c.isprintable() else "?" for c in unicodedata.normalize("NFC", name))
+
+
+def collect(source, assignment, functions, leave_out=None):
+    """The ``Submission`` of each student in ``source`` (a folder or a zip), in the order of their names, and a list of
+    sentences on what was refused. Notebooks are matched by the assignment's id in their metadata; without one, by the
+    ``functions`` they define. The folder ``leave_out`` is no submission. Raises NothingFound."""
+    source = Path(source)
+    if not source.exists():
+        raise NothingFound(f"{source} does not exist.")
+    refused, students = [], {}
+    entries = _zip(source, (), (), refused) if source.is_file() else _folder(source, refused, leave_out)
+    for entry in _without_wrapper(_that_matter(entries)):
+        student = _student(entry.parts)
+        if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
+            refused.append(f"{entry.parts[0]} is no notebook and was left out.")
+            continue
+        students.setdefault(student.key, (student, []))[1].append(entry)
+    if len(refused) > MOST_TOLD:
+        refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
+    refused[:] = map(_plain_name, refused)
+    if not any(entry.read or entry.problem for _, mine in students.values() for entry in mine):
+        raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
+    found = [_choose(student, mine, assignment, functions)
+             for student, mine in sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))]
+    return found, refused
+
+
+def _that_matter(entries):
+    """The entries without what systems leave behind, and of files that are no notebooks only a few in each folder."""
+    others, kept = Counter(), []
+    for entry in entries:
+        if not NOISE.search("/".join(entry.parts)):
+            others[entry.parts[:-1]] += not (entry.read or entry.problem)
+            if entry.read or entry.problem or others[entry.parts[:-1]] <= (3 if len(entry.parts) > 1 else 10_000):
+                kept.append(entry)
+    return kept
+
+
+def _folder(top, refused, leave_out):
+    """The notebooks and zips below a folder."""
+    for folder, below, names in os.walk(top, followlinks=False):
+        if leave_out and leave_out.exists():
+            below[:] = [name for name in below if not os.path.samefile(Path(folder, name), leave_out)]
+        for name in sorted(below + names):
+            path = Path(folder, name)
+            parts = path.relative_to(top).parts
+            try:
+                kind = path.lstat()
+            except OSError:
+                continue
+            if stat.S_ISLNK(kind.st_mode):
+                refused.append(f"{'/'.join(parts)} is a link to another place and was left out.")
+                if path.suffix.lower() == ".ipynb" and len(parts) > 1:
+                    yield _Entry(parts, kind.st_mtime, problem="The notebook is a link to another place.")
+            elif not stat.S_ISREG(kind.st_mode):
+                continue
+            elif path.suffix.lower() == ".zip":
+                yield from _zip(path, (), parts, refused, kind.st_mtime)
+            else:
+                is_notebook = path.suffix.lower() == ".ipynb"
+                yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if is_notebook else None)
+
+
+def _read_file(path):
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        return file.read(notebook.LARGEST + 1)
+
+
+@lru_cache(maxsize=2)
+def _archive(path, inside):
+    """The open zip at ``path``, or the one in it that the numbers ``inside`` lead to."""
+    data = _read_member(path, inside, LARGEST_ZIP) if inside else b""
+    with io.BytesIO(data) if inside else path.open("rb") as file:
+        file.seek(max(0, file.seek(0, io.SEEK_END) - 66_000))
+        end = file.read().rpartition(b"PK\5\6")[2]
+    if int.from_bytes(end[8:12], "little") > LARGEST_LIST:  # it is read into memory before it can be counted
+        raise notebook.Unreadable("The zip's list of files is too long.")
+    return zipfile.ZipFile(io.BytesIO(data) if inside else path)
+
+
+def _read_member(path, inside, most=notebook.LARGEST):
+    """The bytes of a file in a zip; never unpacks more than ``most`` + 1 of them, whatever the zip says of their
+    number. ``inside``: the number of the member, or of the zip in the zip and then of its member."""
+    try:
+        archive = _archive(path, inside[:-1])
+        with archive.open(archive.infolist()[inside[-1]]) as file:
+            data = file.read(most + 1)
+    except notebook.Unreadable:
+        raise
+    except Exception as error:  # damaged, encrypted, or a method that is not known
+        raise notebook.Unreadable(f"The file cannot be read out of its zip ({str(error)[:80]}).") from None
+    if len(data) > most:
+        raise notebook.Unreadable(f"Unpacked, the file has more than {most // 1_000_000} MB (a zip bomb?).")
+    return data
+
+
+def _zip(path, inside, where, refused, modified=0.0):
+    """The notebooks in a zip, and in zips in it, as entries below ``where``."""
+    label = "/".join(where) or path.name
+    try:
+        members = _archive(path, inside).infolist()
+    except Exception as error:  # whatever a hostile file makes zipfile raise
+        refused.append(f"{label} is not a zip that can be opened.")
+        if where:
+            words = str(error) if isinstance(error, notebook.Unreadable) else "The zip is damaged."
+            yield _Entry(where, modified, problem=words)
+        return
+    if len(members) > MOST_FILES:
+        refused.append(f"{label} holds {len(members):,} files and was left out.")
+        if where:
+            yield _Entry(where, modified, problem=f"The zip holds {len(members):,} files.")
+        return
+    where = (*where[:-1], where[-1].rsplit(".", 1)[0]) if where else ()
+    for number, member in enumerate(members):
+        parts = PurePosixPath(member.filename.replace("\\", "/")).parts
+        suffix = member.filename[-6:].lower()
+        if member.is_dir() or not parts:
+            continue
+        if ".." in parts or parts[0] == "/" or ":" in parts[0] or stat.S_ISLNK(member.external_attr >> 16):
+            refused.append(f"{label}: {member.filename[:100]!r} leads out of the zip and was left out.")
+            if where:
+                yield _Entry((*where, "a file"), _when(member), problem="A name in the zip leads out of it.")
+        elif not suffix.endswith((".ipynb", ".zip")):
+            yield _Entry(where + parts, _when(member))
+        elif suffix.endswith(".ipynb"):
+            yield _Entry(where + parts, _when(member), partial(_read_member, path, (*inside, number)))
+        elif len(inside) < 2:
+            yield from _zip(path, (*inside, number), where + parts, refused, _when(member))
+        else:
+            refused.append(f"{label}: {member.filename[:100]!r} is a zip in a zip in a zip and was left out.")
+            yield _Entry(where + parts, _when(member), problem="The notebook is in a zip in a zip in a zip.")
+
+
+def _when(member):
+    try:
+        return time.mktime((*member.date_time, 0, 0, -1))
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _without_wrapper(entries):
+    """Leave out folders at the top that hold everything, unless they are a student's; and what several downloads of a
+    platform lie in."""
+    def by_platform(name):
+        return MOODLE.match(name) or CANVAS.match(name)
+
+    notebooks = [e.parts for e in entries if e.read or e.problem]
+    if notebooks and all(len(p) > 1 and by_platform(p[1]) and not by_platform(p[0]) for p in notebooks):
+        return [_Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
+    while tops := {e.parts[:1] if len(e.parts) > 2 else () for e in entries if e.read or e.problem}:
+        top = tops.pop()
+        if tops or not top or by_platform(*top):
+            break
+        entries = [_Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
+    return entries
+
+
+def _student(parts):
+    """Whose an entry is, by the first folder or, for a loose file, by its name."""
+    first = parts[0] if len(parts) > 1 else parts[0].rsplit(".", 1)[0]
+    platform = MOODLE.match(first) or CANVAS.match(first)
+    if platform:
+        late = ["Canvas marks it as late."] if platform.groupdict().get("late") else []
+        return Submission(platform["name"], platform["id"], first, notes=late)
+    return Submission(first, "", first if len(parts) > 1 else "")
+
+
+def _choose(student, entries, assignment, functions):
+    """The newest of the entries that are this assignment."""
+    readable, others, problems = [], [], []
+    newest = sorted(entries, key=lambda e: (e.modified, e.parts), reverse=True)
+    notebooks = [entry for entry in newest if entry.read or entry.problem]
+    if len(notebooks) > MOST_READ:
+        student.notes.append(f"{len(notebooks):,} notebooks were handed in; only the newest {MOST_READ} were looked at.")
+    if not notebooks:
+        student.problem = f"There is no notebook, only {', '.join(entry.parts[-1] for entry in newest[:3])[:200]}."
+        student.file, student.modified = "/".join(newest[0].parts), newest[0].modified
+        return student
+    for entry in notebooks[:MOST_READ]:
+        try:
+            if entry.problem:
+                raise notebook.Unreadable(entry.problem)
+            data = entry.read()
+            book = notebook.read(data)
+            digest = hashlib.sha256(data).hexdigest()
+        except notebook.Unreadable as error:
+            problems.append((entry, str(error)))
+        except (OSError, MemoryError) as error:
+            problems.append((entry, f"The file cannot be read ({type(error).__name__})."))
+        else:
+            known = book.assignment or set(functions) & set(notebook.definitions(book.code)) and assignment
+            if known == assignment:
+                readable.append((entry, digest))
+            else:
+                others.append((entry, digest, book.assignment))
+    if readable:
+        entry, student.digest = readable[0]
+        if len(readable) > 1:
+            student.notes.append(f"{len(readable)} notebooks were handed in; the newest counts: {entry.parts[-1]}.")
+        if problems and problems[0][0].modified > entry.modified:
+            student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
+    elif problems:
+        entry, student.problem = problems[0]
+    elif len(others) == 1 and not others[0][2]:  # no id, no known function: the student's only notebook
+        entry, student.digest, _ = others[0]
+    else:
+        entry, _, other = others[0]
+        student.problem = f"No notebook of {assignment} was found" + (f", only one of {other}." if other else ".")
+    student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
+    return student

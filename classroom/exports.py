@@ -1,0 +1,191 @@
+"""Grades in the form that a learning platform reads. A grade that is not complete is blank and has its reason."""
+
+import io
+import json
+import re
+import time
+import unicodedata
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+from classroom import assignment, batch, marks
+from helpers.files import write_whole
+
+FORMATS = ("csv", "canvas", "moodle", "gradescope")
+
+
+class Mismatch(Exception):
+    """One sentence: why the platform's own file cannot be filled in."""
+
+
+def export(out, style, into=None, column=None):
+    """Write the grades of ``out`` in ``style`` (one of FORMATS); returns the paths written, how many grades are blank,
+    and sentences on what a teacher should look at.
+
+    ``into``: a gradebook or grading worksheet that the platform gave; a copy with the grades filled in is written.
+    ``column``: its column for the grade. Raises Mismatch, SheetError.
+    """
+    out = Path(out)
+    results, about = batch.read(out)
+    sheet = marks.read_sheet(out)
+    grades = [(result, marks.grade_of(result, sheet)) for result in results]
+    title, notes = assignment.load(about["assignment"]).title, []
+    if lost := marks.unknown(results, sheet):
+        notes.append(f"{marks.SHEET} has points for what was not graded: {_some(lost)}.")
+    numbers = {result["key"]: result["id"] for result, _ in grades if result["id"]}
+    if into and style not in ("canvas", "moodle"):
+        raise Mismatch(f"--into is for the formats canvas and moodle: {style} has no file to fill in.")
+    if into:
+        column = column or ("Grade" if style == "moodle" else title)
+        paths = [_fill(out, style, Path(into), column, grades, numbers, notes)]
+    else:
+        paths = [{"csv": _csv, "canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}[style](out, title, grades)]
+    if style == "moodle":
+        paths += _moodle_feedback(out, results, numbers, notes)
+    return paths, sum(grade.total is None for _, grade in grades), notes
+
+
+def _points(value):
+    return "" if value is None else f"{value:.10g}"
+
+
+def _some(words):
+    return ", ".join(words[:10]) + (f" and {len(words) - 10} more" if len(words) > 10 else "")
+
+
+def _csv(out, title, grades):
+    items = list(dict.fromkeys(row.item for _, grade in grades for row in grade.rows if row.item != marks.EVERYTHING))
+    lines = [("student", "id", "file", "handed in", "status", "points", "of", "blank because", *items)]
+    for result, grade in grades:
+        by_item = {row.item: _points(row.points) for row in grade.rows}
+        lines.append((result["student"], result["id"], result["file"], batch.when(result["modified"]), result["status"],
+                      _points(grade.total), _points(grade.most), grade.reason, *(by_item.get(item, "") for item in items)))
+    return _write(out / "grades.csv", lines)
+
+
+def _canvas(out, title, grades):
+    lines = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title),
+             ("    Points Possible", "", "", "", "", _points(max((g.most for _, g in grades), default=0)))]
+    lines += [(result["student"], result["id"], "", "", "", _points(grade.total)) for result, grade in grades]
+    return _write(out / "canvas.csv", lines)
+
+
+def _moodle(out, title, grades):
+    """The grading worksheet."""
+    now = time.strftime("%A, %d %B %Y, %I:%M %p")
+    lines = [("Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments")]
+    lines += [(f"Participant {result['id']}" if result["id"] else "", result["student"], _points(grade.total),
+               _points(grade.most), now,
+               f"Not graded yet: {grade.reason}" if grade.total is None else "See the feedback file.")
+              for result, grade in grades]
+    return _write(out / "moodle.csv", lines)
+
+
+def _moodle_feedback(out, results, numbers, notes):
+    """A zip of everybody's feedback page for "Upload multiple feedback files": Moodle reads whose a folder is from
+    NAME_NUMBER_assignsubmission_file_, and a name with an underscore would hide the number."""
+    buffer, missing, sheet = io.BytesIO(), [], out / marks.SHEET
+    pages = [page.stat().st_mtime for page in (out / "feedback").glob("*.html")]
+    if pages and sheet.exists() and min(pages) < sheet.stat().st_mtime:
+        notes.append(f"{marks.SHEET} is newer than the feedback pages in the zip: run feedback, then export again.")
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for result in results:
+            page = out / "feedback" / f"{result['key']}.html"
+            if not page.exists() or result["key"] not in numbers:
+                missing.append(result["student"])
+                continue
+            name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"]).split()).strip(" .") or "student"
+            archive.writestr(f"{name}_{numbers[result['key']]}_assignsubmission_file_/feedback.html", page.read_bytes())
+    if missing:
+        notes.append(f"Not in the zip of feedback, for want of a page (run feedback first) or of Moodle's number: "
+                     f"{_some(missing)}.")
+    if len(missing) == len(results):
+        return []
+    (out / "moodle_feedback.zip").write_bytes(buffer.getvalue())
+    return [out / "moodle_feedback.zip"]
+
+
+def _gradescope(out, title, grades):
+    """One results.json for each student, as an autograder leaves it. No scores where the grade is not complete."""
+    folder = out / "gradescope" / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    for result, grade in grades:
+        tests = [{"name": row.item, "max_score": row.most,
+                  "output": "\n".join(filter(None, (row.message, row.comment and f"Comment: {row.comment}"))),
+                  **({} if grade.total is None else {"score": row.points})} for row in grade.rows]
+        answer = {"output": f"Not graded yet: {grade.reason}" if grade.total is None else "", "tests": tests}
+        write_whole(folder / f"{result['key']}.json", json.dumps(answer, indent=1))
+    return folder
+
+
+def _fill(out, style, into, column, grades, numbers, notes):
+    """A copy of the platform's own file with our grades in ``column``; what we leave blank stays as it is there. The
+    numbers that it has for students whose number is not known yet are added to ``numbers``."""
+    rows = marks.read_csv(into)
+    columns = [name for name in (rows[0] if rows else []) if name]
+    names = [name for name in columns if name == column] or [
+        name for name in columns if re.fullmatch(rf"{re.escape(column)} \(\d+\)", name)] or [
+        name for name in columns if name.startswith(column)]
+    if len(names) != 1:
+        raise Mismatch(f"{into} has {'several columns' if names else 'no column'} {column!r}; name one with --column: "
+                       f"{', '.join(names or columns)[:300]}.")
+    number = columns[0] if style == "moodle" else "ID"
+    ours = {result["key"]: (result, grade) for result, grade in grades}
+    by_id = {result["id"]: result["key"] for result, _ in grades if result["id"]}
+    by_name = _once((_words(result["student"]), result["key"]) for result, _ in grades if not result["id"])
+    # A name counts where one row alone has it: as full name, login, number at the school or e-mail address.
+    people = columns[1:columns.index(names[0])] if style == "moodle" else [
+        name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
+    rows_by_name = _once((words, i) for i, row in enumerate(rows) for words in {_words(row[name] or "") for name in people})
+    at = {rows_by_name[words]: key for words, key in by_name.items() if words in rows_by_name}
+    found, filled = set(), 0
+    for i, row in enumerate(rows):
+        digits = re.search(r"\d+", row.get(number) or "")
+        key = by_id.get(digits[0]) if digits else None
+        key = key or at.get(i)
+        if _words(row.get("Student") or "") == ("points", "possible"):
+            _compare_most(into, row[names[0]], grades, notes)
+        elif key:
+            found.add(key)
+            if digits:
+                numbers.setdefault(key, digits[0])
+            most = next((row[name] for name in columns if name.casefold() == "maximum grade"), None)
+            _compare_most(into, most, grades, notes)
+            if ours[key][1].total is not None:
+                row[names[0]] = _points(ours[key][1].total)
+                filled += 1
+    if not filled and any(grade.total is not None for _, grade in grades):
+        raise Mismatch(f"No student of {into} is among those graded: neither the numbers nor the names agree.")
+    if missing := [result["student"] for key, (result, _) in ours.items() if key not in found]:
+        notes.append(f"Not in {into}, so not filled in: {_some(missing)}.")
+    return _write(out / f"{style}_filled.csv", [columns, *([row[c] for c in columns] for row in rows)], guard=False)
+
+
+def _compare_most(into, said, grades, notes):
+    """Tell once when the platform counts out of another number of points than the assignment."""
+    most = max((grade.most for _, grade in grades), default=0)
+    told = f"{into} says {said} points at most and this assignment has {most:g}: set that on the platform first."
+    try:
+        if float((said or "").replace(",", ".")) != most and told not in notes:
+            notes.append(told)
+    except ValueError:
+        pass  # "(read only)", or a scale
+
+
+def _once(pairs):
+    """{key: value} of the pairs whose key is not empty and comes once."""
+    pairs = list(pairs)
+    counts = Counter(key for key, _ in pairs)
+    return {key: value for key, value in pairs if key and counts[key] == 1}
+
+
+def _words(name):
+    """The words of a name in any order and without accents: "Müller, Zoë" and "Zoe Muller" agree."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
+    return tuple(sorted(re.findall(r"[^\W_]+", plain)))
+
+
+def _write(path, lines, guard=True):
+    write_whole(path, ("\ufeff" if path.name == "grades.csv" else "") + marks.csv_text(lines, guard))
+    return path

@@ -1,0 +1,291 @@
+"""Grade one submission: a file in, a JSON-able result out. No shared state, nothing written.
+
+The submission's functions live in the sandbox. Here they are callables that send inputs in and get raw values
+back, and the course's checkers judge those, on inputs drawn after the submission has run.
+"""
+
+import builtins
+import json
+import re
+import secrets
+import time
+from pathlib import Path
+
+import numpy as np
+
+from classroom import notebook, wire
+from classroom.assignment import ANSWER
+from classroom.sandbox import Sandbox, Stopped
+from helpers.checks import core
+
+# How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
+JUDGED = ("passed", "wrong", "error", "not started")
+FAILED = ("unreadable", "function missing", "time limit", "memory limit", "crashed")
+GRACE = 3.0  # seconds more than the limit for an answer to arrive
+RESTARTS = 12  # of the sandbox, for one submission
+
+
+class GaveUp(BaseException):
+    """A call that could not be judged. Not an Exception, so that no checker takes it for the function's error."""
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+def grade_one(submission, assignment, *, seed=None, trusted=False):
+    """Grade the notebook ``submission`` (a path, or the bytes of a file) for an ``Assignment``.
+
+    Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
+    ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``flags``, ``notes``.
+    ``seed`` draws the inputs; by default a secret drawn after the submission has run. ``trusted=True`` runs it
+    without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
+    """
+    start = time.monotonic()
+    result = {"assignment": assignment.name, "fingerprint": assignment.fingerprint, "status": "", "reason": "",
+              "tests": [], "answers": [], "flags": [], "notes": [], "seed": None}
+    try:
+        data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
+        book = notebook.read(data)
+    except notebook.Unreadable as error:
+        result |= {"status": "unreadable", "reason": str(error),
+                   "tests": [_test(test, "unreadable", str(error)) for test in assignment.tests],
+                   "answers": [_answer(question, None) for question in assignment.questions]}
+        return result
+    sources = notebook.without_stubs([notebook.plain_python(source) for source in book.code])
+    result["answers"] = [_answer(question, book) for question in assignment.questions]
+    result["notes"] = list(book.notes)
+    session = Session(sources, assignment.limits, trusted)
+    try:
+        session.run()
+        result["seed"] = seed = secrets.randbits(64) if seed is None else seed
+        defined = notebook.definitions(sources)
+        for test in assignment.tests:
+            result["tests"].append(_judge(assignment, test, defined.get(test.function, []), session, seed))
+    finally:
+        session.close()
+    for function in dict.fromkeys(test.function for test in assignment.tests):
+        test = next(t for t in assignment.tests if t.function == function)
+        used = notebook.uses(sources, function, assignment.task(test).forbidden)
+        result["flags"] += [f"{function} uses {name} (code cell {number})" for name, number in used]
+    result["notes"] += [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
+    result["status"], result["reason"] = _summary(result["tests"])
+    result["seconds"] = {"clock": round(time.monotonic() - start, 2), "cpu inside": round(session.cpu, 2)}
+    return result
+
+
+def _bytes(path):
+    try:
+        with path.open("rb") as file:
+            return file.read(notebook.LARGEST + 1)
+    except OSError as error:
+        raise notebook.Unreadable(f"The file cannot be read ({error.strerror}).") from None
+
+
+def _judge(assignment, test, places, session, seed):
+    """The result of one test."""
+    untouched = places and all(notebook.is_stub(function) for _, function in places)
+    exercise = assignment.task(test).exercise
+    remote = Remote(test.function, exercise.parameters, session,
+                    notebook.signature(places[-1][1]) if places and not untouched else None)
+    try:
+        remote.fetch([case.args for case in core._cases(exercise, seed)]
+                     + [contract.make(np.random.default_rng(0)) for contract in exercise.contracts])
+        outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600)  # the session has the real limits
+    except GaveUp as stop:
+        outcome = None
+        if not untouched:
+            return _test(test, stop.status, stop.reason)
+    except Exception as error:  # a value on which a checker itself stumbles
+        return _test(test, "crashed", f"The result of {test.function} could not be compared ({type(error).__name__}).")
+    if not untouched and outcome.status == "error" and (why := session.why_unknown(outcome.message)):
+        return _test(test, "function missing", f"{test.function} {why}")
+    if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
+        return _test(test, "not started", "The function is still as it was handed out.", points=0)
+    return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception)
+
+
+def _test(test, status, message, points=None, misconception=None):
+    return {"grade_id": test.grade_id, "function": test.function, "status": status, "points": points,
+            "most": test.points, "misconception": misconception, "message": _clean(message)[:4000]}
+
+
+def _clean(text):
+    """Without characters that move a terminal's cursor, end a file, or turn the text around."""
+    return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
+
+
+def _answer(question, book):
+    """What was written in the cells with the question's id, of which a copied notebook has several."""
+    cells = [cell.source.strip() for cell in book.cells if cell.grade_id == question.grade_id] if book else []
+    text = "\n\n".join(dict.fromkeys(source for source in cells if source.strip("* ") not in ("", ANSWER)))
+    return {"grade_id": question.grade_id, "most": question.points, "question": question.words,
+            "text": _clean(text)[:20_000] or None}
+
+
+def _summary(tests):
+    """Status and reason of the whole submission."""
+    failed = [test for test in tests if test["status"] in FAILED]
+    reason = "; ".join(dict.fromkeys(f"{t['function']}: {t['status']}" for t in failed))
+    if not failed:
+        return "graded", ""
+    if len(failed) < len(tests):
+        return "partly graded", reason
+    return failed[0]["status"], failed[0]["message"].split("\n")[0] if len(failed) == 1 else reason
+
+
+class Remote:
+    """A function of the submission: calling it calls the one in the sandbox. Answers fetched before are used."""
+
+    def __init__(self, name, parameters, session, signature=None):
+        self.__name__, self.parameters, self.session, self.fetched = name, parameters, session, {}
+        if signature is not None:
+            self.__signature__ = signature
+
+    def fetch(self, calls):
+        """Make all these calls at once, in one process with one limit; keep the answers for when they are asked for."""
+        forms = [[wire.encode(a) for a in args] for args in calls]
+        answers = self.session.call(self.__name__, forms)
+        self.fetched |= {json.dumps(form): answer for form, answer in zip(forms, answers, strict=False)}
+
+    def __call__(self, *args):
+        form = [wire.encode(a) for a in args]
+        answer = self.fetched.get(json.dumps(form)) or next(iter(self.session.call(self.__name__, [form])), None)
+        if not isinstance(answer, dict):
+            raise GaveUp("crashed", f"{self.__name__} gave back something that is no value.")
+        if "stopped" in answer:
+            status = answer["stopped"] if answer["stopped"] in FAILED else "crashed"
+            raise GaveUp(status, f"{self.__name__} {str(answer.get('reason'))[:200]}.\n"
+                                 f"It was called with {core._describe(self.parameters, args)}.")
+        printed = answer.get("printed")
+        print(printed[:2000] if isinstance(printed, str) else "", end="")
+        if "error" in answer:
+            raise _exception(answer)
+        try:
+            for index, after in _items(answer.get("changed"), len(args)):
+                _put(args[index], wire.decode(after))
+            return wire.decode(answer.get("value"))
+        except OverflowError as error:
+            raise ValueError(f"{self.__name__} gave back {error}, far more than was asked for") from None
+        except wire.Malformed:
+            raise GaveUp("crashed", f"{self.__name__} gave back something that is no value.") from None
+
+
+def _items(changed, number):
+    return [(i, changed[str(i)]) for i in range(number) if str(i) in changed] if isinstance(changed, dict) else []
+
+
+def _put(argument, after):
+    """Let the caller's argument change as the one inside did, so that the checker notices."""
+    if isinstance(argument, np.ndarray) and isinstance(after, np.ndarray) and argument.shape == after.shape:
+        np.copyto(argument, after, casting="unsafe")
+    elif hasattr(argument, "copy_") and getattr(after, "shape", None) == argument.shape:
+        argument.copy_(after)
+
+
+def _exception(answer):
+    """The exception that the function raised, of the same class where that is a plain one."""
+    words = str(answer["error"])[:600]
+    name = str(answer.get("type", ""))[:60]
+    found = getattr(builtins, name, None) or getattr(np.exceptions, name, None) or getattr(np.linalg, name, None)
+    if isinstance(found, type) and issubclass(found, Exception) and found not in (UnicodeDecodeError, UnicodeEncodeError):
+        try:
+            return found(words.removeprefix(f"{name}: "))
+        except Exception:
+            pass
+    return RuntimeError(words)
+
+
+class Session:
+    """A submission in its sandbox. When the sandbox dies it is started again, without the cell that killed it.
+
+    ``complaints``: number of the code cell from 1 -> what it did.
+    """
+
+    def __init__(self, sources, limits, trusted):
+        self.sources, self.limits, self.trusted = sources, limits, trusted
+        self.end = time.monotonic() + limits.total_seconds
+        self.left_out, self.complaints = set(), {}
+        self.starts, self.cpu, self.sandbox = 0, 0.0, None
+
+    def run(self):
+        """Run the cells, each with its own limit. Those that missed a name are run once more at the end."""
+        while self.sandbox is None and self.starts <= RESTARTS and time.monotonic() < self.end:
+            self.sandbox = Sandbox(self.limits, self.trusted)
+            self.starts += 1
+            self._load()
+            numbers = [n for n, source in enumerate(self.sources, 1) if source is not None and n not in self.left_out]
+            missed = [n for n in numbers if self._cell(n) == "NameError"]
+            for number in missed:
+                self._cell(number)
+
+    def _load(self):
+        """Let the sandbox import the large libraries that the notebook mentions."""
+        text = "\n".join(source for source in self.sources if source)
+        modules = [m for m in ("torch", "matplotlib.pyplot") if re.search(rf"^\s*(import|from)\s+{m}\b", text, re.MULTILINE)]
+        try:
+            self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()))
+        except Stopped:
+            self.close()
+
+    def _cell(self, number):
+        if self.sandbox is None:
+            return ""
+        question = {"do": "cell", "number": number, "source": self.sources[number - 1], "seconds": self.limits.cell_seconds}
+        try:
+            answer = self.sandbox.ask(question, min(self.limits.clock(self.limits.cell_seconds), self._left()),
+                                      self.limits.cell_seconds)
+        except Stopped as stop:
+            self.complaints[number] = stop.reason
+            self.left_out.add(number)
+            self.close()
+            return ""
+        self.complaints.pop(number, None)
+        if answer.get("error"):
+            self.complaints[number] = str(answer["error"])[:400]
+        return answer.get("kind")
+
+    def call(self, name, calls):
+        """Call a function inside with each of several lists of encoded arguments. Returns the answers, fewer if the
+        process was stopped; the last then says so. Raises GaveUp."""
+        self.run()  # only where the sandbox has died
+        if self.sandbox is None:
+            status = "time limit" if time.monotonic() >= self.end else "crashed"
+            raise GaveUp(status, self._why(name) or "The notebook ended its own process again and again.")
+        seconds = self.limits.call_seconds
+        clock = self.limits.clock(seconds)
+        try:
+            answer = self.sandbox.ask({"do": "call", "name": name, "calls": calls, "seconds": seconds, "clock": clock},
+                                      min(clock + GRACE, self._left()), seconds)
+        except Stopped as stop:
+            self.close()
+            raise GaveUp(stop.status, f"{name} {stop.reason}.") from None
+        if answer.get("missing"):
+            raise GaveUp("function missing", self._why(name) or f"There is no function called {name} in the notebook.")
+        if "stopped" in answer:
+            return [answer]
+        return answer["answers"] if isinstance(answer.get("answers"), list) else []
+
+    def why_unknown(self, message):
+        """Why a name that the message says is not defined is not there, if a cell that gives it did not run: ""."""
+        if name := re.search(r"NameError: name '(\w+)' is not defined", message):
+            for number, complaint in self.complaints.items():
+                if name[1] in notebook.names_of(self.sources[number - 1]):
+                    return f"needs {name[1]}, and the cell that gives it did not run: code cell {number} {complaint}."
+        return ""
+
+    def _why(self, name):
+        """Why a function that is written in the notebook is not there."""
+        for number, source in enumerate(self.sources, 1):
+            if number in self.complaints and f"def {name}" in (source or ""):
+                return f"The cell that defines {name} did not run: code cell {number} {self.complaints[number]}."
+        return ""
+
+    def _left(self):
+        return max(0.1, self.end - time.monotonic())
+
+    def close(self):
+        if self.sandbox is not None:
+            self.cpu += self.sandbox.used()[1]
+            self.sandbox.close()
+            self.sandbox = None

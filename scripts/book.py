@@ -1,0 +1,156 @@
+"""Build the book, a static site of all lessons, in build/book/html: python -m scripts.book.
+
+First every page is staged: a copy whose links lead to pages of the book. Then Sphinx makes the site of the copies. Nothing
+is run and nothing is fetched. What a person can mend is told in a sentence.
+"""
+
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from helpers import colab
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
+FOLDER = ROOT / "build" / "book"
+EXERCISE = re.compile(r"^#+ Exercise \d+ · `(\w+)\(", re.MULTILINE)
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
+
+
+class Stop(Exception):
+    """One sentence for the person at the keyboard: what is wrong and what to do."""
+
+
+def book_pages():
+    """Every page of the book: file in the repository -> name in the book, without its ending."""
+    found = {"README.md": "index", "data/README.md": "reference/data", "docs/teaching.md": "teaching/teaching",
+             "notebooks/assignments/source/project.md": "teaching/project",
+             "docs/book/solutions.md": "solutions"}
+    for name in ("glossary", "cheatsheet"):
+        if (ROOT / "docs" / f"{name}.md").exists():
+            found[f"docs/{name}.md"] = f"reference/{name}"
+    for path in sorted([*ROOT.glob("notebooks/[0-9]*.ipynb"), *ROOT.glob("notebooks/solutions/[0-9]*.ipynb")]):
+        name = path.relative_to(ROOT).as_posix()
+        found[name] = name.removeprefix("notebooks/").removesuffix(".ipynb")
+    return found
+
+
+PAGES = book_pages()
+
+
+def staged(path):
+    """Where the copy of a page stands that Sphinx reads."""
+    return FOLDER / "source" / (PAGES[path] + Path(path).suffix)
+
+
+def relink(text, origin):
+    """The text of the file ``origin``, with links that lead to pages of the book, or else to nothing but a name."""
+    def new(link):
+        image, words, target, heading = link.groups()
+        if "://" in target or target.startswith("mailto:"):
+            return link[0]
+        path = os.path.normpath(os.path.join(os.path.dirname(origin), target)).replace(os.sep, "/")
+        if not (ROOT / path).exists():
+            raise Stop(f"{origin} links to {target}, which does not exist: mend the link.")
+        if image:
+            return f"![{words}]({Path(os.path.relpath(ROOT / path, staged(origin).parent)).as_posix()})"
+        if path not in PAGES:
+            return f"`{path}`" if words.strip("`") in (path, target) else f"{words} (`{path}`)"
+        page = Path(os.path.relpath(staged(path), staged(origin).parent)).as_posix()
+        # JupyterLab's name of a heading keeps capitals and points, the book's does not
+        anchor = "#" + re.sub(r"[^\w\- ]", "", heading.lower()) if heading else ""
+        return f"[{words}]({page}{anchor})"
+
+    return LINK.sub(new, text)
+
+
+def notebook(path):
+    """The JSON of a notebook as the book shows it."""
+    text = json.loads((ROOT / path).read_text(encoding="utf-8"))
+    solved, exercise = "solutions/" in path, None
+    for cell in text["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            named = EXERCISE.findall(source)
+            exercise = named[-1] if named else exercise
+            source = relink(source, path)
+            if solved:  # a name for the heading, for links from the lesson
+                source = EXERCISE.sub(r"(solution-\1)=\n\g<0>", source)
+            elif exercise:
+                source = re.sub(r"\]\(solutions/[^)#]*\)", f"](#solution-{exercise})", source)
+            cell["source"] = source
+        elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
+            cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
+    name = colab.known_name(ROOT)
+    services = [f"<a href='{colab.link(service, name, path)}'>{service}</a>" for service in colab.SERVICES if name]
+    text["cells"][0]["source"] += (f"\n\n<p class='origin'>As last run, from <code>{path}</code>. "
+                                   f"To work on it, run <code>make lab</code>. {' · '.join(services)}</p>\n")
+    return json.dumps(text, ensure_ascii=False)
+
+
+def index():
+    """The contents page: index.md with the map that README.md has."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    course_map = re.search(r"^## Map of the course\n(.*?\|\n)\n", readme, re.MULTILINE | re.DOTALL)
+    if not course_map:
+        raise Stop("README.md has no table under the heading 'Map of the course', which the book's contents page shows.")
+    names = {"docs/glossary.md": "glossary", "docs/cheatsheet.md": "cheat sheet", "data/README.md": "data"}
+    more = "".join(f", the [{words}]({PAGES[path]}.md)" for path, words in names.items() if path in PAGES)
+    text = (HERE / "index.md").read_text(encoding="utf-8")
+    return text.replace("<!-- the map of README.md -->", relink(course_map[1], "README.md")).replace(
+        "<!-- the reference pages -->", more)
+
+
+def stage():
+    """Write every page below build/book/source."""
+    for path in PAGES:
+        page = staged(path)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(index() if path == "README.md" else notebook(path) if path.endswith(".ipynb")
+                        else relink((ROOT / path).read_text(encoding="utf-8"), path), encoding="utf-8")
+
+
+def build():
+    """Stage the pages and let Sphinx build them, every warning being an error. Returns the contents page's path."""
+    try:
+        from sphinx.application import Sphinx
+        from sphinx.util.docutils import docutils_namespace, patch_docutils
+    except ImportError:
+        raise Stop("Sphinx is not installed: run `make book`, which installs what the book needs.") from None
+    shutil.rmtree(FOLDER, ignore_errors=True)  # nothing stays that the course no longer has
+    stage()
+    warnings, html = io.StringIO(), FOLDER / "html"
+    try:
+        with patch_docutils(str(HERE)), docutils_namespace():
+            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", status=None, warning=warnings,
+                   parallel=2 if hasattr(os, "fork") else 1).build()
+    except Exception as error:
+        raise Stop(f"The book could not be built: {type(error).__name__}: {error}.") from error
+    told = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).strip()
+    if told:
+        shutil.rmtree(html, ignore_errors=True)
+        for path in PAGES:  # name the page itself, not its copy
+            told = told.replace(str(staged(path)), path)
+        raise Stop(f"{told}\nThe book was not built: mend what is named above, then run the same command again.")
+    return html / "index.html"
+
+
+def main():
+    start = time.monotonic()
+    print("Building the book ...", flush=True)
+    try:
+        page = build()
+    except Stop as stop:
+        print(stop, file=sys.stderr)
+        return 1
+    print(f"The book is ready after {time.monotonic() - start:.0f} s: open {page} in a browser.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,547 @@
+"""What every notebook of the course keeps to: one small function a rule.
+
+A rule takes a `Book` and yields one sentence for each thing that is wrong; the sentence names the
+notebook, the cell, and what to do. `problems(book)` runs every rule that applies to the book.
+test_hygiene.py has, for every rule, a notebook that breaks it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+from IPython.core.inputtransformer2 import TransformerManager
+
+from helpers import colab
+
+REPO = Path(__file__).resolve().parents[2]
+
+# number and title | claims | exercises: the identity of every lesson
+CURRICULUM = """
+00 Start here | |
+01 Word embeddings and similarity | C01-C03 |
+   cosine_similarity(X, Y); nearest_neighbours(query, vectors, k); analogy(a, b, c, vectors)
+02 Attention as a weighted average | C04-C08 |
+   softmax(x); self_attention(X); attention_entropy(weights)
+03 Soft lookup, and where attention came from | C09-C12 |
+   hard_attention(query, keys, values); soft_attention(query, keys, values); additive_scores(s, H, W, U, v)
+04 Queries, keys and values | C13-C16 |
+   project(X, W); attention_scores(Q, K); bilinear_form(W_q, W_k)
+05 Scaling | C17-C21 |
+   scaled_dot_product_attention(Q, K, V); softmax_jacobian(p); score_variance(d_k, n, rng)
+06 Masking | C22-C26 |
+   causal_mask(T); padding_mask(lengths, T); masked_attention(Q, K, V, mask)
+07 Multi-head attention | C27-C31 |
+   split_heads(X, n_heads); merge_heads(X); multi_head_attention(X, W_q, W_k, W_v, W_o, n_heads, mask=None);
+   count_attention_parameters(d_model, n_heads, bias)
+08 Positional encoding | C32-C36 |
+   sinusoidal_encoding(T, d); rotate(x, positions); alibi_bias(n_heads, T)
+09 The transformer block | C37-C40 |
+   layer_norm(x, gain, bias, eps); feed_forward(x, W1, b1, W2, b2);
+   pre_norm_block(x, attention, feed_forward, norm1, norm2)
+10 Encoder-decoder and translation | C41-C44 |
+   cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask); shift_right(tokens, bos);
+   greedy_decode(next_logits, bos, eos, max_length)
+11 Train a mini-transformer | C45-C49 |
+   language_model_loss(logits, tokens, pad); sample_next(logits, temperature, top_k, generator);
+   perplexity(losses, counts)
+12 Looking inside | C50-C53 |
+   attention_rollout(attentions); previous_token_score(weights); ablate_head(head_outputs, W_o, head)
+13 Run a real pretrained model with your own code | C54-C55 |
+   mean_pool(hidden, mask); map_weight_name(name); semantic_search(query, corpus, k)
+14 Efficient attention | C56-C60 |
+   sliding_window_mask(T, window, causal); linear_attention(Q, K, V, feature_map);
+   grouped_query_attention(Q, K, V); decode_step(q, k, v, cache); online_softmax_attention(q, K, V, block)
+"""
+
+LONGEST_CELL = 30                        # lines
+LARGEST_FILE = 1_500_000                 # bytes
+LEAST_COMPARED, LEAST_COMPARED_HERE = 0.90, 0.80
+IGNORED = "nbval-ignore-output"
+# Tags and comments with which nbval skips a cell, or lets it fail.
+FORBIDDEN_TAGS = ("nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution")
+MARKER = re.compile(r"^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$", re.MULTILINE)
+ABSOLUTE_PATH = re.compile(r"(?<![\w.~%-])/(?:home|root|work|Users|tmp)/[\w.-]+"
+                           r"|\b[A-Za-z]:\\{1,2}(?:Users|Windows|Program|Temp|tmp|home|work)\b")
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+IN_WORDS = re.compile(r"^\s*\*In words:\*\s+\S.{15,}", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    number: str
+    title: str
+    claims: tuple[str, ...]
+    exercises: dict[str, str]            # name -> its parameters, as Python writes them
+
+
+def read_curriculum(text: str = CURRICULUM) -> dict[str, Lesson]:
+    lessons = {}
+    for entry in re.split(r"\n(?=\d\d )", text.strip()):
+        heading, claims, exercises = (part.strip() for part in entry.split("|"))
+        number, title = heading.split(" ", 1)
+        first, _, last = claims.replace("C", "").partition("-")
+        ids = tuple(f"C{i:02d}" for i in range(int(first), int(last) + 1)) if claims else ()
+        calls = [ast.parse(f"def {call.strip()}: ...").body[0] for call in exercises.split(";") if call.strip()]
+        lessons[number] = Lesson(number, title, ids, {call.name: parameters(call) for call in calls})
+    return lessons
+
+
+def parameters(function: ast.FunctionDef) -> str:
+    """The parameters as text, without annotations, for comparison."""
+    plain = ast.parse(f"def f({ast.unparse(function.args)}): ...").body[0].args
+    for argument in ast.walk(plain):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return ast.unparse(plain)
+
+
+LESSONS = read_curriculum()
+
+
+@dataclass
+class Book:
+    """One notebook file, and where it stands in the course."""
+
+    path: Path
+    root: Path = REPO
+    index: dict[str, str] | None = None              # the checkers' exercise -> lesson number
+    raw: dict = field(init=False)
+    unreadable: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self.raw = {}
+        try:
+            raw = json.loads(self.path.read_text(encoding="utf-8"))
+            if isinstance(raw, dict):
+                self.raw = raw
+        except ValueError as error:                  # merge marks, or not UTF-8
+            self.unreadable = str(error).splitlines()[0]
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(self.root).as_posix()
+
+    @property
+    def is_solution(self) -> bool:
+        return self.path.parent.name == "solutions"
+
+    @cached_property
+    def lesson(self) -> Lesson | None:
+        return LESSONS.get(self.path.name[:2])
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return [Cell(self, i, raw) for i, raw in enumerate(self.raw.get("cells", []))]
+
+    @property
+    def code(self) -> list[Cell]:
+        """The code cells that hold code."""
+        return [cell for cell in self.cells if cell.type == "code" and cell.source.strip()]
+
+    @property
+    def markdown(self) -> str:
+        return "\n\n".join(cell.source for cell in self.cells if cell.type == "markdown")
+
+    def anchors(self) -> set[str]:
+        """Where a link into this notebook can lead: JupyterLab's anchors, blanks become hyphens."""
+        return {heading.strip().replace(" ", "-") for heading in headings(self.markdown)}
+
+
+class Cell:
+    def __init__(self, book: Book, index: int, raw: dict):
+        self.book, self.index, self.raw = book, index, raw
+        self.type = raw.get("cell_type")
+        source = raw.get("source", "")
+        self.source = source if isinstance(source, str) else "".join(source)
+        self.metadata = raw.get("metadata", {})
+        self.outputs = raw.get("outputs", [])
+
+    def __str__(self) -> str:
+        return f"{self.book.name}, cell {self.index} ({self.raw.get('id', 'no id')})"
+
+    @property
+    def tags(self) -> list[str]:
+        return self.metadata.get("tags", [])
+
+    @property
+    def compared(self) -> bool:
+        return IGNORED not in self.tags and not MARKER.search(self.source)
+
+    @property
+    def has_figure(self) -> bool:
+        return any("image/png" in output.get("data", {}) for output in self.outputs)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The cell as Python; magics are calls. An empty module where it is no Python (see rule parses)."""
+        try:
+            return ast.parse(TransformerManager().transform_cell(self.source))
+        except SyntaxError:
+            return ast.Module(body=[], type_ignores=[])
+
+    @property
+    def functions(self) -> list[ast.FunctionDef]:
+        return [node for node in self.tree.body if isinstance(node, ast.FunctionDef)]
+
+    def checks(self, exercise: str) -> bool:
+        """Whether the cell calls check(exercise) or check(something, "exercise")."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check" and node.args:
+                named = node.args[1:2] + [keyword.value for keyword in node.keywords if keyword.arg == "name"]
+                if named and getattr(named[0], "value", None) == exercise:
+                    return True
+                if not named and getattr(node.args[0], "id", None) == exercise:
+                    return True
+        return False
+
+    def output_text(self) -> str:
+        """All that the outputs say in letters; pictures are left out."""
+        said = []
+        for output in self.outputs:
+            said += [output.get("text", ""), output.get("traceback", ""), output.get("evalue", "")]
+            for kind, value in output.get("data", {}).items():
+                if kind.startswith("text/") or kind in ("image/svg+xml", "application/javascript"):
+                    said.append(value)
+                elif "json" in kind:
+                    said.append(json.dumps(value))
+        return "\n".join(part if isinstance(part, str) else "".join(part) for part in said)
+
+
+def headings(markdown: str) -> list[str]:
+    return re.findall(r"^#{1,6}\s+(.+?)\s*#*$", without_code(markdown), re.MULTILINE)
+
+
+def without_code(markdown: str) -> str:
+    """Markdown without its code and formulas: a link in there is none."""
+    markdown = re.sub(r"^(```|~~~).*?^\1\s*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    markdown = re.sub(r"\$\$.*?\$\$", "", markdown, flags=re.DOTALL)
+    return re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "", markdown)
+
+
+def is_stub(function: ast.FunctionDef) -> bool:
+    """Nothing but a docstring, `...` or `pass`."""
+    return all(isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+               for node in function.body)
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+Rule = Callable[[Book], Iterator[str]]
+RULES: dict[str, tuple[str, Rule]] = {}
+
+
+def rule(applies_to: str):
+    """Enter a function among the rules, for "all" books, for "lessons" or for "solutions"."""
+    def enter(function: Rule) -> Rule:
+        RULES[function.__name__] = (applies_to, function)
+        return function
+    return enter
+
+
+def problems(book: Book) -> list[str]:
+    skipped = "lessons" if book.is_solution else "solutions"
+    return [sentence for applies_to, check in RULES.values() if applies_to != skipped for sentence in check(book)]
+
+
+@rule("all")
+def valid(book):
+    if not book.raw:
+        yield f"{book.name} is no notebook ({book.unreadable or 'no JSON object'}): take it from the last commit."
+        return
+    if (book.raw.get("nbformat"), book.raw.get("nbformat_minor", 0)) < (4, 5):
+        yield f"{book.name} is older than notebook format 4.5: open it in JupyterLab and save it."
+        return
+    try:
+        nbformat.validate(nbformat.from_dict(book.raw))
+    except nbformat.ValidationError as error:
+        yield f"{book.name} is no valid notebook ({str(error).splitlines()[0]}): save it from JupyterLab again."
+
+
+@rule("all")
+def ids(book):
+    seen: dict[str, Cell] = {}
+    for cell in book.cells:
+        name = cell.raw.get("id")
+        if not name:
+            yield f"{cell} has no id: save the notebook from JupyterLab again."
+        elif name in seen:
+            yield f"{cell} has the id of cell {seen[name].index}: give it another."
+        else:
+            seen[name] = cell
+
+
+@rule("all")
+def kernel(book):
+    name = book.raw.get("metadata", {}).get("kernelspec", {}).get("name")
+    if name != "python3":
+        yield (f"{book.name} names the kernel {name!r}, so JupyterLab asks the learner for one: "
+               "set metadata.kernelspec.name to python3.")
+
+
+@rule("all")
+def execution_counts(book):
+    for wanted, cell in enumerate(book.code, 1):
+        counts = {cell.raw.get("execution_count")} | {
+            output.get("execution_count") for output in cell.outputs if output["output_type"] == "execute_result"}
+        if counts != {wanted}:
+            found = cell.raw.get("execution_count")
+            yield (f"{cell} has execution count {found} where {wanted} is due: "
+                   "restart the kernel, run all cells, save.")
+            return                                   # the ones after it are wrong for the same reason
+
+
+@rule("all")
+def parses(book):
+    for cell in book.code:
+        try:
+            ast.parse(TransformerManager().transform_cell(cell.source))
+        except SyntaxError as error:
+            yield f"{cell} is no Python ({error.msg}, line {error.lineno}): correct it."
+
+
+@rule("all")
+def no_empty_code(book):
+    for cell in book.cells:
+        if cell.type == "code" and not cell.source.strip():
+            yield f"{cell} is an empty code cell: delete it."
+
+
+@rule("all")
+def short_cells(book):
+    for cell in book.code:
+        lines = len(cell.source.splitlines())
+        if lines > LONGEST_CELL:
+            yield f"{cell} has {lines} lines of at most {LONGEST_CELL}: divide it, or move code to helpers."
+
+
+@rule("all")
+def size(book):
+    if book.path.stat().st_size >= LARGEST_FILE:
+        yield (f"{book.name} has {book.path.stat().st_size / 1e6:.2f} MB of at most {LARGEST_FILE / 1e6:.1f}: "
+               "make its figures or embedded HTML smaller.")
+
+
+@rule("all")
+def no_errors(book):
+    for cell in book.code:
+        for output in cell.outputs:
+            if output["output_type"] == "error":
+                yield f"{cell} stores the error {output.get('ename')}: correct the cell, or catch it and show its message."
+
+
+@rule("all")
+def no_stderr(book):
+    for cell in book.code:
+        said = "".join("".join(output["text"]) for output in cell.outputs if output.get("name") == "stderr")
+        if said:
+            yield f"{cell} stores a warning or stderr ({said.strip().splitlines()[-1][:80]!r}): remove its cause."
+
+
+@rule("all")
+def no_absolute_paths(book):
+    for cell in book.cells:
+        for place, text in (("source", cell.source), ("output", cell.output_text())):
+            if found := ABSOLUTE_PATH.search(text):
+                yield f"{cell} has the absolute path {found.group()} in its {place}: use a relative one."
+
+
+@rule("all")
+def no_addresses(book):
+    for cell in book.code:
+        if found := ADDRESS.search(cell.output_text()):
+            yield f"{cell} shows the object address {found.group()}, another at every run: print something else."
+
+
+@rule("all")
+def nothing_skipped(book):
+    for cell in book.cells:
+        for tag in set(cell.tags) & set(FORBIDDEN_TAGS):
+            yield f"{cell} has the tag {tag}: nothing is skipped or let fail, so take the tag away."
+        if found := cell.type == "code" and MARKER.search(cell.source):
+            yield f"{cell} has the comment {found.group(1)}: use the tag {IGNORED}, which keeps its reason."
+
+
+@rule("all")
+def ignored_cells(book):
+    """An output that is not compared has a reason, and the code cell after it asserts what matters."""
+    for position, cell in enumerate(book.code):
+        if IGNORED not in cell.tags:
+            continue
+        reason = cell.metadata.get("reason")
+        if not isinstance(reason, str) or len(reason.strip()) < 5:
+            yield f'{cell} is tagged {IGNORED} without a reason: add "reason": "…" to its metadata.'
+        after = book.code[position + 1:position + 2]
+        if not after or not any(isinstance(node, ast.Assert) for node in ast.walk(after[0].tree)):
+            yield f"{cell} is tagged {IGNORED}, and the next code cell has no assert: let it assert what matters here."
+
+
+@rule("all")
+def enough_compared(book):
+    share = sum(cell.compared for cell in book.code) / max(len(book.code), 1)
+    if share < LEAST_COMPARED_HERE:
+        yield (f"{book.name} has {share:.0%} of its code cells compared, of at least {LEAST_COMPARED_HERE:.0%}: "
+               "make more outputs stable.")
+
+
+@rule("all")
+def figures_in_words(book):
+    """The text directly after a figure, or else before it, describes it; one text serves one figure."""
+    used = set()
+    for cell in book.code:
+        if not cell.has_figure:
+            continue
+        beside = [i for i in (cell.index + 1, cell.index - 1)
+                  if 0 <= i < len(book.cells) and i not in used and book.cells[i].type == "markdown"
+                  and IN_WORDS.search(book.cells[i].source)]
+        if beside:
+            used.add(beside[0])
+        else:
+            yield f"{cell} has a figure without its own text: start the markdown cell after it with '*In words:* …'."
+
+
+@rule("all")
+def links(book):
+    pattern = re.compile(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)|(?:href|src)\s*=\s*[\"']([^\"']+)[\"']")
+    for cell in book.cells:
+        html = "" if cell.type == "markdown" else "\n".join(
+            "".join(output.get("data", {}).get("text/html", "")) for output in cell.outputs)
+        text = without_code(cell.source) if cell.type == "markdown" else re.sub(r"srcdoc='[^']*'", "", html)
+        for match in pattern.finditer(text):
+            target = match.group(1) or match.group(2)
+            if re.match(r"[a-zA-Z][\w+.-]*:|//", target):    # https:, mailto:, data:, attachment:
+                continue
+            problem = broken(book, unquote(target))
+            if problem:
+                yield f"{cell} links to {target}, but {problem}: correct the link."
+
+
+def broken(book: Book, target: str) -> str | None:
+    """Why a relative link leads nowhere, or None."""
+    file, _, anchor = target.partition("#")
+    path = (book.path.parent / file).resolve() if file else book.path
+    if not path.exists():
+        return "there is no such file"
+    if not path.is_relative_to(book.root.resolve()):
+        return "that is outside the course"
+    if anchor and path.suffix == ".ipynb":
+        there = book if path == book.path else Book(path, book.root)
+        if anchor not in there.anchors():
+            return f"{path.name} has no heading for that anchor (blanks become hyphens, letters stay as they are)"
+    if anchor and path.suffix == ".md":
+        slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+                 for heading in headings(path.read_text(encoding="utf-8"))}
+        if anchor not in slugs:
+            return f"{path.name} has no heading for that anchor"
+    return None
+
+
+@rule("all")
+def number_and_title(book):
+    if not re.fullmatch(r"\d\d_[a-z0-9_]+\.ipynb", book.path.name) or book.lesson is None:
+        yield f"{book.name} is no lesson of the curriculum: name it NN_words.ipynb, 00 to {max(LESSONS)}."
+        return
+    wanted = f"# {book.lesson.number} · {book.lesson.title}"
+    first = book.cells[0].source.splitlines()[:1] if book.cells and book.cells[0].type == "markdown" else []
+    # A solution may add to its heading, a lesson may not.
+    if not first or not (first[0].startswith(wanted) if book.is_solution else first[0].rstrip() == wanted):
+        yield f"{book.name} does not begin with the heading {wanted!r}: write it so."
+
+
+@rule("lessons")
+def sections(book):
+    wanted = ["## Recap", "## Going further"]
+    if book.lesson and book.lesson.claims:
+        wanted.insert(0, "## Claims tested")
+    lines = [line.rstrip() for line in without_code(book.markdown).splitlines()]
+    for heading in wanted:
+        if lines.count(heading) != 1:
+            yield f"{book.name} has {lines.count(heading)} lines {heading!r}: it needs one, spelt so."
+    if "**In this lesson**" not in book.markdown:
+        yield f"{book.name} has no cell with '**In this lesson**': say what it teaches, needs, and how long it takes."
+    if len(book.code) < 2 or not isinstance(next(iter(book.code[1].tree.body), None), (ast.Import, ast.ImportFrom)):
+        yield f"{book.name} has no import cell after the one for Colab: put the imports there."
+
+
+@rule("all")
+def colab_first(book):
+    wanted = colab.cell(colab.known_name(book.root))
+    if not book.code or book.code[0].source != wanted:
+        yield f"{book.name} does not begin its code with helpers.colab.cell(): copy that cell from another lesson."
+    elif "remove-cell" not in book.code[0].tags or not book.code[0].metadata.get("jupyter", {}).get("source_hidden"):
+        yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
+
+
+@rule("lessons")
+def next_lesson(book):
+    number = f"{int(book.path.name[:2]) + 1:02d}" if book.path.name[:2].isdigit() else ""
+    for following in sorted(book.path.parent.glob(f"{number}_*.ipynb")) if number else ():
+        if f"]({following.name}" not in book.markdown:
+            yield f"{book.name} does not link to {following.name}: end with a link to the next lesson."
+
+
+@rule("lessons")
+def claims(book):
+    """The table that code builds below "Claims tested" names each claim of the lesson, and no other."""
+    shown, inside = "", False
+    for cell in book.cells:
+        if cell.type == "markdown":
+            for heading in re.findall(r"^## +(.+?)\s*$", without_code(cell.source), re.MULTILINE):
+                inside = heading == "Claims tested"
+        elif inside:
+            shown += cell.output_text()
+    found, wanted = set(re.findall(r"\bC\d\d\b", shown)), set(book.lesson.claims if book.lesson else ())
+    for claim in sorted(wanted - found):
+        yield f"{book.name} does not show claim {claim} in the output below 'Claims tested': add it to the table."
+    for claim in sorted(found - wanted):
+        yield f"{book.name} shows claim {claim}, which another lesson measures: take it out of the table."
+
+
+@rule("all")
+def exercises(book):
+    """A lesson has each exercise as a stub, its solution has it solved; both check it, and a checker exists."""
+    for name, signature in (book.lesson.exercises if book.lesson else {}).items():
+        defined = [(cell, function) for cell in book.code for function in cell.functions
+                   if function.name == name and is_stub(function) != book.is_solution]
+        if not defined:
+            yield (f"{book.name} does not solve the exercise {name}: define it." if book.is_solution else
+                   f"{book.name} has no stub of the exercise {name}: define {name}({signature}) with the body '...'.")
+            continue
+        cell, function = defined[0]
+        if parameters(function) != signature:
+            yield f"{cell} defines {name}({parameters(function)}): the curriculum has {name}({signature})."
+        checked = [other for other in book.code if other.index >= cell.index and other.checks(name)]
+        wanted = "passed" if book.is_solution else "not started"
+        if not checked:
+            yield f"{book.name} never checks {name}: write check({name}) in its cell or a later one."
+        elif wanted not in checked[0].output_text().lower():
+            yield (f"{checked[0]} checks {name}, and its stored output does not say '{wanted}': "
+                   "correct the definition, run the notebook, save.")
+        if book.index is not None and book.index.get(name) != book.lesson.number:
+            yield (f"{book.name} has the exercise {name}, and helpers.checks.INDEX says {book.index.get(name)!r} "
+                   f"of it: let it say {book.lesson.number!r}.")
+
+
+@rule("lessons")
+def has_solution(book):
+    if book.lesson and book.lesson.exercises and not (book.path.parent / "solutions" / book.path.name).exists():
+        yield f"{book.name} has exercises and no solutions/{book.path.name}: write it."
+
+
+@rule("solutions")
+def has_lesson(book):
+    if not (book.path.parent.parent / book.path.name).exists():
+        yield f"{book.name} solves no lesson: there is no notebooks/{book.path.name}."
+
+
+def books(root: Path = REPO, index: dict[str, str] | None = None) -> list[Book]:
+    """Every lesson and every solution."""
+    folder = root / "notebooks"
+    return [Book(path, root, index) for path in sorted(folder.glob("*.ipynb")) + sorted(folder.glob("solutions/*.ipynb"))]

@@ -1,0 +1,67 @@
+"""Lesson 09: the plain functions that the lesson writes agree with the helpers, in NumPy and in torch."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from helpers import attention, training, transformer
+
+LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "09_the_transformer_block.ipynb"
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    """Every function that the lesson defines, and nothing that it runs."""
+    names = {"np": np, "torch": torch, "nn": nn, "training": training, "transformer": transformer}
+    for cell in nbformat.read(LESSON, as_version=4).cells:
+        if cell.cell_type == "code":
+            found = [node for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
+            exec(compile(ast.Module(found, []), LESSON.name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 6])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_and_positions_in_torch_agree_with_numpy(lesson, n_heads, masked):
+    rng = np.random.default_rng(n_heads)
+    x, W = rng.normal(size=(3, 5, 12)), rng.normal(size=(4, 12, 12))
+    mask = attention.causal_mask(5) if masked else None
+    parts = [(torch.from_numpy(w), torch.zeros(12).double()) for w in W]
+    seen = None if mask is None else torch.from_numpy(mask)
+    ours = lesson["multi_head_attention"](torch.from_numpy(x), parts, n_heads, seen)
+    np.testing.assert_allclose(ours.numpy(), attention.multi_head_attention(x, *W, n_heads, mask), atol=1e-10)
+    np.testing.assert_allclose(lesson["sinusoidal_encoding"](7, 10).numpy(), attention.sinusoidal_encoding(7, 10))
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_plain_functions_make_the_block(lesson, pre_norm):
+    arrange = transformer.pre_norm_block if pre_norm else lesson["post_norm_block"]
+    for seed in range(5):
+        block = lesson["random_block"](pre_norm, seed)
+        x = torch.randn(2, 4, 12, generator=torch.Generator().manual_seed(seed)).double()
+        torch.testing.assert_close(arrange(x, *lesson["plain_parts"](block, 3)), block(x))
+        torch.testing.assert_close(lesson["as_torchs_layer"](block)(x), block(x))
+
+
+def test_the_printed_block_does_not_hear_attention_without_its_mlp(lesson):
+    block = lesson["random_block"](False, 0)
+    x = torch.randn(2, 4, 12, generator=torch.Generator().manual_seed(0)).double()
+    attend, _, *norms = lesson["plain_parts"](block, 3)
+    silent = lesson["silent"]
+    for arrange, same in [(lesson["printed_block"], True), (lesson["post_norm_block"], False)]:
+        assert torch.equal(arrange(x, attend, silent, *norms), arrange(x, silent, silent, *norms)) == same
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7,), (2, 3, 5)])
+def test_layer_norm_is_torchs(shape):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=generator).double()
+    gain, bias = torch.randn(2, shape[-1], generator=generator).double()
+    for eps in (1e-5, 0.5):
+        torch.testing.assert_close(transformer.layer_norm(x, gain, bias, eps),
+                                   nn.functional.layer_norm(x, shape[-1:], gain, bias, eps))

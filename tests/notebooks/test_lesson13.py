@@ -1,0 +1,280 @@
+"""Lesson 13: right attempts in other styles pass, the text that is searched, and pieces that a learner brings along."""
+
+import ast
+import contextlib
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from helpers import attention, course_text, pretrained, transformer  # noqa: E402
+from helpers.checks import evaluate, exercise  # noqa: E402
+from helpers.pretrained import adopt, map_weight_name, mean_pool, semantic_search  # noqa: E402
+
+NAME = "encoder.layer.{}.{}"
+LESSON = (Path(__file__).resolve().parents[2] / "notebooks"
+          / "13_run_a_real_pretrained_model_with_your_own_code.ipynb")
+
+
+def judge(name, attempt, seed=0):
+    return evaluate(exercise(name), attempt, seed=seed)
+
+
+# Right attempts in other styles
+
+
+def by_replacing(name):
+    if name == "embeddings.position_ids":
+        return "position_ids"
+    for theirs, ours in (("encoder.layer.", ""), ("attention.self.query.", "_q."), ("attention.self.key.", "_k."),
+                         ("attention.self.value.", "_v."), ("attention.output.dense.", "_o."),
+                         ("attention.output.LayerNorm", "norm1"), ("intermediate.dense.", "1."),
+                         ("output.LayerNorm", "norm2"), ("output.dense.", "2."), ("embeddings.LayerNorm", "norm"),
+                         ("pooler.dense.", "pooler.!."), ("_embeddings.weight", ""), ("embeddings.", "")):
+        name = name.replace(theirs, ours)
+    if "norm" in name:
+        return name.replace("weight", "gain")
+    found = re.fullmatch(r"(\d+)\.(_?\w)\.(weight|bias)", name)
+    if found:
+        return f"{found[1]}.{'W' if found[3] == 'weight' else 'b'}{found[2]}"
+    return name.replace("!.weight", "W").replace("!.bias", "b")
+
+
+def by_splitting(name):
+    parts = name.split(".")
+    if parts[0] == "embeddings":
+        if "LayerNorm" in parts:
+            return "norm.gain" if parts[-1] == "weight" else "norm.bias"
+        return parts[1].removesuffix("_embeddings")
+    kind = "W" if parts[-1] == "weight" else "b"
+    if parts[0] == "pooler":
+        return f"pooler.{kind}"
+    layer, rest = parts[2], parts[3:-1]
+    if rest[-1] == "LayerNorm":
+        return f"{layer}.norm{1 if 'attention' in rest else 2}.{'gain' if kind == 'W' else 'bias'}"
+    letter = {"query": "_q", "key": "_k", "value": "_v"}.get(rest[-1])
+    if letter is None:
+        letter = {("attention", "output", "dense"): "_o", ("intermediate", "dense"): "1",
+                  ("output", "dense"): "2"}[tuple(rest)]
+    return f"{layer}.{kind}{letter}"
+
+
+RIGHT = {
+    "map_weight_name": [by_replacing, by_splitting],
+    "mean_pool": [
+        lambda hidden, mask: torch.stack([h[m.bool()].mean(0) for h, m in zip(hidden, mask, strict=True)]),
+        lambda hidden, mask: torch.einsum("btd,bt->bd", hidden.float(), mask.float() / mask.float().sum(1, keepdim=True)),
+        lambda hidden, mask: (mask.to(hidden)[:, None] @ hidden).squeeze(1) / mask.sum(1).unsqueeze(1),
+        lambda hidden, mask: hidden.masked_fill(mask[..., None] == 0, 0).sum(1) / mask.sum(1, keepdim=True),
+        lambda hidden, mask: np.stack([[h[m == 1, j].mean() for j in range(h.shape[1])]
+                                       for h, m in zip(hidden.numpy(), mask.long().numpy(), strict=True)]),
+    ],
+    "semantic_search": [
+        lambda query, corpus, k: torch.cosine_similarity(query[None], corpus).topk(k).indices,
+        lambda query, corpus, k: sorted(range(len(corpus)),
+                                        key=lambda i: -float(corpus[i] @ query / corpus[i].norm()))[:k],
+        lambda query, corpus, k: np.argsort(-(corpus.numpy() @ query.numpy())
+                                            / np.linalg.norm(corpus.numpy(), axis=1))[:k],
+        lambda query, corpus, k: torch.einsum("nd,d->n", corpus / corpus.norm(dim=1, keepdim=True),
+                                              query / query.norm()).sort(descending=True)[1][:k],
+        lambda query, corpus, k: (corpus.float() @ query.float()
+                                  / corpus.float().norm(dim=-1)).argsort(descending=True)[:k].tolist(),
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "attempt"), [(n, a) for n, attempts in RIGHT.items() for a in attempts])
+def test_a_right_attempt_in_another_style_passes(name, attempt):
+    for seed in range(10):
+        outcome = judge(name, attempt, seed)
+        assert outcome, outcome.message
+    assert "ValueError" in outcome.message  # the contract was left out, which is only mentioned
+
+
+def test_an_attempt_with_strings_is_told_the_cause():
+    outcome = judge("map_weight_name", lambda name: map_weight_name(name).replace("pooler.b", "pooler.bias"))
+    assert "The pooler stands outside" in outcome.message
+    outcome = judge("map_weight_name", lambda name: 3)
+    assert "right form" in outcome.message
+
+
+# The references
+
+
+def test_every_name_of_the_checkpoint_has_a_name_of_its_own():
+    weights = pretrained.load_weights()
+    ours = [map_weight_name(name) for name in weights]
+    assert len(set(ours)) == len(weights) == 104
+    assert map_weight_name(NAME.format(11, "output.LayerNorm.weight")) == "11.norm2.gain"
+
+
+@pytest.mark.parametrize("name", ["", "word", "embeddings.word_embeddings.bias", "embeddings.position_ids.weight",
+                                  NAME.format(0, "attention.self.gate.weight"), NAME.format("x", "output.dense.bias"),
+                                  NAME.format(0, "output.dense"), NAME.format(0, "pooler.dense.weight"),
+                                  "bert.embeddings.word_embeddings.weight", NAME.format(0, "")])
+def test_a_name_that_no_part_has(name):
+    with pytest.raises(ValueError, match="not the name of a weight"):
+        map_weight_name(name)
+
+
+def test_mean_pool_in_float32_and_an_empty_text():
+    hidden, mask = torch.randn(2, 3, 4), torch.tensor([[1, 1, 0], [1, 0, 0]])
+    assert mean_pool(hidden, mask).dtype == torch.float32
+    with pytest.raises(ValueError, match="without a token"):
+        mean_pool(hidden, mask * 0)
+
+
+def test_search_with_a_row_of_zeros_and_equal_rows():
+    corpus = torch.tensor([[0.0, 0], [-1, 0], [2, 0], [1, 0]])
+    assert semantic_search(torch.tensor([1.0, 0]), corpus, 4).tolist() == [2, 3, 0, 1]
+    for k in (0, 5, -1):
+        with pytest.raises(ValueError, match="between 1 and"):
+            semantic_search(torch.ones(2), corpus, k)
+
+
+def test_a_layer_of_two_digits_is_tried_in_every_part():
+    cut = re.compile(r"^(\d)\d+(?=\.[Wb]_|\.norm)")  # right in the MLP only
+    for seed in range(5):
+        outcome = judge("map_weight_name", lambda name: cut.sub(r"\1", map_weight_name(name)), seed)
+        assert not outcome and "Take the whole number" in outcome.message
+
+
+# The lesson's encoder
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    """Imports and functions of the lesson, and the dictionary of pieces."""
+    names = {}
+    wanted = ("course", "rest")
+    for cell in nbformat.read(LESSON, as_version=4).cells:
+        if cell.cell_type == "code":
+            for node in ast.parse(cell.source).body:
+                made = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in wanted
+                if made or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef)):
+                    with contextlib.suppress(NameError):  # a default that only a run of the whole lesson has
+                        exec(compile(ast.Module([node], []), LESSON.name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
+def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
+    pieces = lesson["course"] | lesson["rest"]
+    weights = lesson["translate"](pretrained.load_weights(), map_weight_name)
+    encoded = pretrained.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
+    ids, types, mask = (torch.tensor([x]) for x in (encoded.ids, encoded.type_ids, encoded.attention_mask))
+    states = lesson["encode"](ids, types, mask.bool(), weights, pieces)
+    reading = pretrained.read(*(text if isinstance(text, tuple) else (text,)))
+    assert np.abs(torch.cat(states).numpy() - reading.vectors).max() < 1e-5
+
+
+def test_two_tensors_may_not_get_one_name(lesson):
+    with pytest.raises(ValueError, match="Two tensors are called same"):
+        lesson["translate"]({"a": torch.ones(1), "b": torch.ones(1)}, lambda name: "same")
+
+
+def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
+    (cell,) = (c for c in nbformat.read(LESSON, as_version=4).cells if "import transformers" in c.source)
+    with pytest.raises(pretrained.ModelNotAvailable) as caught:
+        exec(compile(cell.source, LESSON.name, "exec"), {"pretrained": pretrained})
+    (line,) = caught.value._render_traceback_()
+    assert "pip install transformers" in line and "\n" not in line
+
+
+# A learner's pieces
+
+
+def split_in_numpy(X, n_heads):
+    return np.stack(np.split(X, n_heads, axis=-1), axis=1)
+
+
+def split_in_torch(X, n_heads):
+    return torch.stack(X.chunk(n_heads, dim=-1), dim=1)
+
+
+def course(X, n_heads):
+    return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+@pytest.mark.parametrize("mine", [split_in_numpy, split_in_torch])
+def test_a_right_piece_is_taken_in_numpy_and_in_torch(mine):
+    function, whose = adopt(mine, course, "split_heads")
+    assert whose == "yours"
+    x = torch.randn(2, 5, 12)
+    assert torch.equal(function(x, 3), course(x, 3)) and function(x, 3).dtype == torch.float32
+    function, whose = adopt(attention.masked_attention, None)
+    output, weights = function(*torch.randn(3, 2, 4, 5, 6), torch.ones(5, 5).tril().bool())
+    assert whose == "yours" and output.dtype == weights.dtype == torch.float32
+
+
+def test_a_piece_that_is_wrong_or_not_there_is_replaced():
+    def stub(X, n_heads): ...
+
+    assert adopt(stub, course, "split_heads") == (course, "the course's (yours is not started)")
+    wrong = lambda X, n_heads: X.reshape(X.shape[0], n_heads, X.shape[1], -1)  # noqa: E731
+    assert adopt(wrong, course, "split_heads") == (course, "the course's (yours has not passed)")
+    assert adopt(transformer.layer_norm, None)[1] == "yours"
+    assert adopt(map_weight_name, None)[1] == "yours"
+
+
+def test_a_notebook_shows_only_the_sentence():
+    error = pretrained.ModelNotAvailable("Nothing there.")
+    assert error._render_traceback_() == ["ModelNotAvailable: Nothing there."]
+
+
+# The text that is searched
+
+
+def test_every_question_has_its_paragraph():
+    paragraphs = course_text.load_paragraphs()
+    questions = course_text.load_questions(paragraphs)
+    assert len(questions) >= 90
+    assert len({p.key for p in paragraphs}) == len(paragraphs) == len({p.text for p in paragraphs})
+    asked = [question for question, _ in questions]
+    assert len(set(asked)) == len(asked) and all(question.endswith("?") for question in asked)
+    for paragraph in paragraphs:
+        words = len(paragraph.text.split())
+        assert course_text.FEWEST <= words <= course_text.MOST, paragraph.key
+
+
+@pytest.mark.parametrize("path", [course_text.PARAGRAPHS_FILE, course_text.QUESTIONS_FILE], ids=lambda path: path.name)
+def test_the_read_me_names_the_bytes(path):
+    digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    assert digest in (path.parent / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def course_of_one(tmp_path):
+    """A notebook with one paragraph that is taken, and many that are not."""
+    plain = "**Attention** looks at [words](01_words.ipynb) and at `keys`, " + "again and " * 11 + "again."
+    cells = [plain, "# " + plain, "- " + plain, "*In words:* " + plain, "Short.", plain + " $d_k$", "| a |\n" + plain,
+             "Long " * 90, "### Exercise 1\n\n" + plain]
+    book = nbformat.v4.new_notebook()
+    book.cells = [nbformat.v4.new_markdown_cell(text, id=f"cell{i}") for i, text in enumerate(cells)]
+    nbformat.write(book, tmp_path / "02_one.ipynb")
+    nbformat.write(book, tmp_path / "00_start.ipynb")
+    return tmp_path
+
+
+def test_build(course_of_one):
+    path = course_of_one / "paragraphs.tsv"
+    assert course_text.build(course_of_one, path) == course_text.load_paragraphs(path)
+    (paragraph,) = course_text.load_paragraphs(path)
+    assert (paragraph.key, paragraph.lesson) == ("cell0.0", "02")
+    assert paragraph.text.startswith("Attention looks at words and at keys, again")
+    questions = course_of_one / "questions.tsv"
+    questions.write_text("What?\tcell0.0\n", encoding="utf-8")
+    assert course_text.load_questions([paragraph], questions) == [("What?", 0)]
+    questions.write_text("What?\tcell9.0\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="No paragraph any more for 'What"):
+        course_text.load_questions([paragraph], questions)
+    questions.write_text("What?\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 1, should have 2 columns"):
+        course_text.load_questions([paragraph], questions)

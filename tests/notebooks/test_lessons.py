@@ -1,0 +1,72 @@
+"""What the notebooks define, taken out of them: solutions and lessons agree with the helpers, and start light."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+from helpers import attention, embeddings
+from helpers.checks import INDEX, exercise
+from helpers.checks.core import evaluate
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+LESSONS = {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+SOLUTIONS = {path.name[:2]: path for path in sorted((NOTEBOOKS / "solutions").glob("[0-9][0-9]_*.ipynb"))}
+
+
+def code_cells(path):
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def definitions(path):
+    """Run the imports and the function definitions of a notebook, nothing else, and return its names."""
+    names = {}
+    for source in code_cells(path):
+        kept = [node for node in ast.parse(source).body
+                if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef))]
+        exec(compile(ast.Module(kept, []), path.name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", [name for name, lesson in INDEX.items() if lesson in SOLUTIONS])
+def test_solution_agrees_with_the_helper_on_random_inputs(name):
+    solved = definitions(SOLUTIONS[INDEX[name]])[name]
+    for seed in range(10):
+        outcome = evaluate(exercise(name), solved, seed=seed)
+        assert outcome, outcome.message
+    assert "ValueError" not in outcome.message, "the solution should keep the contract of the reference"
+
+
+def test_loops_of_lesson_02_agree_with_the_helper():
+    loops = definitions(LESSONS["02"])["attention_with_loops"]
+    for seed, shape in enumerate([(1, 3), (4, 2), (5, 7)]):
+        X = np.random.default_rng(seed).normal(size=shape)
+        np.testing.assert_allclose(loops(X), attention.self_attention(X), atol=1e-12)
+
+
+def test_cosine_of_lesson_01_agrees_with_the_helper():
+    cosine = definitions(LESSONS["01"])["cosine"]
+    X = np.random.default_rng(0).normal(size=(6, 5))
+    pairs = [[cosine(x, y) for y in X] for x in X]
+    np.testing.assert_allclose(pairs, embeddings.cosine_similarity(X, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [number for number in LESSONS if "01" <= number <= "08"])
+def test_a_lesson_shows_its_first_figure_before_it_imports_anything_heavy(number):
+    """Runs the cells up to the first figure in a fresh interpreter."""
+    lines = []
+    for source in code_cells(LESSONS[number]):
+        lines.append(source)
+        if "plt.show" in source or "plots." in source:
+            break
+    heavy = {"torch", "transformers", "bertviz", "tokenizers"}
+    lines.append(f"import sys\nassert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)")
+    environment = {"MPLBACKEND": "agg", "ATTENTION_COURSE_PROGRESS": "off"}
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True,
+                          env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,532 @@
+"""A real JupyterLab in a real browser, with the network closed.
+
+In a test:
+
+    with Lab() as lab:
+        notebook = lab.open("01_word_embeddings.ipynb")
+        notebook.run_all()
+        assert not notebook.errors()
+
+From the command line, to look at every line and every figure of a notebook:
+
+    python tests/pages/browser.py screenshot notebooks/01_word_embeddings.ipynb OUTDIR [--width 1366] [--run]
+
+The lab works on a copy of notebooks/, helpers/ and data/, so nothing in the tree changes.
+Needs Chromium or Chrome on the PATH, or its path in the environment variable CHROMIUM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+COPIED = ("notebooks", "helpers", "data")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+LOCAL = re.compile(r"^(?:https?|wss?)://(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/]|$)")
+NOT_A_REQUEST = ("data:", "blob:", "about:", "chrome:", "chrome-extension:", "devtools:")
+
+# Console errors that are not the course's: a pattern, and the reason to pass it over. None is known:
+# JupyterLab 4.6 with the course's packages reports nothing of its own. Keep it that way if you can.
+NOT_OURS: dict[str, str] = {}
+
+SETTINGS = {
+    # Every cell stays in the page, so that a test can read the ones that are off the screen.
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    # Typed text arrives as it was written.
+    "@jupyterlab/codemirror-extension/plugin": {
+        "defaultConfig": {"autoClosingBrackets": False}},
+}
+
+
+PATIENCE = 600  # seconds until a lesson that runs counts as hanging; a busy machine takes three times as long as an idle one
+LESSONS = sorted(path.name for path in (REPO / "notebooks").glob("[01][0-9]_*.ipynb"))
+VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
+    "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
+    "model view": (1, {"pair": "flies"}, 'rect[style*="opacity: 0;"]'),
+    "neuron view": (2, {"time": "flies", "mini": "letter"}, None),
+}
+
+
+def lesson(number: str) -> str:
+    """The file name of the lesson with this number."""
+    return next(name for name in LESSONS if name.startswith(number))
+
+
+class NoBrowser(RuntimeError):
+    """There is no browser, or no playwright to drive it."""
+
+
+def find_browser() -> str:
+    """The path of a Chromium-like browser; NoBrowser with one clear sentence if there is none."""
+    named = (os.environ.get("CHROMIUM") or "",)
+    found = next(filter(None, map(shutil.which, named + BROWSERS)), None)
+    if not found:
+        raise NoBrowser("no browser: install chromium or google-chrome, or put the path of one in CHROMIUM")
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        raise NoBrowser("playwright is not installed: pip install playwright") from None
+    return found
+
+
+@functools.cache
+def no_network() -> tuple[str, ...]:
+    """The words that, put before a command, run it without any network; empty where there are none."""
+    for words in (("unshare", "-n"), ("unshare", "-rn")):
+        if shutil.which("unshare") and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
+            return words
+    return ()
+
+
+class Lab:
+    """A JupyterLab server on a copy of the course, and a browser that can reach nothing else.
+
+    The kernel runs in a network namespace of its own, with nothing in it, where the system has
+    them (Linux); elsewhere its proxy settings point to a closed port. `closed` says which.
+    """
+
+    def __init__(self, repo: Path = REPO, width: int = 1366, height: int = 900, trusted: bool = True):
+        self.repo, self.width, self.height, self.trusted = Path(repo), width, height, trusted
+        self.outside: list[str] = []            # requests that were refused
+        self.closed = "namespace" if no_network() else "proxy"
+
+    def __enter__(self) -> Lab:
+        self._stack = contextlib.ExitStack()
+        try:
+            self._start_browser()
+            self._start_server()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._stack.close()
+
+    # -- the server -------------------------------------------------------------------------
+
+    def _start_server(self) -> None:
+        # A short path: with IPC the kernel's sockets are files, whose names may have 107 letters.
+        folder = Path(tempfile.mkdtemp(prefix="lab-"))
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self.folder, self.root = folder, folder / "course"
+        ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+        for name in COPIED:
+            if (self.repo / name).is_dir():
+                shutil.copytree(self.repo / name, self.root / name, ignore=ignore)
+        (self.root / "notebooks").mkdir(parents=True, exist_ok=True)
+        for name, values in SETTINGS.items():
+            write_json(folder / "settings" / (name + ".jupyterlab-settings"), values)
+        write_json(folder / "config" / "labconfig" / "page_config.json",
+                   {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+        write_json(folder / "path" / "kernels" / "python3" / "kernel.json", {
+            "argv": [*no_network(), sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            "display_name": "Python 3 (ipykernel)", "language": "python"})
+        environment = dict(
+            os.environ, JUPYTER_CONFIG_DIR=str(folder / "config"), JUPYTER_DATA_DIR=str(folder / "data"),
+            JUPYTER_RUNTIME_DIR=str(folder / "run"), JUPYTER_PATH=str(folder / "path"),
+            IPYTHONDIR=str(folder / "ipython"), JUPYTERLAB_SETTINGS_DIR=str(folder / "settings"),
+            JUPYTERLAB_WORKSPACES_DIR=str(folder / "workspaces"), OMP_NUM_THREADS="1",
+            ATTENTION_COURSE_PROGRESS=str(folder / "progress.json"))
+        for name in ("MPLBACKEND", "PYTEST_CURRENT_TEST"):
+            environment.pop(name, None)
+        if not no_network():
+            closed = "http://127.0.0.1:9"
+            environment.update(http_proxy=closed, https_proxy=closed, HTTP_PROXY=closed, HTTPS_PROXY=closed,
+                               all_proxy=closed, ALL_PROXY=closed, NO_PROXY="127.0.0.1,localhost")
+        self.token = secrets.token_hex(16)
+        command = [
+            sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser",
+            f"--ServerApp.root_dir={self.root}", "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.port={free_port()}", "--ServerApp.port_retries=50",
+            f"--IdentityProvider.token={self.token}", "--LabApp.extension_manager=readonly",
+            "--LabApp.news_url=None", "--ServerApp.allow_root=True"]
+        if no_network():
+            command.append("--KernelManager.transport=ipc")
+        self.log = folder / "server.log"
+        with open(self.log, "wb") as log:
+            server = subprocess.Popen(command, env=environment, cwd=self.root, stdout=log, stderr=log,
+                                      stdin=subprocess.DEVNULL)
+        self._stack.callback(stop, server)
+        self.address = self._wait_for(server)
+
+    def _wait_for(self, server: subprocess.Popen, seconds: float = 90) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and server.poll() is None:
+            for info in (self.folder / "run").glob(f"jpserver-{server.pid}.json"):
+                with contextlib.suppress(OSError, ValueError):
+                    address = json.loads(info.read_text())["url"].rstrip("/")
+                    urllib.request.urlopen(f"{address}/api/status?token={self.token}", timeout=5).close()
+                    return address
+            time.sleep(0.1)
+        tail = self.log.read_text(errors="replace")[-2000:]
+        raise RuntimeError(f"JupyterLab did not start within {seconds:.0f} s; its last words:\n{tail}")
+
+    # -- the browser ------------------------------------------------------------------------
+
+    def _start_browser(self) -> None:
+        path = find_browser()
+        from playwright.sync_api import sync_playwright
+        playwright = self._stack.enter_context(sync_playwright())
+        flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+                 "--disable-component-update", "--disable-sync",
+                 # Whatever is not this machine is sent to a closed port.
+                 "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=127.0.0.1;localhost"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            flags.append("--no-sandbox")             # Chromium refuses its sandbox to root
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        self._stack.callback(browser.close)
+        # One context for all notebooks: its cache saves seconds at every opening after the first.
+        self._context = browser.new_context(viewport={"width": self.width, "height": self.height})
+        self._context.on("request", lambda request: self._asked(request.url))
+
+    def open(self, name: str | Path, fresh: bool = True) -> Notebook:
+        """Open a notebook, given as a path below notebooks/, as stored in the repository."""
+        name = Path(name).as_posix()
+        path = self.root / "notebooks" / name
+        original = self.repo / "notebooks" / name
+        if fresh and original.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(original, path)
+        if self.trusted:
+            trust(path, self.folder / "data")
+        notebook = Notebook(self, name)
+        try:
+            notebook._load()
+        except BaseException:
+            notebook.close()
+            raise
+        return notebook
+
+    def _asked(self, address: str) -> None:
+        if not LOCAL.match(address) and not address.startswith(NOT_A_REQUEST):
+            self.outside.append(address)
+
+
+class Notebook:
+    """One notebook, open in the browser."""
+
+    PANEL = ".jp-NotebookPanel:not(.lm-mod-hidden)"
+    JS = """() => {
+        const panel = window.jupyterapp.shell.currentWidget;
+        return panel && panel.content && panel.content.model ? panel : null; }"""
+
+    def __init__(self, lab: Lab, name: str):
+        self.lab, self.name = lab, name
+        self.console: list[str] = []             # every error the page reported
+        self.page = lab._context.new_page()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.console.append(f"uncaught: {error}"))
+        self.page.on("websocket", lambda opened: lab._asked(opened.url))
+
+    def _heard(self, message) -> None:
+        if message.type == "error":
+            self.console.append(f"{message.text} ({(message.location or {}).get('url', '')})")
+
+    def _load(self) -> None:
+        workspace = "test-" + secrets.token_hex(4)
+        self.page.goto(f"{self.lab.address}/lab/workspaces/{workspace}/tree/notebooks/{self.name}"
+                       f"?reset&token={self.lab.token}")
+        try:
+            self.page.wait_for_function("""() => {
+                const panel = window.jupyterapp && window.jupyterapp.shell.currentWidget;
+                const session = panel && panel.sessionContext && panel.sessionContext.session;
+                return session && session.kernel && session.kernel.status === 'idle'
+                    && panel.content.widgets.length === panel.content.model.cells.length; }""", timeout=90_000)
+        except Exception as error:
+            if type(error).__name__ != "TimeoutError":
+                raise
+            dialogs = self.page.locator(".jp-Dialog").all_inner_texts()
+            log = self.lab.log.read_text(errors="replace")[-1500:]
+            raise TimeoutError(f"{self.name} had no kernel after 90 s; open dialogs: {dialogs}; "
+                               f"the server's last words:\n{log}") from None
+
+    def close(self) -> None:
+        """Close the page and end its kernel."""
+        with contextlib.suppress(Exception):
+            self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+        self.page.close()
+
+    def __enter__(self) -> Notebook:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.close()
+
+    # -- what a person does -----------------------------------------------------------------
+
+    def run_all(self, seconds: float = PATIENCE) -> float:
+        """Run > Run All Cells in the menu; returns the seconds until the kernel was idle again."""
+        start = time.monotonic()
+        self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
+        self.page.locator(".lm-Menu-item[data-command='notebook:run-all-cells'],"
+                          ".lm-Menu-item[data-command='runmenu:run-all']").first.click()
+        self.wait_idle(seconds)
+        return time.monotonic() - start
+
+    def wait_idle(self, seconds: float = PATIENCE) -> None:
+        """Wait until no cell is running or waiting, and the page has drawn what arrived."""
+        try:
+            self.page.wait_for_timeout(300)
+            self.page.wait_for_function("""() => {
+                const panel = window.jupyterapp.shell.currentWidget;
+                const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
+                const waiting = panel.content.widgets.some(cell =>
+                    cell.promptNode && cell.promptNode.textContent.includes('*'));
+                return kernel && kernel.status === 'idle' && !waiting; }""", timeout=seconds * 1000)
+        except Exception as error:
+            if type(error).__name__ != "TimeoutError":
+                raise
+            busy = [cell["index"] for cell in self.cells() if "*" in cell["prompt"]]
+            raise TimeoutError(f"{self.name}: cells {busy} were not done after {seconds:.0f} s") from None
+        self.page.wait_for_timeout(500)
+
+    def cell_with(self, text: str) -> int:
+        """The index of the first code cell whose source contains this text."""
+        for cell in self.cells():
+            if cell["type"] == "code" and text in cell["source"]:
+                return cell["index"]
+        raise LookupError(f"{self.name} has no code cell with {text!r}")
+
+    def type_into(self, cell: int | str, text: str) -> int:
+        """Replace the source of a cell, by hand; a string names a cell by what it contains."""
+        index = self.cell_with(cell) if isinstance(cell, str) else cell
+        editor = self._cell(index).locator(".cm-content").first
+        editor.scroll_into_view_if_needed()
+        editor.click()
+        self.page.keyboard.press("ControlOrMeta+A")
+        self.page.keyboard.press("Delete")
+        self.page.keyboard.insert_text(text)
+        typed = self.cells()[index]["source"]
+        if typed != text:
+            raise AssertionError(f"{self.name}: typed\n{text}\nbut cell {index} holds\n{typed}")
+        return index
+
+    def run(self, cell: int | str, seconds: float = 60) -> dict:
+        """Run one cell with Shift+Enter, and return it as `cells` does."""
+        index = self.cell_with(cell) if isinstance(cell, str) else cell
+        editor = self._cell(index).locator(".cm-content").first
+        editor.scroll_into_view_if_needed()
+        editor.click()
+        self.page.keyboard.press("Shift+Enter")
+        self.wait_idle(seconds)
+        return self.cells()[index]
+
+    def answer(self, name: str, source: str, seconds: float = 60) -> str:
+        """Type a definition over the exercise's stub, run it and its check; what the check shows.
+
+        The stub is the code cell with `def name(`. The check is `check(name` in that cell, where it
+        is kept, or in the first code cell after it that has one.
+        """
+        stub = self.cell_with(f"def {name}(")
+        cells = self.cells()
+        call = re.compile(rf"^\s*check\(\s*{name}\b.*$", re.MULTILINE)
+        inside = call.search(cells[stub]["source"])
+        self.type_into(stub, source + ("\n\n" + inside.group().strip() if inside else ""))
+        ran = self.run(stub, seconds)
+        if not inside:
+            after = [cell["index"] for cell in cells[stub + 1:] if call.search(cell["source"])]
+            if not after:
+                raise LookupError(f"{self.name} has no check({name}) after the stub")
+            ran = self.run(after[0], seconds)
+        return ran["output"]
+
+    # -- what a person sees -----------------------------------------------------------------
+
+    def _cell(self, index: int):
+        return self.page.locator(f"{self.PANEL} .jp-Notebook .jp-Cell").nth(index)
+
+    def cells(self) -> list[dict]:
+        """Every cell: index, type, source, prompt, output (the text on the page), errors, stderr, images."""
+        return self.page.evaluate("""() => {
+            const text = node => node.innerText.trim();
+            const all = (node, query) => Array.from(node.querySelectorAll(query));
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            return notebook.widgets.map((cell, index) => {
+                const mime = kind => all(cell.node, `.jp-OutputArea-output[data-mime-type="${kind}"]`);
+                return {
+                    index, type: cell.model.type, source: cell.model.sharedModel.getSource(),
+                    // a folded cell shows no prompt
+                    prompt: cell.promptNode?.textContent
+                        || (cell.model.executionCount ? `[${cell.model.executionCount}]:` : ''),
+                    output: all(cell.node, '.jp-OutputArea-output').map(text).join('\\n').trim(),
+                    errors: mime('application/vnd.jupyter.error').map(text),
+                    stderr: mime('application/vnd.jupyter.stderr').map(text),
+                    images: all(cell.node, '.jp-OutputArea-output img').length }; }); }""")
+
+    cell_outputs = cells
+
+    def errors(self) -> list[str]:
+        """One line for every cell that ended in an error or wrote to stderr."""
+        return [f"{self.name}, cell {cell['index']}: {problem[-400:]}"
+                for cell in self.cells() for problem in cell["errors"] + cell["stderr"]]
+
+    def console_errors(self) -> list[str]:
+        """What the page reported as an error, less what NOT_OURS explains."""
+        return [line for line in self.console if not any(re.search(rule, line) for rule in NOT_OURS)]
+
+    def screenshot(self, path: str | Path, full_notebook: bool = False, page_height: int = 1600) -> list[Path]:
+        """Save the window as PNG; with full_notebook, the whole notebook, cut in pages NAME-01.png …"""
+        path = Path(path).with_suffix(".png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not full_notebook:
+            self.page.screenshot(path=path)
+            return [path]
+        scroller = self.page.locator(f"{self.PANEL} .jp-WindowedPanel-outer")
+        above = self.page.evaluate("node => node.getBoundingClientRect().top", scroller.element_handle())
+        below = self.page.evaluate("node => innerHeight - node.getBoundingClientRect().bottom",
+                                   scroller.element_handle())
+        self.page.set_viewport_size({"width": self.lab.width, "height": int(page_height + above + below)})
+        self.page.wait_for_timeout(500)
+        saved, top = [], 0
+        while True:
+            place = scroller.evaluate("""(node, top) => {
+                node.scrollTop = top;
+                return [node.scrollTop, node.clientHeight, node.scrollHeight]; }""", top)
+            self.page.wait_for_timeout(250)
+            saved.append(path.with_name(f"{path.stem}-{len(saved) + 1:02d}.png"))
+            box = scroller.bounding_box()
+            # Near the end scrolling stops early: leave out what the page before has shown.
+            skip = min(top - place[0], box["height"] - 1)
+            self.page.screenshot(path=saved[-1], clip={**box, "y": box["y"] + skip, "height": box["height"] - skip})
+            if top + place[1] >= place[2]:
+                break
+            top += place[1] - 40                     # a line cut in two is whole on one of the pages
+        self.page.set_viewport_size({"width": self.lab.width, "height": self.lab.height})
+        return saved
+
+    def collapse_sidebar(self) -> None:
+        self.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+        self.page.wait_for_timeout(300)
+
+
+def how_it_looks(frame) -> list[float]:
+    """For every line of a view of BertViz: how much of it can be seen."""
+    return frame.locator("line, path").evaluate_all("""lines => lines.map(line => {
+        let seen = 1;
+        for (let node = line; node.nodeType === 1; node = node.parentNode) {
+            const style = getComputedStyle(node);
+            seen *= style.display === 'none' ? 0 : style.opacity; }
+        const style = getComputedStyle(line);
+        return style.visibility === 'visible' ? seen * style.strokeOpacity : 0; })""")
+
+
+def look(page, title: str, hovered: str | None, clicked: str | None = None) -> int:
+    """The view called ``title`` has lines, and they look different while the pointer is on the token ``hovered``.
+
+    ``clicked``: what to click first, as CSS, such as a small picture that becomes large. Returns the number of lines.
+    """
+    page.locator(f'iframe[title="{title}"]').scroll_into_view_if_needed()
+    frame = page.frame_locator(f'iframe[title="{title}"]')
+    frame.locator("line").first.wait_for(state="attached", timeout=20_000)
+    page.mouse.move(2, 2)
+    if clicked:
+        frame.locator(clicked).first.click(force=True)
+        page.wait_for_timeout(100)
+    before = how_it_looks(frame)
+    assert sum(seen > 0 for seen in before) > 5, f"{title}: {before}"
+    if hovered:
+        frame.locator("text", has_text=re.compile(rf"^{re.escape(hovered)}$")).first.hover(force=True)
+        page.wait_for_timeout(100)
+        assert how_it_looks(frame) != before, f"{title}: nothing changed with the pointer on {hovered!r}"
+        page.mouse.move(2, 2)
+    assert not page.locator(f'div:has(> iframe[title="{title}"]) > p').is_visible(), "the note for untrusted pages"
+    return len(before)
+
+
+def trust(path: Path, data: Path) -> None:
+    """What `jupyter trust` does, in this process and with this data folder."""
+    import nbformat
+    from nbformat.sign import NotebookNotary
+    data.mkdir(parents=True, exist_ok=True)
+    notary = NotebookNotary(data_dir=str(data))
+    try:
+        notary.sign(nbformat.read(path, as_version=4))
+    finally:
+        notary.store.close()
+
+
+def write_json(path: Path, value: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def stop(process: subprocess.Popen) -> None:
+    """End the server; it ends its kernels."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    shot = commands.add_parser("screenshot", help="save a notebook, as JupyterLab shows it, as PNG pages")
+    shot.add_argument("notebook", nargs="+", type=Path)
+    shot.add_argument("outdir", type=Path)
+    shot.add_argument("--width", type=int, default=1366, help="of the window (default 1366)")
+    shot.add_argument("--page", type=int, default=1600, help="height of one PNG (default 1600)")
+    shot.add_argument("--run", action="store_true", help="run all cells first; without, the stored outputs")
+    shot.add_argument("--no-sidebar", action="store_true", help="give the notebook the window's whole width")
+    shot.add_argument("--dark", action="store_true", help="JupyterLab's dark theme")
+    shot.add_argument("--untrusted", action="store_true", help="as a person sees it who has not trusted it")
+    options = parser.parse_args()
+    for path in options.notebook:
+        if not path.is_file():
+            parser.error(f"there is no notebook {path}")
+    if options.dark:
+        SETTINGS["@jupyterlab/apputils-extension/themes"] = {"theme": "JupyterLab Dark"}
+    try:
+        with Lab(width=options.width, trusted=not options.untrusted) as lab:
+            for path in options.notebook:
+                try:
+                    name = path.resolve().relative_to(REPO / "notebooks").as_posix()
+                except ValueError:                   # a notebook from elsewhere
+                    name = path.name
+                    shutil.copy(path, lab.root / "notebooks" / name)
+                with lab.open(name) as notebook:
+                    if options.no_sidebar:
+                        notebook.collapse_sidebar()
+                    if options.run:
+                        print(f"{name}: ran in {notebook.run_all():.1f} s")
+                    for saved in notebook.screenshot(options.outdir / path.stem, True, options.page):
+                        print(saved)
+                    for line in notebook.errors() + [f"console: {x}" for x in notebook.console_errors()]:
+                        print(line, file=sys.stderr)
+            for address in lab.outside:
+                print(f"refused request: {address}", file=sys.stderr)
+    except NoBrowser as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,264 @@
+"""The book: it builds with the network closed, and every page of it works when opened from the disk."""
+
+import functools
+import http.server
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from browser import REPO, VIEWS, Lab, look, no_network
+
+HTML = REPO / "build" / "book" / "html"
+LESSONS = sorted(path.stem for path in (REPO / "notebooks").glob("[0-9]*.ipynb"))
+SOLUTIONS = sorted(path.stem for path in (REPO / "notebooks" / "solutions").glob("[0-9]*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def book():
+    """The pages, built by the command itself: name -> Page. What the command printed is in ``book.said``."""
+    pytest.importorskip("myst_nb", reason="the book's packages are not installed: `make test` installs them")
+    closed = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+    start = time.monotonic()
+    done = subprocess.run([*no_network(), sys.executable, "scripts/book.py"], cwd=REPO, capture_output=True, text=True,
+                          env={**os.environ, **closed})
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = Pages((path.relative_to(HTML).as_posix(), Page(path)) for path in sorted(HTML.rglob("*.html")))
+    pages.said, pages.seconds = done.stdout, time.monotonic() - start
+    return pages
+
+
+class Pages(dict):
+    said, seconds = "", 0.0
+
+
+class Page(HTMLParser):
+    """What one page offers to links (``ids``) and where it leads: ``links``, ``loads`` and ``next``."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.loads, self.next = set(), [], [], None
+        self.text = path.read_text(encoding="utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        has = dict(attributes)
+        self.ids |= {has[name] for name in ("id", "name") if has.get(name)}
+        if has.get("href") is not None:
+            (self.loads if tag == "link" and has.get("rel") in ("stylesheet", "icon") else self.links).append(has["href"])
+        if has.get("src"):
+            self.loads.append(has["src"])
+        if tag == "link" and has.get("rel") == "next":
+            self.next = has["href"]
+
+
+def test_it_builds_with_the_network_closed(book, record_property):
+    last = book.said.strip().splitlines()[-1]
+    assert last.endswith("in a browser.") and str(HTML / "index.html") in last
+    size = sum(path.stat().st_size for path in HTML.rglob("*") if path.is_file()) / 1e6
+    record_property("say", f"the book: {len(book)} pages, {size:.0f} MB, built in {book.seconds:.0f} s")
+    assert {f"{name}.html" for name in LESSONS} | {f"solutions/{name}.html" for name in SOLUTIONS} <= set(book)
+    assert size < 40
+
+
+def test_every_link_and_anchor_leads_somewhere(book):
+    wrong = []
+    for name, page in book.items():
+        for link in page.links + page.loads:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("//"):
+                if link in page.loads or parts.scheme not in ("http", "https", "mailto"):
+                    wrong.append(f"{name} loads {link[:80]}")
+                continue
+            target = os.path.normpath(os.path.join(os.path.dirname(name), unquote(parts.path))) if parts.path else name
+            if not (HTML / target).is_file():
+                wrong.append(f"{name} leads to {link}")
+            elif parts.fragment and parts.fragment not in book[target].ids:
+                wrong.append(f"{name} leads to {link}, and {target} has no such place")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_exercise_leads_to_its_own_solution(book):
+    for name in LESSONS[1:]:
+        exercises = re.findall(r"<h\d>Exercise \d+ · .*?<span class=\"pre\">(\w+)\(", book[f"{name}.html"].text)
+        assert exercises, name
+        for exercise in exercises:
+            place = f"solutions/{name}.html#solution-{exercise.replace('_', '-')}"
+            assert place in book[f"{name}.html"].links, f"{name}: no link to {place}"
+
+
+def test_next_leads_through_all_lessons(book):
+    seen, name = [], "index.html"
+    while book[name].next and len(seen) < len(LESSONS):
+        name = book[name].next
+        seen.append(name.removesuffix(".html"))
+    assert seen == LESSONS
+
+
+def builder():
+    """scripts/book.py, read afresh: tests change what it holds."""
+    return importlib.reload(importlib.import_module("scripts.book"))
+
+
+def test_a_link_leaves_no_reader_nowhere():
+    build = builder()
+    for text, staged in [
+        ("[lesson 02](../notebooks/02_attention_as_a_weighted_average.ipynb#2.-From-similarity-to-weights:-softmax)",
+         "[lesson 02](../02_attention_as_a_weighted_average.ipynb#2-from-similarity-to-weights-softmax)"),
+        ("[helpers/show.py](../helpers/show.py)", "`helpers/show.py`"),
+        ("[the notes](../helpers/show.py)", "the notes (`helpers/show.py`)"),
+        ("[the paper](https://example.org/a.pdf) and [below](#here)", None),
+    ]:
+        assert build.relink(text, "docs/teaching.md") == (staged or text)
+    with pytest.raises(build.Stop, match="docs/teaching.md links to nowhere.md, which does not exist: mend the link.$"):
+        build.relink("[x](nowhere.md)", "docs/teaching.md")
+
+
+def test_a_page_leads_to_the_services_once_the_address_is_known(monkeypatch):
+    build, lesson = builder(), "notebooks/05_scaling.ipynb"
+    monkeypatch.setattr(build.colab, "known_name", lambda root: None)
+    assert "colab.research" not in build.notebook(lesson)
+    monkeypatch.setattr(build.colab, "known_name", lambda root: "ada/course")
+    page = build.notebook(lesson)
+    assert "https://colab.research.google.com/github/ada/course/blob/main/notebooks/05_scaling.ipynb" in page
+    assert page.count("Open on Binder") == 1 and "Tests" not in json.loads(page)["cells"][0]["source"]
+
+
+# In a browser
+
+class Reader(Lab):
+    """A browser that opens files and reaches nothing else; no JupyterLab behind it."""
+
+    def _start_server(self):
+        self.heard = []
+
+    def page(self, width=1366):
+        page = self._context.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.on("console", lambda message: message.type == "error" and self.heard.append(f"{page.url}: {message.text}"))
+        page.on("pageerror", lambda error: self.heard.append(f"{page.url}: {error}"))
+        return page
+
+    def problems(self):
+        """What was asked of a network, and what pages reported as errors."""
+        return [address for address in self.outside if not address.startswith("file:")] + self.heard
+
+
+@pytest.fixture(scope="module")
+def reader(book, chromium):
+    with Reader() as reader:
+        yield reader
+
+
+@pytest.fixture
+def page(reader):
+    reader.heard.clear(), reader.outside.clear()
+    page = reader.page()
+    yield page
+    page.close()
+    assert not reader.problems()
+
+
+def address(name):
+    return (HTML / name).as_uri()
+
+
+def test_every_page_opens(book, page):
+    """No request, no error, no formula left raw, and nothing that pushes the page wider than the window."""
+    page.add_init_script("localStorage.removeItem('theme')")
+    for name in book:
+        page.set_viewport_size({"width": 1366, "height": 900})
+        page.goto(address(name))
+        page.evaluate("() => window.MathJax && MathJax.startup.promise")
+        formulas = page.locator(".math").count()
+        assert page.locator(".math mjx-container").count() >= formulas, name
+        assert page.locator("[data-mml-node=merror]").count() == 0, f"{name}: a formula that MathJax does not understand"
+        for width in (1366, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} is {wide} wide in a window of {width}"
+        unnamed = page.locator("article img:not([alt]), article img[alt=''], iframe:not([title])").count()
+        assert not unnamed, f"{name}: {unnamed} figures say nothing to a screen reader"
+
+
+def test_formulas_are_drawn(page):
+    page.goto(address("07_multi_head_attention.html"))
+    page.evaluate("() => MathJax.startup.promise")
+    assert page.locator("div.math mjx-container svg").first.bounding_box()["width"] > 200
+
+
+def test_the_views_of_lesson_12_draw(page):
+    lesson = next(name for name in LESSONS if name.startswith("12"))
+    page.goto(address(f"{lesson}.html"))
+    titles = page.locator("iframe").evaluate_all("frames => frames.map(frame => frame.title)")
+    assert len(titles) == sum(wanted for wanted, _, _ in VIEWS.values())
+    for title in titles:
+        _, tokens, clicked = next(view for kind, view in VIEWS.items() if title.startswith(kind))
+        token = next(token for words, token in tokens.items() if words in title)
+        assert look(page, title, token, clicked) > 40, title
+
+
+def found_by_search(page, start):
+    page.goto(start)
+    page.locator(".sidebar-search").fill("softmax")
+    page.keyboard.press("Enter")
+    link = page.locator("ul.search a", has_text=re.compile("^02 ·")).first
+    link.wait_for(timeout=20_000)
+    return link
+
+
+def test_search_finds_a_word(page):
+    found_by_search(page, address("index.html")).click()
+    page.wait_for_url("**/02_attention_as_a_weighted_average.html*")
+
+
+def test_search_shows_the_text_around_a_word_where_a_server_is(page):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found_by_search(page, f"http://127.0.0.1:{server.server_port}/index.html")
+        page.locator("ul.search p.context", has_text=re.compile("softmax", re.IGNORECASE)).first.wait_for(timeout=20_000)
+        page.wait_for_load_state("networkidle")
+        server.shutdown()
+
+
+def test_dark_mode(page):
+    page.emulate_media(color_scheme="light")
+    page.goto(address(f"{LESSONS[1]}.html"))
+    colour = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((sum, c) => sum + +c, 0)"
+    note = page.locator("div.cell_output [style*='background:#']").first
+    turned = "node => getComputedStyle(node).filter"
+    assert page.evaluate(colour) > 700 and note.evaluate(turned) == "none"
+    switch = page.locator(".content-icon-container .theme-toggle")
+    for _ in range(3):                           # as the system has it, light, dark
+        if page.evaluate("document.body.dataset.theme") != "dark":
+            switch.click()
+    assert page.evaluate(colour) < 120 and note.evaluate(turned) != "none"
+    page.goto(address("index.html"))             # and it stays
+    assert page.evaluate(colour) < 120
+
+
+def test_solutions_wait_until_they_are_asked_for(page):
+    page.goto(address("07_multi_head_attention.html"))
+    page.locator("article a", has_text=re.compile("^solution$", re.IGNORECASE)).first.click()
+    page.wait_for_url("**/solutions/07_multi_head_attention.html#solution-split-heads")
+    solved = page.locator("div.cell_input", has_text="def split_heads").first
+    assert not solved.is_visible()
+    page.locator("details.solution > summary").first.click()
+    assert solved.is_visible()
+    for name in SOLUTIONS:
+        page.goto(address(f"solutions/{name}.html"))
+        tasks = page.locator("article h2", has_text=re.compile(r"^Exercise \d")).count()
+        assert page.locator("details.solution:not([open])").count() == tasks > 0, name
+        shown = [text for text in page.locator("div.cell_input:visible").all_inner_texts() if "def " in text]
+        assert not shown, f"{name} shows {shown[0]}"

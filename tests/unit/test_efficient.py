@@ -1,0 +1,234 @@
+"""helpers/efficient.py: equal to torch's own attention, exact when it measures; and the benchmark for a GPU, on the CPU."""
+
+import ast
+import json
+import math
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from helpers import attention, efficient
+
+TESTS = Path(__file__).resolve().parents[1]
+LESSON = TESTS.parent / "notebooks" / "14_efficient_attention.ipynb"
+FEATURES = {"elu + 1": lambda x: F.elu(x) + 1, "squares": lambda x: x.square() + 0.1,
+            "twice as many": lambda x: torch.cat([torch.relu(x), torch.relu(-x)], dim=-1) + 0.1}
+sizes = st.integers(1, 6)
+
+
+def normal(*shape, seed=0, std=1.0):
+    return std * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
+
+
+# ---------------------------------------------------------------- windows
+
+
+@given(st.integers(1, 12), st.integers(0, 14), st.booleans())
+def test_window_mask_is_its_definition(T, window, causal):
+    expected = [[abs(i - j) <= window and (j <= i or not causal) for j in range(T)] for i in range(T)]
+    assert efficient.sliding_window_mask(T, window, causal).tolist() == expected
+
+
+def test_a_long_window_hides_nothing_but_the_future():
+    assert efficient.sliding_window_mask(5, 4, False).all()
+    assert efficient.sliding_window_mask(5, 4, True).tolist() == attention.causal_mask(5).tolist()
+    with pytest.raises(ValueError, match="-1"):
+        efficient.sliding_window_mask(5, -1, True)
+
+
+# ---------------------------------------------------------------- linear attention
+
+
+@given(st.sampled_from(sorted(FEATURES)), st.lists(st.integers(1, 3), max_size=2), sizes, sizes, sizes, sizes)
+def test_linear_attention_is_the_table_of_weights(name, front, T_q, T_k, d, d_v):
+    Q, K, V = normal(*front, T_q, d), normal(*front, T_k, d, seed=1), normal(*front, T_k, d_v, seed=2)
+    weights = FEATURES[name](Q) @ FEATURES[name](K).mT
+    close(efficient.linear_attention(Q, K, V, FEATURES[name]), weights / weights.sum(-1, keepdim=True) @ V)
+
+
+def test_linear_attention_holds_no_table():
+    Q, K, V = normal(3, 1000, 8)
+    assert efficient.peak_bytes(lambda: efficient.linear_attention(Q, K, V, FEATURES["elu + 1"])) < 10 * Q.nbytes
+
+
+# ---------------------------------------------------------------- grouped queries and the cache
+
+
+@given(sizes, sizes, sizes, sizes, sizes, sizes, sizes)
+def test_grouped_queries_equal_torch(B, g, n, T_q, T_k, d_k, d_v):
+    Q, K, V = normal(B, g * n, T_q, d_k), normal(B, g, T_k, d_k, seed=1), normal(B, g, T_k, d_v, seed=2)
+    close(efficient.grouped_query_attention(Q, K, V), F.scaled_dot_product_attention(Q, K, V, enable_gqa=True))
+
+
+def test_grouped_queries_of_every_head_are_multi_head_attention():
+    Q, K, V = normal(3, 2, 4, 5, 6)
+    close(efficient.grouped_query_attention(Q, K, V), F.scaled_dot_product_attention(Q, K, V))
+    with pytest.raises(ValueError, match="divisor of 4"):
+        efficient.grouped_query_attention(Q, K[:, :3], V[:, :3])
+
+
+@given(sizes, sizes, sizes, sizes)
+def test_steps_give_the_rows_of_causal_attention(B, h, T, d_k):
+    q, k, v = normal(3, B, h, T, d_k)
+    cache, rows = None, []
+    for t in range(T):
+        row, cache = efficient.decode_step(*(x[:, :, t:t + 1] for x in (q, k, v)), cache)
+        rows.append(row)
+    close(torch.cat(rows, dim=2), F.scaled_dot_product_attention(q, k, v, is_causal=True))
+    assert all(map(torch.equal, cache, (k, v)))
+
+
+def test_a_step_takes_one_token():
+    with pytest.raises(ValueError, match="one token; q holds 2"):
+        efficient.decode_step(*normal(3, 1, 2, 2, 4), None)
+
+
+# ---------------------------------------------------------------- online softmax
+
+
+@given(st.integers(1, 20), sizes, sizes, st.integers(1, 25), st.sampled_from([0.1, 1.0, 1e3, 1e5]))
+def test_online_softmax_equals_torch(T, d, m, block, std):
+    q, K, V = normal(d, std=std), normal(T, d, seed=1), normal(T, m, seed=2)
+    ours = efficient.online_softmax_attention(q, K, V, block)
+    torch.testing.assert_close(ours, F.scaled_dot_product_attention(q[None], K, V)[0], atol=1e-8, rtol=1e-8)
+
+
+def test_online_softmax_holds_a_block_and_keeps_the_type():
+    q, K, V = torch.randn(4), torch.randn(10_000, 4), torch.randn(10_000, 3)
+    assert efficient.peak_bytes(lambda: efficient.online_softmax_attention(q, K, V, 16)) < 2000
+    assert efficient.online_softmax_attention(q, K, V, 16).dtype == torch.float32
+    with pytest.raises(ValueError, match="at least one key"):
+        efficient.online_softmax_attention(q, K, V, 0)
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def test_multiply_adds_are_counted_exactly():
+    A, B = torch.ones(3, 5), torch.ones(5, 7)
+    assert efficient.multiply_adds(lambda: A @ B) == 3 * 5 * 7
+    assert efficient.multiply_adds(lambda: A + 1) == 0
+
+
+def test_peak_bytes_are_exact_and_include_what_is_given_back():
+    def three_at_once():
+        a = torch.ones(1000)
+        b = a + 1
+        c = a + b
+        del a, b
+        return c + 1
+
+    assert efficient.peak_bytes(three_at_once) == 3 * 4000
+    assert efficient.peak_bytes(lambda: torch.ones(1000)) == 4000
+    assert efficient.peak_bytes(lambda: None) == 0
+
+
+def test_peak_bytes_see_inside_an_operation(capfd):
+    Q, K, V = torch.randn(3, 1, 1, 512, 64)
+    held = efficient.peak_bytes(lambda: F.scaled_dot_product_attention(Q, K, V))
+    assert held > Q.nbytes  # its result, and what it works in
+    assert capfd.readouterr() == ("", "")
+
+
+def test_fastest_keeps_the_order_and_tells_long_from_short():
+    short, long = torch.ones(20, 20), torch.ones(400, 400)
+    times = efficient.fastest({"short": lambda: short @ short, "long": lambda: long @ long}, rounds=3)
+    assert list(times) == ["short", "long"]
+    assert 0 < times["short"] < times["long"] < math.inf
+
+
+def test_slope_is_the_power():
+    assert efficient.slope([1, 2, 4, 8], [5, 20, 80, 320]) == pytest.approx(2)
+
+
+# ---------------------------------------------------------------- what the lesson builds
+
+
+@pytest.fixture(scope="module")
+def built():
+    """The functions that lesson 14 defines outside its exercises."""
+    names = {"torch": torch, "math": math, "F": F}
+    wanted = ("attend", "masked", "windowed_attention", "tiled_attention", "path")
+    for cell in nbformat.read(LESSON, as_version=4).cells:
+        if cell.cell_type == "code":
+            found = [node for node in ast.parse(cell.source).body
+                     if isinstance(node, ast.FunctionDef) and node.name in wanted]
+            exec(compile(ast.Module(found, []), LESSON.name, "exec"), names)
+    return names
+
+
+@given(sizes, sizes, sizes, st.integers(1, 4))
+def test_blocks_of_the_lesson_are_the_window(built, B, blocks, d, window):
+    Q, K, V = normal(3, B, blocks * window, d)
+    mask = efficient.sliding_window_mask(blocks * window, window, False)
+    expected = F.scaled_dot_product_attention(Q[:, None], K[:, None], V[:, None], attn_mask=mask)[:, 0]
+    close(built["windowed_attention"](Q, K, V, window), expected)
+    close(built["masked"](Q, K, V, mask), expected)
+
+
+@given(sizes, st.integers(1, 20), sizes, st.integers(1, 25))
+def test_tiles_of_the_lesson_are_exact(built, B, T, d, block):
+    Q, K, V = normal(3, B, T, d, std=3.0)
+    close(built["tiled_attention"](Q, K, V, block), F.scaled_dot_product_attention(Q, K, V))
+    close(built["attend"](Q, K, V), F.scaled_dot_product_attention(Q, K, V))
+    close(efficient.plain_attention(Q, K, V), F.scaled_dot_product_attention(Q, K, V))
+
+
+def test_paths_of_the_lesson(built):
+    assert built["path"](lambda i, step: range(i + 1), 9) == 1
+    assert built["path"](lambda i, step: (i - 1, i), 9) == 8
+    assert built["path"](lambda i, layer: (i - 2 ** layer, i), 9) == 4
+
+
+# ---------------------------------------------------------------- the benchmark for a GPU
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return runpy.run_path(str(TESTS / "bench" / "efficient_cuda.py"))
+
+
+def test_a_report_says_where_and_when_and_survives_json(bench, tmp_path):
+    report = efficient.device_report("cpu", lengths=(32, 64), cached=128, n_heads=4, d_k=8, rounds=1)
+    bench["store"](report, tmp_path / "report.json")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
+    stored = efficient.stored_report(tmp_path / "report.json")
+    assert stored == report
+    assert stored["date"].count("-") == 2 and stored["machine"] and stored["torch"] == torch.__version__
+    assert [row["tokens"] for row in stored["attention"]] == [32, 64]
+    assert all(row[key] > 0 for row in stored["attention"] for key in ("plain ms", "torch ms", "plain MB", "torch MB"))
+    assert [row["groups"] for row in stored["decoding"]] == [4, 1]
+    assert stored["decoding"][0]["cache MB"] == pytest.approx(4 * stored["decoding"][1]["cache MB"], rel=0.1)
+
+
+def test_there_is_no_report_without_a_file(tmp_path):
+    assert efficient.stored_report(tmp_path / "none.json") is None
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_the_benchmark_says_that_there_is_no_gpu(bench, tmp_path, capsys):
+    assert bench["main"]([str(tmp_path / "report.json")]) == 1
+    assert "no device 'cuda'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert bench["main"]([str(tmp_path / "missing" / "report.json")]) == 1
+    assert "no folder" in capsys.readouterr().err
+
+
+def test_the_stored_report_has_what_the_lesson_shows():
+    report = efficient.stored_report()
+    if report is None:
+        pytest.skip("no machine with a GPU has stored a result yet")
+    assert {"date", "machine", "torch", "dtype", "heads", "d_k"} <= set(report)
+    assert {"tokens", "plain ms", "torch ms", "plain MB", "torch MB"} <= set(report["attention"][0])
+    assert {"groups", "cached", "cache MB", "ms"} <= set(report["decoding"][0])
+    assert json.loads(json.dumps(report)) == report

@@ -1,0 +1,359 @@
+"""helpers/embeddings.py: the formulas, WordVectors, its file and how the file is made."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from helpers import embeddings
+from helpers.embeddings import WordVectors, analogy, cosine_similarity, nearest_neighbours
+from helpers.pretrained import (
+    FILES,
+    MODEL_ID,
+    REVISION,
+    WEIGHTS,
+    ModelNotAvailable,
+    find_model,
+    load_tokenizer,
+)
+
+settings.register_profile("course", deadline=None, database=None)
+settings.load_profile("course")
+
+ROOT = Path(__file__).resolve().parents[2]
+SENTENCES = """today's date went well
+i love bears
+she bears the pain
+bears won the game
+the hiking trail led us through bear country
+time flies like an arrow
+fruit flies like a banana
+the animal didn't cross the street because it was too tired
+the animal didn't cross the street because it was too wide
+the european economic area
+the woman ate the fish
+the fish ate the woman
+vincent van gogh painter
+william shakespeare playwright
+charles dickens writer
+the keys to the cabinet are
+king queen man woman paris arrow soar insect"""
+
+
+def matrices(most=6, fewest=1):
+    """Finite matrices whose entries are 0 or of ordinary size, so that no product under- or overflows."""
+    numbers = st.one_of(st.just(0.0), st.floats(0.01, 100), st.floats(-100, -0.01))
+    shapes = st.tuples(st.integers(fewest, most), st.integers(1, 5))
+    return shapes.flatmap(lambda shape: arrays(float, shape, elements=numbers))
+
+
+def python(*arguments):
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return WordVectors.load()
+
+
+# The formulas
+
+
+@given(matrices())
+def test_cosine_is_symmetric_bounded_and_one_with_itself(X):
+    similarity = cosine_similarity(X, X)
+    assert similarity.shape == (len(X), len(X))
+    np.testing.assert_allclose(similarity, similarity.T, atol=1e-12)
+    assert np.abs(similarity).max() <= 1 + 1e-12
+    np.testing.assert_allclose(np.diag(similarity), X.any(axis=1), atol=1e-12)  # a row of zeros: 0
+
+
+@given(matrices(), st.floats(0.01, 100), st.integers(0, 2**32 - 1))
+def test_cosine_ignores_length_but_not_sign(X, scale, seed):
+    Y = np.random.default_rng(seed).normal(size=(3, X.shape[1]))
+    np.testing.assert_allclose(cosine_similarity(scale * X, Y), cosine_similarity(X, Y), atol=1e-12)
+    np.testing.assert_allclose(cosine_similarity(-X, Y), -cosine_similarity(X, Y), atol=1e-12)
+
+
+@given(matrices(), st.integers(0, 2**32 - 1))
+def test_cosine_equals_the_loop(X, seed):
+    Y = np.random.default_rng(seed).normal(size=(4, X.shape[1]))
+    Y[1] = 0
+    similarity = cosine_similarity(X, Y)
+    for i, x in enumerate(X):
+        for j, y in enumerate(Y):
+            length = np.sqrt((x**2).sum()) * np.sqrt((y**2).sum())
+            assert similarity[i, j] == pytest.approx(x @ y / length if length else 0, abs=1e-12)
+
+
+def test_cosine_by_hand_without_warning(recwarn):
+    similarity = cosine_similarity(np.array([[3, 0], [0, 0]]), np.array([[1, 1], [0, 2], [-5, 0]]))
+    np.testing.assert_allclose(similarity, [[1 / np.sqrt(2), 0, -1], [0, 0, 0]])
+    assert not recwarn.list
+
+
+@given(matrices(8), st.data())
+def test_nearest_neighbours_are_sorted_and_the_best(V, data):
+    query = data.draw(arrays(float, V.shape[1], elements=st.floats(-9, 9).map(lambda x: round(x, 2))))
+    k = data.draw(st.integers(1, len(V)))
+    before = query.copy(), V.copy()
+    found = nearest_neighbours(query, V, k)
+    assert found.shape == (k,) and len(set(found.tolist())) == k
+    similarity = cosine_similarity(query[None], V)[0]
+    assert (np.diff(similarity[found]) <= 0).all()
+    assert (np.delete(similarity, found) <= similarity[found[-1]]).all()
+    assert np.array_equal(query, before[0]) and np.array_equal(V, before[1])
+
+
+@pytest.mark.parametrize("k", [0, -1, 5])
+def test_nearest_neighbours_refuse_an_impossible_k(k):
+    with pytest.raises(ValueError) as error:
+        nearest_neighbours(np.ones(3), np.eye(4, 3), k)
+    assert str(error.value) == f"k must be between 1 and the number of vectors, 4, but it is {k}."
+
+
+@given(matrices(8, 4), st.data())
+def test_analogy_never_returns_an_input(V, data):
+    a, b, c = (data.draw(st.integers(0, len(V) - 1)) for _ in range(3))
+    before = V.copy()
+    answer = analogy(a, b, c, V)
+    assert type(answer) is int and 0 <= answer < len(V) and answer not in (a, b, c)
+    similarity = cosine_similarity((V[b] - V[a] + V[c])[None], V)[0]
+    assert similarity[answer] == max(similarity[i] for i in range(len(V)) if i not in (a, b, c))
+    assert np.array_equal(V, before)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_analogy_completes_a_parallelogram(seed):
+    V = np.random.default_rng(seed).normal(size=(8, 20))
+    V[5] = V[1] - V[0] + V[2]
+    assert analogy(0, 1, 2, V) == 5
+
+
+def test_analogy_uses_raw_vectors():
+    V = np.array([[10.0, 0], [0, 10], [1, 0], [-1, 1.2], [-1, 0.9], [0, 1]])
+    # b - a + c = (-9, 10). With unit vectors it would be (0, 1), and the answer row 5.
+    assert analogy(0, 1, 2, V) == 3
+
+
+def test_analogy_without_a_word_left():
+    with pytest.raises(ValueError, match="3 vectors leave no answer"):
+        analogy(0, 1, 2, np.eye(3))
+
+
+# WordVectors
+
+
+def test_file_has_what_it_says(vectors):
+    assert len(vectors) == len(set(vectors.words)) == embeddings.N_WORDS
+    assert vectors.vectors.shape == (5000, 384) and vectors.vectors.dtype == np.float32
+    assert np.isfinite(vectors.vectors).all() and np.linalg.norm(vectors.vectors, axis=1).min() > 0.5
+    with np.load(embeddings.VECTORS_FILE) as file:
+        assert file["vectors"].dtype == np.float16
+    assert embeddings.VECTORS_FILE.stat().st_size < 4_200_000
+    several = [word for word, n in zip(vectors.words, vectors.pieces, strict=True) if n > 1]
+    assert several == ["didn't", "soar", "soars", "today's"]
+
+
+def test_every_word_of_the_examples_is_known(vectors):
+    assert [word for word in SENTENCES.split() if word not in vectors] == []
+    required = embeddings.REQUIRED_FILE.read_text(encoding="utf-8").split("\n")
+    assert required[-1] == "" and required[:-1] == sorted(set(required[:-1]))
+    assert [word for word in required[:-1] if word not in vectors] == []
+
+
+def test_left_out_words_are_left_out(vectors):
+    left_out = embeddings.LEFT_OUT_FILE.read_text(encoding="utf-8").split()
+    assert left_out == sorted(set(left_out)) and not set(left_out) & set(vectors.words)
+
+
+def test_facts_that_the_lessons_rest_on(vectors):
+    (first, high), (_, low) = vectors.analogy("man", "king", "woman", k=2)
+    assert (first, round(high, 2), round(low, 2)) == ("queen", 0.51, 0.46)
+    assert vectors.analogy("man", "king", "woman", exclude_inputs=False)[0][0] == "king"
+    for word, neighbours in {
+        "king": ["kings", "queen", "monarch", "prince"],
+        "bears": ["bear", "dolphins", "eagles", "lions", "packers"],
+        "date": ["dates", "dated", "dating", "day", "calendar"],
+    }.items():
+        assert [neighbour for neighbour, _ in vectors.nearest(word, len(neighbours))] == neighbours
+
+
+def test_methods_agree_with_the_formulas(vectors):
+    word = "arrow"
+    rows = nearest_neighbours(vectors[word], vectors.vectors, 4)
+    assert vectors.words[rows[0]] == word
+    assert [vectors.words[i] for i in rows[1:]] == [w for w, _ in vectors.nearest(word, 3)]
+    assert vectors.nearest(vectors[word], 1)[0] == (word, pytest.approx(1))
+    answer = analogy(*(vectors.index(w) for w in ("france", "paris", "japan")), vectors.vectors)
+    assert vectors.words[answer] == vectors.analogy("france", "paris", "japan")[0][0] == "tokyo"
+
+
+def test_lookup(vectors):
+    row = vectors["king"]
+    assert row.shape == (384,) and (row == vectors.vectors[vectors.index("king")]).all()
+    row += 1  # a copy: the store stays as it was
+    assert not (row == vectors["king"]).any()
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.vectors[0] = 0
+    assert "king" in vectors and "kng" not in vectors and 3 not in vectors
+    assert vectors.rows(["king", "queen", "king"]).shape == (3, 384) and vectors.rows([]).shape == (0, 384)
+    assert repr(vectors) == "WordVectors(5,000 words, d = 384)"
+
+
+def test_exclude(vectors):
+    assert "queen" not in [word for word, _ in vectors.nearest("king", 5, exclude=["queen"])]
+    assert [word for word, _ in vectors.nearest("king", 2, exclude=("kings",))] == ["queen", "monarch"]
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("fruut", "'fruut' is not one of the 5,000 known words; did you mean fruit or fruits?"),
+        ("King", "'King' is not one of the 5,000 known words; did you mean king, kings or taking?"),
+        ("xqzzzq", "'xqzzzq' is not one of the 5,000 known words, and none is spelt like it."),
+        (7, "7 is not one of the 5,000 known words, and none is spelt like it."),
+        (["a"], "['a'] is not one of the 5,000 known words, and none is spelt like it."),
+    ],
+)
+def test_unknown_word(vectors, word, message):
+    for use in (vectors.__getitem__, vectors.index, lambda w: vectors.rows(["king", w])):
+        with pytest.raises(KeyError) as error:
+            use(word)
+        assert str(error.value) == message
+
+
+def test_unknown_word_in_nearest_and_analogy(vectors):
+    for use in (lambda: vectors.nearest("kng"), lambda: vectors.nearest("king", exclude=["kng"]),
+                lambda: vectors.analogy("man", "king", "womann")):
+        with pytest.raises(KeyError, match="did you mean"):
+            use()
+
+
+@pytest.mark.parametrize("k", [0, 5000])
+def test_nearest_refuses_an_impossible_k(vectors, k):
+    with pytest.raises(ValueError, match=f"^k must be between 1 and 4999, .* but it is {k}\\.$"):
+        vectors.nearest("king", k)
+
+
+def test_words_and_vectors_must_fit():
+    small = WordVectors(["a", "b"], np.eye(2))
+    assert small.pieces.tolist() == [1, 1] and small.nearest("a", 1) == [("b", 0.0)]
+    for wrong in (np.eye(3), np.ones(2)):
+        with pytest.raises(ValueError, match="2 words need"):
+            WordVectors(["a", "b"], wrong)
+
+
+# The file
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        WordVectors.load(tmp_path / "none.npz")
+    assert str(error.value) == (f"There are no word vectors at {tmp_path / 'none.npz'}; "
+                                "run `python -m helpers.embeddings build` or fetch the file again.")
+
+
+def test_damaged_file(tmp_path):
+    whole = embeddings.VECTORS_FILE.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    other = embeddings._npz(words=np.array([b"a"]))
+    uneven = embeddings._npz(words=np.array([b"a"]), vectors=np.eye(2), pieces=np.ones(1))
+    for contents in (b"", b"not an archive", whole[:100_000], whole[:-1], bytes(flipped), other, uneven):
+        path = tmp_path / "vectors.npz"
+        path.write_bytes(contents)
+        with pytest.raises(ValueError) as error:
+            WordVectors.load(path)
+        assert str(error.value).startswith(f"The word vectors at {path} are damaged, so run `python -m ")
+
+
+def test_readme_states_the_hashes():
+    readme = (embeddings.DATA / "README.md").read_text(encoding="utf-8")
+    stated = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `([0-9a-f]{64})` \|$", readme, flags=re.M))
+    for path in (embeddings.VECTORS_FILE, embeddings.REQUIRED_FILE, embeddings.LEFT_OUT_FILE):
+        contents = path.read_bytes()
+        if path.suffix == ".txt":
+            contents = contents.replace(b"\r\n", b"\n")
+        assert stated[path.name] == hashlib.sha256(contents).hexdigest(), path.name
+    assert MODEL_ID in readme and REVISION in readme and FILES[WEIGHTS][1] in readme
+
+
+def test_rebuilding_gives_the_same_bytes(tmp_path):
+    digest = embeddings.build(tmp_path / "again.npz", find_model(download=False))
+    assert (tmp_path / "again.npz").read_bytes() == embeddings.VECTORS_FILE.read_bytes()
+    assert digest == hashlib.sha256(embeddings.VECTORS_FILE.read_bytes()).hexdigest()
+    assert [path.name for path in tmp_path.iterdir()] == ["again.npz"]
+
+
+def test_vectors_are_the_models_rows(vectors):
+    from safetensors import safe_open
+
+    folder = find_model(download=False)
+    vocabulary = load_tokenizer(folder).get_vocab()
+    with safe_open(folder / WEIGHTS, framework="numpy") as weights:
+        rows = weights.get_tensor("embeddings.word_embeddings.weight")
+    for word in ("king", "bears", "gogh", "a"):
+        np.testing.assert_allclose(vectors[word], rows[vocabulary[word]], rtol=2**-11, atol=1e-7)
+    np.testing.assert_allclose(vectors["soar"], (rows[vocabulary["so"]] + rows[vocabulary["##ar"]]) / 2,
+                               rtol=2**-11, atol=1e-7)
+
+
+def test_a_failed_build_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "vectors.npz"
+    path.write_bytes(b"old")
+
+    def fail(*names):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        embeddings.build(path, find_model(download=False))
+    assert [p.name for p in tmp_path.iterdir()] == ["vectors.npz"] and path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("arguments", [[], ["bild"], ["build", "more"], ["--help"]])
+def test_command_line_usage(arguments, capsys):
+    assert embeddings.main(arguments) == 2
+    assert capsys.readouterr() == ("", "usage: python -m helpers.embeddings build\n")
+
+
+def test_command_line_build(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(embeddings, "VECTORS_FILE", tmp_path / "word_vectors.npz")
+    assert embeddings.main(["build"]) == 0
+    digest = hashlib.sha256((tmp_path / "word_vectors.npz").read_bytes()).hexdigest()
+    assert capsys.readouterr().out.split("\n")[1] == digest
+
+    def fail(path):
+        raise ModelNotAvailable("The model is not here.")
+
+    monkeypatch.setattr(embeddings, "build", fail)
+    assert embeddings.main(["build"]) == 1
+    assert capsys.readouterr().err == "The word vectors were not built: The model is not here.\n"
+
+
+def test_command_line_as_a_person_types_it():
+    done = python("-m", "helpers.embeddings")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "usage: python -m helpers.embeddings build\n"
+
+
+def test_imports_are_light():
+    """`helpers` imports nothing; embeddings only NumPy; pretrained not even that."""
+    heavy = "{'torch', 'tokenizers', 'safetensors', 'huggingface_hub', 'matplotlib', 'transformers'}"
+    code = (f"import sys; import helpers; heavy = {heavy}\n"
+            "assert 'numpy' not in sys.modules and not [m for m in sys.modules if m.startswith('helpers.')]\n"
+            "import helpers.pretrained\n"
+            "assert not (heavy | {'numpy'}) & set(sys.modules)\n"
+            "from helpers.embeddings import WordVectors; WordVectors.load()\n"
+            "assert not heavy & set(sys.modules)\n")
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,107 @@
+"""A learner's own copies: what is theirs is never touched."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from scripts import handout
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course with two lessons, and the folder of copies."""
+    (tmp_path / "notebooks").mkdir()
+    for path in sorted((handout.ROOT / "notebooks").glob("0[12]_*.ipynb")):
+        shutil.copy(path, tmp_path / "notebooks")
+    monkeypatch.setattr(handout, "ROOT", tmp_path)
+    return tmp_path
+
+
+def edit(path, old, new):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"]).replace(old, new)
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def copies(course):
+    return sorted(path.name for path in (course / "my_lessons").iterdir())
+
+
+def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(course, capsys):
+    assert handout.main([]) == 0
+    assert "2 new" in capsys.readouterr().out
+    first, second = (nbformat.read(course / "my_lessons" / name, as_version=4) for name in copies(course))
+    nbformat.validate(first)
+    assert all(not c.outputs and c.execution_count is None for c in first.cells if c.cell_type == "code")
+    text = "".join(cell.source for cell in [*first.cells, *second.cells])
+    assert "](../notebooks/solutions/" in text and "](solutions/" not in text
+
+
+def test_a_new_version_of_the_course_does_not_touch_work(course, capsys):
+    handout.main([])
+    lesson, other = sorted((course / "notebooks").iterdir())
+    mine = course / "my_lessons" / lesson.name
+    edit(mine, "    ...", "    return 42")
+    before = mine.read_bytes()
+    handout.main([])
+    assert "1 with your work in them" in capsys.readouterr().out and mine.read_bytes() == before
+    edit(lesson, "# 01", "# 01 (new)")
+    edit(other, "# 02", "# 02 (new)")
+    handout.main([])
+    said = capsys.readouterr().out
+    assert mine.read_bytes() == before and f"{lesson.stem}.new.ipynb" in said and "1 updated" in said
+    assert copies(course) == [f"{lesson.stem}.ipynb", f"{lesson.stem}.new.ipynb", other.name]
+    assert "# 02 (new)" in (course / "my_lessons" / other.name).read_text(encoding="utf-8")
+
+
+def test_outputs_alone_are_no_work(course, capsys):
+    """JupyterLab and VS Code rewrite a notebook when it is run and saved."""
+    handout.main(["01"])
+    lesson = next((course / "notebooks").glob("01*"))
+    mine = course / "my_lessons" / lesson.name
+    notebook = nbformat.read(mine, as_version=4)
+    notebook.metadata["language_info"] = {"name": "python", "version": "3.13.0"}
+    notebook.metadata["widgets"] = {}
+    notebook.cells[2].execution_count = 7
+    nbformat.write(notebook, mine)
+    edit(lesson, "# 01", "# 01 (new)")
+    handout.main(["01"])
+    assert "1 updated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"cells": 3, "metadata": {}}'])
+def test_a_damaged_copy_is_kept(course, damage):
+    handout.main(["01"])
+    mine = next((course / "my_lessons").iterdir())
+    mine.write_text(damage, encoding="utf-8")
+    assert handout.main(["01"]) == 0
+    assert mine.read_text(encoding="utf-8") == damage and len(copies(course)) == 2
+
+
+def test_one_lesson_and_an_unknown_one(course, capsys):
+    assert handout.main(["notebooks/02_attention_as_a_weighted_average.ipynb"]) == 0
+    assert copies(course) == ["02_attention_as_a_weighted_average.ipynb"]
+    assert handout.main(["77"]) == 1
+    assert "no lesson '77'" in capsys.readouterr().err
+
+
+def test_ruff_and_git_do_not_look_into_the_copies():
+    """A learner's unfinished cell must not fail `make lint`, and a pull must not meet it."""
+    folder = handout.ROOT / handout.FOLDER
+    mine = folder / "test_of_ruff.py"
+    had = folder.exists()
+    folder.mkdir(exist_ok=True)
+    mine.write_text("def f(:")
+    seen = subprocess.run([sys.executable, "-m", "ruff", "check", "--show-files", "."], cwd=handout.ROOT,
+                          capture_output=True, text=True, check=True).stdout
+    mine.unlink()
+    if not had:
+        folder.rmdir()
+    assert "00_start_here.ipynb" in seen and handout.FOLDER not in seen
+    if (handout.ROOT / ".git").exists():
+        subprocess.run(["git", "check-ignore", "-q", f"{handout.FOLDER}/x.ipynb"], cwd=handout.ROOT, check=True)
