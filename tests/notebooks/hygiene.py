@@ -20,46 +20,9 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from helpers import colab
+from helpers.course import LESSONS, Lesson
 
 REPO = Path(__file__).resolve().parents[2]
-
-# number and title | claims | exercises: the identity of every lesson
-CURRICULUM = """
-00 Start here | |
-01 Word embeddings and similarity | C01-C03 |
-   cosine_similarity(X, Y); nearest_neighbours(query, vectors, k); analogy(a, b, c, vectors)
-02 Attention as a weighted average | C04-C08 |
-   softmax(x); self_attention(X); attention_entropy(weights)
-03 Soft lookup, and where attention came from | C09-C12 |
-   hard_attention(query, keys, values); soft_attention(query, keys, values); additive_scores(s, H, W, U, v)
-04 Queries, keys and values | C13-C16 |
-   project(X, W); attention_scores(Q, K); bilinear_form(W_q, W_k)
-05 Scaling | C17-C21 |
-   scaled_dot_product_attention(Q, K, V); softmax_jacobian(p); score_variance(d_k, n, rng)
-06 Masking | C22-C26 |
-   causal_mask(T); padding_mask(lengths, T); masked_attention(Q, K, V, mask)
-07 Multi-head attention | C27-C31 |
-   split_heads(X, n_heads); merge_heads(X); multi_head_attention(X, W_q, W_k, W_v, W_o, n_heads, mask=None);
-   count_attention_parameters(d_model, n_heads, bias)
-08 Positional encoding | C32-C36 |
-   sinusoidal_encoding(T, d); rotate(x, positions); alibi_bias(n_heads, T)
-09 The transformer block | C37-C40 |
-   layer_norm(x, gain, bias, eps); feed_forward(x, W1, b1, W2, b2);
-   pre_norm_block(x, attention, feed_forward, norm1, norm2)
-10 Encoder-decoder and translation | C41-C44 |
-   cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask); shift_right(tokens, bos);
-   greedy_decode(next_logits, bos, eos, max_length)
-11 Train a mini-transformer | C45-C49 |
-   language_model_loss(logits, tokens, pad); sample_next(logits, temperature, top_k, generator);
-   perplexity(losses, counts)
-12 Looking inside | C50-C53 |
-   attention_rollout(attentions); previous_token_score(weights); ablate_head(head_outputs, W_o, head)
-13 Run a real pretrained model with your own code | C54-C55 |
-   mean_pool(hidden, mask); map_weight_name(name); semantic_search(query, corpus, k)
-14 Efficient attention | C56-C60 |
-   sliding_window_mask(T, window, causal); linear_attention(Q, K, V, feature_map);
-   grouped_query_attention(Q, K, V); decode_step(q, k, v, cache); online_softmax_attention(q, K, V, block)
-"""
 
 LONGEST_CELL = 30                        # lines
 LARGEST_FILE = 1_500_000                 # bytes
@@ -74,26 +37,6 @@ ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 IN_WORDS = re.compile(r"^\s*\*In words:\*\s+\S.{15,}", re.MULTILINE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Lesson:
-    number: str
-    title: str
-    claims: tuple[str, ...]
-    exercises: dict[str, str]            # name -> its parameters, as Python writes them
-
-
-def read_curriculum(text: str = CURRICULUM) -> dict[str, Lesson]:
-    lessons = {}
-    for entry in re.split(r"\n(?=\d\d )", text.strip()):
-        heading, claims, exercises = (part.strip() for part in entry.split("|"))
-        number, title = heading.split(" ", 1)
-        first, _, last = claims.replace("C", "").partition("-")
-        ids = tuple(f"C{i:02d}" for i in range(int(first), int(last) + 1)) if claims else ()
-        calls = [ast.parse(f"def {call.strip()}: ...").body[0] for call in exercises.split(";") if call.strip()]
-        lessons[number] = Lesson(number, title, ids, {call.name: parameters(call) for call in calls})
-    return lessons
-
-
 def parameters(function: ast.FunctionDef) -> str:
     """The parameters as text, without annotations, for comparison."""
     plain = ast.parse(f"def f({ast.unparse(function.args)}): ...").body[0].args
@@ -103,16 +46,13 @@ def parameters(function: ast.FunctionDef) -> str:
     return ast.unparse(plain)
 
 
-LESSONS = read_curriculum()
-
-
 @dataclass
 class Book:
     """One notebook file, and where it stands in the course."""
 
     path: Path
     root: Path = REPO
-    index: dict[str, str] | None = None              # the checkers' exercise -> lesson number
+    lessons: dict[str, Lesson] = field(default_factory=lambda: LESSONS)
     raw: dict = field(init=False)
     unreadable: str = field(init=False, default="")
 
@@ -135,7 +75,7 @@ class Book:
 
     @cached_property
     def lesson(self) -> Lesson | None:
-        return LESSONS.get(self.path.name[:2])
+        return self.lessons.get(self.path.name[:2])
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -181,7 +121,7 @@ class Cell:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The cell as Python; magics are calls. An empty module where it is no Python (see rule parses)."""
+        """The cell as Python; magics are calls. An empty module where it is not Python (see rule parses)."""
         try:
             return ast.parse(TransformerManager().transform_cell(self.source))
         except SyntaxError:
@@ -220,7 +160,7 @@ def headings(markdown: str) -> list[str]:
 
 
 def without_code(markdown: str) -> str:
-    """Markdown without its code and formulas: a link in there is none."""
+    """Markdown without its code and formulas: a link in there is not one."""
     markdown = re.sub(r"^(```|~~~).*?^\1\s*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
     markdown = re.sub(r"\$\$.*?\$\$", "", markdown, flags=re.DOTALL)
     return re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "", markdown)
@@ -254,7 +194,8 @@ def problems(book: Book) -> list[str]:
 @rule("all")
 def valid(book):
     if not book.raw:
-        yield f"{book.name} is no notebook ({book.unreadable or 'no JSON object'}): take it from the last commit."
+        yield (f"{book.name} cannot be read as a notebook ({book.unreadable or 'not a JSON object'}): "
+               "take it from the last commit.")
         return
     if (book.raw.get("nbformat"), book.raw.get("nbformat_minor", 0)) < (4, 5):
         yield f"{book.name} is older than notebook format 4.5: open it in JupyterLab and save it."
@@ -262,7 +203,7 @@ def valid(book):
     try:
         nbformat.validate(nbformat.from_dict(book.raw))
     except nbformat.ValidationError as error:
-        yield f"{book.name} is no valid notebook ({str(error).splitlines()[0]}): save it from JupyterLab again."
+        yield f"{book.name} is not a valid notebook ({str(error).splitlines()[0]}): save it from JupyterLab again."
 
 
 @rule("all")
@@ -304,7 +245,7 @@ def parses(book):
         try:
             ast.parse(TransformerManager().transform_cell(cell.source))
         except SyntaxError as error:
-            yield f"{cell} is no Python ({error.msg}, line {error.lineno}): correct it."
+            yield f"{cell} is not Python ({error.msg}, line {error.lineno}): correct it."
 
 
 @rule("all")
@@ -445,14 +386,24 @@ def broken(book: Book, target: str) -> str | None:
 
 @rule("all")
 def number_and_title(book):
-    if not re.fullmatch(r"\d\d_[a-z0-9_]+\.ipynb", book.path.name) or book.lesson is None:
-        yield f"{book.name} is no lesson of the curriculum: name it NN_words.ipynb, 00 to {max(LESSONS)}."
+    if book.lesson is None or book.path.name != book.lesson.file:
+        known = f"lesson {book.lesson.number} is {book.lesson.file}" if book.lesson else "it has no lesson of this number"
+        yield f"{book.name} is not in data/course.toml, {known}: rename the notebook, or correct the list."
         return
     wanted = f"# {book.lesson.number} · {book.lesson.title}"
     first = book.cells[0].source.splitlines()[:1] if book.cells and book.cells[0].type == "markdown" else []
     # A solution may add to its heading, a lesson may not.
     if not first or not (first[0].startswith(wanted) if book.is_solution else first[0].rstrip() == wanted):
         yield f"{book.name} does not begin with the heading {wanted!r}: write it so."
+
+
+@rule("lessons")
+def minutes(book):
+    stated = re.findall(r"^\*\*Time:\*\* (\d+) minutes", book.markdown, re.MULTILINE)
+    wanted = book.lesson.minutes if book.lesson else 0
+    if book.lesson and stated != [str(wanted)]:
+        yield (f"{book.name} says {' and '.join(stated) or 'nothing'} of its time, and data/course.toml {wanted} minutes: "
+               f"write '**Time:** {wanted} minutes.' into the cell 'In this lesson', or correct the list.")
 
 
 @rule("lessons")
@@ -516,7 +467,7 @@ def exercises(book):
             continue
         cell, function = defined[0]
         if parameters(function) != signature:
-            yield f"{cell} defines {name}({parameters(function)}): the curriculum has {name}({signature})."
+            yield f"{cell} defines {name}({parameters(function)}): data/course.toml has {name}({signature})."
         checked = [other for other in book.code if other.index >= cell.index and other.checks(name)]
         wanted = "passed" if book.is_solution else "not started"
         if not checked:
@@ -524,9 +475,6 @@ def exercises(book):
         elif wanted not in checked[0].output_text().lower():
             yield (f"{checked[0]} checks {name}, and its stored output does not say '{wanted}': "
                    "correct the definition, run the notebook, save.")
-        if book.index is not None and book.index.get(name) != book.lesson.number:
-            yield (f"{book.name} has the exercise {name}, and helpers.checks.INDEX says {book.index.get(name)!r} "
-                   f"of it: let it say {book.lesson.number!r}.")
 
 
 @rule("lessons")
@@ -538,10 +486,10 @@ def has_solution(book):
 @rule("solutions")
 def has_lesson(book):
     if not (book.path.parent.parent / book.path.name).exists():
-        yield f"{book.name} solves no lesson: there is no notebooks/{book.path.name}."
+        yield f"{book.name} does not belong to a lesson: there is no notebooks/{book.path.name}."
 
 
-def books(root: Path = REPO, index: dict[str, str] | None = None) -> list[Book]:
+def books(root: Path = REPO) -> list[Book]:
     """Every lesson and every solution."""
     folder = root / "notebooks"
-    return [Book(path, root, index) for path in sorted(folder.glob("*.ipynb")) + sorted(folder.glob("solutions/*.ipynb"))]
+    return [Book(path, root) for path in sorted(folder.glob("*.ipynb")) + sorted(folder.glob("solutions/*.ipynb"))]

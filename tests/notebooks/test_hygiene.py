@@ -11,22 +11,13 @@ from hygiene import Book, books
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers import colab
-
-
-def checkers() -> dict[str, str]:
-    from helpers.checks import INDEX
-    return INDEX
-
+from helpers.course import LESSONS
 
 # -- the course's own notebooks ------------------------------------------------------------------
 
-def test_there_are_lessons():
-    assert any(not book.is_solution for book in books()), "notebooks/ has no lesson: is this a whole checkout?"
-
-
 @pytest.mark.parametrize("path", [book.path for book in books()], ids=[book.name for book in books()])
 def test_notebook(path):
-    found = hygiene.problems(Book(path, index=checkers()))
+    found = hygiene.problems(Book(path))
     assert not found, "\n" + "\n".join(found)
 
 
@@ -40,39 +31,21 @@ def test_nine_of_ten_outputs_are_compared():
         f"{len(ignored)} of {len(cells)} code cells are not compared, more than one in ten: make more outputs stable.")
 
 
-def test_one_notebook_a_lesson():
-    numbers = [book.path.name[:2] for book in books() if not book.is_solution]
-    assert len(numbers) == len(set(numbers)), f"two lessons have one number: {numbers}."
-
-
-def test_the_checkers_know_only_exercises_of_the_curriculum():
-    known = {name: lesson.number for lesson in hygiene.LESSONS.values() for name in lesson.exercises}
-    wrong = {name: number for name, number in checkers().items() if known.get(name) != number}
-    assert not wrong, f"helpers.checks.INDEX has what the curriculum has not: {wrong}."
-
-
-def test_curriculum():
-    assert list(hygiene.LESSONS) == [f"{i:02d}" for i in range(15)]
-    every_claim = [claim for lesson in hygiene.LESSONS.values() for claim in lesson.claims]
-    assert every_claim == [f"C{i:02d}" for i in range(1, 61)]
-    assert hygiene.LESSONS["07"].exercises["multi_head_attention"] == "X, W_q, W_k, W_v, W_o, n_heads, mask=None"
-    assert all(len(lesson.exercises) >= 3 for number, lesson in hygiene.LESSONS.items() if number > "00")
-
-
 # -- the rules themselves, on small notebooks ----------------------------------------------------
 
 PNG = "iVBORw0KGgo="
-LESSON, SOLUTION = "notebooks/01_words.ipynb", "notebooks/solutions/01_words.ipynb"
-EXERCISES = {"cosine_similarity": "X, Y", "nearest_neighbours": "query, vectors, k", "analogy": "a, b, c, vectors"}
+NAME = LESSONS["01"].file
+LESSON, SOLUTION = f"notebooks/{NAME}", f"notebooks/solutions/{NAME}"
+EXERCISES = LESSONS["01"].exercises
 
 
 def said(text: str, name: str = "stdout"):
     return [new_output("stream", name=name, text=text)]
 
 
-def exercise_cells(body: str, verdict: str) -> list:
+def exercise_cells(body: str, verdict: str, exercises: dict[str, str] = EXERCISES) -> list:
     cells = []
-    for name, signature in EXERCISES.items():
+    for name, signature in exercises.items():
         cells.append(new_code_cell(f'def {name}({signature}):\n    """Do it."""\n    {body}'))
         cells.append(new_code_cell(f"check({name})", outputs=said(f"{verdict}: {name}.\n")))
     return cells
@@ -101,7 +74,7 @@ def good_lesson() -> dict:
                           metadata={"tags": ["nbval-ignore-output"], "reason": "the time of day"})
     return finish([
         new_markdown_cell("# 01 · Word embeddings and similarity\n\n**In this lesson** you learn.\n\n"
-                          "Needs [a note](../note.md#a-part)."),
+                          "**Time:** 45 minutes.\n\nNeeds [a note](../note.md#a-part)."),
         first_cell(),
         new_code_cell("import time\n\nfrom helpers.checks import check"),
         new_code_cell("%matplotlib inline\n1 + 1", outputs=[
@@ -137,13 +110,13 @@ def renumber(notebook: dict) -> None:
 
 @pytest.fixture
 def course(tmp_path):
-    """A course of two small lessons in a folder of its own; a call changes a notebook and returns its problems."""
+    """A course of two small lessons in a folder of its own; a call changes a notebook and returns it."""
     (tmp_path / "note.md").write_text("# Note\n\n## A part\n")
     (tmp_path / "notebooks/solutions").mkdir(parents=True)
     (tmp_path / "notebooks/02_attention.ipynb").write_text(json.dumps(good_lesson()))
     notebooks = {LESSON: good_lesson(), SOLUTION: good_solution()}
 
-    def problems(change=None, where=LESSON, index="checkers"):
+    def book(change=None, where=LESSON):
         changed = copy.deepcopy(notebooks)
         if change:
             change(changed[where])
@@ -152,9 +125,8 @@ def course(tmp_path):
                 renumber(changed[where])
         for name, notebook in changed.items():
             (tmp_path / name).write_text(json.dumps(notebook), encoding="utf-8")
-        known = dict.fromkeys(EXERCISES, "01") if index == "checkers" else index
-        return Book(tmp_path / where, tmp_path, known)
-    return problems
+        return Book(tmp_path / where, tmp_path)
+    return book
 
 
 @pytest.mark.parametrize("where", [LESSON, SOLUTION])
@@ -243,7 +215,7 @@ TITLE = "# 01 · Word embeddings and similarity"
 # In the good lesson: 0 title, 1 Colab's cell, 2 imports, 3 1+1, 4 figure, 5 its words, 6-11 exercises, 12 ignored,
 # 13 assert, 14 code, 15 claims, 16 their table, 17 recap.
 BAD = [
-    ("valid", cell_change(3, cell_type="cod"), "valid"),
+    ("valid", cell_change(3, cell_type="cod"), "not a valid"),
     ("valid", set_top("nbformat_minor", 4), "4.5"),
     ("ids", cell_change(4, id="cell-3"), "id of cell 3"),
     ("ids", cell_change(4, id=""), "no id"),
@@ -252,7 +224,7 @@ BAD = [
     ("execution_counts", as_it_is(cell_change(3, execution_count=None)), "None where 3 is due"),
     ("execution_counts", as_it_is(cell_change(3, outputs=[dict(output_type="execute_result", execution_count=9, metadata={},
                                                                data={})])), "3 is due"),
-    ("parses", source(3, "1 +"), "no Python"),
+    ("parses", source(3, "1 +"), "not Python"),
     ("no_empty_code", source(3, "  \n"), "empty"),
     ("short_cells", source(3, "\n".join("1" * 31)), "31 lines"),
     ("size", set_metadata("much", "x" * 1_500_000), "MB"),
@@ -285,6 +257,8 @@ BAD = [
     ("number_and_title", replace("# 01 · Word", "# 1. Word"), "does not begin"),
     ("number_and_title", replace("similarity", "similarities"), "does not begin"),
     ("number_and_title", replace("# 01 ·", "# 02 ·"), "does not begin", SOLUTION),
+    ("minutes", replace("45 minutes", "50 minutes"), "says 50"),
+    ("minutes", replace("**Time:**", "Time:"), "says nothing"),
     ("sections", replace("## Recap", "## Summary"), "## Recap"),
     ("sections", replace("## Going further", "### Going further"), "## Going further"),
     ("sections", replace("## Claims tested", "## Claims"), "## Claims tested"),
@@ -320,32 +294,28 @@ def test_a_bad_notebook_is_caught(course, name, change, word, where):
         assert "\n" not in sentence and sentence.endswith("."), sentence
 
 
-def test_a_missing_checker_is_caught(course):
-    assert any("INDEX" in sentence for sentence in hygiene.exercises(course(index={"analogy": "02"})))
-
-
 def test_a_missing_partner_is_caught(course):
     lesson = course()
     (lesson.root / SOLUTION).unlink()
-    assert "solutions/01_words.ipynb" in next(hygiene.has_solution(lesson))
+    assert f"solutions/{NAME}" in next(hygiene.has_solution(lesson))
     solution = course(where=SOLUTION)
     (solution.root / LESSON).unlink()
-    assert "no notebooks/01_words.ipynb" in next(hygiene.has_lesson(solution))
+    assert f"no {LESSON}" in next(hygiene.has_lesson(solution))
 
 
-def test_a_file_that_is_no_lesson_is_caught(course):
+def test_a_file_that_is_not_in_the_list_is_caught(course):
     book = course()
-    for name in ("scratch.ipynb", "77_more.ipynb", "01 Words.ipynb"):
+    for name in ("scratch.ipynb", "77_more.ipynb", "01_words.ipynb"):
         book.path = book.root / "notebooks" / name
         book.__dict__.pop("lesson", None)
-        assert list(hygiene.number_and_title(book)), name
+        assert "data/course.toml" in next(hygiene.number_and_title(book)), name
 
 
-def test_a_file_that_is_no_json_is_caught(course):
+def test_a_file_that_is_not_json_is_caught(course):
     path = course().path
     path.write_text("<<<<<<< ours\n" + path.read_text())
     found = hygiene.problems(Book(path, path.parent.parent))
-    assert "is no notebook" in found[0] and "line 1" in found[0]
+    assert "cannot be read" in found[0] and "line 1" in found[0]
 
 
 def test_every_rule_is_able_to_fail():

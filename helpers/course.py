@@ -1,0 +1,51 @@
+"""The lessons of the course, read from ``data/course.toml``: the one list of titles, minutes, exercises and claims."""
+
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = Path(__file__).resolve().parents[1] / "data" / "course.toml"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """An entry of the list; the file itself says what each field means."""
+
+    number: str
+    title: str
+    minutes: int
+    afterwards: str
+    you_write: str = ""
+    exercises: dict[str, str] = field(default_factory=dict)  # name -> its parameters, as Python writes them
+    claims: dict[str, str] = field(default_factory=dict)  # id, such as C01 -> what people say
+
+    @property
+    def file(self):
+        """The name of its notebook, and of its solution."""
+        return f"{self.number}_{re.sub('[^a-z0-9]+', '_', self.title.lower()).strip('_')}.ipynb"
+
+
+def read(path=FILE):
+    """The lessons as ``{number: Lesson}``, in order. Raises ValueError, in one sentence, where the list is wrong."""
+    lessons = {}
+    try:
+        for entry in tomllib.loads(Path(path).read_text(encoding="utf-8"))["lesson"]:
+            calls = [re.fullmatch(r"(\w+)\((.*)\)", call).groups() for call in entry.pop("exercises", [])]
+            lesson = Lesson(exercises=dict(calls), **entry)
+            if lessons.setdefault(lesson.number, lesson) is not lesson:
+                raise ValueError(f"number {lesson.number} stands there twice")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        after = f", after lesson {max(lessons)}" if lessons else ""
+        said = {KeyError: "there is no [[lesson]]", AttributeError: "an exercise is written name(parameter, ...)"}
+        raise ValueError(f"data/{Path(path).name} cannot be used{after}: "
+                         f"{said.get(type(error), str(error).removeprefix('Lesson.__init__() '))}.") from None
+    return lessons
+
+
+LESSONS = read()

@@ -1,0 +1,133 @@
+"""data/course.toml is the one list of lessons: what is made from it is up to date, what stands beside it agrees."""
+
+import ast
+import importlib
+import inspect
+import json
+import shutil
+from pathlib import Path
+
+import hygiene
+import pytest
+from test_hygiene import exercise_cells, finish, good_lesson
+
+from helpers.checks import INDEX, exercise
+from helpers.course import FILE, LESSONS, read
+from scripts import course
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_lesson_has_a_notebook_and_every_notebook_is_a_lesson():
+    found = [book.path.name for book in hygiene.books() if not book.is_solution]
+    assert found == [lesson.file for lesson in LESSONS.values()], "notebooks/ and data/course.toml differ."
+
+
+def test_lessons_and_claims_are_counted_through():
+    assert list(LESSONS) == [f"{i:02d}" for i in range(len(LESSONS))]
+    claims = [claim for lesson in LESSONS.values() for claim in lesson.claims]
+    assert claims == [f"C{i:02d}" for i in range(1, len(claims) + 1)], "a claim is missing, doubled or out of its turn."
+
+
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
+def test_an_entry_is_complete(lesson):
+    assert lesson.minutes % 5 == 0 and lesson.title and lesson.afterwards
+    if lesson.number != "00":
+        assert lesson.you_write and len(lesson.exercises) >= 3 and lesson.claims
+    for name, parameters in lesson.exercises.items():
+        (function,) = ast.parse(f"def {name}({parameters}): ...").body
+        assert parameters == hygiene.parameters(function), f"{name}: write ({hygiene.parameters(function)})."
+
+
+@pytest.mark.parametrize("lesson", [lesson for lesson in LESSONS.values() if lesson.exercises],
+                         ids=[lesson.number for lesson in LESSONS.values() if lesson.exercises])
+def test_every_exercise_has_a_checker_with_its_signature_and_every_checker_is_an_exercise(lesson):
+    module = importlib.import_module(f"helpers.checks.lesson{lesson.number}")
+    names = {found.name for found in module.EXERCISES}
+    assert names == set(lesson.exercises), f"helpers/checks/lesson{lesson.number}.py and data/course.toml differ."
+    for name, parameters in lesson.exercises.items():
+        assert str(inspect.signature(exercise(name).reference)) == f"({parameters})", f"{name}: reference and list differ."
+        assert INDEX[name] == lesson.number
+
+
+@pytest.mark.parametrize("number", ["99", "01"])
+def test_an_exercise_without_a_checker_is_told(monkeypatch, number):
+    monkeypatch.setitem(INDEX, "count_pairs", number)
+    with pytest.raises(KeyError, match=f"helpers.checks.lesson{number} has no checker for it"):
+        exercise("count_pairs")
+
+
+def test_the_maps_are_written_from_the_list():
+    for path, contents in course.written().items():
+        assert path.read_text(encoding="utf-8") == contents, f"{path.name} has an old map: run `python -m scripts.course`."
+
+
+MORE = """
+[[lesson]]
+number = "99"
+title = "Tokens, and real text"
+minutes = 45
+afterwards = "read bytes"
+you_write = "a tokenizer"
+exercises = ["count_pairs(words)", "merge_pair(ids, pair, new_id=256)"]
+[lesson.claims]
+C99 = "A token is a word"
+"""
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """The list with one lesson more, and the two files with maps."""
+    for name in ("README.md", f"notebooks/{LESSONS['00'].file}"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "course.toml").write_text(FILE.read_text(encoding="utf-8") + MORE, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_lesson_is_added_by_an_entry(scratch, capsys):
+    """The maps get it, and the rules of hygiene.py ask for its notebook, its exercises and its claims."""
+    assert course.main(scratch) == 0 and capsys.readouterr().out.count("map written") == 2
+    lessons = read(scratch / "data" / "course.toml")
+    file = lessons["99"].file
+    assert file == "99_tokens_and_real_text.ipynb"
+    row = f"| 99 | [Tokens, and real text](notebooks/{file}) | 45 | a tokenizer |\n"
+    assert row in (scratch / "README.md").read_text(encoding="utf-8")
+    assert f"]({file}) | read bytes | 45 |" in (scratch / "notebooks" / LESSONS["00"].file).read_text(encoding="utf-8")
+
+    empty = good_lesson()
+    empty["cells"] = [cell for cell in empty["cells"] if "def " not in "".join(cell["source"])]
+    (scratch / "notebooks" / file).write_text(json.dumps(empty))
+    found = "\n".join(hygiene.problems(hygiene.Book(scratch / "notebooks" / file, scratch, lessons)))
+    for word in ("'# 99 · Tokens, and real text'", "no stub of the exercise count_pairs: define count_pairs(words)",
+                 "merge_pair(ids, pair, new_id=256)", "claim C99", "claim C01", f"no solutions/{file}"):
+        assert word in found, word
+
+    cells = [cell for cell in good_lesson()["cells"] if "nalogy" not in cell["source"]]
+    solved = finish(cells[:3] + exercise_cells("return 1", "✓ Passed", lessons["99"].exercises))
+    solved["cells"][0]["source"] = "# 99 · Tokens, and real text"
+    path = scratch / "notebooks" / "solutions" / file
+    path.parent.mkdir()
+    path.write_text(json.dumps(solved))
+    assert hygiene.problems(hygiene.Book(path, scratch, lessons)) == []
+
+
+def test_a_page_without_a_place_for_the_map_is_told(scratch, capsys):
+    (scratch / "README.md").write_text("# Course\n")
+    assert course.main(scratch) == 1
+    assert capsys.readouterr().err.startswith("README.md has no place for the map: write the lines")
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("title = 3", "there is no [[lesson]]"),
+    ("[[lesson]]\nnumber = 15", "missing 3 required"),
+    (MORE.replace("minutes", "hours"), "unexpected keyword argument 'hours'"),
+    (MORE + MORE, "after lesson 99: number 99 stands there twice"),
+    (MORE.replace("(words)", ""), "an exercise is written name(parameter, ...)"),
+    (MORE.replace('"99"', '"99'), "line 3")])
+def test_a_list_that_cannot_be_used_is_told_in_a_sentence(tmp_path, text, said):
+    (tmp_path / "course.toml").write_text(text)
+    with pytest.raises(ValueError, match="^data/course.toml cannot be used") as told:
+        read(tmp_path / "course.toml")
+    assert said in str(told.value) and str(told.value).endswith(".")
