@@ -50,7 +50,8 @@ def missing():
             met = requirement.specifier.contains(importlib.metadata.version(requirement.name), prereleases=True)
         except importlib.metadata.PackageNotFoundError:
             met = False
-        if not met and requirement.name not in ("jupyterlab", "nbval"):
+        here = not requirement.marker or requirement.marker.evaluate()
+        if here and not met and requirement.name not in ("jupyterlab", "nbval"):
             found.append(str(requirement))
     return found
 
