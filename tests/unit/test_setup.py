@@ -25,7 +25,7 @@ def course(tmp_path):
     """A copy of what the set-up needs, in a folder whose name has a space."""
     folder = tmp_path / "the course"
     ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-    for name in ("helpers", "classroom", "scripts"):
+    for name in ("helpers", "classroom", "scripts", "data"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     for name in (*LISTS, "Makefile"):
         shutil.copy(ROOT / name, folder / name)
