@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 
 from helpers import colab
+from helpers.course import LESSONS
+from scripts.course import readme_map
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
@@ -26,21 +28,13 @@ class Stop(Exception):
     """One sentence for the person at the keyboard: what is wrong and what to do."""
 
 
-def book_pages():
-    """Every page of the book: file in the repository -> name in the book, without its ending."""
-    found = {"README.md": "index", "data/README.md": "reference/data", "docs/teaching.md": "teaching/teaching",
-             "notebooks/assignments/source/project.md": "teaching/project",
-             "docs/book/solutions.md": "solutions"}
-    for name in ("glossary", "cheatsheet"):
-        if (ROOT / "docs" / f"{name}.md").exists():
-            found[f"docs/{name}.md"] = f"reference/{name}"
-    for path in sorted([*ROOT.glob("notebooks/[0-9]*.ipynb"), *ROOT.glob("notebooks/solutions/[0-9]*.ipynb")]):
-        name = path.relative_to(ROOT).as_posix()
-        found[name] = name.removeprefix("notebooks/").removesuffix(".ipynb")
-    return found
-
-
-PAGES = book_pages()
+# Every page of the book: file in the repository -> name in the book, without its ending.
+PAGES = {"README.md": "index", "data/README.md": "reference/data", "docs/glossary.md": "reference/glossary",
+         "docs/cheatsheet.md": "reference/cheatsheet", "docs/teaching.md": "teaching/teaching",
+         "notebooks/assignments/source/project.md": "teaching/project", "docs/book/solutions.md": "solutions"}
+PAGES |= {f"notebooks/{folder}{lesson.file}": folder + Path(lesson.file).stem
+          for folder in ("", "solutions/") for lesson in LESSONS.values()
+          if (ROOT / "notebooks" / folder / lesson.file).exists()}
 
 
 def staged(path):
@@ -50,6 +44,8 @@ def staged(path):
 
 def relink(text, origin):
     """The text of the file ``origin``, with links that lead to pages of the book, or else to nothing but a name."""
+    # Not myst_heading_slug_func: notebooks use JupyterLab's names of headings and Markdown pages GitHub's, and links that
+    # leave the book must be changed in any case.
     def new(link):
         image, words, target, heading = link.groups()
         if "://" in target or target.startswith("mailto:"):
@@ -95,15 +91,8 @@ def notebook(path):
 
 def index():
     """The contents page: index.md with the map that README.md has."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    course_map = re.search(r"^## Map of the course\n(.*?\|\n)\n", readme, re.MULTILINE | re.DOTALL)
-    if not course_map:
-        raise Stop("README.md has no table under the heading 'Map of the course', which the book's contents page shows.")
-    names = {"docs/glossary.md": "glossary", "docs/cheatsheet.md": "cheat sheet", "data/README.md": "data"}
-    more = "".join(f", the [{words}]({PAGES[path]}.md)" for path, words in names.items() if path in PAGES)
-    text = (HERE / "index.md").read_text(encoding="utf-8")
-    return text.replace("<!-- the map of README.md -->", relink(course_map[1], "README.md")).replace(
-        "<!-- the reference pages -->", more)
+    page = (HERE / "index.md").read_text(encoding="utf-8")
+    return page.replace("<!-- map of the course -->", relink(readme_map(LESSONS), "README.md"))
 
 
 def stage():

@@ -27,7 +27,7 @@ def book():
     pytest.importorskip("myst_nb", reason="the book's packages are not installed: `make test` installs them")
     closed = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
     start = time.monotonic()
-    done = subprocess.run([*no_network(), sys.executable, "scripts/book.py"], cwd=REPO, capture_output=True, text=True,
+    done = subprocess.run([*no_network(), sys.executable, "-m", "scripts.book"], cwd=REPO, capture_output=True, text=True,
                           env={**os.environ, **closed})
     assert done.returncode == 0, done.stdout + done.stderr
     pages = Pages((path.relative_to(HTML).as_posix(), Page(path)) for path in sorted(HTML.rglob("*.html")))
