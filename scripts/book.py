@@ -92,7 +92,7 @@ def notebook(path):
 def index():
     """The contents page: index.md with the map that README.md has."""
     page = (HERE / "index.md").read_text(encoding="utf-8")
-    return page.replace("<!-- map of the course -->", relink(readme_map(LESSONS), "README.md"))
+    return page.replace("<!-- map of the course -->", relink(readme_map(LESSONS.values()), "README.md"))
 
 
 def stage():

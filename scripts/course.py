@@ -1,6 +1,7 @@
-"""Write the maps of the course, README's and lesson 00's, from data/course.toml: python -m scripts.course
+"""Make the pages say what data/course.toml says: python -m scripts.course
 
-Each map stands between two comments; what stands around them is left as it is.
+Writes the maps of README.md and lesson 00, which stand between two comments, and in each lesson its minutes and the line
+at its end that leads to the next one. Everything else stays as it is.
 """
 
 import re
@@ -13,62 +14,73 @@ from helpers import course
 from helpers.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
-BETWEEN = re.compile(r"(<!-- map of the course -->\n).*?(<!-- end of the map -->)", re.DOTALL)
+MAP = re.compile(r"(?<=<!-- map of the course -->\n).*?(?=<!-- end of the map -->)", re.DOTALL)
+TIME = re.compile(r"^\*\*Time:\*\* \d+ minutes", re.MULTILINE)
+END = re.compile(r"^(Next: \[\d\d · |This was the last lesson\.).*$", re.MULTILINE)
+LAST = ("This was the last lesson. All formulas on one page: the [cheat sheet](../docs/cheatsheet.md). "
+        "All terms: the [glossary](../docs/glossary.md).")
 
 
 def table(head, rows):
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, [":--"] * len(head), *rows]).replace("  |", " |")
 
 
-def readme_map(lessons, folder="notebooks/"):
-    """The table of README.md; its links lead into ``folder``."""
+def name(lesson):
+    return f"{lesson.number} · {lesson.title}"
+
+
+def readme_map(lessons):
+    """The table of README.md, which the book shows too."""
     return table(["", "Lesson", "Minutes", "You write"],
-                 [[lesson.number, f"[{lesson.title}]({folder}{lesson.file})", str(lesson.minutes), lesson.you_write]
-                  for lesson in lessons.values()])
+                 [[lesson.number, f"[{lesson.title}](notebooks/{lesson.file})", str(lesson.minutes), lesson.you_write]
+                  for lesson in lessons])
 
 
-def lesson_map(lessons):
+def lesson_map(first, *others):
     """The table of lesson 00."""
-    def link(lesson):
-        name = f"{lesson.number} · {lesson.title}"
-        return name if lesson.number == "00" else f"[{name}]({lesson.file})"
     return table(["lesson", "what you can do afterwards", "minutes"],
-                 [[link(lesson), lesson.afterwards, str(lesson.minutes)] for lesson in lessons.values()])
+                 [[name(first), first.afterwards, str(first.minutes)],
+                  *([f"[{name(lesson)}]({lesson.file})", lesson.afterwards, str(lesson.minutes)] for lesson in others)])
 
 
-def put(text, new):
-    """``text`` with the map ``new`` between the two comments, or None where they are missing."""
-    changed, found = BETWEEN.subn(lambda match: f"{match[1]}\n{new}\n\n{match[2]}", text)
-    return changed if found else None
+def put(new, pattern, text):
+    return pattern.sub(lambda _: new, text)  # a function, because a backslash is nothing special in it
 
 
-def written(root=ROOT):
-    """{path: what it should contain} for README.md and lesson 00. Raises ValueError where a map has no place."""
-    lessons = course.read(root / "data" / "course.toml")
-    readme, start = root / "README.md", root / "notebooks" / lessons["00"].file
-    page = put(readme.read_text(encoding="utf-8"), readme_map(lessons))
-    notebook = nbformat.read(start, as_version=4)
-    cells = [(cell, put(cell.source, lesson_map(lessons))) for cell in notebook.cells]
-    cells = [(cell, source) for cell, source in cells if source]
-    for path, found in ((readme, page), (start, cells)):
-        if not found:
-            raise ValueError(f"{path.name} has no place for the map: "
-                             "write the lines <!-- map of the course --> and <!-- end of the map -->.")
-    for cell, source in cells:
-        cell.source = source
-    return {readme: page, start: nbformat.writes(notebook) + "\n"}
+def revised(root=ROOT):
+    """{path: what it should contain} for the pages that do not say what the list says. Raises ValueError."""
+    lessons = list(course.read(root / "data" / "course.toml").values())
+    readme = root / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    new = put(f"\n{readme_map(lessons)}\n\n", MAP, text)
+    wanted = {readme: new} if new != text else {}
+    for lesson, following in zip(lessons, [*lessons[1:], None], strict=True):
+        path = root / "notebooks" / lesson.file
+        if not path.exists():
+            continue
+        notebook, changed = nbformat.read(path, as_version=4), False
+        end = f"Next: [{name(following)}]({following.file})" if following else LAST
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                new = put(f"\n{lesson_map(*lessons)}\n\n", MAP, put(end, END, cell.source))
+                new = put(f"**Time:** {lesson.minutes} minutes", TIME, new)
+                changed, cell.source = changed or new != cell.source, new
+        if changed:
+            wanted[path] = nbformat.writes(notebook) + "\n"
+    return wanted
 
 
 def main(root=ROOT):
     try:
-        for path, contents in written(root).items():
-            same = path.read_text(encoding="utf-8") == contents
-            if not same:
-                write_whole(path, contents)
-            print(f"{path.relative_to(root).as_posix()}: {'was as it should be' if same else 'map written'}")
+        wanted = revised(root)
+        for path, contents in wanted.items():
+            write_whole(path, contents)
+            print(f"{path.relative_to(root).as_posix()} now says what data/course.toml says.")
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
+    if not wanted:
+        print("Every page says what data/course.toml says.")
     return 0
 
 

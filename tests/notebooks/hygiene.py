@@ -403,7 +403,7 @@ def minutes(book):
     wanted = book.lesson.minutes if book.lesson else 0
     if book.lesson and stated != [str(wanted)]:
         yield (f"{book.name} says {' and '.join(stated) or 'nothing'} of its time, and data/course.toml {wanted} minutes: "
-               f"write '**Time:** {wanted} minutes.' into the cell 'In this lesson', or correct the list.")
+               f"write '**Time:** {wanted} minutes.' into the cell 'In this lesson'.")
 
 
 @rule("lessons")

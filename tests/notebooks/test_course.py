@@ -57,9 +57,12 @@ def test_an_exercise_without_a_checker_is_told(monkeypatch, number):
         exercise("count_pairs")
 
 
-def test_the_maps_are_written_from_the_list():
-    for path, contents in course.written().items():
-        assert path.read_text(encoding="utf-8") == contents, f"{path.name} has an old map: run `python -m scripts.course`."
+def test_every_page_says_what_the_list_says():
+    old = [path.name for path in course.revised()]
+    assert not old, f"{', '.join(old)} and data/course.toml differ: run `python -m scripts.course`."
+    for path in (ROOT / "README.md", ROOT / "notebooks" / LESSONS["00"].file):
+        places = path.read_text(encoding="utf-8").count("<!-- end of the map -->")
+        assert places == 1, f"{path.name} has {places} places for the map, <!-- map of the course --> to <!-- end of the map -->."
 
 
 MORE = """
@@ -77,24 +80,32 @@ C99 = "A token is a word"
 
 @pytest.fixture
 def scratch(tmp_path):
-    """The list with one lesson more, and the two files with maps."""
-    for name in ("README.md", f"notebooks/{LESSONS['00'].file}"):
+    """The list with one lesson more, and the pages that say so."""
+    for name in ("README.md", *(f"notebooks/{LESSONS[number].file}" for number in ("00", max(LESSONS)))):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "course.toml").write_text(FILE.read_text(encoding="utf-8") + MORE, encoding="utf-8")
+    listed = FILE.read_text(encoding="utf-8").replace("minutes = 15", "minutes = 20", 1)
+    (tmp_path / "data" / "course.toml").write_text(listed + MORE, encoding="utf-8")
     return tmp_path
 
 
 def test_a_lesson_is_added_by_an_entry(scratch, capsys):
-    """The maps get it, and the rules of hygiene.py ask for its notebook, its exercises and its claims."""
-    assert course.main(scratch) == 0 and capsys.readouterr().out.count("map written") == 2
+    """The pages get it, and the rules of hygiene.py ask for its notebook, its exercises and its claims."""
+    before = {path: path.read_text(encoding="utf-8") for path in scratch.rglob("*.*")}
+    assert course.main(scratch) == 0 and capsys.readouterr().out.count(" now says ") == 3
+    assert course.main(scratch) == 0 and "Every page says" in capsys.readouterr().out
     lessons = read(scratch / "data" / "course.toml")
     file = lessons["99"].file
     assert file == "99_tokens_and_real_text.ipynb"
-    row = f"| 99 | [Tokens, and real text](notebooks/{file}) | 45 | a tokenizer |\n"
-    assert row in (scratch / "README.md").read_text(encoding="utf-8")
-    assert f"]({file}) | read bytes | 45 |" in (scratch / "notebooks" / LESSONS["00"].file).read_text(encoding="utf-8")
+    for path, added, dropped in (
+            ("README.md", {f"| 99 | [Tokens, and real text](notebooks/{file}) | 45 | a tokenizer |"}, 0),
+            (f"notebooks/{LESSONS['00'].file}", {f"| [99 · Tokens, and real text]({file}) | read bytes | 45 |"}, 0),
+            (f"notebooks/{LESSONS[max(LESSONS)].file}", {f"Next: [99 · Tokens, and real text]({file})"}, 1)):
+        old, new = ({line.strip(' ",').removesuffix("\\n") for line in text.splitlines()}
+                    for text in (before[scratch / path], (scratch / path).read_text(encoding="utf-8")))
+        twenty = {line for line in new - old if "20" in line}
+        assert new - old - twenty == added and len(old - new) == len(twenty) + dropped
 
     empty = good_lesson()
     empty["cells"] = [cell for cell in empty["cells"] if "def " not in "".join(cell["source"])]
@@ -111,12 +122,6 @@ def test_a_lesson_is_added_by_an_entry(scratch, capsys):
     path.parent.mkdir()
     path.write_text(json.dumps(solved))
     assert hygiene.problems(hygiene.Book(path, scratch, lessons)) == []
-
-
-def test_a_page_without_a_place_for_the_map_is_told(scratch, capsys):
-    (scratch / "README.md").write_text("# Course\n")
-    assert course.main(scratch) == 1
-    assert capsys.readouterr().err.startswith("README.md has no place for the map: write the lines")
 
 
 @pytest.mark.parametrize(("text", "said"), [
