@@ -60,7 +60,7 @@ def read(data):
             cells = [cell for sheet in sheets for cell in _list(_dict(sheet).get("cells"))]
             notes.append("The notebook has an old format.")
     if not isinstance(cells, list):
-        raise Unreadable("The file holds JSON, but no notebook: it has no cells.")
+        raise Unreadable("The file holds JSON, but it is not a notebook: it has no cells.")
     if len(cells) > MOST_CELLS:
         raise Unreadable(f"The notebook has {len(cells):,} cells; more than {MOST_CELLS:,} are not read.")
     read_cells = [_cell(cell) for cell in cells if isinstance(cell, dict)]

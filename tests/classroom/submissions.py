@@ -267,7 +267,7 @@ CASES = {
     "fork_and_both_answer": (solved("import os; os.fork()"), FULL, "graded", ""),
     "answers_ahead": (solved(AHEAD), 0, "graded", "None"),
     "answers_flood": (solved(FLOOD), FULL, "graded", "far more"),
-    "answers_deep": (solved(DEEP), FULL, "graded", "no answer"),
+    "answers_deep": (solved(DEEP), FULL, "graded", "cannot be read as an answer"),
     # one function fails and costs one test or two
     "function_endless": (solved(most_similar_pair=PAIR + "while True: pass"), FULL - 6, "partly graded", "did not end"),
     "function_exit": (solved(most_similar_pair=EXIT + "os._exit(0)"), FULL - 6, "partly graded", "ended its own process"),

@@ -136,5 +136,5 @@ def test_nbgrader_takes_them_unchanged(tmp_path):
 def test_unknown_tasks_are_told():
     with pytest.raises(KeyError, match="no task"):
         tasks.find(NAMES[0], "test-nothing")
-    with pytest.raises(assignment.Unknown, match="does not end"):
+    with pytest.raises(assignment.AssignmentError, match="does not end"):
         assignment.strip({"cells": [{"cell_type": "code", "metadata": {}, "source": "### BEGIN SOLUTION\nx"}]})

@@ -111,7 +111,7 @@ def test_who_handed_in_no_notebook_is_not_forgotten(tmp_path):
            tmp_path / "canvas.zip")
     students, refused = found(tmp_path / "canvas.zip")
     assert "only byronada2_LATE_2_6_report.pdf" in students["byronada2"].problem and "late" in students["byronada2"].notes[0]
-    assert refused == ["readme.txt is no notebook and was left out."]
+    assert refused == ["readme.txt is not a notebook and was left out."]
     for name, members in {"ada": {"a.ipynb": GOOD}, "evil": {"../a.ipynb": GOOD}, "texts": dict.fromkeys("abcdef", ""),
                           "bomb": {"a.zip": zipped({"b.zip": zipped({"c.zip": zipped({"d.ipynb": GOOD})})})}}.items():
         (tmp_path / "zips").mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from classroom import sandbox, wire
-from classroom.sandbox import Limits, Sandbox, Stopped
+from classroom.sandbox import Limits, Sandbox, SandboxStopped
 
 needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
@@ -96,7 +96,7 @@ seen += [] if [n for _, n in socket.if_nameindex()] == ['lo'] else ['a network']
 def test_many_processes_count_together(limits, child, status):
     box = Sandbox(limits)
     start = time.monotonic()
-    with pytest.raises(Stopped, match="together") as stopped:
+    with pytest.raises(SandboxStopped, match="together") as stopped:
         source = f"import os, time\nfor _ in range(6):\n  if not os.fork():\n    {child}\n    time.sleep(60)\ntime.sleep(60)"
         box.ask({"do": "cell", "number": 1, "seconds": 20, "source": source}, 60)
     assert stopped.value.status == status and time.monotonic() - start < 30
@@ -129,7 +129,7 @@ def test_cpu_time_is_the_kernels_figure(inside):
 def test_death_is_noticed_at_once_and_takes_the_children_along():
     box = Sandbox(Limits())
     start = time.monotonic()
-    with pytest.raises(Stopped, match="exit code 3"):
+    with pytest.raises(SandboxStopped, match="exit code 3"):
         box.ask({"do": "cell", "number": 1, "seconds": 5, "source":
                  "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(60)\nos._exit(3)"}, 30)
     assert time.monotonic() - start < 20
