@@ -26,8 +26,10 @@ def main(arguments=None):
     except KeyboardInterrupt:
         again = ", without --again," if getattr(options, "again", False) else ""
         problem = f"Stopped. The same command{again} goes on where it was."
+    except ModuleNotFoundError as error:
+        problem = f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
     except OSError as error:
-        problem = f"{error.filename or 'A file'}: {error.strerror or error}."
+        problem = f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
     print(problem, file=sys.stderr)
     return 1
 
@@ -44,7 +46,8 @@ def _parser():
     verb.add_argument("assignment")
     verb.add_argument("submissions", help="a folder (of folders, notebooks or zips) or a zip of Moodle or Canvas")
     verb.add_argument("out", help="folder for results; nothing is written elsewhere")
-    verb.add_argument("--workers", type=lambda text: int(_limit(text)), metavar="N", help="notebooks at a time (default: as many as cores)")
+    verb.add_argument("--workers", type=lambda text: int(_limit(text)), metavar="N",
+                      help="notebooks at a time (default: as many as cores)")
     verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
     verb.add_argument(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")

@@ -210,14 +210,15 @@ class Sandbox:
         """Stop a submission whose processes use too much together. Returns their CPU time."""
         memory, cpu = self.used()
         if memory > self.limits.together:
-            raise SandboxStopped("memory limit", f"used more than {self.limits.together / 2**30:.3g} GiB in its processes together")
+            most = f"{self.limits.together / 2**30:.3g} GiB"
+            raise SandboxStopped("memory limit", f"used more than {most} in its processes together")
         if cpu > self.limits.total_seconds or allowed and before is not None and cpu - before > self.limits.clock(allowed):
             raise SandboxStopped("time limit", "used too much CPU time in its processes together")
         return cpu
 
     def ask(self, question, seconds, cpu=None):
-        """Send a JSON-able question; the answer, a dict. Raises SandboxStopped after ``seconds``, or when the process is gone, or
-        when all its processes together use too much memory, or far more CPU time than ``cpu`` seconds."""
+        """Send a JSON-able question; the answer, a dict. Raises SandboxStopped after ``seconds``, or when the process is
+        gone, or when all its processes together use too much memory, or far more CPU time than ``cpu`` seconds."""
         end = time.monotonic() + seconds
         look, before = time.monotonic() + LOOK, None
         self.asked += 1
@@ -256,7 +257,7 @@ class Sandbox:
 
     def _how_it_ended(self):
         try:
-            code = self.process.wait(2)
+            code = self.process.wait(5 * self.limits.patience)
         except subprocess.TimeoutExpired:
             return "closed its connection"
         signal = code - 128 if code > 128 else -code if code < 0 else 0

@@ -2,6 +2,9 @@
 
 import copy
 import json
+import time
+
+import pytest
 
 from classroom import assignment
 
@@ -325,3 +328,20 @@ CASES = {
 def data(content):
     """The bytes of a case's file."""
     return content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()
+
+
+def read(path):
+    """The bytes of a file that may have gone by now."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def gone(left):
+    """Killed processes need a moment to go: all of ``left()`` do, however slow the machine is."""
+    for _ in range(600):
+        if not left():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"processes are left: {left()}")

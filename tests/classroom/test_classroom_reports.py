@@ -287,7 +287,8 @@ def test_nothing_a_student_wrote_is_markup(out):
             one |= {"status": status, "reason": words}
             grade = marks.grade_of(one, {("Eve_1", "answer-cosine"): (None, words)})
             task = assignment.load(NAME)
-            for page in (reports.student_page(one, grade, words), reports.class_page([one], {"Eve_1": grade}, task, [words])):
+            for page in (reports.student_page(one, grade, words),
+                         reports.class_page([one], {"Eve_1": grade}, task, [words])):
                 skeleton = Skeleton(page)
                 pages.setdefault(words, []).append(skeleton.tags)
                 assert words in skeleton.text and "49" not in skeleton.text
