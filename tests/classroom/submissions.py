@@ -292,8 +292,8 @@ CASES = {
     "function_huge": (solved(most_similar_pair=PAIR + "return np.broadcast_to(0.0, 10**9)"), FULL - 6, "graded", "1000000"),
     "function_segfault": (solved(most_similar_pair=PAIR + "import ctypes; ctypes.string_at(0)"), FULL - 6,
                           "partly graded", ""),
-    "everything_endless": (solved(**{name: f"def {name}(*a):\n    while True: pass" for name in RIGHT}), None,
-                           "time limit", ""),
+    "everything_endless": (with_cells(solved(**{name: f"def {name}(*a):\n    while True: pass" for name in RIGHT}),
+                                      lambda cells: [c for c in cells if not is_test(c)]), None, "time limit", ""),
     # wrong values are wrong, whatever else the notebook does
     "patched": (solved(PATCHES, most_similar_pair=PAIR + "return Everything()"), FULL - 6, "graded", ""),
     "hostile": (solved(most_similar_pair=HOSTILE.replace("{name}", "most_similar_pair")), FULL - 6, "graded", ""),

@@ -140,10 +140,15 @@ def test_what_would_take_memory_or_time_is_not_read():
     for content, words in ((b'{"cells": [' + b"[]," * 2_000_001 + b"[]]}", "lists"), (json.dumps(much).encode(), "code")):
         with pytest.raises(notebook.Unreadable, match=words):
             notebook.read(content)
-    begin = time.process_time()
-    for source in ("%x 1\n" * 3000 + "(", "%%time\n" * 10_000, "-" * 90_000 + "1", "(" * 90_000, "x" * 200_000):
-        notebook.plain_python(source)
-    assert time.process_time() - begin < 5
+    def seconds(*sources):
+        begin = time.process_time()
+        for source in sources:
+            notebook.plain_python(source)
+        return time.process_time() - begin
+
+    ordinary = seconds("x = [1, 2, 3]\n" * 7_000)
+    assert seconds("%x 1\n" * 3000 + "(", "%%time\n" * 10_000, "-" * 90_000 + "1", "(" * 90_000, "x" * 200_000,
+                   "### BEGIN HIDDEN TESTS\n" * 4_000) < 30 * ordinary  # six of them, a margin of five
 
 
 @pytest.mark.parametrize(("source", "plain"), [
