@@ -7,8 +7,9 @@ so nothing is kept and widgets are drawn as static text (used when notebooks are
 
 import json
 import os
-import tempfile
 from pathlib import Path
+
+from helpers.files import write_whole
 
 _memory = {}  # used when there is no file to write to
 _told = set()
@@ -44,10 +45,7 @@ def record(section, key, value):
     target = path()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".progress-", suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1, ensure_ascii=False, sort_keys=True)
-        os.replace(name, target)
+        write_whole(target, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True))
     except OSError as error:
         _tell(f"Your progress could not be saved in {target} ({error.strerror}); "
               "it is kept until this kernel stops.")

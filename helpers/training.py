@@ -5,13 +5,14 @@ with default threads can slow each other down ten times. So training uses one th
 """
 
 import contextlib
-import os
+import io
 from pathlib import Path
 
 import torch
 from tqdm.auto import tqdm
 
 from helpers import progress
+from helpers.files import write_whole
 
 
 @contextlib.contextmanager
@@ -74,7 +75,7 @@ def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, 
     if checkpoint is not None:
         if not Path(checkpoint).absolute().parent.is_dir():
             raise ValueError(f"There is no folder for the checkpoint {checkpoint}; make it first, or give another path.")
-        if os.path.exists(checkpoint):
+        if Path(checkpoint).exists():
             history = _resume(checkpoint, run, parts, generator)
     first = len(history)
     model.train()
@@ -118,13 +119,11 @@ KIND = "attention-course checkpoint 1"
 
 
 def _save(path, run, parts, generator, history):
-    """Write beside ``path`` first and rename then: an interruption leaves the old checkpoint or the new one, whole."""
-    path = Path(path)
     state = {"kind": KIND, "run": run, "generator": generator.get_state(), "losses": list(history),
              "measured": history.measured, **{name: part.state_dict() for name, part in parts.items()}}
-    new = path.with_name(path.name + ".part")
-    torch.save(state, new)
-    os.replace(new, path)
+    contents = io.BytesIO()
+    torch.save(state, contents)
+    write_whole(path, contents.getvalue())
 
 
 def _resume(path, run, parts, generator):

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from helpers import colab
+from scripts import colab
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from helpers import training
-from helpers.transformer import Encoder
+from helpers.transformer import Config, Encoder
 
 
 def reverse(generator):
@@ -19,7 +19,7 @@ def loss(model, tokens, target):
 
 def build(seed=0, **options):
     with training.seeded(seed):
-        return Encoder(10, max_length=8, **options)
+        return Encoder(Config(10, max_length=8, **options))
 
 
 def trained(seed, steps=60):
