@@ -77,7 +77,6 @@ def _cache():
     """The folder of what was fetched for the course: where pooch, on this system, has it."""
     import pooch
 
-    pooch.get_logger().setLevel("WARNING")  # it announces each download on stderr
     return Path(pooch.os_cache("attention-course"))
 
 
@@ -85,6 +84,7 @@ def _fetch(model, folder):
     """Bring every file of ``model`` that ``folder`` does not have; pooch keeps none with another SHA-256."""
     import pooch
 
+    pooch.get_logger().setLevel("WARNING")  # it announces each download on stderr
     for file, (_, digest) in model.files.items():
         pooch.retrieve(model.address.format(file=file), f"sha256:{digest}", file, folder)
     return folder
