@@ -287,8 +287,13 @@ def test_readme_states_the_hashes():
 
 def test_rebuilding_gives_the_same_bytes(tmp_path):
     digest = word_vectors.build(tmp_path / "again.npz", find_model(download=False))
-    assert (tmp_path / "again.npz").read_bytes() == embeddings.VECTORS_FILE.read_bytes()
-    assert digest == hashlib.sha256(embeddings.VECTORS_FILE.read_bytes()).hexdigest()
+    contents = (tmp_path / "again.npz").read_bytes()
+    assert digest == hashlib.sha256(contents).hexdigest()
+    if sys.platform == "win32":  # a zip archive notes the system that wrote it
+        again, stored = WordVectors.load(tmp_path / "again.npz"), WordVectors.load()
+        assert again.words == stored.words and np.array_equal(again.vectors, stored.vectors)
+    else:
+        assert contents == embeddings.VECTORS_FILE.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["again.npz"]
 
 

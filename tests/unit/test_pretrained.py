@@ -193,7 +193,8 @@ def test_nothing_wrong_is_kept(server, tmp_path, bad):
     if bad is None:
         (root / "config.json").unlink()
     assert "HTTPError: 404" in failure(model=model) if bad is None else "ValueError: SHA256 hash" in failure(model=model)
-    assert sorted(path.name for path in (tmp_path / "cache/small-model").iterdir()) == ["model.safetensors", "tokenizer.json"]
+    kept = sorted(path.name for path in (tmp_path / "cache/small-model").iterdir())
+    assert kept == ["model.safetensors", "tokenizer.json"]
     fill(root)
     asked.clear()
     assert model_files.problem_in(find(model), model) is None and asked == ["config.json"]
