@@ -4,7 +4,6 @@ Tokens are rows; heads are ``(B, h, T, d_k)``. Masks are boolean, True = may att
 The first five are the exercises of lesson 14.
 """
 
-import contextlib
 import math
 import os
 import time
@@ -14,6 +13,8 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import training
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler writes two lines to stderr each time otherwise
 
 
 def sliding_window_mask(T, window, causal):
@@ -109,7 +110,7 @@ def peak_bytes(function):
     torch's profiler reports every piece of memory that torch takes and gives back, also inside an operation; the largest
     running sum is the peak. Exact, on the CPU, with one thread (more of them work in more memory).
     """
-    with training.one_thread(), _quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with training.one_thread(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         result = function()
     held = most = 0
     for event in seen.profiler.kineto_results.events():
@@ -118,19 +119,6 @@ def peak_bytes(function):
             most = max(most, held)
     del result
     return most
-
-
-@contextlib.contextmanager
-def _quiet():
-    """The profiler writes two lines of its own to file descriptor 2 each time; they go nowhere."""
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 # Processor time leaves out what other programs do, but some systems count it in steps of 16 ms.

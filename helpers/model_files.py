@@ -60,12 +60,12 @@ def find(model, path=None, download=True):
     if not problem:
         return folder
     cache = _cache() / model.name
-    if not problem_in(cache, model):
-        return cache
     try:
-        if not download:
-            raise ConnectionError("no download was asked for")
-        return _fetch(model, cache)
+        if problem_in(cache, model):
+            if not download:
+                raise ConnectionError("no download was asked for")
+            _fetch(model, cache)
+        return cache
     except Exception as error:  # no network, full disk, other bytes: the reader needs the reason only
         raise ModelNotAvailable(
             f"The model {model.name} is not in the package {model.package} ({problem}) and was not fetched "
@@ -87,7 +87,6 @@ def _fetch(model, folder):
     pooch.get_logger().setLevel("WARNING")  # it announces each download on stderr
     for file, (_, digest) in model.files.items():
         pooch.retrieve(model.address.format(file=file), f"sha256:{digest}", file, folder)
-    return folder
 
 
 def package_folder(model):

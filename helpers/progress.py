@@ -5,6 +5,7 @@ The file is ``.progress.json`` at the top of the course. The environment variabl
 so nothing is kept and widgets are drawn as static text (used when notebooks are tested).
 """
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -67,10 +68,8 @@ def _read():
 
 
 def _set_aside(damaged):
-    for number in range(1, 1000):
-        aside = damaged.with_name(f"{damaged.name}.damaged-{number}")
-        if not aside.exists():
-            break
+    aside = next(place for number in itertools.count(1)
+                 if not (place := damaged.with_name(f"{damaged.name}.damaged-{number}")).exists())
     try:
         os.replace(damaged, aside)
         _tell(f"The progress file was damaged; it is kept as {aside.name} and a new one is started.")
