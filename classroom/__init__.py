@@ -6,6 +6,6 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     assignment.py  what an assignment asks; release it        wire.py       values in and out, never pickle
     collecting.py  find each student's newest notebook        sandbox.py    bubblewrap, limits, time-outs
     grading.py     one file in, one result out                batch.py      a whole class, resumable
-    reports.py     pages and the sheet to mark                exports.py    CSV, Canvas, Moodle, Gradescope
-    tasks/         what each assignment's functions have to do
+    marks.py       the sheet to mark, points, grades         exports.py    CSV, Canvas, Moodle, Gradescope
+    reports.py     pages, by templates/ (Jinja2)             tasks/        what each assignment's functions have to do
 """

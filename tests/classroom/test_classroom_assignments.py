@@ -166,6 +166,24 @@ def test_nbgrader_runs_the_hidden_tests(name, tmp_path):
     assert "Success" in valid.stdout + valid.stderr, valid.stdout + valid.stderr
 
 
+def imported(room):
+    """The packages that the modules of a folder name in their imports."""
+    found = set()
+    for path in (sandbox.ROOT / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            found |= {name.partition(".")[0] for name in names}
+    return found - set(sys.stdlib_module_names)
+
+
+def test_what_the_classroom_needs():
+    """The course itself and the extra `classes`; and no lesson needs the classroom."""
+    assert imported("classroom") == {"IPython", "classroom", "distributed", "helpers", "jinja2", "numpy", "torch", "tqdm",
+                                     "wire"}
+    assert "classroom" not in imported("helpers")
+
+
 def test_unknown_tasks_are_told():
     with pytest.raises(KeyError, match="no task"):
         tasks.find(NAMES[0], "test-nothing")
