@@ -54,12 +54,11 @@ def head_view(weights, tokens, title, sentence_b_start=None, layer=0, heads=None
     _show(page.data, title)
 
 
-def model_view(weights, tokens, title, sentence_b_start=None, include_layers=None):
-    """Show every head of every layer (or of ``include_layers``) as a small picture; a click enlarges one.
-    Arguments and errors as for ``head_view``."""
+def model_view(weights, tokens, title, sentence_b_start=None):
+    """Show every head of every layer as a small picture; a click enlarges one. Arguments and errors as for ``head_view``."""
     import bertviz
 
-    page = bertviz.model_view(_layers(weights, tokens), list(tokens), sentence_b_start, include_layers=include_layers,
+    page = bertviz.model_view(_layers(weights, tokens), list(tokens), sentence_b_start,
                               prettify_tokens=False, display_mode="light", html_action="return")
     _show(page.data, title)
 

