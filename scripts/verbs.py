@@ -1,0 +1,97 @@
+"""What `make VERB` does once .venv is ready: python -m scripts.verbs VERB ..., which scripts/environment.py calls."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from scripts.environment import ROOT, run, say
+
+PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers", "notebooks", "scripts",
+         "tests")  # whose spelling is checked
+# With torch's default number of threads, kernels that share two cores take ten times as long.
+QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
+MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book",
+           "stability": "scripts.stability", "classroom": "classroom"}
+
+
+def lab(arguments):
+    """Open the course in JupyterLab, at the learner's own copies if there are any."""
+    files = [str(path) for path in sorted(Path("notebooks").rglob("*.ipynb")) if ".ipynb_checkpoints" not in path.parts]
+    # An untrusted notebook shows no HTML or scripts: the attention views would stay empty.
+    if files and run("-m", "jupyter", "trust", "--log-level=ERROR", *files):
+        say("The notebooks could not be marked as trusted: interactive views stay empty until they are run.")
+    starts = [start for start in ("my_lessons/00_start_here.ipynb", "notebooks/00_start_here.ipynb") if Path(start).exists()]
+    options = [f"--ServerApp.root_dir={ROOT}", *starts[:1]]
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        options.append("--allow-root")  # in a container
+    say("Opening JupyterLab; stop it with Ctrl-C here.")
+    return run("-m", "jupyterlab", *options, *arguments)
+
+
+def lint(arguments):
+    """ruff and codespell, on everything or on the paths given."""
+    say("Checking the code with ruff and the spelling with codespell ...")
+    if run("-m", "ruff", "check", *arguments or ["."]):
+        return 1
+    if run("-m", "codespell_lib", *[path for path in arguments if os.path.exists(path)] or PROSE):
+        say("Correct these words; if one is right, add it to pyproject.toml, [tool.codespell].")
+        return 1
+    return 0
+
+
+def pytest(*arguments):
+    return run("-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments, **QUIET)
+
+
+def chosen(arguments, *default):
+    """The arguments, and the default paths if they name no path."""
+    return [*([] if any(os.path.exists(a.split("::")[0]) for a in arguments) else default), *arguments]
+
+
+def changed_notebooks():
+    """The lessons and solutions that differ from the branch point (origin/main, or main), and those not yet committed."""
+    def git(*words):
+        return subprocess.run(["git", *words], capture_output=True, text=True).stdout.split()
+    if not shutil.which("git"):
+        return []
+    bases = [base for branch in ("origin/main", "main") for base in git("merge-base", "HEAD", branch)]
+    return sorted({*git("diff", "--name-only", "--diff-filter=d", (bases or ["HEAD"])[0], "--", "notebooks/*.ipynb"),
+                   *git("ls-files", "--others", "--exclude-standard", "--", "notebooks/*.ipynb")})
+
+
+def check(arguments):
+    """What a change of the code breaks at once: two minutes."""
+    failed = lint([]) or pytest("--quick", *chosen(arguments, "tests"))
+    notebooks = [] if failed else changed_notebooks()
+    if notebooks:
+        say(f"Running the {len(notebooks)} notebooks that changed ...")
+    return failed or (pytest("--nbval", "--nbval-current-env", *notebooks) if notebooks else 0)
+
+
+def test(arguments):
+    """What protects a reader: the tests, and every stored output against a fresh run."""
+    if lint([]):
+        return 1
+    say("Running the tests and every notebook, two at a time ...")
+    return pytest("--nbval", "--nbval-current-env", *chosen(arguments, "tests", "notebooks"))
+
+
+def weekly(arguments):
+    """The tests with what takes long as well."""
+    return pytest("--weekly", *chosen(arguments, "tests"))
+
+
+VERBS = {"lab": lab, "lint": lint, "check": check, "test": test, "weekly": weekly}
+
+
+def main(verb, *arguments):
+    os.chdir(ROOT)
+    if verb in VERBS:
+        return VERBS[verb](list(arguments))
+    return run("-m", MODULES[verb], *arguments, **QUIET)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
