@@ -4,7 +4,7 @@ import numpy as np
 
 from classroom.tasks import Task
 from helpers.attention import softmax
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.embeddings import cosine_similarity
 
 
@@ -112,6 +112,7 @@ MOST_SIMILAR_PAIR = Exercise(
         Probe("rows of zeros", _with_zeros, (
             "Two rows hold only zeros here. Their cosine with every row is 0, and never NaN."
         ), extreme=True),
+        larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
     ),
     misconceptions=(
         Misconception("itself", (
@@ -192,6 +193,7 @@ SOFTMAX_WITH_TEMPERATURE = Exercise(
             "The temperature is very low here, so the divided scores are in the thousands and exp overflows "
             "unless the largest of each row is subtracted."
         ), extreme=True),
+        larger(lambda rng: (rng.normal(size=(5, 9, 10)), 1.5)),
     ),
     misconceptions=(
         Misconception("multiplied", (
@@ -278,6 +280,7 @@ COSINE_ATTENTION = Exercise(
         Probe("a word of zeros", _word_of_zeros, (
             "One word is all zeros here. Its cosine with every word is 0, never NaN."
         ), extreme=True),
+        larger(_words(9, 10, 0.2)),
     ),
     misconceptions=(
         Misconception("dot-product", (
@@ -351,6 +354,7 @@ EFFECTIVE_WORDS = Exercise(
         Probe("some zeros", _some_zero, (
             "Some weights are exactly 0 here. They add nothing: 0 log 0 counts as 0, not NaN."
         ), extreme=True),
+        larger(_weights(5, 9, 10)),
     ),
     misconceptions=(
         Misconception("entropy", (

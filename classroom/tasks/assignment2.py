@@ -4,7 +4,7 @@ import numpy as np
 
 from classroom.tasks import Task
 from helpers.attention import softmax
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
 def top_k_attention(query, keys, values, k):
@@ -99,6 +99,7 @@ TOP_K_ATTENTION = Exercise(
         Probe("large scores", _far, (
             "The scores are in the thousands here: use a softmax that does not overflow."
         ), extreme=True),
+        larger(_table(11, 9, 10, 5)),
     ),
     misconceptions=(
         Misconception("all-keys", (
@@ -166,6 +167,7 @@ GENERAL_SCORES = Exercise(
         Probe("widths differ", _general(4, 2, 3, 5), (
             "Queries have 3 numbers and keys 5. W leads from one to the other."
         )),
+        larger(_general(9, 10, 11, 12)),
     ),
     misconceptions=(
         Misconception("no-W", (
@@ -232,6 +234,7 @@ ATTENTION_HEAD = Exercise(
         Probe("long vectors", _head(4, 3, 4, 2, size=40.0), (
             "The scores are in the thousands here: use a softmax that does not overflow."
         ), extreme=True),
+        larger(_head(9, 10, 11, 12, size=0.2)),
     ),
     misconceptions=(
         Misconception("no-scaling", (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from classroom.tasks import Task
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
 def prefix_mask(prefix, T):
@@ -113,6 +113,10 @@ def _random_rows(rng):
     return (np.array([np.repeat([3, 7, 1, -1], rng.multinomial(9, [0.3, 0.3, 0.2, 0.2])) for _ in range(3)]),)
 
 
+def _larger_rows(rng):
+    return (np.array([np.repeat([3, 7, 1, -1], rng.multinomial(12, [0.3, 0.3, 0.2, 0.2])) for _ in range(9)]),)
+
+
 def _same(segments):
     return segments[:, :, None] == segments[:, None, :]
 
@@ -132,6 +136,7 @@ PACKED_MASK = Exercise(
         Probe("drawn at random", _random_rows, (
             "The numbers of the texts are only names: they need not start at 0 or be in order."
         )),
+        larger(_larger_rows),
     ),
     misconceptions=(
         Misconception("not-causal", (
@@ -193,6 +198,7 @@ HEAD_CONTRIBUTION = Exercise(
         Probe("all sizes differ", _heads(3, 4, 2, 5, 7, 1), (
             "B = 3, h = 4, T = 2, d_k = 5, d = 7: the result is (3, 2, 7)."
         ), draws=3),
+        larger(_heads(5, 6, 9, 10, 11, 4)),
     ),
     misconceptions=(
         Misconception("all-heads", (

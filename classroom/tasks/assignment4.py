@@ -3,7 +3,7 @@
 import torch
 
 from classroom.tasks import Task
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
 def rms_norm(x, gain, eps):
@@ -69,6 +69,7 @@ RMS_NORM = Exercise(
         Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), _normal(rng, 3), 1e-5), (
             "A vector of zeros stays zeros: eps keeps the division from 0/0."
         ), extreme=True),
+        larger(_rms(5, 9, 10)),
     ),
     misconceptions=(
         Misconception("layer-norm", (
@@ -133,6 +134,7 @@ GATED_FEED_FORWARD = Exercise(
         Probe("a batch", _gated(3, 4, 2, 5), (
             "Any axes may stand in front; the last has the d numbers of a token."
         )),
+        larger(_gated(9, 10, 5, 11)),
     ),
     misconceptions=(
         Misconception("no-gate", (
@@ -196,6 +198,7 @@ BEAM_STEP = Exercise(
         Probe("wider", _beams(4, 9, 6), (
             "b = 4, V = 9, k = 6: three results of shape (6,), sorted by score, best first."
         ), draws=4),
+        larger(_beams(9, 10, 8)),
     ),
     misconceptions=(
         Misconception("one-each", (
@@ -274,6 +277,7 @@ TOKEN_ACCURACY = Exercise(
         Probe("only padding", lambda rng: (_normal(rng, 2, 3, 4), torch.full((2, 3), 1), 1), (
             "Nothing but padding: 0 by convention, not NaN."
         ), extreme=True),
+        larger(_text(9, 10, 11)),
     ),
     misconceptions=(
         Misconception("padding-counts", (

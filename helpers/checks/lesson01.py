@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.embeddings import analogy, cosine_similarity, nearest_neighbours
 
 
@@ -45,6 +45,7 @@ COSINE_SIMILARITY = Exercise(
         Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))), (
             "This fails on wider vectors: look for an axis or a size that only fits the small case."
         )),
+        larger(lambda rng: (rng.normal(size=(9, 11)), rng.normal(size=(10, 11)))),
     ),
     misconceptions=(
         Misconception("plain-dot", (
@@ -120,6 +121,7 @@ NEAREST_NEIGHBOURS = Exercise(
         Probe("all of them", lambda rng: (rng.normal(size=4), rng.normal(size=(5, 4)), 5), (
             "With k = n every row must appear once, the most similar first."
         )),
+        larger(lambda rng: (rng.normal(size=10), rng.normal(size=(11, 10)), 9)),
     ),
     misconceptions=(
         Misconception("least-similar", (
@@ -229,6 +231,7 @@ ANALOGY = Exercise(
         Probe("lengths differ", _long_words, (
             "The rows have very different lengths here. Rank by cosine, and use the vectors as they are."
         ), draws=12),
+        larger(lambda rng: (10, 8, 9, rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3)), draws=4),
     ),
     misconceptions=(
         Misconception("inputs-not-excluded", (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_entropy, self_attention, softmax
-from helpers.checks.core import Exercise, Misconception, Probe
+from helpers.checks.core import Exercise, Misconception, Probe, larger
 
 
 def _steps(rng, *shape):
@@ -47,6 +47,7 @@ SOFTMAX = Exercise(
         Probe("rows far apart", lambda rng: (_steps(rng, 2, 3) + np.array([[1e4], [-1e4]]),), (
             "One row is near 10,000 and the other near -10,000. Each row needs its own maximum subtracted."
         ), extreme=True),
+        larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
     ),
     misconceptions=(
         Misconception("columns-sum-to-1", (
@@ -130,6 +131,7 @@ SELF_ATTENTION = Exercise(
             "The vectors are long here, so the scores are in the ten thousands. Use a softmax that does not "
             "overflow."
         ), extreme=True),
+        larger(lambda rng: (rng.normal(size=(9, 10)) / 2,)),
     ),
     misconceptions=(
         Misconception("scaled", (
@@ -216,6 +218,7 @@ ATTENTION_ENTROPY = Exercise(
         Probe("three axes", lambda rng: (_weights(rng, 2, 3, 4),), (
             "The result has the shape of the weights without the last axis."
         )),
+        larger(lambda rng: (_weights(rng, 5, 9, 10),)),
     ),
     misconceptions=(
         Misconception("nan-at-zero", (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import additive_scores, hard_attention, soft_attention, softmax
-from helpers.checks.core import Exercise, Misconception, Probe
+from helpers.checks.core import Exercise, Misconception, Probe, larger
 
 
 def _steps(rng, *shape):
@@ -81,6 +81,7 @@ HARD_ATTENTION = Exercise(
         Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4), (
             "Here n = 6, d = 2 and m = 4: six scores, and one row of values, of shape (4,)."
         )),
+        larger(lambda rng: _table(rng, 10, 9, 11)),
     ),
     misconceptions=(
         Misconception("least-similar", (
@@ -170,6 +171,7 @@ SOFT_ATTENTION = Exercise(
         Probe("large scores", _large_table, (
             "The scores are in the thousands here. Use a softmax that does not overflow: attention.softmax."
         ), extreme=True),
+        larger(lambda rng: _table(rng, 10, 9, 11)),
     ),
     misconceptions=(
         Misconception("output-only", (
@@ -319,6 +321,7 @@ ADDITIVE_SCORES = Exercise(
             "The states are in the thousands here. np.tanh stays between -1 and 1; a tanh made of exp "
             "overflows."
         ), extreme=True),
+        larger(lambda rng: _network(rng, 9, 10, 11, 12)),
     ),
     misconceptions=(
         Misconception("no-tanh", (

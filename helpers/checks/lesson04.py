@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_scores, bilinear_form, project, softmax
-from helpers.checks.core import Exercise, Misconception, Probe
+from helpers.checks.core import Exercise, Misconception, Probe, larger
 
 
 def _normal(*shapes):
@@ -47,6 +47,7 @@ PROJECT = Exercise(
         Probe("two axes in front", _normal((2, 4, 3, 5), (5, 1)), (
             "X has two more axes in front here. Only its last axis meets W."
         ), extreme=True),
+        larger(_normal((5, 6, 9, 10), (10, 11)), extreme=True),
     ),
     misconceptions=(
         Misconception("W-transposed", (
@@ -136,6 +137,7 @@ ATTENTION_SCORES = Exercise(
         Probe("a batch of heads", _normal((2, 4, 1, 3), (2, 4, 5, 3)), (
             "Two axes in front, B = 2 and h = 4: the scores are (2, 4, 1, 5). Swap only the last two axes."
         ), extreme=True),
+        larger(_normal((5, 6, 9, 11), (5, 6, 10, 11)), extreme=True),
     ),
     misconceptions=(
         Misconception("scaled", (
@@ -230,6 +232,7 @@ BILINEAR_FORM = Exercise(
         Probe("d_k above d", _normal((2, 4), (2, 4)), (
             "W_q and W_k are (2, 4), and the matrix between X and Xᵀ must be (2, 2)."
         )),
+        larger(_normal((9, 10), (9, 10))),
     ),
     misconceptions=(
         Misconception("inner-axes", (

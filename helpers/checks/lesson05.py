@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from helpers.attention import scaled_dot_product_attention, score_variance, softmax, softmax_jacobian
-from helpers.checks.core import Exercise, Misconception, Probe
+from helpers.checks.core import Exercise, Misconception, Probe, larger
 
 
 def _qkv(rng, *lead, T_q, T_k, d_k, d_v):
@@ -146,6 +146,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "All scores are near 1,000 here. Use a softmax that subtracts the largest score of each row "
             "first."
         ), extreme=True),
+        larger(lambda rng: _qkv(rng, 5, 6, T_q=9, T_k=10, d_k=11, d_v=12)),
     ),
     misconceptions=(
         Misconception("no-scaling", (
@@ -322,6 +323,7 @@ SOFTMAX_JACOBIAN = Exercise(
         Probe("seven weights", lambda rng: _p(rng, 7), (
             "The result has shape (n, n). Each row sums to 0, because the weights always sum to 1."
         )),
+        larger(lambda rng: _p(rng, 12)),
     ),
     misconceptions=(
         Misconception("diagonal-only", (

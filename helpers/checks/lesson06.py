@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_scores, causal_mask, masked_attention, padding_mask, softmax
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 CAUSAL_MASK = Exercise(
     reference=causal_mask,
@@ -100,6 +100,7 @@ PADDING_MASK = Exercise(
         Probe("an empty sentence", _empty_sentence, (
             "The first sentence has no tokens at all, so its row is all False."
         ), extreme=True),
+        larger(lambda rng: (rng.integers(1, 13, size=10), 12)),
     ),
     misconceptions=(
         Misconception("inverted", (
@@ -180,6 +181,10 @@ def _one_visible(rng):
 
 def _two_visible(rng):
     return *_qkv(rng, 3, 3, 4, 2), ~rng.permutation(np.eye(3, dtype=bool))
+
+
+def _larger(rng):
+    return *_qkv(rng, 9, 10, 11, 12, lead=(5, 6)), _covering(rng, 5, 6, 9, 10)
 
 
 def _zero_query(rng):
@@ -355,6 +360,7 @@ MASKED_ATTENTION = Exercise(
             "The first sentence of the batch is empty, so its mask is all False. Weights and outputs are 0 "
             "there, and the other sentence must not notice."
         ), extreme=True),
+        larger(_larger, extreme=True),
     ),
     misconceptions=(
         Misconception("inverted", (

@@ -12,7 +12,7 @@ from helpers.attention import (
     softmax,
     split_heads,
 )
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
 def _interleaved(X, h):
@@ -51,6 +51,7 @@ SPLIT_HEADS = Exercise(
             "B = 3, T = 5, d = 8, h = 2: the result is (3, 2, 5, 4). Cut the last axis into (h, d_k), then "
             "bring the heads in front of the tokens."
         )),
+        larger(lambda rng: (rng.normal(size=(5, 10, 18)), 9)),
     ),
     misconceptions=(
         Misconception("reshape-only", (
@@ -115,6 +116,7 @@ MERGE_HEADS = Exercise(
             "B = 2, h = 3, T = 5, d_k = 4: the result is (2, 5, 12). Bring the tokens in front of the "
             "heads, then join the last two axes."
         )),
+        larger(lambda rng: (rng.normal(size=(5, 6, 9, 10)),)),
     ),
     misconceptions=(
         Misconception("reshape-only", (
@@ -171,6 +173,11 @@ def _fully_masked(rng):
     mask = causal_mask(3)
     mask[1] = False
     return _inputs(rng, 2, 3, 4, 2, mask)
+
+
+def _larger(rng):
+    mask = rng.random((5, 9, 10, 10)) < 0.6
+    return _inputs(rng, 5, 10, 18, 9, mask | np.eye(10, dtype=bool))
 
 
 def _large(rng):
@@ -290,6 +297,7 @@ MULTI_HEAD_ATTENTION = Exercise(
         Probe("huge scores", _large, (
             "The scores are in the thousands here. Use a softmax that does not overflow."
         ), extreme=True),
+        larger(_larger),
     ),
     misconceptions=(
         Misconception("scaled-by-model-width", (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import alibi_bias, rotate, sinusoidal_encoding
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 # Positions stay below 20, so that a right attempt in float32 is right to the tolerance.
 
@@ -227,6 +227,7 @@ ROTATE = Exercise(
         Probe("more positions than columns", _vectors((7, 6)), (
             "T = 7 and d = 6 here: the angles have shape (T, d/2) = (7, 3)."
         )),
+        larger(_vectors((5, 6, 11, 12))),
     ),
     misconceptions=(
         Misconception("half-split-pairs", (

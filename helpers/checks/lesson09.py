@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Exercise, Misconception, Probe
+from helpers.checks.core import Exercise, Misconception, Probe, larger
 from helpers.transformer import feed_forward, layer_norm, pre_norm_block
 
 # ---------------------------------------------------------------- layer_norm
@@ -136,6 +136,7 @@ LAYER_NORM = Exercise(
             "The numbers are in the ten thousands here. Normalising brings them to the same range as small "
             "ones."
         )),
+        larger(_norm_inputs(5, 9, 10)),
     ),
     misconceptions=(
         Misconception("square-forgotten", (
@@ -313,6 +314,7 @@ FEED_FORWARD = Exercise(
             "x has shape (B, T, d) = (2, 5, 3) and large entries here. The ReLU keeps positive numbers as "
             "they are, however large."
         )),
+        larger(_mlp_inputs(5, 9, 10, m=11)),
     ),
     misconceptions=(
         Misconception("no-relu", (
@@ -470,6 +472,7 @@ PRE_NORM_BLOCK = Exercise(
         Probe("a large stream", _block_inputs(2, 3, 6, std=40.0), (
             "The entries of x are large here. The stream itself is never normalised, so they stay large."
         )),
+        larger(_block_inputs(5, 9, 10)),
     ),
     misconceptions=(
         Misconception("post-norm", (

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.transformer import cross_attention, greedy_decode, shift_right
 
 # ---------------------------------------------------------------- cross_attention
@@ -139,6 +139,7 @@ CROSS_ATTENTION = Exercise(
             "The scores are huge here. Put -inf where the mask is False before the softmax, and let "
             "torch.softmax subtract the maximum."
         ), extreme=True),
+        larger(_texts(9, 11, 10, 12, 13, 14, 15, lengths=[10, 1, 9, 3, 7, 2, 8, 6, 4])),
     ),
     misconceptions=(
         Misconception("roles-swapped", (
@@ -289,6 +290,7 @@ SHIFT_RIGHT = Exercise(
         Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), (
             "bos may be any id, also 0 or one that stands in the text."
         )),
+        larger(_ids(9, 10)),
     ),
     misconceptions=(
         Misconception("shifted-left", (
@@ -486,6 +488,7 @@ GREEDY_DECODE = Exercise(
         Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0), (
             "max_length = 0 leaves room for nothing: []."
         ), draws=1),
+        larger(lambda rng: (_Chain(20, 3, rng), 13, EOS, 12)),
     ),
     misconceptions=(
         Misconception("keeps-bos", (

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.transformer import language_model_loss, perplexity, sample_next
 
 # ---------------------------------------------------------------- language_model_loss
@@ -129,6 +129,7 @@ LANGUAGE_MODEL_LOSS = Exercise(
         Probe("many words", _text(4, 7, 23, pad=5, padding=3), (
             "B = 4, T = 7 and V = 23 here, with padding. The softmax is over the V words."
         )),
+        larger(_text(9, 10, 12, padding=4)),
     ),
     misconceptions=(
         Misconception("no-shift", (
@@ -356,9 +357,10 @@ SAMPLE_NEXT = Exercise(
         Probe("one word", _word([0.0], 1.0, None), (
             "With one word in the vocabulary there is one answer, 0."
         ), draws=1),
-        Probe("temperature 0", _word([0.0, 0.4, 0.8], 0, None), (
+        Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), (
             "Temperature 0 is the limit of no chance at all: always the largest logit. Do not divide by 0." + SHARES
-        ), draws=1),
+        ), draws=3),
+        larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)),
     ),
     misconceptions=(
         Misconception("multiplied", (

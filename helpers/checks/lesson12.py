@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.inside import ablate_head, attention_rollout, previous_token_score
 
 
@@ -205,6 +205,7 @@ PREVIOUS_TOKEN_SCORE = Exercise(
         Probe("as many heads as tokens", _heads(5, 5), (
             "There are 5 heads and 5 tokens here: count the axes from the back, query is -2 and key is -1."
         )),
+        larger(_heads(9, 10)),
     ),
     misconceptions=(
         Misconception("next-token", (
@@ -349,6 +350,7 @@ ABLATE_HEAD = Exercise(
         Probe("many heads", _outputs(2, 6, 3, 2), (
             "Head i owns rows i·d_k to (i+1)·d_k of W_o. Remove what goes through these rows."
         )),
+        larger(_outputs(5, 6, 9, 10)),
     ),
     misconceptions=(
         Misconception("only-that-head", (

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.pretrained import map_weight_name, mean_pool, semantic_search
 
 # ---------------------------------------------------------------- map_weight_name
@@ -286,6 +286,7 @@ MEAN_POOL = Exercise(
             lambda rng: (lambda h, m: (torch.where(m[..., None], h, 1e6 * h), m))(*_padded((2, 5), 3)(rng)),
             "The vectors at the padding are huge here. They may not count at all.",
         ),
+        larger(_padded((10, 1, 9, 4, 7, 3, 2, 8, 5), 11)),
     ),
     misconceptions=(
         Misconception("padding-counted", (
@@ -416,6 +417,7 @@ SEMANTIC_SEARCH = Exercise(
             "n equals d here, so a mix-up of rows and columns goes through without an error."
         )),
         Probe("many rows", _rows(40, 8, 6), "Return k row numbers as whole numbers, the best first."),
+        larger(_rows(11, 10, 9, 5.0)),
     ),
     misconceptions=(
         Misconception("dot-product", (

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.efficient import (
     decode_step,
     grouped_query_attention,
@@ -306,6 +306,7 @@ LINEAR_ATTENTION = Exercise(
         Probe("a long text", _linear_inputs(T=97, T_k=101, d=3, d_v=2, feature_map=_elu_plus_1), (
             "There are 97 queries and 101 keys here: nothing of size 97 × 101 is needed."
         ), draws=1, extreme=True),
+        larger(_linear_inputs(5, 6, T=9, T_k=10, d=11, d_v=12, feature_map=_elu_plus_1)),
     ),
     misconceptions=(
         Misconception("quadratic", (
@@ -460,6 +461,7 @@ GROUPED_QUERY_ATTENTION = Exercise(
         Probe("large numbers", _grouped_inputs(1, 4, 2, 3, 4, std=30.0), (
             "The scores are large here, and torch.softmax copes with them. Divide by √d_k before it."
         ), extreme=True),
+        larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
     ),
     misconceptions=(
         Misconception("groups-in-turn", (
@@ -595,6 +597,7 @@ DECODE_STEP = Exercise(
         Probe("large numbers", _step_inputs(1, 2, 6, 4, std=30.0), (
             "The scores are large here, and torch.softmax copes with them. Divide by √d_k before it."
         ), extreme=True),
+        larger(_step_inputs(5, 6, 9, 11)),
     ),
     misconceptions=(
         Misconception("forgets-the-cache", (
@@ -789,6 +792,7 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "T = 121 and block = 4 here: compute the scores of one block inside the loop, and never all "
             "121."
         ), draws=1, extreme=True),
+        larger(_online_inputs(11, 9, 10, 6)),
     ),
     misconceptions=(
         Misconception("all-scores-at-once", (
