@@ -4,9 +4,10 @@ import difflib
 import importlib
 
 from helpers import progress, show
+from helpers.checks.adopt import adopt
 from helpers.checks.core import Outcome, evaluate
 
-__all__ = ["INDEX", "Outcome", "check", "exercise", "show_progress", "usual_mistakes"]
+__all__ = ["INDEX", "Outcome", "adopt", "check", "exercise", "show_progress", "usual_mistakes"]
 
 INDEX = {  # exercise -> lesson; the checker is in helpers/checks/lessonNN.py
     "cosine_similarity": "01",

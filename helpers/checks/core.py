@@ -219,8 +219,7 @@ def _call(function, args, seconds, use=Exercise.use):
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            with _limit(seconds):
-                value = use(function, *mine)
+            value = _within(seconds, lambda: use(function, *mine))
     except TimeLimit:
         return _Result("timeout", printed=printed.getvalue())
     except (Exception, SystemExit) as error:
@@ -228,34 +227,39 @@ def _call(function, args, seconds, use=Exercise.use):
     return _Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
 
 
-@contextlib.contextmanager
-def _limit(seconds):
-    """Raise TimeLimit in this thread when the body takes longer than ``seconds``. The interrupt is repeated, so
-    that a loop that catches everything does not survive it for long. Where no thread can start, as in a browser,
-    there is no limit."""
+def _within(seconds, function):
+    """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is repeated, so that a
+    loop that catches everything does not survive it for long. Where no thread can start, as in a browser, there is
+    no limit. Locks of threading.Event are avoided: an interrupt inside one would leave it locked for ever."""
     thread = ctypes.c_ulong(threading.get_ident())
-    done = threading.Event()
-    lock = threading.Lock()
+    over, sending, ended = [], threading.Lock(), threading.Lock()
+    ended.acquire()
 
     def watch():
         wait = seconds
-        while not done.wait(wait):
-            with lock:
-                if not done.is_set():
+        while not ended.acquire(timeout=wait):
+            with sending:
+                if not over:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
             wait = 0.01
 
+    calm = False
     try:
-        threading.Thread(target=watch, daemon=True).start()
-    except RuntimeError:
-        done.set()
-    try:
-        yield
+        try:
+            threading.Thread(target=watch, daemon=True).start()
+        except RuntimeError:
+            pass
+        return function()
     finally:
-        while not done.is_set():
-            with contextlib.suppress(TimeLimit), lock:
-                done.set()
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+        while not calm:
+            try:
+                over.append(True)
+                with sending:  # nothing is on its way after this
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+                    calm = True
+            except TimeLimit:
+                pass
+        ended.release()
 
 
 def is_stub(function):

@@ -1,6 +1,7 @@
 """The exercises of lesson 11: the loss of a language model, sampling, perplexity. Inputs are torch tensors."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -360,7 +361,7 @@ SAMPLE_NEXT = Exercise(
         Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), (
             "Temperature 0 is the limit of no chance at all: always the largest logit. Do not divide by 0." + SHARES
         ), draws=3),
-        larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)),
+        replace(larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)), **WIDE),
     ),
     misconceptions=(
         Misconception("multiplied", (
