@@ -4,6 +4,7 @@ import difflib
 import importlib.util
 
 from helpers import progress, show
+from helpers.checks.adopt import adopt
 from helpers.checks.core import Outcome, evaluate
 from helpers.course import LESSONS
 
@@ -45,11 +46,6 @@ def exercise(name):
         if found.name == name:
             return found
     raise show.Unknown(f"data/course.toml has the exercise {name}, and {home} has no checker for it: write it there.")
-
-
-def adopt(attempt, course, name=None):
-    """As `helpers.checks.adoption.adopt`, which needs torch."""
-    return importlib.import_module("helpers.checks.adoption").adopt(attempt, course, name)
 
 
 def usual_mistakes(name):

@@ -5,14 +5,15 @@ inputs and compared with the reference, never with one frozen example. A misconc
 the wrong function itself. An attempt that behaves like it everywhere gets its hint.
 """
 
+import ast
 import contextlib
 import copy
 import ctypes
-import dis
 import inspect
 import io
 import linecache
 import re
+import textwrap
 import threading
 import traceback
 import warnings
@@ -45,6 +46,13 @@ class Probe:
     extreme: bool = False
     tolerance: float = 1e-4
     absolute: float = 0.0
+
+
+def larger(make, extreme=False, draws=1):
+    """The last ``Probe`` of an exercise: every axis is longer than in those before, so that a size shows that was
+    written into the code as a number."""
+    return Probe("larger", make, "Every axis is longer here than in the other inputs. Is there a number in your code that "
+                 "should come from a shape?", draws, extreme)
 
 
 @dataclass(frozen=True)
@@ -127,7 +135,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     ``seed`` draws the inputs; ``seconds`` limits each call.
     """
     name = exercise.name
-    if _is_stub(attempt):
+    if is_stub(attempt):
         return Outcome(name, "not started", None, "Replace the ... with your code, then run the cell again.")
     cases = _cases(exercise, seed)
     problem = _signature_problem(attempt, exercise.parameters, cases[0].args)
@@ -150,7 +158,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
             return Outcome(name, "wrong", "changes-input", "The values are right, but your function changes its input in "
                            "place, so the caller's data is lost. Work on a copy, or use x = x - m instead of x -= m."
                            f"\nIt was called with {_describe(exercise.parameters, changed.args)}.")
-        praise = f"Your function agrees with the reference on {len(cases)} random inputs."
+        praise = "Your function agrees with the reference on every random input."
         return Outcome(name, "passed", None, "\n".join([praise, *_contract_notes(exercise, attempt, seconds)]))
 
     if all(r.kind == "value" and r.value is None for r in results):
@@ -211,8 +219,7 @@ def _call(function, args, seconds, use=Exercise.use):
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            with _limit(seconds):
-                value = use(function, *mine)
+            value = _within(seconds, lambda: use(function, *mine))
     except TimeLimit:
         return _Result("timeout", printed=printed.getvalue())
     except (Exception, SystemExit) as error:
@@ -220,46 +227,93 @@ def _call(function, args, seconds, use=Exercise.use):
     return _Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
 
 
-@contextlib.contextmanager
-def _limit(seconds):
-    """Raise TimeLimit in this thread when the body takes longer than ``seconds``. The interrupt is
-    repeated, so that a loop that catches everything does not survive it for long."""
+def _within(seconds, function):
+    """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is repeated, so that a
+    loop that catches everything does not survive it for long. Where no thread can start, as in a browser, there is
+    no limit. Locks of threading.Event are avoided: an interrupt inside one would leave it locked for ever."""
     thread = ctypes.c_ulong(threading.get_ident())
-    done = threading.Event()
-    lock = threading.Lock()
+    over, sending, ended = [], threading.Lock(), threading.Lock()
+    ended.acquire()
 
     def watch():
         wait = seconds
-        while not done.wait(wait):
-            with lock:
-                if not done.is_set():
+        while not ended.acquire(timeout=wait):
+            with sending:
+                if not over:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
             wait = 0.01
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    calm = False
     try:
-        yield
+        try:
+            threading.Thread(target=watch, daemon=True).start()
+        except RuntimeError:
+            pass
+        return function()
     finally:
-        while not done.is_set():
-            with contextlib.suppress(TimeLimit), lock:
-                done.set()
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+        while not calm:
+            try:
+                over.append(True)
+                with sending:  # nothing is on its way after this
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+                    calm = True
+            except TimeLimit:
+                pass
+        ended.release()
 
 
-def _is_stub(function):
-    """True for a body that is only a docstring, ``...``, ``pass`` or NotImplementedError."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
+def is_stub(function):
+    """True for a body that is only a docstring, ``...``, ``pass`` or ``raise NotImplementedError``.
+
+    ``function``: a function, or its syntax tree (``ast.FunctionDef``). ``return None`` and ``return ...`` count as
+    nothing too. Where a function's source cannot be found, because it is a lambda or was run from a string, its
+    compiled code is compared with that of stubs. Anything else that can be called is not a stub.
+    """
+    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return all(map(_is_empty, function.body))
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if not inspect.iscode(code):
         return False
-    if code.co_names in (("NotImplementedError",), ()):
-        operations = {i.opname for i in dis.get_instructions(code)}
-        if "RAISE_VARARGS" in operations and "NotImplementedError" in code.co_names:
-            return not operations & {"LOAD_FAST", "BINARY_OP", "STORE_FAST"}
-        returned = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_CONST", "RETURN_CONST")]
-        quiet = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "CACHE", "POP_TOP"}
-        return operations <= quiet and set(returned) <= {None, Ellipsis}
-    return False
+    tree = _tree(function, code.co_name)
+    return is_stub(tree) if tree else any(_same_code(code, stub) for stub in _stubs(code))
+
+
+def _is_empty(node):
+    """Does a statement do nothing?"""
+    if isinstance(node, ast.Raise):
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    if isinstance(node, ast.Return):
+        return node.value is None or isinstance(node.value, ast.Constant) and node.value.value in (None, ...)
+    return isinstance(node, ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _tree(function, name):
+    """The syntax tree of a function written with ``def``; None where its source cannot be found."""
+    try:
+        node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return None
+    return node if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name else None
+
+
+def _stubs(code):
+    """What this Python makes of stubs with as many arguments."""
+    names = [name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name.isidentifier()]
+    for body in ("pass", "return ...", "raise NotImplementedError", "raise NotImplementedError('words')"):
+        for docstring in ("", "'more words'; "):
+            stub = {}
+            exec(f"def stub({', '.join(names)}): {docstring}{body}", stub)
+            yield stub["stub"].__code__
+
+
+def _same_code(code, stub):
+    """The same instructions, names and constants, whatever the words."""
+    def parts(c):
+        return c.co_code, c.co_names, [str if isinstance(constant, str) else constant for constant in c.co_consts]
+
+    return parts(code) == parts(stub)
 
 
 def _signature_problem(attempt, parameters, args):

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.transformer import cross_attention, greedy_decode, shift_right
 
 # ---------------------------------------------------------------- cross_attention
@@ -99,79 +99,135 @@ def _values_not_projected(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
 CROSS_ATTENTION = Exercise(
     reference=cross_attention,
     probes=(
-        Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2),
-              "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."),
-        Probe("one source word, more target words", _texts(1, 3, 1, 2, 2, 2, 2),
-              "There is one source word, so each of the three target words gets its value: the output has a row for each "
-              "row of decoder_X."),
-        Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
-              "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which text gives "
-              "the queries, which the keys, and the division by √d_k."),
-        Probe("more target words than source words", _texts(2, 5, 3, 4, 4, 4, 4),
-              "T_t = 5 and T_s = 3: the weights have a row for each target word and a column for each source word."),
-        Probe("more source words than target words", _texts(2, 3, 5, 4, 4, 4, 4),
-              "T_t = 3 and T_s = 5. A target word may look at every source word, also at the later ones."),
-        Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3),
-              "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. The scale is the root of d_k, the width of a query and of a key."),
-        Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]),
-              "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and rows sum to 1."),
-        Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]),
-              "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the queries."),
-        Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]),
-              "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row."),
-        Probe("padding anywhere", _scattered_mask,
-              "The mask may have False anywhere. Use it as it is, do not count words from it."),
-        Probe("large scores", _texts(2, 6, 4, 4, 4, 4, 4, lengths=[1, 4], size=1000.0),
-              "The scores are huge here. Put -inf where the mask is False before the softmax, and let torch.softmax subtract the "
-              "maximum.", extreme=True),
+        Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2), (
+            "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."
+        )),
+        Probe("one source word, more target words", _texts(1, 3, 1, 2, 2, 2, 2), (
+            "There is one source word, so each of the three target words gets its value: the output has a "
+            "row for each row of decoder_X."
+        )),
+        Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4), (
+            "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which "
+            "text gives the queries, which the keys, and the division by √d_k."
+        )),
+        Probe("more target words than source words", _texts(2, 5, 3, 4, 4, 4, 4), (
+            "T_t = 5 and T_s = 3: the weights have a row for each target word and a column for each source "
+            "word."
+        )),
+        Probe("more source words than target words", _texts(2, 3, 5, 4, 4, 4, 4), (
+            "T_t = 3 and T_s = 5. A target word may look at every source word, also at the later ones."
+        )),
+        Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), (
+            "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. The scale is the root of d_k, the width of a query "
+            "and of a key."
+        )),
+        Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]), (
+            "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and "
+            "rows sum to 1."
+        )),
+        Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]), (
+            "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the "
+            "queries."
+        )),
+        Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]), (
+            "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row."
+        )),
+        Probe("padding anywhere", _scattered_mask, (
+            "The mask may have False anywhere. Use it as it is, do not count words from it."
+        )),
+        Probe("large scores", _texts(2, 6, 4, 4, 4, 4, 4, lengths=[1, 4], size=1000.0), (
+            "The scores are huge here. Put -inf where the mask is False before the softmax, and let "
+            "torch.softmax subtract the maximum."
+        ), extreme=True),
+        larger(_texts(9, 11, 10, 12, 13, 14, 15, lengths=[10, 1, 9, 3, 7, 2, 8, 6, 4])),
     ),
     misconceptions=(
-        Misconception("roles-swapped", "The two texts have changed places: your queries come from the encoder and your keys from "
-                      "the decoder. The decoder asks, so it gives the queries.", lambda dX, eX, Wq, Wk, Wv, m:
-                      _cross()(eX, dX, Wq, Wk, Wv, None if dX.shape != eX.shape else m)),
-        Misconception("decoder-attends-to-itself", "Queries, keys and values all come from the decoder: that is self-attention. Here "
-                      "keys and values come from encoder_X.", _cross(keys="decoder", values="decoder", mask="none")),
-        Misconception("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder is never asked. Q is "
-                      "decoder_X @ W_q.", _cross(queries="encoder")),
-        Misconception("values-from-decoder", "The keys come from the encoder and the values from the decoder. A weight on a source word "
-                      "must bring that word's value: both come from encoder_X.", _cross(values="decoder")),
-        Misconception("values-not-projected", "The weights are right, but the values are encoder_X itself. Multiply it by W_v first.",
-                      _values_not_projected),
-        Misconception("keys-projected-with-W_v", "The keys are made with W_v. W_k makes what is compared, W_v what is brought back.",
-                      lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wv, Wv, m)),
-        Misconception("values-projected-with-W_k", "The values are made with W_k. W_k makes what is compared, W_v what is brought back.",
-                      lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wk, Wk, m)),
-        Misconception("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05.",
-                      _cross(scale=lambda d_k, d: 1.0)),
-        Misconception("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.", _cross(scale=lambda d_k, d: d_k)),
-        Misconception("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: Q.shape[-1].",
-                      _cross(scale=lambda d_k, d: d ** 0.5)),
-        Misconception("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the source words: "
-                      "softmax over the last axis.", _cross(axis=-2)),
-        Misconception("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before the softmax.",
-                      _cross(mask="none")),
-        Misconception("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. Put -inf into the "
-                      "scores before it.", _cross(mask="after")),
-        Misconception("mask-shared-out", "You multiply the mask in after the softmax and divide by the sum. That is right until padding has a "
-                      "much larger score than the words: their weights are rounded to 0, and 0/0 is NaN. Put -inf into the scores before "
-                      "the softmax.", _cross(mask="shared")),
-        Misconception("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the mask only "
-                      "`if source_mask is not None`.", _always_masked),
-        Misconception("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the mask only "
-                      "`if source_mask is not None`.", _always_unsqueezed),
-        Misconception("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.", _cross(mask="zero")),
-        Misconception("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be looked at.",
-                      _cross(mask="inverted")),
-        Misconception("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the source words, the columns: "
-                      "source_mask[:, None] has shape (B, 1, T_s).", _masked_queries),
-        Misconception("mask-without-query-axis", "source_mask is (B, T_s) and the scores are (B, T_t, T_s): without a new axis its rows are "
-                      "taken for target words. Use source_mask[:, None], of shape (B, 1, T_s).", _batch_mixed),
-        Misconception("causal", "You hide later source words. The whole source is known when the translation begins, so no causal "
-                      "mask belongs here.", _causal),
-        Misconception("scores-returned", "The output is right. The second result should be the weights, after the softmax.", _scores_returned),
-        Misconception("order-of-results", "You return (weights, output). The exercise asks for (output, weights).", _cross(swap=True)),
-        Misconception("output-only", "The output is right. Return the weights as well: (output, weights).",
-                      lambda *args: cross_attention(*args)[0]),
+        Misconception("roles-swapped", (
+            "The two texts have changed places: your queries come from the encoder and your keys from the "
+            "decoder. The decoder asks, so it gives the queries."
+        ), lambda dX, eX, Wq, Wk, Wv, m: _cross()(eX, dX, Wq, Wk, Wv, None if dX.shape != eX.shape else m)),
+        Misconception("decoder-attends-to-itself", (
+            "Queries, keys and values all come from the decoder: that is self-attention. Here keys and "
+            "values come from encoder_X."
+        ), _cross(keys="decoder", values="decoder", mask="none")),
+        Misconception("encoder-attends-to-itself", (
+            "The queries come from the encoder as well, so the decoder is never asked. Q is decoder_X @ "
+            "W_q."
+        ), _cross(queries="encoder")),
+        Misconception("values-from-decoder", (
+            "The keys come from the encoder and the values from the decoder. A weight on a source word must "
+            "bring that word's value: both come from encoder_X."
+        ), _cross(values="decoder")),
+        Misconception("values-not-projected", (
+            "The weights are right, but the values are encoder_X itself. Multiply it by W_v first."
+        ), _values_not_projected),
+        Misconception("keys-projected-with-W_v", (
+            "The keys are made with W_v. W_k makes what is compared, W_v what is brought back."
+        ), lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wv, Wv, m)),
+        Misconception("values-projected-with-W_k", (
+            "The values are made with W_k. W_k makes what is compared, W_v what is brought back."
+        ), lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wk, Wk, m)),
+        Misconception("no-scaling", (
+            "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05."
+        ), _cross(scale=lambda d_k, d: 1.0)),
+        Misconception("scaled-by-d_k", (
+            "The scores are divided by d_k. Divide by its square root."
+        ), _cross(scale=lambda d_k, d: d_k)),
+        Misconception("scaled-by-d", (
+            "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: "
+            "Q.shape[-1]."
+        ), _cross(scale=lambda d_k, d: d ** 0.5)),
+        Misconception("softmax-over-queries", (
+            "Your columns sum to 1. Each target word shares out its own weight over the source words: "
+            "softmax over the last axis."
+        ), _cross(axis=-2)),
+        Misconception("mask-forgotten", (
+            "source_mask is not used: padding gets weight. Put -inf where it is False, before the softmax."
+        ), _cross(mask="none")),
+        Misconception("mask-after-softmax", (
+            "The mask is multiplied in after the softmax, so the rows no longer sum to 1. Put -inf into the "
+            "scores before it."
+        ), _cross(mask="after")),
+        Misconception("mask-shared-out", (
+            "You multiply the mask in after the softmax and divide by the sum. That is right until padding "
+            "has a much larger score than the words: their weights are rounded to 0, and 0/0 is NaN. Put "
+            "-inf into the scores before the softmax."
+        ), _cross(mask="shared")),
+        Misconception("none-not-handled", (
+            "source_mask may be None, and None has no axes. Then nothing is hidden: use the mask only `if "
+            "source_mask is not None`."
+        ), _always_masked),
+        Misconception("none-unsqueezed", (
+            "source_mask may be None, which has no methods. Then nothing is hidden: use the mask only `if "
+            "source_mask is not None`."
+        ), _always_unsqueezed),
+        Misconception("mask-zero", (
+            "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf."
+        ), _cross(mask="zero")),
+        Misconception("mask-inverted", (
+            "The words are hidden and the padding is seen. True in source_mask means: may be looked at."
+        ), _cross(mask="inverted")),
+        Misconception("mask-on-rows", (
+            "You mask rows. Rows are target words; the padding belongs to the source words, the columns: "
+            "source_mask[:, None] has shape (B, 1, T_s)."
+        ), _masked_queries),
+        Misconception("mask-without-query-axis", (
+            "source_mask is (B, T_s) and the scores are (B, T_t, T_s): without a new axis its rows are "
+            "taken for target words. Use source_mask[:, None], of shape (B, 1, T_s)."
+        ), _batch_mixed),
+        Misconception("causal", (
+            "You hide later source words. The whole source is known when the translation begins, so no "
+            "causal mask belongs here."
+        ), _causal),
+        Misconception("scores-returned", (
+            "The output is right. The second result should be the weights, after the softmax."
+        ), _scores_returned),
+        Misconception("order-of-results", (
+            "You return (weights, output). The exercise asks for (output, weights)."
+        ), _cross(swap=True)),
+        Misconception("output-only", (
+            "The output is right. Return the weights as well: (output, weights)."
+        ), lambda *args: cross_attention(*args)[0]),
     ),
 )
 
@@ -215,35 +271,67 @@ def _down(tokens, bos):
 SHIFT_RIGHT = Exercise(
     reference=shift_right,
     probes=(
-        Probe("one word", _ids(1, 1), "With one word to write, nothing but the start is read: the result is [[bos]]."),
+        Probe("one word", _ids(1, 1), (
+            "With one word to write, nothing but the start is read: the result is [[bos]]."
+        )),
         Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
         Probe("two sentences", _ids(2, 3), "Each sentence, a row, is shifted by itself and begins with bos."),
-        Probe("more sentences than words", _ids(5, 2), "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."),
-        Probe("long sentences", _ids(2, 11), "The shape stays (B, T): bos comes in on the left and the last word falls out."),
-        Probe("padding", lambda rng: (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
-              "Padding and the end sign are ids like any other here: everything moves one place.", draws=1),
-        Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands in the text."),
+        Probe("more sentences than words", _ids(5, 2), (
+            "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."
+        )),
+        Probe("long sentences", _ids(2, 11), (
+            "The shape stays (B, T): bos comes in on the left and the last word falls out."
+        )),
+        Probe("padding", lambda rng: (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1), (
+            "Padding and the end sign are ids like any other here: everything moves one place."
+        ), draws=1),
+        Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), (
+            "bos may be any id, also 0 or one that stands in the text."
+        )),
+        larger(_ids(9, 10)),
     ),
     misconceptions=(
-        Misconception("shifted-left", "You shift to the left, so the decoder reads the word after the one it should write. Put bos in "
-                      "front and drop the last word.", lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
-        Misconception("longer-by-one", "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is never read, "
-                      "because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
-        Misconception("first-dropped", "bos has taken the place of the first word, and the others have not moved. So the decoder reads the "
-                      "very word it should write. Drop the last word, not the first.", _first_overwritten),
-        Misconception("not-shifted", "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
-        Misconception("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is moved. Read from "
-                      "tokens and write to another tensor.", _first_repeated),
-        Misconception("wrapped-around", "The last word has come in on the left. bos belongs there.", lambda t, b: torch.roll(t, 1, dims=1)),
-        Misconception("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the last axis.", _down),
-        Misconception("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
-        Misconception("always-bos-1", "You write the id 1 in front, whatever bos is.", lambda t, b: shift_right(t, 1)),
-        Misconception("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word of the sentence "
-                      "before. Shift each row by itself.", _rolled),
-        Misconception("bos-behind", "bos stands at the end. It belongs in front, where nothing has been written yet.",
-                      lambda t, b: torch.cat([t[:, :-1], _start(t, b)], dim=1)),
-        Misconception("shifted-by-two", "Everything moved by two places. One is enough: the word before.",
-                      lambda t, b: torch.cat([_start(t, b), _start(t, b), t], dim=1)[:, :t.shape[1]]),
+        Misconception("shifted-left", (
+            "You shift to the left, so the decoder reads the word after the one it should write. Put bos in "
+            "front and drop the last word."
+        ), lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
+        Misconception("longer-by-one", (
+            "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is never "
+            "read, because nothing comes after it."
+        ), lambda t, b: torch.cat([_start(t, b), t], dim=1)),
+        Misconception("first-dropped", (
+            "bos has taken the place of the first word, and the others have not moved. So the decoder reads "
+            "the very word it should write. Drop the last word, not the first."
+        ), _first_overwritten),
+        Misconception("not-shifted", (
+            "Nothing has moved: the decoder would read what it should write."
+        ), lambda t, b: t.clone()),
+        Misconception("first-repeated", (
+            "The first word stands everywhere: your loop overwrites each word before it is moved. Read from "
+            "tokens and write to another tensor."
+        ), _first_repeated),
+        Misconception("wrapped-around", (
+            "The last word has come in on the left. bos belongs there."
+        ), lambda t, b: torch.roll(t, 1, dims=1)),
+        Misconception("rows-shifted", (
+            "You shift down, so each sentence gets the words of the one before. Shift along the last axis."
+        ), _down),
+        Misconception("no-bos", (
+            "The last word is dropped, and bos is missing in front."
+        ), lambda t, b: t[:, :-1]),
+        Misconception("always-bos-1", (
+            "You write the id 1 in front, whatever bos is."
+        ), lambda t, b: shift_right(t, 1)),
+        Misconception("bos-from-neighbour", (
+            "Only the first sentence begins with bos; the others begin with the last word of the sentence "
+            "before. Shift each row by itself."
+        ), _rolled),
+        Misconception("bos-behind", (
+            "bos stands at the end. It belongs in front, where nothing has been written yet."
+        ), lambda t, b: torch.cat([t[:, :-1], _start(t, b)], dim=1)),
+        Misconception("shifted-by-two", (
+            "Everything moved by two places. One is enough: the word before."
+        ), lambda t, b: torch.cat([_start(t, b), _start(t, b), t], dim=1)[:, :t.shape[1]]),
     ),
 )
 
@@ -370,51 +458,92 @@ GREEDY_DECODE = Exercise(
     reference=greedy_decode,
     use=_as_list,
     probes=(
-        Probe("nothing to say", _ends_after(0),
-              "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
+        Probe("nothing to say", _ends_after(0), (
+            "The first best id is eos here: the result is [eos]. bos is not returned, eos is."
+        )),
         Probe("one word", _ends_after(1), "One word, then eos: the result has two ids."),
-        Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
-              "max_length = 1: one id comes back, and no eos, because there was no room for it."),
+        Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1), (
+            "max_length = 1: one id comes back, and no eos, because there was no room for it."
+        )),
         Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
         Probe("eos just fits", _exact_fit, "Two words and eos fill max_length = 3 exactly."),
-        Probe("eos does not fit", _one_short, "max_length = 2 ends the text before eos: the result has two ids, without eos."),
-        Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does not count. Each id depends "
-              "on all the ids before, bos included."),
-        Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
+        Probe("eos does not fit", _one_short, (
+            "max_length = 2 ends the text before eos: the result has two ids, without eos."
+        )),
+        Probe("never eos", _too_long(7), (
+            "eos never comes, so the text ends after max_length ids. bos does not count. Each id depends on "
+            "all the ids before, bos included."
+        )),
+        Probe("other signs", _other_ids, (
+            "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."
+        )),
         Probe("negative scores", _negative, "All scores are negative. The best is still the largest."),
         Probe("the id 0", _pad_written, "The id 0 is written in the middle here. Only eos ends a text."),
-        Probe("bos once more", _bos_written, "The best id is bos once, in the middle of a text. What was written is returned, whatever it is: "
-              "only the bos that you put in front is left out."),
-        Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0), "max_length = 0 leaves room for nothing: [].", draws=1),
+        Probe("bos once more", _bos_written, (
+            "The best id is bos once, in the middle of a text. What was written is returned, whatever it "
+            "is: only the bos that you put in front is left out."
+        )),
+        Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0), (
+            "max_length = 0 leaves room for nothing: []."
+        ), draws=1),
+        larger(lambda rng: (_Chain(20, 3, rng), 13, EOS, 12)),
     ),
     misconceptions=(
-        Misconception("keeps-bos", "bos is in the result. The model needs it to begin, but it is no word of the text.", _decode(keep_bos=True)),
-        Misconception("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader knows the text has ended.",
-                      _decode(drop_eos=True)),
-        Misconception("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.", _decode(stop=False)),
-        Misconception("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
-        Misconception("bos-counted", "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
-        Misconception("without-bos", "next_logits is called without bos in front. A text begins with it: the first call is next_logits([bos]).",
-                      _decode(inputs=lambda bos, ids: list(ids))),
-        Misconception("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos, first, second, …].",
-                      _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
-        Misconception("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after every word.",
-                      _same_prefix),
-        Misconception("newest-first", "The ids are given to next_logits in reverse order. bos comes first, the newest id last.",
-                      _decode(inputs=lambda bos, ids: [bos, *ids][::-1])),
-        Misconception("bos-behind", "bos stands at the end of what you give to next_logits. It comes first.",
-                      _decode(inputs=lambda bos, ids: [*ids, bos])),
-        Misconception("argmin", "You take the id with the lowest score. Take the highest.", _decode(pick=lambda s: int(s.argmin()))),
-        Misconception("largest-by-size", "You take the score that is largest in size, so a very negative one wins. Do not use the absolute value.",
-                      _decode(pick=lambda s: int(s.abs().argmax()))),
-        Misconception("padded", "You fill the result up to max_length. It ends with eos.", _after_eos_by_padding),
-        Misconception("eos-forced", "When there is no more room, you put eos in place of the last word. Return what was written.",
-                      _stop_before_writing),
-        Misconception("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
-                      lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
-        Misconception("bos-filtered", "You take every bos out of the result. Only the one in front is left out; what was written stays.",
-                      lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
-        Misconception("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
+        Misconception("keeps-bos", (
+            "bos is in the result. The model needs it to begin, but it is no word of the text."
+        ), _decode(keep_bos=True)),
+        Misconception("drops-eos", (
+            "eos is left out of the result. Here it belongs to it, so that a reader knows the text has "
+            "ended."
+        ), _decode(drop_eos=True)),
+        Misconception("never-stops", (
+            "You go on after eos until max_length. Stop as soon as eos has been written."
+        ), _decode(stop=False)),
+        Misconception("one-too-many", (
+            "When eos does not come, you return max_length + 1 ids."
+        ), _decode(limit=1)),
+        Misconception("bos-counted", (
+            "When eos does not come, you return max_length - 1 ids: bos does not count."
+        ), _decode(limit=-1)),
+        Misconception("without-bos", (
+            "next_logits is called without bos in front. A text begins with it: the first call is "
+            "next_logits([bos])."
+        ), _decode(inputs=lambda bos, ids: list(ids))),
+        Misconception("last-id-only", (
+            "next_logits gets the last id alone. It needs all the ids so far: [bos, first, second, …]."
+        ), _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
+        Misconception("same-question", (
+            "next_logits is asked once, and its answer is used again and again. Ask anew after every word."
+        ), _same_prefix),
+        Misconception("newest-first", (
+            "The ids are given to next_logits in reverse order. bos comes first, the newest id last."
+        ), _decode(inputs=lambda bos, ids: [bos, *ids][::-1])),
+        Misconception("bos-behind", (
+            "bos stands at the end of what you give to next_logits. It comes first."
+        ), _decode(inputs=lambda bos, ids: [*ids, bos])),
+        Misconception("argmin", (
+            "You take the id with the lowest score. Take the highest."
+        ), _decode(pick=lambda s: int(s.argmin()))),
+        Misconception("largest-by-size", (
+            "You take the score that is largest in size, so a very negative one wins. Do not use the "
+            "absolute value."
+        ), _decode(pick=lambda s: int(s.abs().argmax()))),
+        Misconception("padded", (
+            "You fill the result up to max_length. It ends with eos."
+        ), _after_eos_by_padding),
+        Misconception("eos-forced", (
+            "When there is no more room, you put eos in place of the last word. Return what was written."
+        ), _stop_before_writing),
+        Misconception("stops-at-0", (
+            "You stop at the id 0 too. Only eos ends a text."
+        ), lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
+        Misconception("bos-filtered", (
+            "You take every bos out of the result. Only the one in front is left out; what was written "
+            "stays."
+        ), lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
+        Misconception("eos-is-2", (
+            "You stop at the id 2, whatever eos is."
+        ), lambda n, b, e, m: greedy_decode(n, b, 2, m)),
     ),
     contracts=(Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),),
 )

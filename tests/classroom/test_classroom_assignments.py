@@ -12,7 +12,8 @@ from pathlib import Path
 import hygiene
 import pytest
 import submissions
-from mutants import mutants
+from mistakes import misnamed, seeds
+from mutants import survivors
 
 from classroom import assignment, sandbox, tasks
 from classroom.grading import grade_one
@@ -22,8 +23,6 @@ from helpers.checks.core import evaluate
 NAMES = assignment.names()
 TASKS = [(name, function) for name in NAMES
          for function in dict.fromkeys(test.function for test in assignment.load(name).tests)]
-MISTAKES = [(name, function, m) for name, function in TASKS
-            for m in importlib.import_module(f"classroom.tasks.{name}").TASKS[function].exercise.misconceptions]
 EQUIVALENT = {  # mutants that compute the same as the reference: a piece of their text, and why
     "np.where(weights > 0, weights, 2)": "the weight 0 is multiplied by the logarithm that it replaces",
 }
@@ -59,33 +58,21 @@ def test_keeps_the_rules_of_a_notebook(name):
     assert [sentence for rule in rules for sentence in rule(book)] == []
 
 
-FEW, MANY = range(3), pytest.param(range(3, 25), marks=pytest.mark.weekly)  # seeds
-
-
-@pytest.mark.parametrize("seeds", [FEW, MANY])
 @pytest.mark.parametrize(("name", "function"), TASKS)
-def test_reference_passes(name, function, seeds):
+def test_reference_passes_and_mutants_do_not(name, function, pytestconfig):
     exercise = whole(name, function)
     assert len(exercise.misconceptions) >= 5 and exercise.name == function
-    for seed in seeds:
+    for seed in range(5 * len(seeds(pytestconfig))):
         outcome = evaluate(exercise, exercise.reference, seed=seed)
         assert outcome, outcome.message
+    tried, alive = survivors(exercise, lambda mutant: any(text in mutant.source for text in EQUIVALENT))
+    assert tried and not alive, "\n\n".join(map(str, alive))
 
 
 @pytest.mark.parametrize(("name", "function"), TASKS)
-def test_no_mutant_passes(name, function):
-    exercise = whole(name, function)
-    alive = [source for _, mutant, source in mutants(exercise.reference)
-             if not any(text in source for text in EQUIVALENT) and evaluate(exercise, mutant, seconds=0.5)]
-    assert not alive, "\n\n".join(alive)
-
-
-@pytest.mark.parametrize("seeds", [FEW, MANY])
-@pytest.mark.parametrize(("name", "function", "mistake"), MISTAKES, ids=[f"{f}-{m.id}" for _, f, m in MISTAKES])
-def test_mistake_is_named_as_itself(name, function, mistake, seeds):
-    for seed in seeds:
-        outcome = evaluate(whole(name, function), mistake.function, seed=seed)
-        assert (outcome.status, outcome.misconception) == ("wrong", mistake.id), (seed, outcome)
+def test_mistakes_are_named_as_themselves(name, function, pytestconfig):
+    found = misnamed(whole(name, function), pytestconfig)
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name", NAMES)

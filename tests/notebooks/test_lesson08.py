@@ -1,25 +1,15 @@
 """Lesson 08: the rotation matrix that the lesson builds takes a step, and turns as `attention.rotate` does."""
 
-import ast
-from pathlib import Path
-
-import nbformat
 import numpy as np
 import pytest
+from notebook_code import LESSONS, definitions
 
 from helpers import attention
-
-LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "08_positional_encoding.ipynb"
 
 
 @pytest.fixture(scope="module")
 def rotation_matrix():
-    names = {"np": np}
-    for cell in nbformat.read(LESSON, as_version=4).cells:
-        if cell.cell_type == "code" and "def rotation_matrix(" in cell.source:
-            found = [node for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
-            exec(compile(ast.Module(found, []), LESSON.name, "exec"), names)
-    return names["rotation_matrix"]
+    return definitions(LESSONS["08"])["rotation_matrix"]
 
 
 @pytest.mark.parametrize("d", [2, 6, 64])

@@ -1,28 +1,17 @@
 """Lesson 09: the plain functions that the lesson writes agree with the helpers, in NumPy and in torch."""
 
-import ast
-from pathlib import Path
-
-import nbformat
 import numpy as np
 import pytest
 import torch
+from notebook_code import LESSONS, definitions
 from torch import nn
 
-from helpers import attention, training, transformer
-
-LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "09_the_transformer_block.ipynb"
+from helpers import attention, transformer
 
 
 @pytest.fixture(scope="module")
 def lesson():
-    """Every function that the lesson defines, and nothing that it runs."""
-    names = {"np": np, "torch": torch, "nn": nn, "training": training, "transformer": transformer}
-    for cell in nbformat.read(LESSON, as_version=4).cells:
-        if cell.cell_type == "code":
-            found = [node for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
-            exec(compile(ast.Module(found, []), LESSON.name, "exec"), names)
-    return names
+    return definitions(LESSONS["09"])
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 6])

@@ -1,26 +1,22 @@
 """Lesson 13: right attempts in other styles pass, the text that is searched, and pieces that a learner brings along."""
 
-import ast
-import contextlib
 import hashlib
 import re
 import sys
-from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
+from notebook_code import LESSONS, definitions
 
 torch = pytest.importorskip("torch")
 
-from helpers import attention, course_text, pretrained, transformer  # noqa: E402
-from helpers.checks import adopt, evaluate, exercise  # noqa: E402
+from helpers import course_text, pretrained  # noqa: E402
+from helpers.checks import evaluate, exercise  # noqa: E402
 from helpers.pretrained import map_weight_name, mean_pool, semantic_search  # noqa: E402
 from scripts import course_text as collect  # noqa: E402
 
 NAME = "encoder.layer.{}.{}"
-LESSON = (Path(__file__).resolve().parents[2] / "notebooks"
-          / "13_run_a_real_pretrained_model_with_your_own_code.ipynb")
 
 
 def judge(name, attempt, seed=0):
@@ -152,16 +148,7 @@ def test_a_layer_of_two_digits_is_tried_in_every_part():
 @pytest.fixture(scope="module")
 def lesson():
     """Imports and functions of the lesson, and the dictionary of pieces."""
-    names = {}
-    wanted = ("course", "rest")
-    for cell in nbformat.read(LESSON, as_version=4).cells:
-        if cell.cell_type == "code":
-            for node in ast.parse(cell.source).body:
-                made = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in wanted
-                if made or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef)):
-                    with contextlib.suppress(NameError):  # a default that only a run of the whole lesson has
-                        exec(compile(ast.Module([node], []), LESSON.name, "exec"), names)
-    return names
+    return definitions(LESSONS["13"], "course", "rest")
 
 
 @pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
@@ -182,47 +169,11 @@ def test_two_tensors_may_not_get_one_name(lesson):
 
 def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
-    (cell,) = (c for c in nbformat.read(LESSON, as_version=4).cells if "import transformers" in c.source)
+    (cell,) = (c for c in nbformat.read(LESSONS["13"], as_version=4).cells if "import transformers" in c.source)
     with pytest.raises(pretrained.ModelNotAvailable) as caught:
-        exec(compile(cell.source, LESSON.name, "exec"), {"pretrained": pretrained})
+        exec(compile(cell.source, LESSONS["13"].name, "exec"), {"pretrained": pretrained})
     (line,) = caught.value._render_traceback_()
     assert "pip install transformers" in line and "\n" not in line
-
-
-# A learner's pieces
-
-
-def split_in_numpy(X, n_heads):
-    return np.stack(np.split(X, n_heads, axis=-1), axis=1)
-
-
-def split_in_torch(X, n_heads):
-    return torch.stack(X.chunk(n_heads, dim=-1), dim=1)
-
-
-def course(X, n_heads):
-    return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-
-@pytest.mark.parametrize("mine", [split_in_numpy, split_in_torch])
-def test_a_right_piece_is_taken_in_numpy_and_in_torch(mine):
-    function, whose = adopt(mine, course, "split_heads")
-    assert whose == "yours"
-    x = torch.randn(2, 5, 12)
-    assert torch.equal(function(x, 3), course(x, 3)) and function(x, 3).dtype == torch.float32
-    function, whose = adopt(attention.masked_attention, None)
-    output, weights = function(*torch.randn(3, 2, 4, 5, 6), torch.ones(5, 5).tril().bool())
-    assert whose == "yours" and output.dtype == weights.dtype == torch.float32
-
-
-def test_a_piece_that_is_wrong_or_not_there_is_replaced():
-    def stub(X, n_heads): ...
-
-    assert adopt(stub, course, "split_heads") == (course, "the course's (yours is not started)")
-    wrong = lambda X, n_heads: X.reshape(X.shape[0], n_heads, X.shape[1], -1)  # noqa: E731
-    assert adopt(wrong, course, "split_heads") == (course, "the course's (yours has not passed)")
-    assert adopt(transformer.layer_norm, None)[1] == "yours"
-    assert adopt(map_weight_name, None)[1] == "yours"
 
 
 def test_a_notebook_shows_only_the_sentence():

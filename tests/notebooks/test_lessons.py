@@ -1,36 +1,16 @@
 """What the notebooks define, taken out of them: solutions and lessons agree with the helpers, and start light."""
 
-import ast
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
+from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 
 from helpers import attention, embeddings
 from helpers.checks import INDEX, exercise
 from helpers.checks.core import evaluate
-
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-LESSONS = {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
-SOLUTIONS = {path.name[:2]: path for path in sorted((NOTEBOOKS / "solutions").glob("[0-9][0-9]_*.ipynb"))}
-
-
-def code_cells(path):
-    return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
-def definitions(path):
-    """Run the imports and the function definitions of a notebook, nothing else, and return its names."""
-    names = {}
-    for source in code_cells(path):
-        kept = [node for node in ast.parse(source).body
-                if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef))]
-        exec(compile(ast.Module(kept, []), path.name, "exec"), names)
-    return names
 
 
 @pytest.mark.parametrize("name", [name for name, lesson in INDEX.items() if lesson in SOLUTIONS])

@@ -1,71 +1,16 @@
-"""The checkers: references pass, misconceptions are named, mutants are rejected, odd attempts are survived."""
+"""How a checker judges: stubs, odd attempts and odd results, the time limit, what is shown, and `adopt`."""
 
-import time
+import ast
+import functools
+import threading
 import warnings
 
 import numpy as np
 import pytest
-from mutants import mutants
 
-from helpers import checks
-from helpers.checks import INDEX, check, exercise
-from helpers.checks.core import evaluate
-
-ALL = sorted(INDEX)
-CASES = [(name, m) for name in ALL for m in exercise(name).misconceptions]
-
-# Mutants that compute the same as the reference: (exercise, text of the mutant, why it is the same).
-EQUIVALENT = [
-    ("cosine_similarity", "np.where(lengths == 0, 2, lengths)", "0 divided by 2 is 0, as is 0 divided by 1"),
-    ("masked_attention", "np.where(nothing, 1.0, scores)", "a stand-in for a row that is set to 0 afterwards"),
-]
-
-
-def equivalent(name, source):
-    return any(name == n and text in source for n, text, _ in EQUIVALENT)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_reference_passes_on_many_seeds(name):
-    for seed in range(25):
-        outcome = evaluate(exercise(name), exercise(name).reference, seed=seed)
-        assert outcome, outcome.message
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_exercise_is_complete(name):
-    found = exercise(name)
-    ids = [m.id for m in found.misconceptions]
-    assert found.name == name
-    assert len(ids) >= 5, f"{name} needs at least five misconceptions"
-    assert len(set(ids)) == len(ids)
-    assert all(len(m.hint) > 30 for m in found.misconceptions)
-    assert all(len(p.hint) > 30 for p in found.probes)
-
-
-@pytest.mark.parametrize(("name", "misconception"), CASES, ids=[f"{n}-{m.id}" for n, m in CASES])
-def test_misconception_is_named_as_itself(name, misconception):
-    for seed in range(10):
-        outcome = evaluate(exercise(name), misconception.function, seed=seed)
-        assert (outcome.status, outcome.misconception) == ("wrong", misconception.id), (seed, outcome)
-        assert misconception.hint in outcome.message
-
-
-def test_mutants_are_rejected(record_property):
-    """Says the kill rate of all checkers together, which conftest.py prints at the end of the run."""
-    tried, alive = 0, []
-    for name in ALL:
-        found = exercise(name)
-        for fault, mutant, source in mutants(found.reference):
-            if equivalent(name, source):
-                continue
-            tried += 1
-            if evaluate(found, mutant, seconds=0.5):
-                alive.append(f"{name}: {fault}\n{source}")
-    rate = 1 - len(alive) / tried
-    record_property("say", f"mutation kill rate {rate:.1%} of {tried} mutants of {len(ALL)} references "
-                           f"({len(EQUIVALENT)} that compute the same are listed apart)")
-    assert not alive, "mutants that pass the checker:\n" + "\n\n".join(alive)
+from helpers import attention, checks
+from helpers.checks import adopt, check, exercise
+from helpers.checks.core import evaluate, is_stub
 
 
 def softmax(x):
@@ -77,21 +22,39 @@ def judge(attempt, name="softmax", **options):
     return evaluate(exercise(name), attempt, **options)
 
 
-def test_stubs_are_not_started():
-    def dots(x): ...
+STUBS = ["def f(x): ...", "def f(x): pass", "def f(x):\n    'What it does.'\n    ...", "def f(x): 'What it does.'",
+         "def f(x): raise NotImplementedError", "def f(x, *, y=1):\n    'Words.'\n    raise NotImplementedError('to do')",
+         "def f(x): return", "def f(*x): return None", "f = lambda x: ..."]
+WRITTEN = ["def f(x): return x", "def f(x): return 1", "def f(x): return True", "def f(x): return 'words'",
+           "def f(x): print(x)", "def f(x): raise ValueError", "def f(x): yield",
+           "f = lambda x: 1", "f = len", "class f: pass", "import functools\nf = functools.partial(print)"]
 
-    def documented(x):
+
+@pytest.mark.parametrize(("source", "expected"), [*((s, True) for s in STUBS), *((s, False) for s in WRITTEN)])
+@pytest.mark.parametrize("has_source", [True, False])
+def test_stubs_are_told_with_and_without_their_source(tmp_path, source, expected, has_source):
+    file = tmp_path / "cell.py"
+    if has_source:
+        file.write_text(source, encoding="utf-8")
+    names = {}
+    exec(compile(source, str(file), "exec"), names)
+    assert is_stub(names["f"]) is expected
+    tree = ast.parse(source).body[0]
+    if isinstance(tree, ast.FunctionDef):
+        assert is_stub(tree) is expected
+
+
+def test_stubs_are_not_started():
+    def nested(x):
         """Say what it does."""
         ...
 
-    def passing(x):
-        pass
+    @functools.wraps(nested)
+    def decorated(x):
+        return nested(x)
 
-    def raising(x):
-        raise NotImplementedError
-
-    for stub in (dots, documented, passing, raising):
-        outcome = judge(stub)
+    for stub in (nested, functools.cache(nested), decorated):
+        outcome = judge(stub, "softmax")
         assert outcome.status == "not started"
         assert not outcome
 
@@ -145,16 +108,30 @@ def test_endless_loops_end():
             except BaseException:
                 pass
 
-    start = time.perf_counter()
     outcome = judge(stubborn, seconds=0.3)
     assert outcome.status == "error"
     assert "never ends" in outcome.message
-    assert time.perf_counter() - start < 20
 
 
 def test_the_time_limit_leaves_nothing_behind():
+    before = set(threading.enumerate())
     for _ in range(200):
-        assert judge(softmax, seconds=0.5)
+        judge(softmax, seconds=0.0005)  # in some calls the limit strikes just when the attempt is ready
+        sum(range(1000))
+    assert judge(softmax, seconds=600)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_without_threads_there_is_no_time_limit(monkeypatch):
+    """As in a browser: a right answer is right there too, and a mistake is named."""
+    def cannot_start(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", cannot_start)
+    assert judge(softmax)
+    assert judge(lambda x: softmax(x.T).T).misconception == "columns-sum-to-1"
 
 
 def test_changed_inputs_are_told():
@@ -268,3 +245,34 @@ def test_common_errors_get_a_nudge(name, attempt, words):
     outcome = judge(attempt, name)
     assert outcome.status == "error"
     assert words in outcome.message
+
+
+def test_a_right_solution_is_adopted_in_numpy_and_in_torch():
+    torch = pytest.importorskip("torch")
+
+    def course(X, n_heads):
+        return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+    x = torch.randn(2, 5, 12)
+    for mine in (lambda X, n_heads: np.stack(np.split(X, n_heads, axis=-1), axis=1),
+                 lambda X, n_heads: torch.stack(X.chunk(n_heads, dim=-1), dim=1)):
+        function, whose = adopt(mine, course, "split_heads")
+        assert whose == "yours"
+        assert torch.equal(function(x, 3), course(x, 3)) and function(x, 3).dtype == torch.float32
+    function, whose = adopt(attention.masked_attention, None)
+    output, weights = function(*torch.randn(3, 2, 4, 5, 6), torch.ones(5, 5).tril().bool())
+    assert whose == "yours" and output.dtype == weights.dtype == torch.float32
+    assert adopt(exercise("layer_norm").reference, None)[1] == "yours"
+    assert adopt(exercise("map_weight_name").reference, None)[1] == "yours"
+
+
+def test_a_solution_that_is_wrong_or_not_started_is_replaced_by_the_courses():
+    pytest.importorskip("torch")
+
+    def stub(X, n_heads): ...
+
+    def course(X, n_heads): ...
+
+    assert adopt(stub, course, "split_heads") == (course, "the course's (yours is not started)")
+    wrong = lambda X, n_heads: X.reshape(X.shape[0], n_heads, X.shape[1], -1)  # noqa: E731
+    assert adopt(wrong, course, "split_heads") == (course, "the course's (yours has not passed)")

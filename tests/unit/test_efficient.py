@@ -1,20 +1,18 @@
 """helpers/efficient.py: equal to torch's own attention, exact when it measures."""
 
-import ast
 import math
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from notebook_code import LESSONS, definitions
 from torch.nn import functional as F
 
 from helpers import attention, efficient
 
 TESTS = Path(__file__).resolve().parents[1]
-LESSON = TESTS.parent / "notebooks" / "14_efficient_attention.ipynb"
 FEATURES = {"elu + 1": lambda x: F.elu(x) + 1, "squares": lambda x: x.square() + 0.1,
             "twice as many": lambda x: torch.cat([torch.relu(x), torch.relu(-x)], dim=-1) + 0.1}
 sizes = st.integers(1, 6)
@@ -155,14 +153,7 @@ def test_slope_is_the_power():
 @pytest.fixture(scope="module")
 def built():
     """The functions that lesson 14 defines outside its exercises."""
-    names = {"torch": torch, "math": math, "F": F}
-    wanted = ("attend", "masked", "windowed_attention", "tiled_attention", "path")
-    for cell in nbformat.read(LESSON, as_version=4).cells:
-        if cell.cell_type == "code":
-            found = [node for node in ast.parse(cell.source).body
-                     if isinstance(node, ast.FunctionDef) and node.name in wanted]
-            exec(compile(ast.Module(found, []), LESSON.name, "exec"), names)
-    return names
+    return definitions(LESSONS["14"])
 
 
 @given(sizes, sizes, sizes, st.integers(1, 4))

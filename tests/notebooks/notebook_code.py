@@ -1,0 +1,31 @@
+"""What a notebook defines, taken out of it without running the notebook."""
+
+import ast
+import contextlib
+from pathlib import Path
+
+import nbformat
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+LESSONS = {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+SOLUTIONS = {path.name[:2]: path for path in sorted((NOTEBOOKS / "solutions").glob("[0-9][0-9]_*.ipynb"))}
+
+
+def code_cells(path):
+    """The source of each code cell."""
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def definitions(path, *assigned):
+    """Run the imports and function definitions of a notebook, and assignments to the names ``assigned``; nothing else.
+
+    Returns the names. Definitions that need a value which only a run of the whole notebook has are left out.
+    """
+    names = {}
+    for source in code_cells(path):
+        for node in ast.parse(source).body:
+            wanted = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in assigned
+            if wanted or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef)):
+                with contextlib.suppress(NameError):
+                    exec(compile(ast.Module([node], []), path.name, "exec"), names)
+    return names

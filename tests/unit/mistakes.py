@@ -1,0 +1,37 @@
+"""Does a checker name each mistake as itself? For the exercises of the lessons and the tasks of the assignments."""
+
+from unittest import mock
+
+from helpers.checks import core
+
+
+def seeds(config):
+    """The seeds of the inputs: three of them, one under --quick, ten under --weekly."""
+    return range(1 if config.getoption("quick", False) else 10 if config.getoption("weekly", False) else 3)
+
+
+def misnamed(exercise, config):
+    """One line for each mistake and seed at which the checker says something else."""
+    found = []
+    for seed in seeds(config):
+        call = core._call if config.getoption("weekly", False) else _once(core._call)
+        cases = core._cases(exercise, seed)
+        with mock.patch.multiple(core, _call=call, _cases=lambda *_, cases=cases: cases):
+            for mistake in exercise.misconceptions:
+                outcome = core.evaluate(exercise, mistake.function, seed=seed)
+                if (outcome.status, outcome.misconception) != ("wrong", mistake.id) or mistake.hint not in outcome.message:
+                    found.append(f"{exercise.name}, {mistake.id}, seed {seed}: {outcome}")
+    return found
+
+
+def _once(call):
+    """``core._call``, which calls a function once on each input, and not again for each mistake it is compared with."""
+    results = {}
+
+    def remembered(function, args, *others):
+        key = function, id(args)
+        if key not in results:
+            results[key] = call(function, args, *others)
+        return results[key]
+
+    return remembered
