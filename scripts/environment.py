@@ -214,7 +214,7 @@ def test(arguments):
 VERBS = {"setup": ([], lambda arguments: 0), "lab": ([], lab), "test": (["maintain", "classes", "book"], test),
          "lint": (["maintain"], lint),
          "handout": ([], lambda arguments: call("-m", "scripts.handout", *arguments)),
-         "execute": ([], lambda arguments: call(os.path.join("scripts", "execute.py"), *arguments)),
+         "execute": ([], lambda arguments: call("-m", "scripts.execute", *arguments)),
          "classroom": (["classes"], lambda arguments: call("-m", "classroom", *arguments)),
          "book": (["book"], lambda arguments: call("-m", "scripts.book", *arguments)),
          "stability": (["maintain"], lambda arguments: call(os.path.join("scripts", "stability.py"), *arguments))}
