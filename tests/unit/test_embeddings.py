@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -24,9 +24,6 @@ from helpers.pretrained import (
     find_model,
     load_tokenizer,
 )
-
-settings.register_profile("course", deadline=None, database=None)
-settings.load_profile("course")
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = """today's date went well

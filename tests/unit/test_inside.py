@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from browser import REPO
 
 from helpers import corpora, inside, pretrained, training
 from helpers.transformer import Encoder, LanguageModel
@@ -174,7 +173,7 @@ def test_the_mini_transformer_is_as_good_as_lesson_12_says():
 def test_the_mini_transformers_file_is_small_and_described():
     contents = inside.MINI_FILE.read_bytes()
     assert len(contents) < 500_000
-    readme = (REPO / "data" / "README.md").read_text(encoding="utf-8")
+    readme = (inside.MINI_FILE.parent / "README.md").read_text(encoding="utf-8")
     stated = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `([0-9a-f]{64})` \|$", readme, flags=re.M))
     assert stated[inside.MINI_FILE.name] == hashlib.sha256(contents).hexdigest()
 
