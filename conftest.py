@@ -1,18 +1,22 @@
-"""How the notebooks are run by pytest: `make test`, or plainly
+"""How the tests and the notebooks are run by pytest: `make test`, or plainly
 
     pytest --nbval --nbval-current-env notebooks
 
-Add `-n 2` for two at a time.
+Add `-n 2` for two at a time. Three speeds: --quick leaves out what `make check` leaves to `make test`; --weekly adds
+what `make test` leaves to the weekly run.
 """
 
 from __future__ import annotations
 
+import collections
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from scripts.limits import CELL_SECONDS
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
 # as soon as two notebooks run at once. The kernels inherit this. Stored outputs hold either way.
@@ -22,25 +26,42 @@ os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
 # PYTHONHASHSEED is left alone on purpose: every kernel gets another one, so an output that depends on
 # the order of a set fails here and not at a reader's.
 
-KNOWN_SECONDS = "course/seconds-per-notebook"
-LONGEST = "tests/pages/test_browser.py"               # runs every lesson once more, in a browser: begin with it
-CELL_TIMEOUT = 300                              # seconds; nbval's own 2000 hides a cell that hangs
+KNOWN_SECONDS = "course/seconds-per-file"
+# Where nothing is known yet, as on a fresh clone: CPU-seconds, so that the longest files come first.
+GUESSES = {"tests/unit/test_checks.py": 60, "tests/classroom/test_classroom_batch.py": 50,
+           "tests/classroom/test_classroom_sandbox.py": 40, "tests/unit/test_setup.py": 30,
+           "notebooks/11": 90, "notebooks/10": 80, "notebooks/13": 60, "notebooks/14": 40, "notebooks/12": 35,
+           "notebooks/1": 50, "notebooks/0": 12}
+PAGES = "tests/pages/"                          # begin with them: they share a browser as long as nothing comes between
+NOT_QUICK = (PAGES, "tests/classroom/test_classroom_batch.py", "tests/classroom/test_classroom_sandbox.py")
+WEEKLY = "other systems, Pythons and package versions; fresh installs; every experiment in full"
+left_out: dict[str, list[str]] = {"quick": [], "weekly": []}    # what an option deselected, by its node id
 
 try:
     import hypothesis
 except ImportError:
     pass
-else:                                           # shared machines are slow at times
-    hypothesis.settings.register_profile("course", deadline=None, derandomize=bool(os.environ.get("CI")))
+else:                                           # a slow machine is a normal machine
+    hypothesis.settings.register_profile("course", deadline=None, derandomize=bool(os.environ.get("CI")), database=None,
+                                         suppress_health_check=[hypothesis.HealthCheck.too_slow])
     hypothesis.settings.load_profile("course")
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("attention course")
+    group.addoption("--quick", action="store_true", help="leave out what takes long: pages in a browser, hostile batches, "
+                    "everything marked slow; one seed for each checker")
+    group.addoption("--weekly", action="store_true", help="everything, and what is marked weekly as well")
 
 
 def pytest_configure(config):
     if not (getattr(config.option, "nbval", False) or getattr(config.option, "nbval_lax", False)):
         return
     make_nbval_run_cells_as_jupyter_does()
-    if config.option.nbval_cell_timeout == 2000:
-        config.option.nbval_cell_timeout = CELL_TIMEOUT
+    if config.option.nbval_cell_timeout == 2000:        # nbval's own
+        config.option.nbval_cell_timeout = CELL_SECONDS
+    if config.option.nbval_kernel_startup_timeout == 60:
+        config.option.nbval_kernel_startup_timeout = CELL_SECONDS
     if config.option.nbval_sanitize_with is None:
         config.option.nbval_sanitize_with = str(Path(__file__).with_name("tests") / "notebooks" / "sanitize.cfg")
     if getattr(config.option, "dist", "no") not in ("no", "loadfile", "loadscope"):
@@ -58,8 +79,8 @@ def pytest_configure(config):
 
 
 def make_nbval_run_cells_as_jupyter_does():
-    """nbval 0.11 executes with store_history=False, where a trailing `;` hides nothing and every
-    execution count is 1. It also gives up when a kernel is slow to start; here it may try again."""
+    """nbval 0.11 executes with store_history=False, where a trailing `;` hides nothing and every execution count is 0.
+    It also gives up when a kernel dies at its start, as when two have taken one port; here it may try again."""
     import nbval.kernel as kernel
 
     wanted = ("RunningKernel", "start_new_kernel")
@@ -77,7 +98,7 @@ def make_nbval_run_cells_as_jupyter_does():
     def start_new_kernel(*args, **kwargs):
         try:
             return once(*args, **kwargs)
-        except RuntimeError:                    # died or not ready in time; two may have taken one port
+        except RuntimeError:
             return once(*args, **kwargs)
 
     start_new_kernel.once = once
@@ -93,16 +114,53 @@ def is_notebook_cell(item) -> bool:
     return hasattr(item, "cell") and hasattr(item, "cell_num")
 
 
+def file_of(nodeid: str) -> str:
+    return nodeid.split("::")[0]
+
+
+def why_left_out(item) -> str:
+    """The option that would bring the item in, or would not leave it out; empty if it is to run."""
+    if item.get_closest_marker("weekly") and not item.config.getoption("weekly"):
+        return "weekly"
+    slow = item.get_closest_marker("slow") or item.nodeid.startswith(NOT_QUICK)
+    return "quick" if slow and item.config.getoption("quick") else ""
+
+
 def pytest_collection_modifyitems(config, items):
-    """Say of each cell whether its output is compared, and start with the notebooks that last took longest."""
+    """Choose; say of each cell whether its output is compared; start with the files that last took longest."""
+    chosen = []
+    for item in items:
+        reason = why_left_out(item)
+        left_out[reason].append(item.nodeid) if reason else chosen.append(item)
+    if len(chosen) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if why_left_out(item)])
+        items[:] = chosen
     for item in filter(is_notebook_cell, items):
+        item.output_timeout = CELL_SECONDS / 10         # nbval's own 5 s between two messages are few on a busy machine
         if item.cell.source.strip():
             compared = bool(item.options["check"] and not item.options["skip"])
             item.user_properties.append(("compared", compared))
             if not compared:
                 item.user_properties.append(("reason", str(item.cell.metadata.get("reason", "no reason given"))))
-    known = {**known_seconds(config), LONGEST: float("inf")}
-    items.sort(key=lambda item: -known.get(item.nodeid.split("::")[0], 0))      # stable
+    known = known_seconds(config)
+
+    def expected(item):
+        path = file_of(item.nodeid)
+        guess = next((seconds for start, seconds in GUESSES.items() if path.startswith(start)), 0)
+        return path.startswith(PAGES), known.get(path, guess)
+
+    items.sort(key=expected, reverse=True)              # stable
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = left_out
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """The workers collect and choose, the one that writes the summary does not: the choice was the same in each."""
+    left_out.update(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -116,39 +174,45 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """What tests have to say; seconds per notebook, longest first; how much is compared, what is not, and why."""
+    """What tests have to say; seconds per file, longest first; what is compared, what is not, and why; what was left out."""
     said = [f"{report.nodeid}: {line}" for report in terminalreporter.stats.get("passed", [])
             for name, line in getattr(report, "user_properties", []) if name == "say"]
-    if said:
-        terminalreporter.section("measured by tests")
-        for line in said:
-            terminalreporter.write_line(line)
+    section(terminalreporter, "measured by tests", said)
     seconds: dict[str, float] = {}
     compared: dict[str, list[bool]] = {}
     ignored = []
     for reports in terminalreporter.stats.values():
         for report in reports:
             path, _, cell = getattr(report, "nodeid", "").partition("::")
-            if not path.endswith(".ipynb") or not hasattr(report, "duration"):
+            if not path or not hasattr(report, "duration"):
                 continue
             seconds[path] = seconds.get(path, 0) + report.duration
             properties = dict(report.user_properties)
             if report.when == "call" and "compared" in properties:
                 compared.setdefault(path, []).append(properties["compared"])
                 if not properties["compared"]:
-                    ignored.append(f"{path}, {cell}: {properties['reason']}")
-    if not seconds:
-        return
-    write = terminalreporter.write_line
-    terminalreporter.section("notebooks, longest first")
-    for path in sorted(seconds, key=seconds.get, reverse=True):
-        cells = compared.get(path, [])
-        write(f"{seconds[path]:7.1f} s  {sum(cells):3d} of {len(cells):3d} code cells compared  {path}")
-    total, kept = sum(map(len, compared.values())), sum(map(sum, compared.values()))
-    write(f"{sum(seconds.values()):7.1f} s  {kept:3d} of {total:3d} code cells compared "
-          f"({kept / max(total, 1):.1%}) in {len(seconds)} notebooks")
-    for line in sorted(ignored):
-        write(f"not compared: {line}")
+                    ignored.append(f"not compared: {path}, {cell}: {properties['reason']}")
+    longest = sorted(seconds, key=seconds.get, reverse=True)[:15]
+    section(terminalreporter, "files, longest first", [f"{seconds[path]:7.1f} s  {path}" for path in longest])
+    if compared:
+        total, kept = sum(map(len, compared.values())), sum(map(sum, compared.values()))
+        spent = sum(seconds[path] for path in compared)
+        section(terminalreporter, "stored outputs", [
+            f"{spent:7.1f} s  {kept} of {total} code cells compared ({kept / total:.1%}) in {len(compared)} notebooks",
+            *sorted(ignored)])
     cache = getattr(config, "cache", None)
     if cache:
         cache.set(KNOWN_SECONDS, {**known_seconds(config), **{path: round(s, 1) for path, s in seconds.items()}})
+    for option, words in (("quick", "left to `make test`"), ("weekly", "left to the weekly run")):
+        files = collections.Counter(map(file_of, left_out[option]))
+        lines = [f"{number:5d} of {path}" for path, number in sorted(files.items())]
+        if files and option == "weekly":
+            lines.append(f"and {WEEKLY}")
+        section(terminalreporter, f"{words}: {files.total()} tests", lines)
+
+
+def section(terminalreporter, title, lines):
+    if lines:
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -16,6 +16,9 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from helpers.files import write_whole
+from scripts.limits import CELL_SECONDS
+
 ROOT = Path(__file__).resolve().parent.parent
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {
@@ -28,7 +31,6 @@ LANGUAGE = {
     "version": "3.11",  # the version the stored outputs stand for, not the one at hand
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"
-TIMEOUT = 120  # seconds a cell, as in `make test`
 
 
 def execute(path):
@@ -41,25 +43,29 @@ def execute(path):
         return f"{path}: not a notebook that can be read ({error}).", False
     begun = []
     client = NotebookClient(
-        notebook, timeout=TIMEOUT, kernel_name="python3", record_timing=False, coalesce_streams=True,
-        store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
+        notebook, timeout=CELL_SECONDS, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
+        coalesce_streams=True, store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
         on_cell_execute=lambda cell, cell_index: begun.append(cell),
         extra_arguments=["--log-level=CRITICAL"],  # or each kernel warns of its loopback connection
     )
     try:
-        client.execute()
+        try:
+            client.execute()
+        except RuntimeError:
+            if begun:
+                raise
+            client.execute()  # the kernel died before its first cell: two that start at once may take one port
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         cell = begun[-1]
         number = sum(c.cell_type == "code" for c in notebook.cells[:notebook.cells.index(cell)]) + 1
         where = f"code cell {number} (id {cell.get('id', '?')})"
         return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", False
+    except RuntimeError:
+        return f"{path}: no kernel starts here. The notebook was left as it was.", False
     tidy(notebook)
-    part = path.with_name(path.name + ".part")
     try:
-        nbformat.write(notebook, part)
-        os.replace(part, path)
+        write_whole(path, nbformat.writes(notebook) + "\n")
     except OSError as error:
-        part.unlink(missing_ok=True)
         return f"{path}: could not be stored ({error.strerror}). The notebook was left as it was.", False
     return f"{time.perf_counter() - start:6.1f} s  {path}", True
 
@@ -68,7 +74,7 @@ def complaint(error):
     """What the last cell that began did, in a few words."""
     if isinstance(error, CellExecutionError):
         return f"raised {error.ename}: {error.evalue}".rstrip(".").replace("\n", " ")
-    return f"took longer than {TIMEOUT} s" if isinstance(error, CellTimeoutError) else "ended its kernel"
+    return f"took longer than {CELL_SECONDS} s" if isinstance(error, CellTimeoutError) else "ended its kernel"
 
 
 def tidy(notebook):
@@ -88,7 +94,7 @@ def main(patterns):
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("ATTENTION_COURSE_PROGRESS", "off")
-    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")  # no start-up file or history of one's own
+    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")  # no start-up file or history of the person at work
     paths = []
     for pattern in patterns or ["notebooks/*.ipynb", "notebooks/solutions/*.ipynb"]:
         found = sorted(glob.glob(pattern))

@@ -1,17 +1,18 @@
 """A real JupyterLab in a real browser, with the network closed.
 
-In a test:
+In a test, where conftest.py gives it:
 
-    with Lab() as lab:
-        notebook = lab.open("01_word_embeddings.ipynb")
-        notebook.run_all()
-        assert not notebook.errors()
+    def test_it_runs(lab):
+        with lab.open(lesson("01")) as notebook:
+            notebook.run_all()
+            assert not notebook.errors()
 
 From the command line, to look at every line and every figure of a notebook:
 
     python tests/pages/browser.py screenshot notebooks/01_word_embeddings.ipynb OUTDIR [--width 1366] [--run]
 
-The lab works on a copy of notebooks/, helpers/ and data/, so nothing in the tree changes.
+The lab works on a copy of notebooks/, helpers/ and data/, so nothing in the tree changes. JupyterLab is loaded once and
+every notebook is opened in it, which takes a second each; loading the page again takes six.
 Needs Chromium or Chrome on the PATH, or its path in the environment variable CHROMIUM.
 """
 
@@ -40,9 +41,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 LOCAL = re.compile(r"^(?:https?|wss?)://(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/]|$)")
 NOT_A_REQUEST = ("data:", "blob:", "about:", "chrome:", "chrome-extension:", "devtools:")
 
-# Console errors that are not the course's: a pattern, and the reason to pass it over. None is known:
-# JupyterLab 4.6 with the course's packages reports nothing of its own. Keep it that way if you can.
-NOT_OURS: dict[str, str] = {}
+# Console errors that are not the course's: a pattern, and the reason to pass it over.
+NOT_OURS = {r"reading 'kernel'\)\s+at .*@jupyter-widgets/jupyterlab-manager":
+            "ipywidgets asks for the kernel of a notebook that is opened only to be read, and has none"}
 
 SETTINGS = {
     # Every cell stays in the page, so that a test can read the ones that are off the screen.
@@ -55,7 +56,8 @@ SETTINGS = {
 }
 
 
-PATIENCE = 600  # seconds until a lesson that runs counts as hanging; a busy machine takes three times as long as an idle one
+PATIENCE = 300  # seconds until a page that answers nothing counts as hanging: a slow machine is a normal machine
+LESSON = 1800  # the same for a lesson that runs
 LESSONS = sorted(path.name for path in (REPO / "notebooks").glob("[01][0-9]_*.ipynb"))
 VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
     "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
@@ -95,26 +97,67 @@ def no_network() -> tuple[str, ...]:
     return ()
 
 
-class Lab:
+@contextlib.contextmanager
+def start_browser():
+    """Chromium, with whatever is not this machine behind a closed port. NoBrowser if there is none."""
+    path = find_browser()
+    from playwright.sync_api import sync_playwright
+    flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync",
+             "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=127.0.0.1;localhost"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        flags.append("--no-sandbox")             # Chromium refuses its sandbox to root
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=flags, timeout=PATIENCE * 1000)
+        with contextlib.closing(browser):
+            yield browser
+
+
+class Window:
+    """Pages of one browser: what they asked of other machines (``outside``) and reported as errors (``heard``)."""
+
+    def __init__(self, browser, width: int = 1366, height: int = 900):
+        self.width, self.height = width, height
+        self.outside: list[str] = []            # requests that were refused
+        self.heard: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.on("request", lambda request: self._asked(request.url))
+
+    def new_page(self):
+        page = self.context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.heard.append(f"uncaught: {error.stack} ({page.url})"))
+        page.on("websocket", lambda opened: self._asked(opened.url))
+        return page
+
+    def _asked(self, address: str) -> None:
+        if not LOCAL.match(address) and not address.startswith(NOT_A_REQUEST):
+            self.outside.append(address)
+
+    def _heard(self, message) -> None:
+        if message.type == "error":
+            self.heard.append(f"{message.text} ({(message.location or {}).get('url', '')})")
+
+
+class Lab(Window):
     """A JupyterLab server on a copy of the course, and a browser that can reach nothing else.
 
     The kernel runs in a network namespace of its own, with nothing in it, where the system has
     them (Linux); elsewhere its proxy settings point to a closed port. `closed` says which.
     """
 
-    def __init__(self, repo: Path = REPO, width: int = 1366, height: int = 900, trusted: bool = True):
-        self.repo, self.width, self.height, self.trusted = Path(repo), width, height, trusted
-        self.outside: list[str] = []            # requests that were refused
+    def __init__(self, browser, repo: Path = REPO, width: int = 1366, height: int = 900, trusted: bool = True):
+        super().__init__(browser, width, height)
+        self.repo, self.trusted = Path(repo), trusted
         self.closed = "namespace" if no_network() else "proxy"
+        self.page = None
 
     def __enter__(self) -> Lab:
-        self._stack = contextlib.ExitStack()
-        try:
-            self._start_browser()
-            self._start_server()
-        except BaseException:
-            self._stack.close()
-            raise
+        with contextlib.ExitStack() as stack:
+            self._start_server(stack)
+            stack.callback(self.context.close)   # before the server ends, or the page complains
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error) -> None:
@@ -122,10 +165,10 @@ class Lab:
 
     # -- the server -------------------------------------------------------------------------
 
-    def _start_server(self) -> None:
+    def _start_server(self, stack: contextlib.ExitStack) -> None:
         # A short path: with IPC the kernel's sockets are files, whose names may have 107 letters.
         folder = Path(tempfile.mkdtemp(prefix="lab-"))
-        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         self.folder, self.root = folder, folder / "course"
         ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
         for name in COPIED:
@@ -164,16 +207,16 @@ class Lab:
         with open(self.log, "wb") as log:
             server = subprocess.Popen(command, env=environment, cwd=self.root, stdout=log, stderr=log,
                                       stdin=subprocess.DEVNULL)
-        self._stack.callback(stop, server)
+        stack.callback(stop, server)
         self.address = self._wait_for(server)
 
-    def _wait_for(self, server: subprocess.Popen, seconds: float = 90) -> str:
+    def _wait_for(self, server: subprocess.Popen, seconds: float = PATIENCE) -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end and server.poll() is None:
             for info in (self.folder / "run").glob(f"jpserver-{server.pid}.json"):
                 with contextlib.suppress(OSError, ValueError):
                     address = json.loads(info.read_text())["url"].rstrip("/")
-                    urllib.request.urlopen(f"{address}/api/status?token={self.token}", timeout=5).close()
+                    urllib.request.urlopen(f"{address}/api/status?token={self.token}", timeout=30).close()
                     return address
             time.sleep(0.1)
         tail = self.log.read_text(errors="replace")[-2000:]
@@ -181,24 +224,20 @@ class Lab:
 
     # -- the browser ------------------------------------------------------------------------
 
-    def _start_browser(self) -> None:
-        path = find_browser()
-        from playwright.sync_api import sync_playwright
-        playwright = self._stack.enter_context(sync_playwright())
-        flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync",
-                 # Whatever is not this machine is sent to a closed port.
-                 "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=127.0.0.1;localhost"]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            flags.append("--no-sandbox")             # Chromium refuses its sandbox to root
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
-        self._stack.callback(browser.close)
-        # One context for all notebooks: its cache saves seconds at every opening after the first.
-        self._context = browser.new_context(viewport={"width": self.width, "height": self.height})
-        self._context.on("request", lambda request: self._asked(request.url))
+    def loaded(self):
+        """The page that holds JupyterLab, which is loaded when there is none."""
+        if self.page is None or self.page.is_closed():
+            self.page = self.new_page()
+            workspace = "test-" + secrets.token_hex(4)
+            self.page.goto(f"{self.address}/lab/workspaces/{workspace}?reset&token={self.token}")
+            self.page.wait_for_function("() => window.jupyterapp && window.jupyterapp.restored.then(() => true)")
+        return self.page
 
-    def open(self, name: str | Path, fresh: bool = True) -> Notebook:
-        """Open a notebook, given as a path below notebooks/, as stored in the repository."""
+    def open(self, name: str | Path, fresh: bool = True, kernel: bool = True) -> Notebook:
+        """Open a notebook, given as a path below notebooks/, as stored in the repository.
+
+        With ``fresh=False`` as it was saved in the lab; with ``kernel=False`` only to be read.
+        """
         name = Path(name).as_posix()
         path = self.root / "notebooks" / name
         original = self.repo / "notebooks" / name
@@ -209,60 +248,68 @@ class Lab:
             trust(path, self.folder / "data")
         notebook = Notebook(self, name)
         try:
-            notebook._load()
+            notebook._load(kernel)
         except BaseException:
             notebook.close()
             raise
         return notebook
-
-    def _asked(self, address: str) -> None:
-        if not LOCAL.match(address) and not address.startswith(NOT_A_REQUEST):
-            self.outside.append(address)
 
 
 class Notebook:
     """One notebook, open in the browser."""
 
     PANEL = ".jp-NotebookPanel:not(.lm-mod-hidden)"
-    JS = """() => {
+    OPEN = """([path, kernel]) => void window.jupyterapp.commands.execute('docmanager:open', {
+        path, factory: 'Notebook', kernelPreference: kernel ? undefined : {shouldStart: false}})"""
+    IS_OPEN = """([path, kernel]) => {
         const panel = window.jupyterapp.shell.currentWidget;
-        return panel && panel.content && panel.content.model ? panel : null; }"""
+        const session = panel && panel.sessionContext && panel.sessionContext.session;
+        return panel && panel.context && panel.context.path === path && panel.context.isReady
+            && (!kernel || session && session.kernel && session.kernel.status === 'idle')
+            && panel.content.widgets.length === panel.content.model.cells.length; }"""
+    CLOSE = """async () => {
+        const panel = window.jupyterapp.shell.currentWidget;
+        await panel.sessionContext.shutdown();
+        panel.dispose();
+        return document.querySelectorAll('.jp-Dialog').length; }"""
 
     def __init__(self, lab: Lab, name: str):
         self.lab, self.name = lab, name
-        self.console: list[str] = []             # every error the page reported
-        self.page = lab._context.new_page()
-        self.page.on("console", self._heard)
-        self.page.on("pageerror", lambda error: self.console.append(f"uncaught: {error}"))
-        self.page.on("websocket", lambda opened: lab._asked(opened.url))
+        self._before = len(lab.heard)
+        self.page = lab.loaded()
 
-    def _heard(self, message) -> None:
-        if message.type == "error":
-            self.console.append(f"{message.text} ({(message.location or {}).get('url', '')})")
+    @property
+    def console(self) -> list[str]:
+        """Every error that the page reported since this notebook was opened."""
+        return self.lab.heard[self._before:]
 
-    def _load(self) -> None:
-        workspace = "test-" + secrets.token_hex(4)
-        self.page.goto(f"{self.lab.address}/lab/workspaces/{workspace}/tree/notebooks/{self.name}"
-                       f"?reset&token={self.lab.token}")
+    def _load(self, kernel: bool) -> None:
+        wanted = [f"notebooks/{self.name}", kernel]
+        self.page.evaluate(self.OPEN, wanted)
         try:
-            self.page.wait_for_function("""() => {
-                const panel = window.jupyterapp && window.jupyterapp.shell.currentWidget;
-                const session = panel && panel.sessionContext && panel.sessionContext.session;
-                return session && session.kernel && session.kernel.status === 'idle'
-                    && panel.content.widgets.length === panel.content.model.cells.length; }""", timeout=90_000)
+            self.page.wait_for_function(self.IS_OPEN, arg=wanted)
         except Exception as error:
             if type(error).__name__ != "TimeoutError":
                 raise
             dialogs = self.page.locator(".jp-Dialog").all_inner_texts()
             log = self.lab.log.read_text(errors="replace")[-1500:]
-            raise TimeoutError(f"{self.name} had no kernel after 90 s; open dialogs: {dialogs}; "
+            raise TimeoutError(f"{self.name} was not open after {PATIENCE} s; open dialogs: {dialogs}; "
                                f"the server's last words:\n{log}") from None
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page has drawn what it knows."""
+        for _ in range(2):
+            self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestIdleCallback(done)))")
 
     def close(self) -> None:
-        """Close the page and end its kernel."""
-        with contextlib.suppress(Exception):
-            self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-        self.page.close()
+        """Close the notebook and end its kernel; a page that is in the way of the next one is closed as well."""
+        try:
+            left = self.page.evaluate(self.CLOSE)
+        except Exception:
+            left = True
+        if left:
+            self.page.close()
 
     def __enter__(self) -> Notebook:
         return self
@@ -272,31 +319,41 @@ class Notebook:
 
     # -- what a person does -----------------------------------------------------------------
 
-    def run_all(self, seconds: float = PATIENCE) -> float:
+    def run_all(self, seconds: float = LESSON) -> float:
         """Run > Run All Cells in the menu; returns the seconds until the kernel was idle again."""
         start = time.monotonic()
+        self._forget_counts()
         self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
         self.page.locator(".lm-Menu-item[data-command='notebook:run-all-cells'],"
                           ".lm-Menu-item[data-command='runmenu:run-all']").first.click()
         self.wait_idle(seconds)
         return time.monotonic() - start
 
-    def wait_idle(self, seconds: float = PATIENCE) -> None:
-        """Wait until no cell is running or waiting, and the page has drawn what arrived."""
+    def _forget_counts(self, *cells: int) -> None:
+        """A cell that has run is one that has a count again: the stored count says nothing."""
+        self.page.evaluate("""chosen => window.jupyterapp.shell.currentWidget.content.widgets.forEach((cell, i) => {
+            if (cell.model.type === 'code' && (!chosen.length || chosen.includes(i)))
+                cell.model.executionCount = null; })""", list(cells))
+
+    def wait_idle(self, seconds: float = PATIENCE, cell: int | None = None) -> None:
+        """Wait until this cell, or the first that has code, has run, none is running or waiting, and all is drawn."""
         try:
-            self.page.wait_for_timeout(300)
-            self.page.wait_for_function("""() => {
+            self.page.wait_for_function("""chosen => {
                 const panel = window.jupyterapp.shell.currentWidget;
                 const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
-                const waiting = panel.content.widgets.some(cell =>
-                    cell.promptNode && cell.promptNode.textContent.includes('*'));
-                return kernel && kernel.status === 'idle' && !waiting; }""", timeout=seconds * 1000)
+                const code = panel.content.widgets.filter(
+                    cell => cell.model.type === 'code' && cell.model.sharedModel.getSource().trim());
+                const waiting = code.some(cell => cell.model.executionState === 'running'
+                    || cell.promptNode && cell.promptNode.textContent.includes('*'));
+                const first = chosen === null ? code[0] : panel.content.widgets[chosen];
+                const ran = !code.includes(first) || first.model.executionCount;
+                return kernel && kernel.status === 'idle' && ran && !waiting; }""", arg=cell, timeout=seconds * 1000)
         except Exception as error:
             if type(error).__name__ != "TimeoutError":
                 raise
             busy = [cell["index"] for cell in self.cells() if "*" in cell["prompt"]]
             raise TimeoutError(f"{self.name}: cells {busy} were not done after {seconds:.0f} s") from None
-        self.page.wait_for_timeout(500)
+        self.settle()
 
     def cell_with(self, text: str) -> int:
         """The index of the first code cell whose source contains this text."""
@@ -319,17 +376,18 @@ class Notebook:
             raise AssertionError(f"{self.name}: typed\n{text}\nbut cell {index} holds\n{typed}")
         return index
 
-    def run(self, cell: int | str, seconds: float = 60) -> dict:
+    def run(self, cell: int | str) -> dict:
         """Run one cell with Shift+Enter, and return it as `cells` does."""
         index = self.cell_with(cell) if isinstance(cell, str) else cell
         editor = self._cell(index).locator(".cm-content").first
         editor.scroll_into_view_if_needed()
         editor.click()
+        self._forget_counts(index)
         self.page.keyboard.press("Shift+Enter")
-        self.wait_idle(seconds)
+        self.wait_idle(cell=index)
         return self.cells()[index]
 
-    def answer(self, name: str, source: str, seconds: float = 60) -> str:
+    def answer(self, name: str, source: str) -> str:
         """Type a definition over the exercise's stub, run it and its check; what the check shows.
 
         The stub is the code cell with `def name(`. The check is `check(name` in that cell, where it
@@ -340,12 +398,12 @@ class Notebook:
         call = re.compile(rf"^\s*check\(\s*{name}\b.*$", re.MULTILINE)
         inside = call.search(cells[stub]["source"])
         self.type_into(stub, source + ("\n\n" + inside.group().strip() if inside else ""))
-        ran = self.run(stub, seconds)
+        ran = self.run(stub)
         if not inside:
             after = [cell["index"] for cell in cells[stub + 1:] if call.search(cell["source"])]
             if not after:
                 raise LookupError(f"{self.name} has no check({name}) after the stub")
-            ran = self.run(after[0], seconds)
+            ran = self.run(after[0])
         return ran["output"]
 
     # -- what a person sees -----------------------------------------------------------------
@@ -371,8 +429,6 @@ class Notebook:
                     stderr: mime('application/vnd.jupyter.stderr').map(text),
                     images: all(cell.node, '.jp-OutputArea-output img').length }; }); }""")
 
-    cell_outputs = cells
-
     def errors(self) -> list[str]:
         """One line for every cell that ended in an error or wrote to stderr."""
         return [f"{self.name}, cell {cell['index']}: {problem[-400:]}"
@@ -394,13 +450,13 @@ class Notebook:
         below = self.page.evaluate("node => innerHeight - node.getBoundingClientRect().bottom",
                                    scroller.element_handle())
         self.page.set_viewport_size({"width": self.lab.width, "height": int(page_height + above + below)})
-        self.page.wait_for_timeout(500)
+        self.settle()
         saved, top = [], 0
         while True:
             place = scroller.evaluate("""(node, top) => {
                 node.scrollTop = top;
                 return [node.scrollTop, node.clientHeight, node.scrollHeight]; }""", top)
-            self.page.wait_for_timeout(250)
+            self.settle()
             saved.append(path.with_name(f"{path.stem}-{len(saved) + 1:02d}.png"))
             box = scroller.bounding_box()
             # Near the end scrolling stops early: leave out what the page before has shown.
@@ -414,7 +470,20 @@ class Notebook:
 
     def collapse_sidebar(self) -> None:
         self.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-        self.page.wait_for_timeout(300)
+        self.settle()
+
+    def save(self) -> None:
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+
+
+def until(page, holds, what, seconds: float = PATIENCE):
+    """Wait until ``holds()`` is true and return it. AssertionError if it never is, with ``what`` was waited for: words, or
+    a function that finds them then."""
+    end = time.monotonic() + seconds
+    while not (answer := holds()):
+        assert time.monotonic() < end, f"waited {seconds:.0f} s in vain: {what() if callable(what) else what}"
+        page.wait_for_timeout(50)
+    return answer
 
 
 def how_it_looks(frame) -> list[float]:
@@ -435,17 +504,17 @@ def look(page, title: str, hovered: str | None, clicked: str | None = None) -> i
     """
     page.locator(f'iframe[title="{title}"]').scroll_into_view_if_needed()
     frame = page.frame_locator(f'iframe[title="{title}"]')
-    frame.locator("line").first.wait_for(state="attached", timeout=20_000)
+    frame.locator("line").first.wait_for(state="attached")
     page.mouse.move(2, 2)
     if clicked:
+        small = len(how_it_looks(frame))
         frame.locator(clicked).first.click(force=True)
-        page.wait_for_timeout(100)
+        until(page, lambda: len(how_it_looks(frame)) > small, f"{title}: a click enlarges a picture")
+    until(page, lambda: sum(seen > 0 for seen in how_it_looks(frame)) > 5, f"{title}: lines that can be seen")
     before = how_it_looks(frame)
-    assert sum(seen > 0 for seen in before) > 5, f"{title}: {before}"
     if hovered:
         frame.locator("text", has_text=re.compile(rf"^{re.escape(hovered)}$")).first.hover(force=True)
-        page.wait_for_timeout(100)
-        assert how_it_looks(frame) != before, f"{title}: nothing changed with the pointer on {hovered!r}"
+        until(page, lambda: how_it_looks(frame) != before, f"{title}: a change with the pointer on {hovered!r}")
         page.mouse.move(2, 2)
     assert not page.locator(f'div:has(> iframe[title="{title}"]) > p').is_visible(), "the note for untrusted pages"
     return len(before)
@@ -504,7 +573,7 @@ def main() -> int:
     if options.dark:
         SETTINGS["@jupyterlab/apputils-extension/themes"] = {"theme": "JupyterLab Dark"}
     try:
-        with Lab(width=options.width, trusted=not options.untrusted) as lab:
+        with start_browser() as browser, Lab(browser, width=options.width, trusted=not options.untrusted) as lab:
             for path in options.notebook:
                 try:
                     name = path.resolve().relative_to(REPO / "notebooks").as_posix()

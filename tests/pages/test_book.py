@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import REPO, VIEWS, Lab, look, no_network
+from browser import REPO, VIEWS, Window, look, no_network
 
 HTML = REPO / "build" / "book" / "html"
 LESSONS = sorted(path.stem for path in (REPO / "notebooks").glob("[0-9]*.ipynb"))
@@ -133,18 +133,8 @@ def test_a_page_leads_to_the_services_once_the_address_is_known(monkeypatch):
 
 # In a browser
 
-class Reader(Lab):
-    """A browser that opens files and reaches nothing else; no JupyterLab behind it."""
-
-    def _start_server(self):
-        self.heard = []
-
-    def page(self, width=1366):
-        page = self._context.new_page()
-        page.set_viewport_size({"width": width, "height": 900})
-        page.on("console", lambda message: message.type == "error" and self.heard.append(f"{page.url}: {message.text}"))
-        page.on("pageerror", lambda error: self.heard.append(f"{page.url}: {error}"))
-        return page
+class Reader(Window):
+    """Opens files and reaches nothing else; no JupyterLab behind it."""
 
     def problems(self):
         """What was asked of a network, and what pages reported as errors."""
@@ -152,15 +142,16 @@ class Reader(Lab):
 
 
 @pytest.fixture(scope="module")
-def reader(book, chromium):
-    with Reader() as reader:
-        yield reader
+def reader(book, browser):
+    reader = Reader(browser)
+    yield reader
+    reader.context.close()
 
 
 @pytest.fixture
 def page(reader):
     reader.heard.clear(), reader.outside.clear()
-    page = reader.page()
+    page = reader.new_page()
     yield page
     page.close()
     assert not reader.problems()
@@ -210,7 +201,7 @@ def found_by_search(page, start):
     page.locator(".sidebar-search").fill("softmax")
     page.keyboard.press("Enter")
     link = page.locator("ul.search a", has_text=re.compile("^02 ·")).first
-    link.wait_for(timeout=20_000)
+    link.wait_for()
     return link
 
 
@@ -227,7 +218,7 @@ def test_search_shows_the_text_around_a_word_where_a_server_is(page):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         found_by_search(page, f"http://127.0.0.1:{server.server_port}/index.html")
-        page.locator("ul.search p.context", has_text=re.compile("softmax", re.IGNORECASE)).first.wait_for(timeout=20_000)
+        page.locator("ul.search p.context", has_text=re.compile("softmax", re.IGNORECASE)).first.wait_for()
         page.wait_for_load_state("networkidle")
         server.shutdown()
 

@@ -3,7 +3,57 @@
 import hashlib
 
 import pytest
-from browser import lesson
+from browser import lesson, until
+
+WRONG_AXIS = """\
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum(axis=0)"""
+RIGHT = """\
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)"""
+
+
+def test_lesson_02_is_run_and_a_wrong_answer_is_told_its_cause(at_peace):
+    notebook = at_peace(lesson("02"))
+    notebook.run_all()
+    assert not notebook.errors(), notebook.errors()
+    told = notebook.answer("softmax", WRONG_AXIS)
+    assert "axis" in told and "Passed" not in told, told
+    told = notebook.answer("softmax", "def softmax(x):\n    return np.exp(x")
+    assert "SyntaxError" in told or "was never closed" in told, told
+    told = notebook.answer("softmax", RIGHT)
+    assert "Passed" in told, told
+
+
+# A wrong answer that a newcomer types into each exercise, and words of the hint that it must get.
+WRONG = {
+    "01": {
+        "cosine_similarity": ("def cosine_similarity(X, Y):\n    return X @ Y.T", "dot product"),
+        "nearest_neighbours": ("def nearest_neighbours(query, vectors, k):\n"
+                               "    return np.argsort(embeddings.cosine_similarity(query[None], vectors)[0])[:k]",
+                               "least similar"),
+        "analogy": ("def analogy(a, b, c, vectors):\n    target = vectors[b] - vectors[a] + vectors[c]\n"
+                    "    return embeddings.nearest_neighbours(target, vectors, 1)[0]", "Leave a, b and c out"),
+    },
+    "02": {
+        "softmax": ("def softmax(x):\n    e = np.exp(x)\n    return e / e.sum(axis=-1, keepdims=True)", "overflow"),
+        "attention_entropy": ("def attention_entropy(weights):\n"
+                              "    return -(weights * np.log(weights)).sum(axis=-1)", "NaN"),
+        "self_attention": ("def self_attention(X):\n    return attention.softmax(X @ X.T)", "weighted sum"),
+    },
+}
+
+
+@pytest.mark.parametrize("number", WRONG)
+def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
+    notebook = at_peace(lesson(number))
+    notebook.run("from helpers.checks import check")
+    for exercise, (source, hint) in WRONG[number].items():
+        told = notebook.answer(exercise, source)
+        assert "Not yet" in told and hint in told, told
+
 
 # What a learner types: lesson, exercise, a wrong answer, words of its hint, a right answer.
 ATTEMPTS = [
@@ -63,20 +113,21 @@ def test_predict_slide_reload_and_find_your_progress(lab):
         handle.focus()
         notebook.page.keyboard.press("ArrowLeft")
         notebook.wait_idle()
-        notebook.page.wait_for_timeout(1500)
-        assert "64" in notebook._cell(slides).locator(".widget-readout").inner_text()
-        after = pictures(notebook, slides)
-        assert len(after) == 1 and after != before, "the slider moved and the figure did not follow"
+        until(notebook.page, lambda: "64" in notebook._cell(slides).locator(".widget-readout").inner_text(),
+              "the slider moves")
+        after = until(notebook.page, lambda: [now for now in pictures(notebook, slides) if now not in before],
+                      "the figure follows the slider")
+        assert len(pictures(notebook, slides)) == 1
 
         told = notebook.answer("score_variance", "def score_variance(d_k, n, rng):\n"
                                "    q, k = rng.standard_normal((2, n, d_k))\n    return (q * k).sum(axis=1).var()")
         assert "Passed" in told, told
-        notebook.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-        notebook.page.wait_for_timeout(500)
+        notebook.save()
+    lab.page.close()
 
     with lab.open(name, fresh=False) as notebook:  # what was typed, predicted and drawn is there
         assert notebook._cell(asked).get_by_role("radio").nth(1).is_checked()
-        assert pictures(notebook, slides) == after
+        until(notebook.page, lambda: pictures(notebook, slides) == after, "the figure is there")
         assert not notebook.console_errors(), notebook.console_errors()
         assert "rng.standard_normal((2, n, d_k))" in notebook.cells()[notebook.cell_with("def score_variance(")]["source"]
         notebook.run("from helpers.checks import check")
@@ -105,15 +156,15 @@ COLOURS = """node => {
     return found; }"""
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_our_html_can_be_read_in_both_themes(lab, theme):
+def test_our_html_can_be_read_in_both_themes(at_peace):
     """Notes, tables and verdicts have the contrast that WCAG AA asks of text, 4.5 to 1."""
-    with lab.open(lesson("02")) as notebook:
+    notebook = at_peace(lesson("02"))
+    notebook.run("from helpers.checks import check")
+    assert "Not yet" in notebook.answer("softmax", WRONG_AXIS)
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
         notebook.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-        notebook.page.wait_for_timeout(1500)
-        notebook.run_all()
-        told = notebook.answer("softmax", "def softmax(x):\n    return np.exp(x) / np.exp(x).sum(axis=0)")
-        assert "Not yet" in told
+        notebook.page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+        notebook.settle()
         areas = notebook.page.locator(".jp-OutputArea-output[data-mime-type='text/html']")
         ratios = [pair for i in range(areas.count()) for pair in areas.nth(i).evaluate(COLOURS)]
         assert len(ratios) > 50

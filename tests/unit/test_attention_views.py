@@ -1,18 +1,18 @@
-"""BertViz with no network: the page is packed whole, and it lives in a notebook and in an exported page."""
+"""BertViz with no network: the page is packed whole, and what is in it is text."""
 
 import base64
 import gzip
 import html
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from browser import REPO, look
-from nbformat.v4 import new_code_cell, new_notebook, new_output, writes
 
 from helpers import attention_views as views
 
+REPO = Path(__file__).resolve().parents[2]
 TOKENS = ["[CLS]", "time", "flies", "like", "an", "arrow", "[SEP]"]
 
 
@@ -98,69 +98,3 @@ def test_a_missing_package_is_told_in_one_sentence(monkeypatch):
     monkeypatch.setattr(views, "SCRIPTS", {"no_such_package": ("no-such-package", "d3.js")})
     with pytest.raises(views.ViewNotAvailable, match="pip install no-such-package"):
         views.head_view(weights(), TOKENS, "x")
-
-
-# ---------------------------------------------------------------- in a browser
-
-SOURCE = """
-import numpy as np
-from helpers import attention_views as views
-rng = np.random.default_rng(0)
-weights = rng.dirichlet(np.ones(7) / 3, size=(2, 3, 7))
-vectors = rng.normal(size=(2, 3, 7, 4))
-tokens = "[CLS] time flies like an arrow [SEP]".split()
-views.head_view(weights, tokens, "heads", sentence_b_start=3)
-views.model_view(weights, tokens, "model")
-views.neuron_view(weights, vectors, vectors, tokens, "neurons")
-"""
-
-
-def test_views_live_in_jupyterlab_with_no_network_and_after_saving(lab):
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    (lab.root / "notebooks" / "views.ipynb").write_text(writes(new_notebook(cells=[new_code_cell(SOURCE)],
-                                                                            metadata=metadata)))
-    for run in (True, False):  # and re-opened, as it was saved
-        lab.outside.clear()
-        with lab.open("views.ipynb", fresh=False) as notebook:
-            if run:
-                notebook.run_all()
-                assert not notebook.errors(), notebook.errors()
-            for title, hovered in (("heads", "flies"), ("model", None), ("neurons", "flies")):
-                look(notebook.page, title, hovered)
-            if run:
-                notebook.screenshot(REPO / "build" / "screenshots" / "views")
-                notebook.page.keyboard.press("ControlOrMeta+S")
-                notebook.page.wait_for_timeout(1500)
-            assert not notebook.console_errors(), notebook.console_errors()
-        assert not lab.outside, lab.outside
-
-
-def test_untrusted_pages_say_how_to_see_the_view(lab):
-    notebook = new_notebook(cells=[new_code_cell("pass", execution_count=1)], metadata={
-        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
-    page = views.offline("<div id='vis'></div>", "unseen")
-    notebook.cells[0].outputs = [new_output("display_data", {"text/html": page})]
-    (lab.root / "notebooks" / "untrusted.ipynb").write_text(writes(notebook))
-    lab.trusted = False
-    try:
-        with lab.open("untrusted.ipynb", fresh=False) as opened:
-            assert "Trust Notebook" in opened.cells()[0]["output"]
-    finally:
-        lab.trusted = True
-
-
-def test_views_live_in_an_exported_page(lab, shown, tmp_path):
-    from nbconvert import HTMLExporter
-
-    notebook = new_notebook(cells=[new_code_cell("views")])
-    views.head_view(weights(), TOKENS, "exported")
-    notebook.cells[0].outputs = [new_output("display_data", {"text/html": shown[0][0]})]
-    path = tmp_path / "page.html"
-    path.write_text(HTMLExporter().from_notebook_node(notebook)[0])
-    page = lab._context.new_page()
-    try:
-        page.goto(path.as_uri(), wait_until="commit")  # nbconvert's own page asks for MathJax, and waits for it
-        look(page, "exported", "flies")
-    finally:
-        page.close()
-        lab.outside.clear()

@@ -1,0 +1,62 @@
+"""One browser and one JupyterLab for all tests of this folder that a worker runs."""
+
+import pytest
+from browser import Lab, NoBrowser, find_browser, start_browser
+from nbformat.v4 import new_notebook, writes
+
+
+@pytest.fixture(scope="package")
+def browser():
+    """Chromium; without one the test is skipped, and says so.
+
+    It ends with the last test of this folder: as long as playwright is there, nothing else in the process may
+    wait for a kernel (both run an event loop).
+    """
+    try:
+        find_browser()
+    except NoBrowser as missing:
+        pytest.skip(str(missing))
+    with start_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="package")
+def lab(browser):
+    with Lab(browser) as lab:
+        yield lab
+
+
+@pytest.fixture
+def at_peace(lab):
+    """Open a notebook; afterwards the page has reported no error and asked nothing of the network."""
+    opened = []
+
+    def open_one(name, **how):
+        lab.outside.clear()
+        opened.append(lab.open(name, **how))
+        return opened[-1]
+    yield open_one
+    try:
+        for notebook in opened:
+            assert not notebook.console_errors(), f"{notebook.name}: the page reports {notebook.console_errors()}"
+        assert not lab.outside, f"the page asked for {sorted(set(lab.outside))}: the course works with no network"
+    finally:
+        for notebook in opened:
+            notebook.close()
+
+
+@pytest.fixture
+def made(lab):
+    """Open a notebook made of these cells."""
+    opened = []
+
+    def open_cells(*cells, **how):
+        metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        (lab.root / "notebooks" / "made.ipynb").write_text(writes(new_notebook(cells=list(cells), metadata=metadata)))
+        lab.outside.clear()
+        opened.append(lab.open("made.ipynb", fresh=False, **how))
+        return opened[-1]
+    yield open_cells
+    for notebook in opened:
+        notebook.close()
+    lab.outside.clear()
