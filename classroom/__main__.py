@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -17,15 +18,18 @@ def main(arguments=None):
     try:
         options.verb(options)
         return 0
-    except (assignment.Unknown, collecting.NothingFound, marks.SheetError, exports.Mismatch) as error:
+    except (assignment.AssignmentError, collecting.NothingFound, marks.SheetError, exports.Mismatch) as error:
         problem = str(error)
     except sandbox.NoSandbox as error:
         problem = (f"{error} Without one a submission can read and change everything that you can; if you know every "
                    f"student and have read the notebooks, {TRUST} grades all the same.")
     except KeyboardInterrupt:
-        problem = "Stopped. The same command goes on where it was."
+        again = ", without --again," if getattr(options, "again", False) else ""
+        problem = f"Stopped. The same command{again} goes on where it was."
+    except ModuleNotFoundError as error:
+        problem = f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
     except OSError as error:
-        problem = f"{error.filename or 'A file'}: {error.strerror or error}."
+        problem = f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
     print(problem, file=sys.stderr)
     return 1
 
@@ -42,9 +46,17 @@ def _parser():
     verb.add_argument("assignment")
     verb.add_argument("submissions", help="a folder (of folders, notebooks or zips) or a zip of Moodle or Canvas")
     verb.add_argument("out", help="folder for results; nothing is written elsewhere")
-    verb.add_argument("--workers", type=int, help="notebooks at a time (default: as many as cores)")
+    verb.add_argument("--workers", type=lambda text: int(_limit(text)), metavar="N",
+                      help="notebooks at a time (default: as many as cores)")
     verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
-    verb.add_argument(TRUST, dest="trusted", action="store_true", help="where no sandbox can be had")
+    verb.add_argument(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
+    verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
+    most = sandbox.Limits()
+    for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
+                                ("--call-seconds", most.call_seconds, "of CPU time for the calls of a test"),
+                                ("--total-seconds", most.total_seconds, "for everything, by the clock"),
+                                ("--memory", most.memory / 2**30, "GiB for each process; twice as much for all together")):
+        verb.add_argument(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
     verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
     verb.set_defaults(verb=feedback)
     verb.add_argument("out", help="the folder that grade wrote to")
@@ -57,13 +69,23 @@ def _parser():
     return parser
 
 
+def _limit(text):
+    if not re.fullmatch(r"\d{1,5}(\.\d+)?", text) or float(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 99,999")
+    return float(text)
+
+
 def release(options):
     print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
 
 
 def grade(options):
-    results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers,
-                          scheduler=options.scheduler, trusted=options.trusted, progress=sys.stderr.isatty())
+    memory = int(options.memory * 2**30)
+    limits = sandbox.Limits(options.cell_seconds, options.call_seconds, options.total_seconds, memory=memory,
+                            together=2 * memory)
+    results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
+                          scheduler=options.scheduler, trusted=options.trusted, again=options.again,
+                          progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)
     for sentence in about["refused"]:

@@ -2,21 +2,21 @@
 
 import copy
 import hashlib
-import inspect
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from classroom import tasks
-from classroom.sandbox import Limits
+from classroom.sandbox import ROOT, Limits
+from helpers.files import write_whole
 
-SOURCES = Path(__file__).resolve().parents[1] / "notebooks" / "assignments" / "source"
+SOURCES = ROOT / "notebooks" / "assignments" / "source"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 ANSWER = "YOUR ANSWER HERE"
 
 
-class Unknown(Exception):
+class AssignmentError(Exception):
     """One sentence: what is wrong with the assignment's name or its source."""
 
 
@@ -43,13 +43,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Assignment:
-    """``fingerprint`` changes with the source or the checkers, so that what was graded before is graded again."""
-
     name: str
     title: str
     tests: tuple
     questions: tuple
-    fingerprint: str
     limits: Limits = Limits()
 
     @property
@@ -66,39 +63,47 @@ def names():
 
 
 def load(name):
-    """The ``Assignment`` called ``name``. Raises Unknown."""
-    raw, data = _source(name)
+    """The ``Assignment`` called ``name``. Raises AssignmentError."""
+    raw = _source(name)
     tests, questions, heading = [], [], ""
     for cell in raw["cells"]:
         source = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "markdown" and (found := re.findall(r"^#+ +(.+)$", source, re.MULTILINE)):
-            heading = found[-1]
+            heading = re.sub(r" · \d+ points?$", "", found[-1])
         if marks.get("grade") and marks.get("solution"):
             questions.append(Question(marks["grade_id"], marks["points"], heading))
         elif marks.get("grade"):
             tests.append(Test(marks["grade_id"], marks["points"]))
     title = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE)
-    checkers = "".join(inspect.getsource(inspect.getmodule(tasks.find(name, t.grade_id).exercise.reference))
-                       for t in tests[:1])
-    return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions),
-                      hashlib.sha256(data + checkers.encode()).hexdigest()[:16])
+    return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions))
+
+
+def fingerprint(name, *others):
+    """A hash of what decides a grade besides the submission: the assignment, the code of classroom/ and helpers/ (grader,
+    checkers, references), and ``others``. When it changes, what was graded before is graded again."""
+    files = [SOURCES / name / f"{name}.ipynb"]
+    for room in ("classroom", "helpers"):
+        files += sorted((ROOT / room).rglob("*.py"))
+    digest = hashlib.sha256(repr(others).encode())
+    for path in files:
+        digest.update(path.relative_to(ROOT).as_posix().encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def _source(name):
-    path = SOURCES / name / f"{name}.ipynb"
+    """The source notebook, with solutions and hidden tests."""
     if name not in names():
-        raise Unknown(f"There is no assignment {name!r}; there are {', '.join(names())}.")
-    data = path.read_bytes()
-    return json.loads(data), data
+        raise AssignmentError(f"There is no assignment {name!r}; there are {', '.join(names())}.")
+    return json.loads((SOURCES / name / f"{name}.ipynb").read_bytes())
 
 
 def release(name, out):
     """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path."""
     path = Path(out) / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(strip(_source(name)[0]), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(strip(_source(name)), indent=1, ensure_ascii=False)
+    write_whole(path, text + "\n")
     return path
 
 
@@ -129,9 +134,9 @@ def _cut(source, words, instead):
             else:
                 indent = None
         elif mark:
-            raise Unknown(f"A region {words} begins or ends twice: {line.strip()}.")
+            raise AssignmentError(f"A region {words} begins or ends twice: {line.strip()}.")
         elif indent is None:
             lines.append(line)
     if indent is not None:
-        raise Unknown(f"A region {words} does not end.")
+        raise AssignmentError(f"A region {words} does not end.")
     return "\n".join(lines).rstrip("\n")

@@ -11,21 +11,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from classroom import sandbox
-from classroom.assignment import load
+from classroom.assignment import fingerprint, load
 from classroom.collecting import collect
 from classroom.grading import grade_one
 from classroom.notebook import Unreadable
+from classroom.sandbox import Limits
 from helpers.files import write_whole
 
 
-def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None,
-          progress=True):
+def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
-    scheduler instead; ``limits``: other ``Limits``. Raises Unknown, NothingFound and NoSandbox, before anything is graded.
+    scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds. Raises
+    AssignmentError, NothingFound and NoSandbox, before anything is graded.
     """
-    assignment = load(name)
+    assignment, limits = load(name), limits or Limits()
     if not trusted and not scheduler and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
     functions = {test.function for test in assignment.tests}
@@ -33,14 +34,16 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     folder = Path(out) / "results"
     folder.mkdir(parents=True, exist_ok=True)
     keys, todo = [submission.key for submission in submissions], []
+    decides = fingerprint(name, limits, trusted)
     for submission in submissions:
         about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
                  "file": submission.file, "modified": submission.modified, "found": submission.notes,
-                 "of": f"{assignment.fingerprint} {submission.digest or submission.problem}"}
-        known = read_result(folder / f"{submission.key}.json")
-        if not known or known.get("of") != about["of"]:
+                 "fingerprint": f"{decides} {submission.digest or submission.problem}"}
+        path = folder / f"{submission.key}.json"
+        if again:  # forget the old result at once, so that an interruption leaves none that looks new
+            path.unlink(missing_ok=True)
+        if (read_result(path) or {}).get("fingerprint") != about["fingerprint"]:
             todo.append((about, submission))
-    done = len(keys) - len(todo)
 
     def keep(about, result):
         write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
@@ -48,7 +51,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
-                                                "refused": refused, "from before": done, "others": others}, indent=1))
+                                                "refused": refused, "others": others}, indent=1))
     return read(out)[0]
 
 
@@ -164,8 +167,9 @@ def _pool(workers, scheduler):
 
 def _job(name, data, unreadable, trusted, limits):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
-    assignment = replace(load(name), limits=limits) if limits else load(name)
-    return failed(name, "unreadable", unreadable) if unreadable else grade_one(data, assignment, trusted=trusted)
+    if unreadable:
+        return failed(name, "unreadable", unreadable)
+    return grade_one(data, replace(load(name), limits=limits), trusted=trusted)
 
 
 def failed(name, status, reason):

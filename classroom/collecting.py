@@ -65,7 +65,7 @@ class Submission:
 
 @dataclass
 class _Entry:
-    """A file somewhere below the teacher's folder. ``read()`` gives its bytes; without it, this is no notebook."""
+    """A file somewhere below the teacher's folder. ``read()`` gives its bytes; without it, this is not a notebook."""
 
     parts: tuple
     modified: float
@@ -84,7 +84,7 @@ def _plain_name(name):
 def collect(source, assignment, functions, leave_out=None):
     """The ``Submission`` of each student in ``source`` (a folder or a zip), in the order of their names, and a list of
     sentences on what was refused. Notebooks are matched by the assignment's id in their metadata; without one, by the
-    ``functions`` they define. The folder ``leave_out`` is no submission. Raises NothingFound."""
+    ``functions`` they define. The folder ``leave_out`` is not a submission. Raises NothingFound."""
     source = Path(source)
     if not source.exists():
         raise NothingFound(f"{source} does not exist.")
@@ -93,7 +93,7 @@ def collect(source, assignment, functions, leave_out=None):
     for entry in _without_wrapper(_that_matter(entries)):
         student = _student(entry.parts)
         if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
-            refused.append(f"{entry.parts[0]} is no notebook and was left out.")
+            refused.append(f"{entry.parts[0]} is not a notebook and was left out.")
             continue
         students.setdefault(student.key, (student, []))[1].append(entry)
     if len(refused) > MOST_TOLD:
@@ -107,7 +107,7 @@ def collect(source, assignment, functions, leave_out=None):
 
 
 def _that_matter(entries):
-    """The entries without what systems leave behind, and of files that are no notebooks only a few in each folder."""
+    """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder."""
     others, kept = Counter(), []
     for entry in entries:
         if not NOISE.search("/".join(entry.parts)):

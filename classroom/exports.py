@@ -56,7 +56,7 @@ def _some(words):
 
 def _csv(out, title, grades):
     items = list(dict.fromkeys(row.item for _, grade in grades for row in grade.rows if row.item != marks.EVERYTHING))
-    lines = [("student", "id", "file", "handed in", "status", "points", "of", "blank because", *items)]
+    lines = [("student", "id", "file", "handed in", "status", "points", "maximum", "blank because", *items)]
     for result, grade in grades:
         by_item = {row.item: _points(row.points) for row in grade.rows}
         lines.append((result["student"], result["id"], result["file"], batch.when(result["modified"]), result["status"],
@@ -98,11 +98,11 @@ def _moodle_feedback(out, results, numbers, notes):
             name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"]).split()).strip(" .") or "student"
             archive.writestr(f"{name}_{numbers[result['key']]}_assignsubmission_file_/feedback.html", page.read_bytes())
     if missing:
-        notes.append(f"Not in the zip of feedback, for want of a page (run feedback first) or of Moodle's number: "
-                     f"{_some(missing)}.")
+        notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in Moodle "
+                     f"is not known: {_some(missing)}.")
     if len(missing) == len(results):
         return []
-    (out / "moodle_feedback.zip").write_bytes(buffer.getvalue())
+    write_whole(out / "moodle_feedback.zip", buffer.getvalue())
     return [out / "moodle_feedback.zip"]
 
 

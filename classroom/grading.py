@@ -15,7 +15,7 @@ import numpy as np
 
 from classroom import notebook, wire
 from classroom.assignment import ANSWER
-from classroom.sandbox import Sandbox, Stopped
+from classroom.sandbox import Sandbox, SandboxStopped
 from helpers.checks import core
 
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
@@ -25,7 +25,7 @@ GRACE = 3.0  # seconds more than the limit for an answer to arrive
 RESTARTS = 12  # of the sandbox, for one submission
 
 
-class GaveUp(BaseException):
+class NotJudged(BaseException):
     """A call that could not be judged. Not an Exception, so that no checker takes it for the function's error."""
 
     def __init__(self, status, reason):
@@ -42,8 +42,8 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
     """
     start = time.monotonic()
-    result = {"assignment": assignment.name, "fingerprint": assignment.fingerprint, "status": "", "reason": "",
-              "tests": [], "answers": [], "flags": [], "notes": [], "seed": None}
+    result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "flags": [],
+              "notes": [], "seed": None}
     try:
         data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
         book = notebook.read(data)
@@ -70,7 +70,7 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         result["flags"] += [f"{function} uses {name} (code cell {number})" for name, number in used]
     result["notes"] += [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
     result["status"], result["reason"] = _summary(result["tests"])
-    result["seconds"] = {"clock": round(time.monotonic() - start, 2), "cpu inside": round(session.cpu, 2)}
+    result |= {"clock_seconds": round(time.monotonic() - start, 2), "cpu_seconds": round(session.cpu, 2)}
     return result
 
 
@@ -92,7 +92,7 @@ def _judge(assignment, test, places, session, seed):
         remote.fetch([case.args for case in core._cases(exercise, seed)]
                      + [contract.make(np.random.default_rng(0)) for contract in exercise.contracts])
         outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600)  # the session has the real limits
-    except GaveUp as stop:
+    except NotJudged as stop:
         outcome = None
         if not untouched:
             return _test(test, stop.status, stop.reason)
@@ -152,10 +152,10 @@ class Remote:
         form = [wire.encode(a) for a in args]
         answer = self.fetched.get(json.dumps(form)) or next(iter(self.session.call(self.__name__, [form])), None)
         if not isinstance(answer, dict):
-            raise GaveUp("crashed", f"{self.__name__} gave back something that is no value.")
+            raise NotJudged("crashed", f"{self.__name__} gave back something that cannot be read as a value.")
         if "stopped" in answer:
             status = answer["stopped"] if answer["stopped"] in FAILED else "crashed"
-            raise GaveUp(status, f"{self.__name__} {str(answer.get('reason'))[:200]}.\n"
+            raise NotJudged(status, f"{self.__name__} {str(answer.get('reason'))[:200]}.\n"
                                  f"It was called with {core._describe(self.parameters, args)}.")
         printed = answer.get("printed")
         print(printed[:2000] if isinstance(printed, str) else "", end="")
@@ -168,7 +168,7 @@ class Remote:
         except OverflowError as error:
             raise ValueError(f"{self.__name__} gave back {error}, far more than was asked for") from None
         except wire.Malformed:
-            raise GaveUp("crashed", f"{self.__name__} gave back something that is no value.") from None
+            raise NotJudged("crashed", f"{self.__name__} gave back something that cannot be read as a value.") from None
 
 
 def _items(changed, number):
@@ -225,7 +225,7 @@ class Session:
         modules = [m for m in ("torch", "matplotlib.pyplot") if re.search(rf"^\s*(import|from)\s+{m}\b", text, re.MULTILINE)]
         try:
             self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()))
-        except Stopped:
+        except SandboxStopped:
             self.close()
 
     def _cell(self, number):
@@ -235,7 +235,7 @@ class Session:
         try:
             answer = self.sandbox.ask(question, min(self.limits.clock(self.limits.cell_seconds), self._left()),
                                       self.limits.cell_seconds)
-        except Stopped as stop:
+        except SandboxStopped as stop:
             self.complaints[number] = stop.reason
             self.left_out.add(number)
             self.close()
@@ -247,21 +247,21 @@ class Session:
 
     def call(self, name, calls):
         """Call a function inside with each of several lists of encoded arguments. Returns the answers, fewer if the
-        process was stopped; the last then says so. Raises GaveUp."""
+        process was stopped; the last then says so. Raises NotJudged."""
         self.run()  # only where the sandbox has died
         if self.sandbox is None:
             status = "time limit" if time.monotonic() >= self.end else "crashed"
-            raise GaveUp(status, self._why(name) or "The notebook ended its own process again and again.")
+            raise NotJudged(status, self._why(name) or "The notebook ended its own process again and again.")
         seconds = self.limits.call_seconds
         clock = self.limits.clock(seconds)
         try:
             answer = self.sandbox.ask({"do": "call", "name": name, "calls": calls, "seconds": seconds, "clock": clock},
                                       min(clock + GRACE, self._left()), seconds)
-        except Stopped as stop:
+        except SandboxStopped as stop:
             self.close()
-            raise GaveUp(stop.status, f"{name} {stop.reason}.") from None
+            raise NotJudged(stop.status, f"{name} {stop.reason}.") from None
         if answer.get("missing"):
-            raise GaveUp("function missing", self._why(name) or f"There is no function called {name} in the notebook.")
+            raise NotJudged("function missing", self._why(name) or f"There is no function called {name} in the notebook.")
         if "stopped" in answer:
             return [answer]
         return answer["answers"] if isinstance(answer.get("answers"), list) else []

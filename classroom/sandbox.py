@@ -26,6 +26,7 @@ ORDINARY_UID = 61_234  # whom root becomes: RLIMIT_NPROC does nothing for root
 SPACE = str(64 * 2**20)  # bytes of each private folder
 LOOK = 0.25  # seconds between two looks at what all processes of a sandbox use
 # Calls to the kernel that no notebook needs: memory that no limit counts, and doors through which others got out.
+# Written by hand, because libseccomp's bindings are compiled by the system's packager or, on PyPI, not kept any more.
 # memfd_create, memfd_secret, shmget, semget, msgget, mq_open, io_uring_setup, userfaultfd, bpf, perf_event_open, add_key,
 # request_key, keyctl; before them the number of the architecture.
 REFUSED = {"x86_64": (0xC000003E, 319, 447, 29, 64, 68, 240, 425, 323, 321, 298, 248, 249, 250),
@@ -51,10 +52,10 @@ class Limits:
 
 
 class NoSandbox(RuntimeError):
-    """No sandbox can be had here; the message says why and what to do."""
+    """There is no sandbox here; the message says why and what to do."""
 
 
-class Stopped(Exception):
+class SandboxStopped(Exception):
     """The sandboxed process did not answer. ``status``: "time limit", "memory limit" or "crashed"; ``reason`` in words."""
 
     def __init__(self, status, reason):
@@ -67,6 +68,9 @@ def problem():
     """Why there is no sandbox on this machine, or None when it works."""
     if not sys.platform.startswith("linux"):
         return "The sandbox needs Linux (on Windows use WSL, on macOS a virtual machine)."
+    if platform.machine() not in REFUSED:
+        return (f"The sandbox refuses dangerous calls to the kernel by their numbers, which it knows for the processors "
+                f"{' and '.join(REFUSED)} but not for this one, {platform.machine()}: grade on another machine.")
     if not shutil.which("bwrap"):
         return "The sandbox needs the program bubblewrap: on Debian and Ubuntu `sudo apt install bubblewrap`."
     code = f"import os, resource; resource.setrlimit(resource.RLIMIT_NPROC, ({Limits.processes},) * 2)\n" \
@@ -74,7 +78,7 @@ def problem():
     try:
         with _rules() as rules:
             tried = subprocess.run(_command([sys.executable, "-S", "-c", code], rules), capture_output=True, text=True,
-                                   timeout=60, pass_fds=rules)
+                                   timeout=60, pass_fds=[rules])
     except (OSError, subprocess.SubprocessError) as error:
         return f"bubblewrap cannot start here: {error}."
     if tried.stdout.strip() == "works":
@@ -88,12 +92,8 @@ def problem():
 
 @contextmanager
 def _rules():
-    """The descriptor, alone in a tuple, of a file that tells the kernel to refuse what REFUSED lists; () where
-    the numbers are not known."""
-    architecture, *numbers = REFUSED.get(platform.machine(), (None,))
-    if architecture is None:
-        yield ()
-        return
+    """The descriptor of a file that tells the kernel to refuse what REFUSED lists."""
+    architecture, *numbers = REFUSED[platform.machine()]
     last = len(numbers) + 5  # the line that answers "no such call"; a jump counts from the line after it
     program = [(0x20, 0, 0, 4), (0x15, 0, last - 2, architecture),  # load the architecture; another one is refused
                (0x20, 0, 0, 0), (0x35, last - 4, 0, 1 << 30)]  # load the number; so is x86's third set of numbers
@@ -103,7 +103,7 @@ def _rules():
     try:
         os.write(writer, b"".join(struct.pack("=HBBI", *line) for line in program))
         os.close(writer)
-        yield (reader,)
+        yield reader
     finally:
         os.close(reader)
 
@@ -149,9 +149,7 @@ def _command(program, rules):
               "--dir", "/work/home", "--remount-ro", "/", "--chdir", "/work/home"]
     for name, value in _variables("/work/home").items():
         inner += ["--setenv", name, value]
-    for descriptor in rules:
-        inner += ["--seccomp", str(descriptor)]
-    return [*outer, *inner, *program]
+    return [*outer, *inner, "--seccomp", str(rules), *program]
 
 
 def _variables(home):
@@ -182,7 +180,7 @@ class Sandbox:
             most["NPROC"] = limits.processes
             with _rules() as rules:
                 command = _command([sys.executable, "/grader/worker.py", json.dumps(most)], rules)
-                self._start(command, {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, rules)
+                self._start(command, {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, [rules])
         os.set_blocking(self.process.stdin.fileno(), False)
         self.rest, self.asked = b"", 0
 
@@ -212,14 +210,15 @@ class Sandbox:
         """Stop a submission whose processes use too much together. Returns their CPU time."""
         memory, cpu = self.used()
         if memory > self.limits.together:
-            raise Stopped("memory limit", f"used more than {self.limits.together / 2**30:.3g} GiB in its processes together")
+            most = f"{self.limits.together / 2**30:.3g} GiB"
+            raise SandboxStopped("memory limit", f"used more than {most} in its processes together")
         if cpu > self.limits.total_seconds or allowed and before is not None and cpu - before > self.limits.clock(allowed):
-            raise Stopped("time limit", "used too much CPU time in its processes together")
+            raise SandboxStopped("time limit", "used too much CPU time in its processes together")
         return cpu
 
     def ask(self, question, seconds, cpu=None):
-        """Send a JSON-able question; the answer, a dict. Raises Stopped after ``seconds``, or when the process is gone, or
-        when all its processes together use too much memory, or far more CPU time than ``cpu`` seconds."""
+        """Send a JSON-able question; the answer, a dict. Raises SandboxStopped after ``seconds``, or when the process is
+        gone, or when all its processes together use too much memory, or far more CPU time than ``cpu`` seconds."""
         end = time.monotonic() + seconds
         look, before = time.monotonic() + LOOK, None
         self.asked += 1
@@ -230,7 +229,7 @@ class Sandbox:
             left = end - time.monotonic()
             ready, writable, _ = select.select([source], [target] if data else [], [], max(0, min(left, LOOK)))
             if left <= 0:
-                raise Stopped("time limit", f"did not end within {seconds:g} seconds")
+                raise SandboxStopped("time limit", f"did not end within {seconds:g} seconds")
             if time.monotonic() > look:
                 spent = self._look(before, cpu)
                 look, before = time.monotonic() + LOOK, spent if before is None else before
@@ -243,9 +242,9 @@ class Sandbox:
             except OSError:
                 parts.append(b"")
             if ready and not parts[-1]:
-                raise Stopped("crashed", self._how_it_ended())
+                raise SandboxStopped("crashed", self._how_it_ended())
             if size > MOST_ANSWER:
-                raise Stopped("crashed", "sent far more than was asked for")
+                raise SandboxStopped("crashed", "sent far more than was asked for")
         line, _, self.rest = b"".join(parts).partition(b"\n")
         number, _, line = line.partition(b" ")
         try:
@@ -253,12 +252,12 @@ class Sandbox:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise Stopped("crashed", "sent something that is no answer")
+            raise SandboxStopped("crashed", "sent something that cannot be read as an answer")
         return answer
 
     def _how_it_ended(self):
         try:
-            code = self.process.wait(2)
+            code = self.process.wait(5 * self.limits.patience)
         except subprocess.TimeoutExpired:
             return "closed its connection"
         signal = code - 128 if code > 128 else -code if code < 0 else 0

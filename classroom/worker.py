@@ -209,7 +209,7 @@ def in_the_child(function, args):
     sys.stdout = printed = Printed()
     try:
         mine = [wire.decode(a) for a in args]
-        warnings.simplefilter("ignore")  # whatever a cell set: a warning is no error
+        warnings.simplefilter("ignore")  # whatever a cell set: a warning is not an error
         wire.np.seterr(all="ignore")
         value = function(*mine)
         after = [wire.encode(a) for a in mine]

@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import hygiene
 import pytest
+import submissions
 from mutants import mutants
 
 from classroom import assignment, sandbox, tasks
@@ -57,21 +59,31 @@ def test_keeps_the_rules_of_a_notebook(name):
     assert [sentence for rule in rules for sentence in rule(book)] == []
 
 
+FEW, MANY = range(3), pytest.param(range(3, 25), marks=pytest.mark.weekly)  # seeds
+
+
+@pytest.mark.parametrize("seeds", [FEW, MANY])
 @pytest.mark.parametrize(("name", "function"), TASKS)
-def test_reference_passes_and_mutants_do_not(name, function):
+def test_reference_passes(name, function, seeds):
     exercise = whole(name, function)
     assert len(exercise.misconceptions) >= 5 and exercise.name == function
-    for seed in range(25):
+    for seed in seeds:
         outcome = evaluate(exercise, exercise.reference, seed=seed)
         assert outcome, outcome.message
+
+
+@pytest.mark.parametrize(("name", "function"), TASKS)
+def test_no_mutant_passes(name, function):
+    exercise = whole(name, function)
     alive = [source for _, mutant, source in mutants(exercise.reference)
              if not any(text in source for text in EQUIVALENT) and evaluate(exercise, mutant, seconds=0.5)]
     assert not alive, "\n\n".join(alive)
 
 
+@pytest.mark.parametrize("seeds", [FEW, MANY])
 @pytest.mark.parametrize(("name", "function", "mistake"), MISTAKES, ids=[f"{f}-{m.id}" for _, f, m in MISTAKES])
-def test_mistake_is_named_as_itself(name, function, mistake):
-    for seed in range(10):
+def test_mistake_is_named_as_itself(name, function, mistake, seeds):
+    for seed in seeds:
         outcome = evaluate(whole(name, function), mistake.function, seed=seed)
         assert (outcome.status, outcome.misconception) == ("wrong", mistake.id), (seed, outcome)
 
@@ -102,6 +114,21 @@ def test_solution_has_full_marks_and_release_none(name, tmp_path):
     assert {(t["status"], t["points"]) for t in released["tests"]} == {("not started", 0)}
 
 
+HANDED_OUT = json.loads(Path(__file__).with_name("handed_out.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@pytest.mark.parametrize("name", HANDED_OUT)
+def test_what_classes_were_given_before_still_has_full_marks(name):
+    """The code cells of November 2026, solved, as nbgrader gives them back: with hidden tests that import the checkers
+    from where they were then. What the helpers offered to a hand-out they still do: no cell has a complaint."""
+    cells = [submissions.cell(source) for source in HANDED_OUT[name]]
+    result = grade_one(json.dumps({"cells": cells, "metadata": {}}).encode(), assignment.load(name))
+    assert "from helpers.classroom.tasks import judge" in "".join(HANDED_OUT[name])
+    assert [(t["points"], t["message"]) for t in result["tests"] if t["points"] != t["most"]] == []
+    assert (result["status"], result["notes"], result["flags"]) == ("graded", [], [])
+
+
 GENERATE = """
 import sys
 from nbgrader.apps import NbGraderAPI
@@ -116,12 +143,12 @@ for name in sys.argv[1:]:
 
 def run(folder, *arguments):
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # nbgrader calls alembic by name
-    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=600,
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
                           env={**os.environ, "PATH": path})
 
 
 def test_nbgrader_takes_them_unchanged(tmp_path):
-    pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install -e '.[classes]'")
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install nbgrader")
     shutil.copytree(assignment.SOURCES, tmp_path / "source")
     made = run(tmp_path, "-c", GENERATE, *NAMES)
     assert made.returncode == 0, made.stdout + made.stderr
@@ -129,12 +156,18 @@ def test_nbgrader_takes_them_unchanged(tmp_path):
         theirs = json.loads((tmp_path / "release" / name / f"{name}.ipynb").read_text(encoding="utf-8"))
         ours = json.loads(assignment.release(name, tmp_path / "ours").read_text(encoding="utf-8"))
         assert ["".join(c["source"]) for c in theirs["cells"]] == ["".join(c["source"]) for c in ours["cells"]]
-    valid = run(tmp_path, "-m", "nbgrader", "validate", *(f"source/{name}/{name}.ipynb" for name in NAMES))
-    assert (valid.stdout + valid.stderr).count("Success") == len(NAMES), valid.stdout + valid.stderr
+
+
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.weekly) for name in NAMES[1:])])
+def test_nbgrader_runs_the_hidden_tests(name, tmp_path):
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install nbgrader")
+    shutil.copytree(assignment.SOURCES / name, tmp_path / "source" / name)
+    valid = run(tmp_path, "-m", "nbgrader", "validate", f"source/{name}/{name}.ipynb")
+    assert "Success" in valid.stdout + valid.stderr, valid.stdout + valid.stderr
 
 
 def test_unknown_tasks_are_told():
     with pytest.raises(KeyError, match="no task"):
         tasks.find(NAMES[0], "test-nothing")
-    with pytest.raises(assignment.Unknown, match="does not end"):
+    with pytest.raises(assignment.AssignmentError, match="does not end"):
         assignment.strip({"cells": [{"cell_type": "code", "metadata": {}, "source": "### BEGIN SOLUTION\nx"}]})

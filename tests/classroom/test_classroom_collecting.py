@@ -111,7 +111,7 @@ def test_who_handed_in_no_notebook_is_not_forgotten(tmp_path):
            tmp_path / "canvas.zip")
     students, refused = found(tmp_path / "canvas.zip")
     assert "only byronada2_LATE_2_6_report.pdf" in students["byronada2"].problem and "late" in students["byronada2"].notes[0]
-    assert refused == ["readme.txt is no notebook and was left out."]
+    assert refused == ["readme.txt is not a notebook and was left out."]
     for name, members in {"ada": {"a.ipynb": GOOD}, "evil": {"../a.ipynb": GOOD}, "texts": dict.fromkeys("abcdef", ""),
                           "bomb": {"a.zip": zipped({"b.zip": zipped({"c.zip": zipped({"d.ipynb": GOOD})})})}}.items():
         (tmp_path / "zips").mkdir(exist_ok=True)
@@ -140,10 +140,15 @@ def test_what_would_take_memory_or_time_is_not_read():
     for content, words in ((b'{"cells": [' + b"[]," * 2_000_001 + b"[]]}", "lists"), (json.dumps(much).encode(), "code")):
         with pytest.raises(notebook.Unreadable, match=words):
             notebook.read(content)
-    begin = time.process_time()
-    for source in ("%x 1\n" * 3000 + "(", "%%time\n" * 10_000, "-" * 90_000 + "1", "(" * 90_000, "x" * 200_000):
-        notebook.plain_python(source)
-    assert time.process_time() - begin < 5
+    def seconds(*sources):
+        begin = time.process_time()
+        for source in sources:
+            notebook.plain_python(source)
+        return time.process_time() - begin
+
+    ordinary = seconds("x = [1, 2, 3]\n" * 7_000)
+    assert seconds("%x 1\n" * 3000 + "(", "%%time\n" * 10_000, "-" * 90_000 + "1", "(" * 90_000, "x" * 200_000,
+                   "### BEGIN HIDDEN TESTS\n" * 4_000) < 30 * ordinary  # six of them, a margin of five
 
 
 @pytest.mark.parametrize(("source", "plain"), [

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import zipfile
+from html.parser import HTMLParser
 
 import pytest
 import submissions
@@ -32,7 +33,7 @@ def result(student, number="", points=None, failed=None, answers=("because", Non
     for answer, text in zip(made["answers"], answers, strict=True):
         answer["text"] = text
     about = {"student": student, "id": number, "folder": f"{student}_{number}_assignsubmission_file_", "modified": 1e9,
-             "key": f"{student.replace(' ', '_').replace('<', '_')}_{number}", "file": "a.ipynb", "found": [], "of": "x"}
+             "key": f"{student.replace(' ', '_').replace('<', '_')}_{number}", "file": "a.ipynb", "found": []}
     return about | made
 
 
@@ -252,6 +253,47 @@ def test_pages(out):
     dee = (out / "feedback" / "Dee_4.html").read_text(encoding="utf-8")
     assert "33 of 35" in dee and "exp &lt;overflows&gt;" in dee and "Called with x" in dee and "SOLUTION" not in dee
     assert "could not be graded" not in (out / "feedback" / "Cy__b>_3.html").read_text(encoding="utf-8")  # marked by hand
+
+
+MARKUP = "<script>alert(1)</script>' onload='x' \" style=\"x\"><!-- {{ 7 * 7 }} {% raw %} &lt;b&gt; </pre></style>"
+
+
+class Skeleton(HTMLParser):
+    """The tags and attributes of a page, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, [(name, value) for name, value in attributes if name != "href"]))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_nothing_a_student_wrote_is_markup(out):
+    """The tags of the pages are the same with harmless words and with hostile ones in every place that can hold words."""
+    pages = {}
+    for words in ("harmless", MARKUP):
+        one = result("Eve", "1", answers=(words, words)) | {"student": words, "file": words, "found": [words],
+                                                             "flags": [words], "notes": [words]}
+        for test in one["tests"]:
+            test |= {"points": 0, "status": words, "message": f"{words}\n{words}", "misconception": words, "function": words}
+        for answer in one["answers"]:
+            answer["question"] = words
+        for status in ("graded", "partly graded", "unreadable"):
+            one |= {"status": status, "reason": words}
+            grade = marks.grade_of(one, {("Eve_1", "answer-cosine"): (None, words)})
+            task = assignment.load(NAME)
+            for page in (reports.student_page(one, grade, words),
+                         reports.class_page([one], {"Eve_1": grade}, task, [words])):
+                skeleton = Skeleton(page)
+                pages.setdefault(words, []).append(skeleton.tags)
+                assert words in skeleton.text and "49" not in skeleton.text
+    assert pages["harmless"] == pages[MARKUP] and len(pages[MARKUP]) == 6
+    assert not any(tag == "script" for tags in pages[MARKUP] for tag, _ in tags)
 
 
 def test_release_has_no_solutions(tmp_path):
