@@ -53,13 +53,9 @@ class Vocabulary:
         return " ".join(words)
 
 
-def pad(sequences, length=None):
-    """Lists of ids as one tensor ``(N, T)``, PAD behind each; T is ``length``, or the longest sequence's.
-    Raises ValueError when a sequence is longer."""
-    length = max(map(len, sequences)) if length is None else length
-    for ids in sequences:
-        if len(ids) > length:
-            raise ValueError(f"A sequence has {len(ids)} ids and the tensor has room for {length}.")
+def pad(sequences):
+    """Lists of ids as one tensor ``(N, T)``, PAD behind each; T is the longest sequence's."""
+    length = max(map(len, sequences))
     return torch.tensor([[*ids, *[PAD] * (length - len(ids))] for ids in sequences])
 
 
@@ -67,6 +63,8 @@ def pad(sequences, length=None):
 
 ADJECTIVE_ORDER = ("quality", "before", "colour", "origin", "domain")  # in English
 LONGEST = 10  # English words in a text
+ENGLISH = ("singular", "plural", "english", "english with he")  # the lexicon's columns of English words, and those
+NO_WORDS = "group,gender,elides,comes from,held out,goes with,person,subjects,objects".split(",")  # of no words
 LEXICON = Path(__file__).resolve().parent.parent / "data" / "translation_lexicon.tsv"
 
 
@@ -94,11 +92,6 @@ def lexicon():
             row = {name: "" if cell == "-" else cell for name, cell in zip(columns[cells[0]], cells[1:], strict=True)}
             words.setdefault(cells[0], {})[row.get("english", row.get("singular"))] = row
     return words
-
-
-def fits(adjective, noun):
-    """Does the grammar let ``adjective`` describe ``noun``? Both are English, the noun in the singular."""
-    return lexicon()["noun"][noun]["group"] in lexicon()["adjective"][adjective]["goes with"].split(",")
 
 
 def is_held_out(adjective, noun):
@@ -254,33 +247,26 @@ def translation_pairs(n, seed, held_out=False, words=(2, LONGEST)):
 @functools.cache
 def translation_vocabularies():
     """The vocabularies of all English and all French words of the grammar, each in alphabetical order."""
-    english, french = set(), set()
-    words = lexicon()
-    for row in words["determiner"].values():
-        english |= {row["singular"], row["plural"], "an"}
-        french |= {form for name, form in row.items() if name not in ("singular", "plural")}
-    for row in words["noun"].values():
-        english |= {*row["singular"].split(), *row["plural"].split()}
-        french |= {*row["singular French"].split(), *row["plural French"].split()}
-    for row in words["adjective"].values():
-        english.add(row["english"])
-        french |= {form for name, form in row.items() if name.startswith(("masculine", "feminine"))}
-    for kind in ("pronoun", "verb", "preposition"):
-        for row in words[kind].values():
-            english |= {word for name, form in row.items() if name.startswith("english") for word in form.split()}
-            french |= {row[name] for name in ("french", "before a vowel", "je", "il", "nous", "ils") if name in row}
-    return Vocabulary(sorted(english)), Vocabulary(sorted(french - {""}))
+    english, french = {"an"}, set()
+    for rows in lexicon().values():
+        for row in rows.values():
+            for column, cell in row.items():
+                if column in ENGLISH:
+                    english.update(cell.split())
+                elif column not in NO_WORDS:
+                    french.update(cell.split())
+    return Vocabulary(sorted(english)), Vocabulary(sorted(french))
 
 
-def translation_tensors(pairs, source_length=None, target_length=None):
-    """Ids and gold alignments of ``pairs`` as three tensors, padded to the longest text or to the lengths given:
+def translation_tensors(pairs):
+    """Ids and gold alignments of ``pairs`` as three tensors, padded to the longest text:
 
     source ``(N, T_s)``; target ``(N, T_t)``, EOS behind each text; aligned ``(N, T_t, T_s)`` bool, True where a French
     word comes from an English one. The rows of EOS and of padding are all False.
     """
     english, french = translation_vocabularies()
-    source = pad([english.encode(pair.source) for pair in pairs], source_length)
-    target = pad([[*french.encode(pair.target), EOS] for pair in pairs], target_length)
+    source = pad([english.encode(pair.source) for pair in pairs])
+    target = pad([[*french.encode(pair.target), EOS] for pair in pairs])
     aligned = torch.zeros(*target.shape, source.shape[1], dtype=torch.bool)
     cells = [(n, t, s) for n, pair in enumerate(pairs) for t, places in enumerate(pair.alignment) for s in places]
     aligned[torch.tensor(cells).unbind(1)] = True

@@ -4,22 +4,17 @@ Tokens are rows; heads are ``(B, h, T, d_k)``. Masks are boolean, True = may att
 The first five are the exercises of lesson 14.
 """
 
-import contextlib
-import datetime
-import functools
-import json
 import math
 import os
-import platform
 import time
-from pathlib import Path
 
 import torch
-from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import training
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler writes two lines to stderr each time otherwise
 
 
 def sliding_window_mask(T, window, causal):
@@ -115,7 +110,7 @@ def peak_bytes(function):
     torch's profiler reports every piece of memory that torch takes and gives back, also inside an operation; the largest
     running sum is the peak. Exact, on the CPU, with one thread (more of them work in more memory).
     """
-    with training.one_thread(), _quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with training.one_thread(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         result = function()
     held = most = 0
     for event in seen.profiler.kineto_results.events():
@@ -124,19 +119,6 @@ def peak_bytes(function):
             most = max(most, held)
     del result
     return most
-
-
-@contextlib.contextmanager
-def _quiet():
-    """The profiler writes two lines of its own to file descriptor 2 each time; they go nowhere."""
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 # Processor time leaves out what other programs do, but some systems count it in steps of 16 ms.
@@ -167,81 +149,3 @@ def slope(x, y):
     """The slope of the straight line through ``log y`` against ``log x``, by least squares: p where y grows as x^p."""
     x, y = (torch.tensor([math.log(value) for value in values], dtype=torch.float64) for values in (x, y))
     return float(((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum())
-
-
-# ---------------------------------------------------------------- the same on a GPU
-
-CUDA_RESULT = Path(__file__).resolve().parent.parent / "data" / "efficient_cuda.json"
-
-
-def plain_attention(Q, K, V):
-    """``softmax(Q Kᵀ / √d_k) V`` with the whole table of weights: ``(..., T, d_k)`` each -> ``(..., T, d_v)``."""
-    return torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), dim=-1) @ V
-
-
-def device_report(device="cuda", lengths=(512, 1024, 2048, 4096, 8192, 16384), cached=32768, n_heads=16, d_k=64, rounds=10):
-    """Time and memory of attention on ``device``, as a dict that JSON can hold: with date, machine and versions.
-
-    ``attention``: for each of ``lengths`` the milliseconds and the peak megabytes of `plain_attention` and of torch's own
-    `scaled_dot_product_attention`, None where the memory was not enough. ``decoding``: for g = h, h/4 and 1 key heads the
-    megabytes of a cache of ``cached`` positions and the milliseconds of one step. float16 on a GPU, float32 on the CPU.
-    Raises ValueError when there is no such device.
-    """
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise ValueError(f"This machine has no device {device!r} that torch can use.") from None
-    dtype = torch.float32 if device == "cpu" else torch.float16
-    make = functools.partial(torch.randn, device=device, dtype=dtype)
-    report = {"date": datetime.date.today().isoformat(), "machine": machine(device), "torch": torch.__version__,
-              "dtype": str(dtype).removeprefix("torch."), "heads": n_heads, "d_k": d_k, "attention": [], "decoding": []}
-    for n in lengths:
-        Q, K, V = make(3, 1, n_heads, n, d_k)
-        row = {"tokens": n}
-        for name, function in (("plain", plain_attention), ("torch", F.scaled_dot_product_attention)):
-            row[f"{name} ms"], row[f"{name} MB"] = _cost(function, (Q, K, V), device, rounds)
-        report["attention"].append(row)
-    q = make(1, n_heads, 1, d_k)
-    for g in sorted({n_heads, n_heads // 4, 1}, reverse=True):
-        K, V = make(2, 1, g, cached, d_k)
-        took, _ = _cost(grouped_query_attention, (q, K, V), device, rounds)
-        size = _mb(K.nbytes + V.nbytes)
-        report["decoding"].append({"groups": g, "cached": cached, "cache MB": size, "ms": took})
-    return report
-
-
-def machine(device="cpu"):
-    """The name of the GPU, or of the processor, for a reader."""
-    return torch.cuda.get_device_name(device) if device != "cpu" else platform.processor() or platform.machine()
-
-
-def stored_report(path=CUDA_RESULT):
-    """The report that a machine with a GPU has stored, or None when there is no such file."""
-    return json.loads(Path(path).read_text(encoding="utf-8")) if Path(path).exists() else None
-
-
-def _mb(size):
-    return round(size / 1e6, 3)
-
-
-def _cost(function, arguments, device, rounds):
-    """(milliseconds, megabytes at the peak): the fastest of ``rounds`` runs; (None, None) when memory runs out."""
-    if device == "cpu":
-        once = functools.partial(function, *arguments)
-        return round(1e3 * fastest({"": once}, rounds)[""], 4), _mb(peak_bytes(once))
-    try:
-        with torch.no_grad():
-            function(*arguments)  # the first run chooses and loads the kernels
-            torch.cuda.synchronize(device)
-            torch.cuda.reset_peak_memory_stats(device)
-            before = torch.cuda.memory_allocated(device)
-            best = math.inf
-            for _ in range(rounds):
-                start = time.perf_counter()
-                function(*arguments)
-                torch.cuda.synchronize(device)  # a GPU works on after the call returns
-                best = min(best, time.perf_counter() - start)
-            return round(1e3 * best, 4), _mb(torch.cuda.max_memory_allocated(device) - before)
-    except torch.cuda.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        return None, None

@@ -1,30 +1,17 @@
 """Word vectors: similarity, neighbours and analogies on real pretrained embeddings.
 
-The vectors in ``data/word_vectors.npz`` are input embeddings of all-MiniLM-L6-v2: what the model knows of
-a word before it has seen any context. ``data/README.md`` says how they were made;
-
-    python -m helpers.embeddings build
-
-makes them again, bit for bit, from the model that `helpers.pretrained` finds.
+The vectors in ``data/word_vectors.npz`` are input embeddings of all-MiniLM-L6-v2: what the model knows of a word
+before it has seen any context. ``scripts/word_vectors.py`` made them, and ``data/README.md`` says how.
 """
 
 import difflib
-import io
-import re
-import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from helpers.files import write_whole
 from helpers.show import Unknown
 
-DATA = Path(__file__).resolve().parent.parent / "data"
-VECTORS_FILE = DATA / "word_vectors.npz"
-REQUIRED_FILE = DATA / "required_words.txt"
-LEFT_OUT_FILE = DATA / "left_out_words.txt"
-N_WORDS = 5000
+VECTORS_FILE = Path(__file__).resolve().parent.parent / "data" / "word_vectors.npz"
 
 
 def cosine_similarity(X, Y):
@@ -81,12 +68,12 @@ class WordVectors:
 
     @classmethod
     def load(cls, path=None):
-        """Read a file made by `build`, by default ``data/word_vectors.npz``.
+        """Read a file made by ``scripts/word_vectors.py``, by default ``data/word_vectors.npz``.
 
         Raises FileNotFoundError if it is missing and ValueError if it is damaged.
         """
         path = Path(path or VECTORS_FILE)
-        remedy = "run `python -m helpers.embeddings build` or fetch the file again"
+        remedy = "run `python -m scripts.word_vectors` or fetch the file again"
         try:
             with np.load(path) as file:
                 words, vectors, pieces = file["words"], file["vectors"], file["pieces"]
@@ -153,98 +140,3 @@ class WordVectors:
             return f"{word!r} is not one of the {len(self):,} known words, and none is spelt like it."
         choices = " or ".join([", ".join(close[:-1]), close[-1]] if len(close) > 1 else close)
         return f"{word!r} is not one of the {len(self):,} known words; did you mean {choices}?"
-
-
-def load(path=None):
-    """Short for `WordVectors.load`."""
-    return WordVectors.load(path)
-
-
-# Building the file: needs the model, tokenizers and safetensors; nothing above does.
-
-SHORT_WORDS = (
-    "a i ah am an as at be by do dr ed go ha he hi if in is it me mi mr my no of oh ok on or so st to tv uk "
-    "um up us we ye"
-)
-
-
-def build(path=VECTORS_FILE, model=None):
-    """Write the word vectors file from the verified model and return its SHA-256.
-
-    The words are those of ``data/required_words.txt`` and, up to 5,000, the first whole words of the model's
-    vocabulary, which is roughly ordered by frequency. The same words and model give the same bytes.
-    path   where to write. model   the model's folder, see `pretrained.find_model`.
-    Raises ModelNotAvailable, and OSError if the file cannot be written; then an older file stays as it was.
-    """
-    from safetensors import safe_open
-
-    from helpers.pretrained import WEIGHTS, find_model, load_tokenizer
-
-    folder = find_model(model)
-    tokenizer = load_tokenizer(folder)
-    with safe_open(folder / WEIGHTS, framework="numpy") as weights:
-        embeddings = weights.get_tensor("embeddings.word_embeddings.weight")  # (30522, 384) float32
-
-    words = _choose_words(tokenizer.get_vocab(), _read_words(REQUIRED_FILE), _read_words(LEFT_OUT_FILE))
-    ids = [tokenizer.encode(word, add_special_tokens=False).ids for word in words]
-    vectors = [embeddings[i].astype(np.float64).mean(axis=0) for i in ids]  # several pieces: their average
-    contents = _npz(words=np.array(words, dtype=bytes),
-                    vectors=np.array(vectors).astype("<f2"),
-                    pieces=np.array([len(i) for i in ids], dtype="u1"))
-
-    return write_whole(path, contents)
-
-
-def _choose_words(vocabulary, required, left_out):
-    """The file's words: required and common ones in the vocabulary's order, then those of several pieces."""
-    taken = set(required) | set(left_out)
-    ordered = sorted(vocabulary, key=vocabulary.get)
-    common = [word for word in ordered if _is_common(word) and word not in taken][: N_WORDS - len(required)]
-    whole = [word for word in required if word in vocabulary]
-    pieced = [word for word in required if word not in vocabulary]
-    return sorted(whole + common, key=vocabulary.get) + sorted(pieced)
-
-
-def _is_common(word):
-    """Whether a vocabulary entry is a plain word: letters only, with a vowel, and no Roman numeral."""
-    if len(word) <= 2:
-        return word in SHORT_WORDS.split()
-    return re.fullmatch("[a-z]+", word) and re.search("[aeiouy]", word) and not re.fullmatch("[ivx]+", word)
-
-
-def _read_words(path):
-    return path.read_text(encoding="utf-8").split()
-
-
-def _npz(**arrays):
-    """The bytes of an uncompressed .npz file that holds no date and no trace of the computer that made it."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            entry = zipfile.ZipInfo(name + ".npy", date_time=(1980, 1, 1, 0, 0, 0))
-            entry.create_system = 3
-            entry.external_attr = 0o644 << 16
-            contents = io.BytesIO()
-            np.lib.format.write_array(contents, array, version=(1, 0), allow_pickle=False)
-            archive.writestr(entry, contents.getvalue())
-    return buffer.getvalue()
-
-
-def main(arguments):
-    """The command line; returns the exit status."""
-    if arguments != ["build"]:
-        print("usage: python -m helpers.embeddings build", file=sys.stderr)
-        return 2
-    from helpers.pretrained import ModelNotAvailable
-
-    try:
-        digest = build(VECTORS_FILE)
-    except (ModelNotAvailable, OSError) as error:
-        print(f"The word vectors were not built: {error}", file=sys.stderr)
-        return 1
-    print(f"Wrote data/{VECTORS_FILE.name}, {VECTORS_FILE.stat().st_size:,} bytes, SHA-256\n{digest}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -12,7 +12,7 @@ def write_whole(path, contents):
     """
     path = Path(path)
     contents = contents.encode("utf-8", errors="replace") if isinstance(contents, str) else contents
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # two kernels may write the same file
     try:
         part.write_bytes(contents)
         os.replace(part, path)

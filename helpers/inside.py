@@ -1,26 +1,20 @@
 """Look inside a trained model: where attention flows, what single heads do, and what is missed without them.
 
 Also the mini-transformer of lesson 11, trained: ``load_mini`` reads it from ``data/mini_transformer.safetensors``,
-which ``python -m helpers.inside build`` makes. Shapes: heads ``(B, h, T, d_k)``, weights ``(..., h, T, T)``, query by key.
+which ``scripts/mini_transformer.py`` made. Shapes: heads ``(B, h, T, d_k)``, weights ``(..., h, T, T)``, query by key.
 """
 
 import contextlib
-import io
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch.nn import functional as F
 
-from helpers import corpora, training
-from helpers.files import write_whole
-from helpers.transformer import LanguageModel
+from helpers import corpora
+from helpers.transformer import Config, LanguageModel
 
 MINI_FILE = Path(__file__).resolve().parent.parent / "data" / "mini_transformer.safetensors"
-MINI = {"d": 64, "n_heads": 4, "n_layers": 2, "mlp": 128, "max_length": 64}  # arguments of LanguageModel
-TRAINING = {"steps": 600, "lr": 0.015, "seed": 0}  # arguments of training.fit; all as in lesson 11
 
 
 def attention_rollout(attentions):
@@ -78,27 +72,6 @@ def contributions(weights, values, W_o):
     return weights[..., None] * (values @ by_head)[..., None, :, :]  # (..., h, T, T, 1) * (..., h, 1, T, d)
 
 
-def few_colours(colours=96):
-    """From now on show figures with a palette of ``colours``: a third of the bytes, in a notebook that is full of views.
-
-    Call it in a notebook, before the first figure.
-    """
-    import matplotlib_inline.backend_inline  # noqa: F401  (sets its own way to show figures; ours comes after it)
-    from IPython import get_ipython
-    from IPython.core.pylabtools import print_figure
-    from matplotlib.figure import Figure
-    from PIL import Image
-
-    def png(figure):
-        packed = io.BytesIO()
-        picture = Image.open(io.BytesIO(print_figure(figure, fmt="png"))).convert("RGB")
-        picture = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        picture.save(packed, "png", optimize=True)
-        return packed.getvalue()
-
-    get_ipython().display_formatter.formatters["image/png"].for_type(Figure, png)
-
-
 # ---------------------------------------------------------------- one of the course's own models
 
 
@@ -120,10 +93,10 @@ def trace(model, tokens, keep=None):
     ``keep``: bool ``(layers, h)``; False switches a head off: its output becomes 0, as ``ablate_head`` has it.
     Queries and keys are those before RoPE, if the model has it.
     """
-    found = {"W_q": [], "W_k": [], "W_v": []}
+    found, h = {"W_q": [], "W_k": [], "W_v": []}, model.config.n_heads
 
     def note(name):
-        return lambda module, inputs, output: found[name].append(output.unflatten(-1, (model.n_heads, -1)).transpose(1, 2))
+        return lambda module, inputs, output: found[name].append(output.unflatten(-1, (h, -1)).transpose(1, 2))
 
     def switch(on):
         return lambda module, inputs: (inputs[0] * on.to(inputs[0]).repeat_interleave(inputs[0].shape[-1] // len(on)),)
@@ -150,52 +123,16 @@ def load_mini(path=None):
     from safetensors import SafetensorError, safe_open
 
     path = Path(path or MINI_FILE)
-    repair = "put it back with git, or run `python -m helpers.inside build`."
+    repair = "put it back with git, or run `python -m scripts.mini_transformer`."
     if not path.exists():
         raise ValueError(f"The file {path.name} is missing; {repair}")
     try:
         with safe_open(path, framework="pt") as file:
             about = json.loads(file.metadata()["about"])
             words = about["vocabulary"]
-            model = LanguageModel(len(words), **about["settings"])
+            model = LanguageModel(Config(len(words), **about["settings"]))
             model.load_state_dict({name: file.get_tensor(name).float() for name in file.keys()})
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         kind = type(error).__name__
         raise ValueError(f"The file {path.name} does not hold the mini-transformer ({kind}); {repair}") from None
     return model.eval(), corpora.Vocabulary(words[len(corpora.SPECIAL):])
-
-
-def next_token_loss(model, tokens):
-    """Mean loss in nats of each token given those before it: ids ``(B, T)`` -> scalar."""
-    return F.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
-
-
-def build(path=MINI_FILE):
-    """Train the mini-transformer on lesson 11's grammar, write it as float16, and return the file's SHA-256.
-
-    About 20 seconds. The same machine writes the same bytes; another may differ in the last digits of the weights.
-    """
-    from safetensors.torch import save
-
-    grammar = corpora.agreement_grammar()
-    with training.seeded(TRAINING["seed"]):
-        model = LanguageModel(len(grammar.vocabulary), **MINI)
-    training.fit(model, lambda generator: (grammar.write(32, MINI["max_length"], generator).tokens,), next_token_loss,
-                 label="mini-transformer", **TRAINING)
-    weights = {name: x.half().contiguous() for name, x in model.state_dict().items()}
-    about = {"settings": MINI, "training": TRAINING, "vocabulary": grammar.vocabulary.words}
-    contents = save(weights, {"about": json.dumps(about)})  # of several entries the order would be left to chance
-    return write_whole(path, contents)
-
-
-def main(arguments):
-    """The command line; returns the exit status."""
-    if arguments != ["build"]:
-        print("usage: python -m helpers.inside build", file=sys.stderr)
-        return 2
-    print(f"{build(MINI_FILE)}  {MINI_FILE.name}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -5,10 +5,12 @@ The file is ``.progress.json`` at the top of the course. The environment variabl
 so nothing is kept and widgets are drawn as static text (used when notebooks are tested).
 """
 
+import itertools
 import json
 import os
-import tempfile
 from pathlib import Path
+
+from helpers.files import write_whole
 
 _memory = {}  # used when there is no file to write to
 _told = set()
@@ -44,10 +46,7 @@ def record(section, key, value):
     target = path()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".progress-", suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1, ensure_ascii=False, sort_keys=True)
-        os.replace(name, target)
+        write_whole(target, json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True))
     except OSError as error:
         _tell(f"Your progress could not be saved in {target} ({error.strerror}); "
               "it is kept until this kernel stops.")
@@ -69,10 +68,8 @@ def _read():
 
 
 def _set_aside(damaged):
-    for number in range(1, 1000):
-        aside = damaged.with_name(f"{damaged.name}.damaged-{number}")
-        if not aside.exists():
-            break
+    aside = next(place for number in itertools.count(1)
+                 if not (place := damaged.with_name(f"{damaged.name}.damaged-{number}")).exists())
     try:
         os.replace(damaged, aside)
         _tell(f"The progress file was damaged; it is kept as {aside.name} and a new one is started.")

@@ -88,17 +88,12 @@ class Claims:
         The verdict is "holds" when ``holds``, else "holds if <the conditions that came out true>",
         else "does not hold". Raises TypeError when a verdict is not a boolean.
         """
-        conditions = dict(only_if or {})
+        conditions = only_if or {}
         for value in [holds, *conditions.values()]:
             if type(value).__name__ not in ("bool", "bool_"):
                 raise TypeError(f"The verdict of {claim} must be a computed True or False, not {value!r}.")
-        met = [words for words, true in conditions.items() if true]
-        if holds:
-            verdict = "holds"
-        elif met:
-            verdict = "holds if " + " and ".join(met)
-        else:
-            verdict = "does not hold"
+        met = " and ".join(words for words, true in conditions.items() if true)
+        verdict = "holds" if holds else f"holds if {met}" if met else "does not hold"
         self.rows.append((claim, statement, measured, verdict))
 
     def show(self):

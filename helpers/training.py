@@ -5,13 +5,14 @@ with default threads can slow each other down ten times. So training uses one th
 """
 
 import contextlib
-import os
+import io
 from pathlib import Path
 
 import torch
 from tqdm.auto import tqdm
 
 from helpers import progress
+from helpers.files import write_whole
 
 
 @contextlib.contextmanager
@@ -49,39 +50,36 @@ class History(list):
         self.measured = list(measured)
 
 
-def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, device="cpu", metric=None,
-        checkpoint=None, every=100):
+def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, metric=None, checkpoint=None, every=100):
     """Train ``model`` in place for ``steps`` steps and return the loss of each step, a ``History``.
 
     ``batch(generator)`` draws the inputs of one step from a ``torch.Generator`` and returns a tuple of tensors;
     ``loss(model, *inputs)`` returns a scalar. AdamW with the OneCycle schedule up to ``lr``; gradients longer
     than ``clip`` are shortened to it. ``seed`` makes the run repeatable. A progress bar shows the loss while
-    a learner is present, unless ``label`` is None. ``device``: "cpu", "cuda" or "mps"; the model stays there.
+    a learner is present, unless ``label`` is None.
 
     ``metric(model)``, a number, is measured every ``every`` steps and after the last, and stands in the bar too.
     ``checkpoint``, the path of a file, is written at the same times; where it exists, the run goes on from it and
     ends as if it had never stopped. Raises ValueError when the loss stops being a finite number, when there is no
-    such device, no folder for the checkpoint, and when the file is not a checkpoint of this run; it is left as it is.
+    folder for the checkpoint, and when the file is not a checkpoint of this run; it is left as it is.
     """
-    device = _device(device)
-    model.to(device)
-    generator = torch.Generator().manual_seed(seed)  # on the CPU: the same batches on every device
+    generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=lr, total_steps=steps)
-    run = {"steps": steps, "lr": lr, "seed": seed, "clip": clip}
+    run = {"steps": steps, "lr": lr, "seed": seed, "clip": clip, "parameters": sum(p.numel() for p in model.parameters())}
     parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
     history = History()
     if checkpoint is not None:
         if not Path(checkpoint).absolute().parent.is_dir():
             raise ValueError(f"There is no folder for the checkpoint {checkpoint}; make it first, or give another path.")
-        if os.path.exists(checkpoint):
+        if Path(checkpoint).exists():
             history = _resume(checkpoint, run, parts, generator)
     first = len(history)
     model.train()
     with one_thread(), tqdm(range(first, steps), desc=label, initial=first, total=steps,
                             disable=label is None or not progress.live()) as steps_left:
         for step in steps_left:
-            value = loss(model, *(x.to(device) for x in batch(generator)))
+            value = loss(model, *batch(generator))
             if not torch.isfinite(value):
                 raise ValueError(f"The loss became {value.item()} at step {step}; try a smaller lr than {lr}.")
             optimizer.zero_grad()
@@ -105,45 +103,32 @@ def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", clip=1.0, 
     return history
 
 
-def _device(name):
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise ValueError(f"This machine cannot train on {name!r}; device=\"cpu\" always works.") from None
-
-
 # ---------------------------------------------------------------- checkpoints
-
-KIND = "attention-course checkpoint 1"
 
 
 def _save(path, run, parts, generator, history):
-    """Write beside ``path`` first and rename then: an interruption leaves the old checkpoint or the new one, whole."""
-    path = Path(path)
-    state = {"kind": KIND, "run": run, "generator": generator.get_state(), "losses": list(history),
-             "measured": history.measured, **{name: part.state_dict() for name, part in parts.items()}}
-    new = path.with_name(path.name + ".part")
-    torch.save(state, new)
-    os.replace(new, path)
+    state = {"run": run, "generator": generator.get_state(), "losses": list(history), "measured": history.measured,
+             **{name: part.state_dict() for name, part in parts.items()}}
+    contents = io.BytesIO()
+    torch.save(state, contents)
+    write_whole(path, contents.getvalue())
 
 
 def _resume(path, run, parts, generator):
     """Put ``parts`` and ``generator`` into the state of the checkpoint; return its ``History``."""
-    start = f"The checkpoint {Path(path).name} cannot be used: "
-    end = " Delete the file to train from the beginning, or give another path."
+    problem = None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # what a damaged file raises depends on where it is damaged
-        raise ValueError(f"{start}it is damaged or was not written by fit.{end}") from None
-    if not isinstance(state, dict) or state.get("kind") != KIND:
-        raise ValueError(f"{start}it was not written by fit.{end}")
-    if state["run"] != run:
-        different = ", ".join(f"{name} {state['run'][name]} instead of {value}" for name, value in run.items()
-                              if state["run"][name] != value)
-        raise ValueError(f"{start}it belongs to another run, with {different}.{end}")
-    shapes = {name: tuple(x.shape) for name, x in parts["model"].state_dict().items()}
-    if {name: tuple(x.shape) for name, x in state["model"].items()} != shapes:
-        raise ValueError(f"{start}it belongs to a model with other parameters.{end}")
+        state = None
+    if not isinstance(state, dict) or "run" not in state:
+        problem = "it is damaged or was not written by fit"
+    elif state["run"] != run:
+        problem = "it belongs to another run, with " + ", ".join(
+            f"{name} {state['run'][name]} instead of {run[name]}" for name in run if state["run"][name] != run[name])
+    if problem:
+        raise ValueError(f"The checkpoint {Path(path).name} cannot be used: {problem}. "
+                         "Delete the file to train from the beginning, or give another path.")
     for name, part in parts.items():
         part.load_state_dict(state[name])
     generator.set_state(state["generator"])

@@ -1,7 +1,10 @@
 """Transformers in torch, from multi-head attention upwards. Read it from top to bottom.
 
 Tokens are rows, batch first: ``(B, T, d)``; heads ``(B, h, T, d_k)``. Masks are boolean, True = may attend.
+A query that may see nothing gets weights and output 0, as in lesson 06.
 """
+
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -47,7 +50,7 @@ class MultiHeadAttention(nn.Module):
             heads = F.scaled_dot_product_attention(q, k, v, attn_mask=extra, scale=self.scale)
             return self.W_o(self._merge(heads))
         scores = self.scale * q @ k.transpose(-1, -2)  # (B, h, T, T_k)
-        w = torch.softmax(scores if extra is None else scores + extra, dim=-1)
+        w = masked_softmax(scores if extra is None else scores + extra)
         return self.W_o(self._merge(w @ v)), w
 
     def _split(self, x):
@@ -56,6 +59,12 @@ class MultiHeadAttention(nn.Module):
     @staticmethod
     def _merge(x):
         return x.transpose(1, 2).flatten(2)  # (B, h, T, d_k) -> (B, T, d)
+
+
+def masked_softmax(scores):
+    """Softmax over the keys, ``(..., T_q, T_k)`` -> the same shape: weight 0 where a score is -inf, in a whole row too."""
+    blind = (scores == -torch.inf).all(dim=-1, keepdim=True)  # (..., T_q, 1): softmax alone would make it NaN
+    return torch.softmax(scores.masked_fill(blind, 0.0), dim=-1).masked_fill(blind, 0.0)
 
 
 def rotate(x):
@@ -102,111 +111,135 @@ class Block(nn.Module):
     """Attention and a two-layer MLP, each added to the residual stream, with LayerNorm before each (pre-norm)
     or after each addition (post-norm, as in Vaswani et al. 2017).
 
-    ``mlp``: width of the hidden layer, 0 leaves the MLP out; ``residual=False`` leaves the additions out.
+    ``mlp``: width of the hidden layer, 0 leaves the MLP out; ``residual=False`` leaves the additions out;
+    ``cross_heads``: heads of a second attention between the two, from the target to the encoder's output (0: none).
     """
 
-    def __init__(self, d, n_heads, mlp, pre_norm=True, scale=True, residual=True):
+    def __init__(self, d, n_heads, mlp, pre_norm=True, scale=True, residual=True, cross_heads=0):
         super().__init__()
         self.attention = MultiHeadAttention(d, n_heads, scale=scale)
+        self.cross = MultiHeadAttention(d, cross_heads, scale=scale) if cross_heads else None
         self.mlp = nn.Sequential(nn.Linear(d, mlp), nn.ReLU(), nn.Linear(mlp, d)) if mlp else None
         self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d) if mlp else None
+        self.cross_norm = nn.LayerNorm(d) if cross_heads else None
         self.pre_norm, self.residual = pre_norm, residual
 
-    def forward(self, x, weights=False, **options):
-        """``x``: ``(B, T, d)``; ``options`` go to the attention. Returns ``(B, T, d)``, or (that, weights)."""
-        seen = None
-        normed = self.norm1(x) if self.pre_norm else x
-        y = self.attention(normed, weights=weights, **options)
-        if weights:
-            y, seen = y
-        x = x + y if self.residual else y
-        x = x if self.pre_norm else self.norm1(x)
+    def forward(self, x, memory=None, memory_mask=None, weights=False, **options):
+        """``x``: ``(B, T, d)``; ``memory``: the encoder's output ``(B, T_s, d)``, if there are cross-heads, and
+        ``memory_mask``: bool, broadcastable to ``(B, h, T, T_s)``; ``options`` go to the self-attention. Returns
+        ``(B, T, d)``, or with ``weights=True`` (that, the weights: those of the cross-attention, if there is one)."""
+        own = weights and self.cross is None
+        x, seen = self._add(x, self.norm1, self.attention, weights=own, **options)
+        if self.cross is not None:
+            x, seen = self._add(x, self.cross_norm, self.cross, context=memory, mask=memory_mask, weights=weights)
         if self.mlp is not None:
-            y = self.mlp(self.norm2(x) if self.pre_norm else x)
-            x = x + y if self.residual else y
-            x = x if self.pre_norm else self.norm2(x)
+            x, _ = self._add(x, self.norm2, self.mlp)
         return (x, seen) if weights else x
 
-
-class Stack(nn.Module):
-    """What encoder and decoder share: token ids in, vectors with positions out; and how blocks learn of positions.
-
-    ``vocabulary``: number of token ids; ``positions``: one of POSITIONS (ValueError otherwise); ``max_length``: for
-    learned positions.
-    """
-
-    def __init__(self, vocabulary, d, n_heads, positions, max_length):
-        super().__init__()
-        if positions not in POSITIONS:
-            raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, not {positions!r}.")
-        self.positions, self.n_heads = positions, n_heads
-        self.embedding = nn.Embedding(vocabulary, d)
-        self.position = nn.Embedding(max_length, d) if positions == "learned" else None
-
-    def embed(self, tokens):
-        """``(B, T)`` ids -> ``(B, T, d)``. Raises ValueError when the text has more tokens than learned positions."""
-        T = tokens.shape[1]
-        x = self.embedding(tokens)  # (B, T, d)
-        if self.positions == "learned":
-            if self.position.num_embeddings < T:
-                raise ValueError(f"The model has {self.position.num_embeddings} learned positions; the text has {T}.")
-            return x + self.position.weight[:T]
-        if self.positions == "sinusoidal":
-            return x + torch.as_tensor(attention.sinusoidal_encoding(T, x.shape[-1])).to(x)
-        return x
-
-    def relative(self, x, causal):
-        """Options for the attention of a token to its own sequence, ``x`` ``(B, T, d)``: RoPE, or ALiBi's bias."""
-        if self.positions != "alibi":
-            return {"rotary": self.positions == "rope"}
-        one_sided = torch.as_tensor(attention.alibi_bias(self.n_heads, x.shape[1])).to(x)  # (h, T, T)
-        return {"bias": one_sided if causal else one_sided.tril() + one_sided.tril().transpose(-1, -2)}
+    def _add(self, x, norm, sublayer, **options):
+        """One sublayer with its norm and its addition. Returns (``x`` after it, its weights or None)."""
+        y = sublayer(norm(x) if self.pre_norm else x, **options)
+        y, seen = y if isinstance(y, tuple) else (y, None)
+        x = x + y if self.residual else y
+        return (x if self.pre_norm else norm(x)), seen
 
 
-class Encoder(Stack):
-    """Token ids in, logits out: embedding, positions, ``n_layers`` blocks, a norm, a linear layer.
+@dataclass(frozen=True)
+class Config:
+    """The sizes and kinds of a model's parts. The defaults are those of the small encoders of lessons 05 to 09.
 
-    ``vocabulary``: number of token ids; ``outputs``: number of classes a position (default: ``vocabulary``; 0: no
-    linear layer, the vectors themselves come out); ``positions``: one of POSITIONS; ``max_length``: for learned
-    positions; ``causal``: a position sees itself and what came before, which makes it a language model. ALiBi
-    penalises the distance to both sides; its causal half (Press et al. 2021) remains with ``causal=True``.
     Raises ValueError for an unknown kind of positions.
     """
 
-    def __init__(self, vocabulary, d=32, n_heads=1, n_layers=1, mlp=64, positions="learned", max_length=64,
-                 causal=False, outputs=None, pre_norm=True, scale=True, residual=True):
-        super().__init__(vocabulary, d, n_heads, positions, max_length)
+    vocabulary: int  #: number of token ids
+    d: int = 32  #: width of the model
+    n_heads: int = 1
+    n_layers: int = 1
+    mlp: int = 64  #: width of the hidden layer in each block, 0 leaves the MLP out
+    positions: str = "learned"  #: one of POSITIONS
+    max_length: int = 64  #: the most tokens, for learned positions
+    pre_norm: bool = True
+    scale: bool = True  #: divide the scores by √d_k
+    residual: bool = True
+
+    def __post_init__(self):
+        if self.positions not in POSITIONS:
+            raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, not {self.positions!r}.")
+
+
+class TokenModel(nn.Module):
+    """What encoder and decoder share: embedding, positions, ``n_layers`` blocks, a norm, a linear layer.
+
+    ``cross_heads``: as for ``Block``; ``outputs``: numbers that come out at each position (0: no linear layer, the
+    vectors themselves come out).
+    """
+
+    def __init__(self, config, outputs, cross_heads=0):
+        super().__init__()
+        c = self.config = config
+        self.embedding = nn.Embedding(c.vocabulary, c.d)
+        self.position = nn.Embedding(c.max_length, c.d) if c.positions == "learned" else None
+        self.blocks = nn.ModuleList(Block(c.d, c.n_heads, c.mlp, c.pre_norm, c.scale, c.residual, cross_heads)
+                                    for _ in range(c.n_layers))
+        self.norm = nn.LayerNorm(c.d) if c.pre_norm else nn.Identity()
+        self.output = nn.Linear(c.d, outputs) if outputs else nn.Identity()
+
+    def embed(self, tokens):
+        """``(B, T)`` ids -> ``(B, T, d)``. Raises ValueError when the text has more tokens than learned positions."""
+        T, kind = tokens.shape[1], self.config.positions
+        x = self.embedding(tokens)  # (B, T, d)
+        if kind == "learned":
+            if self.position.num_embeddings < T:
+                raise ValueError(f"The model has {self.position.num_embeddings} learned positions; the text has {T}.")
+            return x + self.position.weight[:T]
+        if kind == "sinusoidal":
+            return x + torch.as_tensor(attention.sinusoidal_encoding(T, x.shape[-1])).to(x)
+        return x
+
+    def run(self, tokens, causal, mask=None, weights=False, **memory):
+        """``(B, T)`` ids through the blocks: (list of ``(B, T, d)``, the embedding with its positions and then what
+        each block returns; list of each block's weights, empty without ``weights``). ``memory``: as for ``Block``."""
+        x = self.embed(tokens)  # (B, T, d)
+        if causal:
+            mask = causal_mask(x) if mask is None else causal_mask(x) & mask
+        options = {"mask": mask, "weights": weights, **memory}
+        if self.config.positions == "alibi":
+            one_sided = torch.as_tensor(attention.alibi_bias(self.config.n_heads, x.shape[1])).to(x)  # (h, T, T)
+            options["bias"] = one_sided if causal else one_sided.tril() + one_sided.tril().transpose(-1, -2)
+        stream, seen = [x], []
+        for block in self.blocks:
+            x = block(x, rotary=self.config.positions == "rope", **options)
+            if weights:
+                x, w = x
+                seen.append(w)
+            stream.append(x)
+        return stream, seen
+
+
+class Encoder(TokenModel):
+    """Token ids in, logits out. ``config``: a ``Config``.
+
+    ``causal``: a position sees itself and what came before, which makes it a language model. ALiBi penalises the
+    distance to both sides; its causal half (Press et al. 2021) remains with ``causal=True``. ``outputs``: number of
+    classes a position (default: the vocabulary; 0: the vectors themselves come out).
+    """
+
+    def __init__(self, config, causal=False, outputs=None):
+        super().__init__(config, config.vocabulary if outputs is None else outputs)
         self.causal = causal
-        self.blocks = nn.ModuleList(Block(d, n_heads, mlp, pre_norm, scale, residual) for _ in range(n_layers))
-        self.norm = nn.LayerNorm(d) if pre_norm else nn.Identity()
-        outputs = vocabulary if outputs is None else outputs
-        self.output = nn.Linear(d, outputs) if outputs else nn.Identity()
 
     def forward(self, tokens, mask=None, weights=False):
         """``tokens``: ``(B, T)`` ids; ``mask``: bool, broadcastable to ``(B, h, T, T)``, on top of the causal one.
 
         Returns logits ``(B, T, outputs)``, or with ``weights=True`` (logits, list of ``(B, h, T, T)``).
         """
-        *_, x, seen = self._run(tokens, mask, weights)
-        logits = self.output(self.norm(x))
+        stream, seen = self.run(tokens, self.causal, mask, weights)
+        logits = self.output(self.norm(stream[-1]))
         return (logits, seen) if weights else logits
 
     def states(self, tokens, mask=None):
-        """The residual stream, a tuple of ``(B, T, d)``: the embedding with its positions, then after each block."""
-        return self._run(tokens, mask)[:-1]
-
-    def _run(self, tokens, mask, weights=False):
-        x = self.embed(tokens)  # (B, T, d)
-        if self.causal:
-            mask = causal_mask(x) if mask is None else causal_mask(x) & mask
-        stream, seen = [x], []
-        for block in self.blocks:
-            x = block(x, weights=weights, mask=mask, **self.relative(x, self.causal))
-            if weights:
-                x, w = x
-                seen.append(w)
-            stream.append(x)
-        return *stream, seen
+        """The residual stream, a list of ``(B, T, d)``: the embedding with its positions, then after each block."""
+        return self.run(tokens, self.causal, mask)[0]
 
 
 def causal_mask(x):
@@ -220,17 +253,15 @@ def cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
 
     ``decoder_X``: ``(B, T_t, d)``; ``encoder_X``: ``(B, T_s, d_e)``; ``W_q``: ``(d, d_k)``; ``W_k``: ``(d_e, d_k)``;
     ``W_v``: ``(d_e, d_v)``; ``source_mask``: ``(B, T_s)`` bool, False at padding, or None. Returns (output
-    ``(B, T_t, d_v)``, weights ``(B, T_t, T_s)``). Raises ValueError when a source has no word to look at.
+    ``(B, T_t, d_v)``, weights ``(B, T_t, T_s)``); a source without a word to look at gives zeros.
     Source: Vaswani et al. 2017, sections 3.2.1 and 3.2.3.
     """
-    if source_mask is not None and not source_mask.any(dim=-1).all():
-        raise ValueError("Each source needs at least one word that may be seen; one row of the mask is all False.")
     Q = decoder_X @ W_q  # (B, T_t, d_k)
     K, V = encoder_X @ W_k, encoder_X @ W_v  # (B, T_s, d_k), (B, T_s, d_v)
     scores = Q @ K.mT / K.shape[-1] ** 0.5  # (B, T_t, T_s)
     if source_mask is not None:
         scores = scores.masked_fill(~source_mask[:, None], float("-inf"))
-    weights = torch.softmax(scores, dim=-1)
+    weights = masked_softmax(scores)
     return weights @ V, weights
 
 
@@ -259,46 +290,13 @@ def greedy_decode(next_logits, bos, eos, max_length):
     return ids
 
 
-class DecoderBlock(nn.Module):
-    """A causal ``Block`` with a second attention between its two parts: from the target to the encoder's output.
-
-    ``cross_heads``: heads of that cross-attention (default: ``n_heads``). Source: Vaswani et al. 2017, section 3.1.
+class Decoder(TokenModel):
+    """Target ids and the encoder's output in, logits for the next word out. ``config``: a ``Config``;
+    ``cross_heads``: heads of each block's attention to the encoder's output. Source: Vaswani et al. 2017, section 3.1.
     """
 
-    def __init__(self, d, n_heads, mlp, cross_heads=None, pre_norm=True):
-        super().__init__()
-        self.attention = MultiHeadAttention(d, n_heads)
-        self.cross = MultiHeadAttention(d, cross_heads or n_heads)
-        self.mlp = nn.Sequential(nn.Linear(d, mlp), nn.ReLU(), nn.Linear(mlp, d))
-        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d) for _ in range(3))
-        self.pre_norm = pre_norm
-
-    def forward(self, x, memory, memory_mask=None, weights=False, **options):
-        """``x``: ``(B, T_t, d)``; ``memory``: the encoder's output ``(B, T_s, d)``; ``memory_mask``: bool, broadcastable
-        to ``(B, h, T_t, T_s)``; ``options`` go to the self-attention. Returns ``(B, T_t, d)``, or with
-        ``weights=True`` (that, cross-attention weights ``(B, h, T_t, T_s)``)."""
-        y = self.attention(self.norm1(x) if self.pre_norm else x, **options)
-        x = x + y if self.pre_norm else self.norm1(x + y)
-        y = self.cross(self.norm2(x) if self.pre_norm else x, memory, mask=memory_mask, weights=weights)
-        y, seen = y if weights else (y, None)
-        x = x + y if self.pre_norm else self.norm2(x + y)
-        y = self.mlp(self.norm3(x) if self.pre_norm else x)
-        x = x + y if self.pre_norm else self.norm3(x + y)
-        return (x, seen) if weights else x
-
-
-class Decoder(Stack):
-    """Target ids and the encoder's output in, logits for the next word out.
-
-    Arguments as for ``Encoder``; ``cross_heads`` as for ``DecoderBlock``.
-    """
-
-    def __init__(self, vocabulary, d=64, n_heads=4, n_layers=1, mlp=128, positions="learned", max_length=64,
-                 cross_heads=None, pre_norm=True):
-        super().__init__(vocabulary, d, n_heads, positions, max_length)
-        self.blocks = nn.ModuleList(DecoderBlock(d, n_heads, mlp, cross_heads, pre_norm) for _ in range(n_layers))
-        self.norm = nn.LayerNorm(d) if pre_norm else nn.Identity()
-        self.output = nn.Linear(d, vocabulary)
+    def __init__(self, config, cross_heads):
+        super().__init__(config, config.vocabulary, cross_heads)
 
     def forward(self, tokens, memory, memory_mask=None, weights=False):
         """``tokens``: ``(B, T_t)`` ids; ``memory``: ``(B, T_s, d)``; ``memory_mask``: ``(B, T_s)`` bool, False at padding.
@@ -306,31 +304,23 @@ class Decoder(Stack):
         Returns logits ``(B, T_t, vocabulary)``, or with ``weights=True`` (logits, list of cross-attention weights
         ``(B, h, T_t, T_s)``).
         """
-        x = self.embed(tokens)  # (B, T_t, d)
         mask = None if memory_mask is None else memory_mask[:, None, None]  # (B, 1, 1, T_s)
-        seen = []
-        for block in self.blocks:
-            x = block(x, memory, mask, weights, mask=causal_mask(x), **self.relative(x, causal=True))
-            if weights:
-                x, w = x
-                seen.append(w)
-        logits = self.output(self.norm(x))
+        stream, seen = self.run(tokens, causal=True, weights=weights, memory=memory, memory_mask=mask)
+        logits = self.output(self.norm(stream[-1]))
         return (logits, seen) if weights else logits
 
 
 class TranslationModel(nn.Module):
     """The encoder-decoder of Vaswani et al. 2017: the encoder reads the source, the decoder writes the target.
 
-    ``source_vocabulary``, ``target_vocabulary``: numbers of ids; ``n_layers`` of each; ``cross_heads``: heads between
-    the two (default: one, whose weights are the easiest to read as an alignment); the rest as for ``Encoder``.
+    ``config``: a ``Config`` for both, whose vocabulary is the target's; ``source_vocabulary``: number of source ids;
+    ``cross_heads``: heads between the two (one: its weights are the easiest to read as an alignment).
     """
 
-    def __init__(self, source_vocabulary, target_vocabulary, d=64, n_heads=4, n_layers=1, mlp=128,
-                 positions="learned", max_length=32, cross_heads=1, pre_norm=True):
+    def __init__(self, config, source_vocabulary, cross_heads=1):
         super().__init__()
-        self.encoder = Encoder(source_vocabulary, d, n_heads, n_layers, mlp, positions, max_length, outputs=0,
-                               pre_norm=pre_norm)
-        self.decoder = Decoder(target_vocabulary, d, n_heads, n_layers, mlp, positions, max_length, cross_heads, pre_norm)
+        self.encoder = Encoder(replace(config, vocabulary=source_vocabulary), outputs=0)
+        self.decoder = Decoder(config, cross_heads)
 
     def forward(self, source, target, source_mask=None, weights=False):
         """``source``: ``(B, T_s)`` ids; ``target``: ``(B, T_t)`` ids, the word before each output, so a start id first;
@@ -363,13 +353,11 @@ class TranslationModel(nn.Module):
 
 
 class LanguageModel(Encoder):
-    """A causal ``Encoder``: at each position the logits of the next token. Arguments as for ``Encoder``; ``causal=False``
-    lets it see the token that it is asked for, which is cheating, and shows what the mask is for."""
+    """A causal ``Encoder``: at each position the logits of the next token. ``causal=False`` lets it see the token that
+    it is asked for, which is cheating, and shows what the mask is for."""
 
-    def __init__(self, vocabulary, d=64, n_heads=4, n_layers=2, mlp=256, positions="learned", max_length=64,
-                 causal=True, pre_norm=True, scale=True, residual=True):
-        super().__init__(vocabulary, d, n_heads, n_layers, mlp, positions, max_length, causal, None, pre_norm, scale,
-                         residual)
+    def __init__(self, config, causal=True):
+        super().__init__(config, causal)
 
     @torch.no_grad()
     def generate(self, tokens, length, choose):

@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from helpers import colab
 from helpers.course import LESSONS
+from scripts import colab
 from scripts.course import readme_map
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ from helpers import progress, show
 from helpers.checks.core import Outcome, evaluate
 from helpers.course import LESSONS
 
-__all__ = ["INDEX", "Outcome", "check", "exercise", "show_progress", "usual_mistakes"]
+__all__ = ["INDEX", "Outcome", "adopt", "check", "exercise", "show_progress", "usual_mistakes"]
 
 # exercise -> lesson; the checker is in helpers/checks/lessonNN.py
 INDEX = {name: lesson.number for lesson in LESSONS.values() for name in lesson.exercises}
@@ -45,6 +45,11 @@ def exercise(name):
         if found.name == name:
             return found
     raise show.Unknown(f"data/course.toml has the exercise {name}, and {home} has no checker for it: write it there.")
+
+
+def adopt(attempt, course, name=None):
+    """As `helpers.checks.adoption.adopt`, which needs torch."""
+    return importlib.import_module("helpers.checks.adoption").adopt(attempt, course, name)
 
 
 def usual_mistakes(name):

@@ -173,8 +173,6 @@ CROSS_ATTENTION = Exercise(
         Misconception("output-only", "The output is right. Return the weights as well: (output, weights).",
                       lambda *args: cross_attention(*args)[0]),
     ),
-    contracts=(Contract("a source without a word (a row of the mask all False)",
-                        lambda rng: _texts(2, 2, 3, 4, 4, 4, 4, lengths=[0, 3])(rng)),),
 )
 
 # ---------------------------------------------------------------- shift_right

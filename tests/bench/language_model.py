@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, TensorDataset
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from helpers import corpora, training
-from helpers.transformer import LanguageModel, language_model_loss
+from helpers.transformer import Config, LanguageModel, language_model_loss
 
 GOAL = 0.05  # nats a token
 SETTINGS = {"d": 64, "n_heads": 4, "n_layers": 2, "mlp": 128, "max_length": 64}
@@ -63,7 +63,7 @@ def above_floor(model, test):
 def ours(grammar, test, seed, steps):
     """(nats above the floor, CPU seconds, steps)"""
     with training.seeded(seed):
-        model = LanguageModel(len(grammar.vocabulary), **SETTINGS)
+        model = LanguageModel(Config(len(grammar.vocabulary), **SETTINGS))
     start = time.process_time()
     training.fit(model, lambda g: (grammar.write(BATCH, T, g).tokens,), loss, steps, lr=LR, seed=seed, label=None)
     seconds = time.process_time() - start

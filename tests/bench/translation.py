@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from helpers import attention, corpora, training
 from helpers.corpora import BOS, EOS, PAD
-from helpers.transformer import TranslationModel, shift_right
+from helpers.transformer import Config, TranslationModel, shift_right
 
 EVERY = 250  # steps between two tests of the usual training
 
@@ -97,7 +97,7 @@ class Task:
 def ours(task, seed, steps):
     """-> (CPU-seconds, steps, exact match, alignment)"""
     with training.seeded(seed):
-        model = TranslationModel(*task.sizes, positions="rope")
+        model = TranslationModel(Config(task.sizes[1], d=64, n_heads=4, mlp=128, positions="rope"), task.sizes[0])
 
     def batch(generator):
         rows = torch.randint(len(task.source), (64,), generator=generator)

@@ -19,8 +19,8 @@ from urllib.parse import unquote
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from helpers import colab
 from helpers.course import LESSONS, Lesson
+from scripts import colab
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -425,7 +425,7 @@ def sections(book):
 def colab_first(book):
     wanted = colab.cell(colab.known_name(book.root))
     if not book.code or book.code[0].source != wanted:
-        yield f"{book.name} does not begin its code with helpers.colab.cell(): copy that cell from another lesson."
+        yield f"{book.name} does not begin its code with scripts.colab.cell(): copy that cell from another lesson."
     elif "remove-cell" not in book.code[0].tags or not book.code[0].metadata.get("jupyter", {}).get("source_hidden"):
         yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
 

@@ -10,8 +10,8 @@ import pytest
 from hygiene import Book, books
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers import colab
 from helpers.course import LESSONS
+from scripts import colab
 
 # -- the course's own notebooks ------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ BAD = [
     ("sections", replace("## Claims tested", "## Claims"), "## Claims tested"),
     ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
     ("sections", source(2, "x = 1\nimport time"), "import cell"),
-    ("colab_first", delete(1), "helpers.colab.cell()"),
+    ("colab_first", delete(1), "scripts.colab.cell()"),
     ("colab_first", delete(1), "begin its code", SOLUTION),
     ("colab_first", metadata(1), "folded away"),
     ("next_lesson", replace("(02_attention.ipynb)", "(https://example.org)"), "02_attention.ipynb"),

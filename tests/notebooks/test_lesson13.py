@@ -14,8 +14,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from helpers import attention, course_text, pretrained, transformer  # noqa: E402
-from helpers.checks import evaluate, exercise  # noqa: E402
-from helpers.pretrained import adopt, map_weight_name, mean_pool, semantic_search  # noqa: E402
+from helpers.checks import adopt, evaluate, exercise  # noqa: E402
+from helpers.pretrained import map_weight_name, mean_pool, semantic_search  # noqa: E402
+from scripts import course_text as collect  # noqa: E402
 
 NAME = "encoder.layer.{}.{}"
 LESSON = (Path(__file__).resolve().parents[2] / "notebooks"
@@ -241,7 +242,7 @@ def test_every_question_has_its_paragraph():
     assert len(set(asked)) == len(asked) and all(question.endswith("?") for question in asked)
     for paragraph in paragraphs:
         words = len(paragraph.text.split())
-        assert course_text.FEWEST <= words <= course_text.MOST, paragraph.key
+        assert collect.FEWEST <= words <= collect.MOST, paragraph.key
 
 
 @pytest.mark.parametrize("path", [course_text.PARAGRAPHS_FILE, course_text.QUESTIONS_FILE], ids=lambda path: path.name)
@@ -265,7 +266,7 @@ def course_of_one(tmp_path):
 
 def test_build(course_of_one):
     path = course_of_one / "paragraphs.tsv"
-    assert course_text.build(course_of_one, path) == course_text.load_paragraphs(path)
+    assert collect.build(course_of_one, path) == course_text.load_paragraphs(path)
     (paragraph,) = course_text.load_paragraphs(path)
     assert (paragraph.key, paragraph.lesson) == ("cell0.0", "02")
     assert paragraph.text.startswith("Attention looks at words and at keys, again")

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from helpers import colab
+from scripts import colab as writer
 
 ROOT = colab.ROOT
 COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('google.colab')\n"
@@ -96,8 +97,8 @@ def course(tmp_path):
 
 
 def test_the_address_is_written_everywhere_once(course):
-    colab.write_address("ada/attention-course", course)
-    assert colab.known_name(course) == "ada/attention-course"
+    writer.write_address("ada/attention-course", course)
+    assert writer.known_name(course) == "ada/attention-course"
     lessons = sorted((course / "notebooks").rglob("*.ipynb"))
     assert len(lessons) > 20
     for path in lessons:
@@ -114,31 +115,31 @@ def test_the_address_is_written_everywhere_once(course):
     assert "https://ada.github.io/attention-course/" in readme
     assert "[![Tests](https://github.com/ada/attention-course/actions/workflows/ci.yml/badge.svg)]" in readme
     saved = {path: path.read_bytes() for path in (*lessons, course / "README.md")}
-    colab.write_address("ada/attention-course", course)
+    writer.write_address("ada/attention-course", course)
     assert saved == {path: path.read_bytes() for path in saved}, "a second time changes nothing"
-    colab.write_address("grace/course", course)
+    writer.write_address("grace/course", course)
     assert "ada" not in (course / "README.md").read_text(encoding="utf-8").split("end of badges")[0]
 
 
 @pytest.mark.parametrize("arguments", [[], ["github.com/a/b"], ["https://gitlab.example/a/b"], ["https://github.com/a"]])
 def test_an_address_that_is_none_is_told(arguments, capsys):
-    assert colab.main(arguments) == 1
+    assert writer.main(arguments) == 1
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "https://github.com/OWNER/NAME" in told
 
 
 def test_an_address_is_taken_as_git_and_browsers_write_it(monkeypatch, capsys):
     taken = []
-    monkeypatch.setattr(colab, "write_address", taken.append)
+    monkeypatch.setattr(writer, "write_address", taken.append)
     for end in ("", "/", ".git"):
-        assert colab.main([f"https://github.com/ada/attention-course{end}"]) == 0
+        assert writer.main([f"https://github.com/ada/attention-course{end}"]) == 0
     assert taken == ["ada/attention-course"] * 3 and "git diff" in capsys.readouterr().out
 
 
 def test_the_services_open_files_that_exist():
-    name = colab.known_name() or "ada/attention-course"
-    for service in colab.SERVICES:
-        address = colab.link(service, name)
+    name = writer.known_name() or "ada/attention-course"
+    for service in writer.SERVICES:
+        address = writer.link(service, name)
         assert name in address and "{" not in address
         for part in address.split("main/")[1:] + address.split("labpath=")[1:]:
             assert (ROOT / part).exists()

@@ -1,9 +1,7 @@
-"""helpers/efficient.py: equal to torch's own attention, exact when it measures; and the benchmark for a GPU, on the CPU."""
+"""helpers/efficient.py: equal to torch's own attention, exact when it measures."""
 
 import ast
-import json
 import math
-import runpy
 from pathlib import Path
 
 import nbformat
@@ -181,54 +179,9 @@ def test_tiles_of_the_lesson_are_exact(built, B, T, d, block):
     Q, K, V = normal(3, B, T, d, std=3.0)
     close(built["tiled_attention"](Q, K, V, block), F.scaled_dot_product_attention(Q, K, V))
     close(built["attend"](Q, K, V), F.scaled_dot_product_attention(Q, K, V))
-    close(efficient.plain_attention(Q, K, V), F.scaled_dot_product_attention(Q, K, V))
 
 
 def test_paths_of_the_lesson(built):
     assert built["path"](lambda i, step: range(i + 1), 9) == 1
     assert built["path"](lambda i, step: (i - 1, i), 9) == 8
     assert built["path"](lambda i, layer: (i - 2 ** layer, i), 9) == 4
-
-
-# ---------------------------------------------------------------- the benchmark for a GPU
-
-
-@pytest.fixture(scope="module")
-def bench():
-    return runpy.run_path(str(TESTS / "bench" / "efficient_cuda.py"))
-
-
-def test_a_report_says_where_and_when_and_survives_json(bench, tmp_path):
-    report = efficient.device_report("cpu", lengths=(32, 64), cached=128, n_heads=4, d_k=8, rounds=1)
-    bench["store"](report, tmp_path / "report.json")
-    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
-    stored = efficient.stored_report(tmp_path / "report.json")
-    assert stored == report
-    assert stored["date"].count("-") == 2 and stored["machine"] and stored["torch"] == torch.__version__
-    assert [row["tokens"] for row in stored["attention"]] == [32, 64]
-    assert all(row[key] > 0 for row in stored["attention"] for key in ("plain ms", "torch ms", "plain MB", "torch MB"))
-    assert [row["groups"] for row in stored["decoding"]] == [4, 1]
-    assert stored["decoding"][0]["cache MB"] == pytest.approx(4 * stored["decoding"][1]["cache MB"], rel=0.1)
-
-
-def test_there_is_no_report_without_a_file(tmp_path):
-    assert efficient.stored_report(tmp_path / "none.json") is None
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_the_benchmark_says_that_there_is_no_gpu(bench, tmp_path, capsys):
-    assert bench["main"]([str(tmp_path / "report.json")]) == 1
-    assert "no device 'cuda'" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-    assert bench["main"]([str(tmp_path / "missing" / "report.json")]) == 1
-    assert "no folder" in capsys.readouterr().err
-
-
-def test_the_stored_report_has_what_the_lesson_shows():
-    report = efficient.stored_report()
-    if report is None:
-        pytest.skip("no machine with a GPU has stored a result yet")
-    assert {"date", "machine", "torch", "dtype", "heads", "d_k"} <= set(report)
-    assert {"tokens", "plain ms", "torch ms", "plain MB", "torch MB"} <= set(report["attention"][0])
-    assert {"groups", "cached", "cache MB", "ms"} <= set(report["decoding"][0])
-    assert json.loads(json.dumps(report)) == report

@@ -1,6 +1,7 @@
 """helpers/embeddings.py: the formulas, WordVectors, its file and how the file is made."""
 
 import hashlib
+import io
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -24,9 +25,7 @@ from helpers.pretrained import (
     find_model,
     load_tokenizer,
 )
-
-settings.register_profile("course", deadline=None, database=None)
-settings.load_profile("course")
+from scripts import word_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = """today's date went well
@@ -53,10 +52,6 @@ def matrices(most=6, fewest=1):
     numbers = st.one_of(st.just(0.0), st.floats(0.01, 100), st.floats(-100, -0.01))
     shapes = st.tuples(st.integers(fewest, most), st.integers(1, 5))
     return shapes.flatmap(lambda shape: arrays(float, shape, elements=numbers))
-
-
-def python(*arguments):
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +110,8 @@ def test_nearest_neighbours_are_sorted_and_the_best(V, data):
 
 @pytest.mark.parametrize("k", [0, -1, 5])
 def test_nearest_neighbours_refuse_an_impossible_k(k):
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=rf"between 1 and .* 4, .* {k}\.$"):
         nearest_neighbours(np.ones(3), np.eye(4, 3), k)
-    assert str(error.value) == f"k must be between 1 and the number of vectors, 4, but it is {k}."
 
 
 @given(matrices(8, 4), st.data())
@@ -153,7 +147,7 @@ def test_analogy_without_a_word_left():
 
 
 def test_file_has_what_it_says(vectors):
-    assert len(vectors) == len(set(vectors.words)) == embeddings.N_WORDS
+    assert len(vectors) == len(set(vectors.words)) == word_vectors.N_WORDS
     assert vectors.vectors.shape == (5000, 384) and vectors.vectors.dtype == np.float32
     assert np.isfinite(vectors.vectors).all() and np.linalg.norm(vectors.vectors, axis=1).min() > 0.5
     with np.load(embeddings.VECTORS_FILE) as file:
@@ -165,13 +159,13 @@ def test_file_has_what_it_says(vectors):
 
 def test_every_word_of_the_examples_is_known(vectors):
     assert [word for word in SENTENCES.split() if word not in vectors] == []
-    required = embeddings.REQUIRED_FILE.read_text(encoding="utf-8").split("\n")
+    required = word_vectors.REQUIRED_FILE.read_text(encoding="utf-8").split("\n")
     assert required[-1] == "" and required[:-1] == sorted(set(required[:-1]))
     assert [word for word in required[:-1] if word not in vectors] == []
 
 
 def test_left_out_words_are_left_out(vectors):
-    left_out = embeddings.LEFT_OUT_FILE.read_text(encoding="utf-8").split()
+    left_out = word_vectors.LEFT_OUT_FILE.read_text(encoding="utf-8").split()
     assert left_out == sorted(set(left_out)) and not set(left_out) & set(vectors.words)
 
 
@@ -215,20 +209,21 @@ def test_exclude(vectors):
 
 
 @pytest.mark.parametrize(
-    ("word", "message"),
+    ("word", "meant"),
     [
-        ("fruut", "'fruut' is not one of the 5,000 known words; did you mean fruit or fruits?"),
-        ("King", "'King' is not one of the 5,000 known words; did you mean king, kings or taking?"),
-        ("xqzzzq", "'xqzzzq' is not one of the 5,000 known words, and none is spelt like it."),
-        (7, "7 is not one of the 5,000 known words, and none is spelt like it."),
-        (["a"], "['a'] is not one of the 5,000 known words, and none is spelt like it."),
+        ("fruut", "fruit or fruits?"),
+        ("King", "king, kings or taking?"),
+        ("xqzzzq", "none is spelt like it"),
+        (7, "none is spelt like it"),
+        (["a"], "none is spelt like it"),
     ],
 )
-def test_unknown_word(vectors, word, message):
+def test_unknown_word(vectors, word, meant):
+    """The message names the word and the known ones that are spelt like it."""
     for use in (vectors.__getitem__, vectors.index, lambda w: vectors.rows(["king", w])):
         with pytest.raises(KeyError) as error:
             use(word)
-        assert str(error.value) == message
+        assert repr(word) in str(error.value) and meant in str(error.value)
 
 
 def test_unknown_word_in_nearest_and_analogy(vectors):
@@ -256,30 +251,33 @@ def test_words_and_vectors_must_fit():
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError) as error:
+    with pytest.raises(FileNotFoundError, match=r"none\.npz; run `python -m scripts\.word_vectors`"):
         WordVectors.load(tmp_path / "none.npz")
-    assert str(error.value) == (f"There are no word vectors at {tmp_path / 'none.npz'}; "
-                                "run `python -m helpers.embeddings build` or fetch the file again.")
+
+
+def npz(**arrays):
+    contents = io.BytesIO()
+    np.savez(contents, **arrays)
+    return contents.getvalue()
 
 
 def test_damaged_file(tmp_path):
     whole = embeddings.VECTORS_FILE.read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
-    other = embeddings._npz(words=np.array([b"a"]))
-    uneven = embeddings._npz(words=np.array([b"a"]), vectors=np.eye(2), pieces=np.ones(1))
+    other = npz(words=np.array([b"a"]))
+    uneven = npz(words=np.array([b"a"]), vectors=np.eye(2), pieces=np.ones(1))
     for contents in (b"", b"not an archive", whole[:100_000], whole[:-1], bytes(flipped), other, uneven):
         path = tmp_path / "vectors.npz"
         path.write_bytes(contents)
-        with pytest.raises(ValueError) as error:
+        with pytest.raises(ValueError, match=r"vectors\.npz are damaged, so run `python -m scripts\.word_vectors`"):
             WordVectors.load(path)
-        assert str(error.value).startswith(f"The word vectors at {path} are damaged, so run `python -m ")
 
 
 def test_readme_states_the_hashes():
-    readme = (embeddings.DATA / "README.md").read_text(encoding="utf-8")
+    readme = embeddings.VECTORS_FILE.with_name("README.md").read_text(encoding="utf-8")
     stated = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `([0-9a-f]{64})` \|$", readme, flags=re.M))
-    for path in (embeddings.VECTORS_FILE, embeddings.REQUIRED_FILE, embeddings.LEFT_OUT_FILE):
+    for path in (embeddings.VECTORS_FILE, word_vectors.REQUIRED_FILE, word_vectors.LEFT_OUT_FILE):
         contents = path.read_bytes()
         if path.suffix == ".txt":
             contents = contents.replace(b"\r\n", b"\n")
@@ -288,9 +286,14 @@ def test_readme_states_the_hashes():
 
 
 def test_rebuilding_gives_the_same_bytes(tmp_path):
-    digest = embeddings.build(tmp_path / "again.npz", find_model(download=False))
-    assert (tmp_path / "again.npz").read_bytes() == embeddings.VECTORS_FILE.read_bytes()
-    assert digest == hashlib.sha256(embeddings.VECTORS_FILE.read_bytes()).hexdigest()
+    digest = word_vectors.build(tmp_path / "again.npz", find_model(download=False))
+    contents = (tmp_path / "again.npz").read_bytes()
+    assert digest == hashlib.sha256(contents).hexdigest()
+    if sys.platform == "win32":  # a zip archive notes the system that wrote it
+        again, stored = WordVectors.load(tmp_path / "again.npz"), WordVectors.load()
+        assert again.words == stored.words and np.array_equal(again.vectors, stored.vectors)
+    else:
+        assert contents == embeddings.VECTORS_FILE.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["again.npz"]
 
 
@@ -316,44 +319,31 @@ def test_a_failed_build_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        embeddings.build(path, find_model(download=False))
+        word_vectors.build(path, find_model(download=False))
     assert [p.name for p in tmp_path.iterdir()] == ["vectors.npz"] and path.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("arguments", [[], ["bild"], ["build", "more"], ["--help"]])
-def test_command_line_usage(arguments, capsys):
-    assert embeddings.main(arguments) == 2
-    assert capsys.readouterr() == ("", "usage: python -m helpers.embeddings build\n")
-
-
-def test_command_line_build(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(embeddings, "VECTORS_FILE", tmp_path / "word_vectors.npz")
-    assert embeddings.main(["build"]) == 0
-    digest = hashlib.sha256((tmp_path / "word_vectors.npz").read_bytes()).hexdigest()
-    assert capsys.readouterr().out.split("\n")[1] == digest
+def test_the_command_says_what_it_wrote_or_why_not(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "word_vectors.npz"
+    assert word_vectors.main(path) == 0
+    assert capsys.readouterr().out.split("\n")[1] == hashlib.sha256(path.read_bytes()).hexdigest()
 
     def fail(path):
         raise ModelNotAvailable("The model is not here.")
 
-    monkeypatch.setattr(embeddings, "build", fail)
-    assert embeddings.main(["build"]) == 1
+    monkeypatch.setattr(word_vectors, "build", fail)
+    assert word_vectors.main(path) == 1
     assert capsys.readouterr().err == "The word vectors were not built: The model is not here.\n"
-
-
-def test_command_line_as_a_person_types_it():
-    done = python("-m", "helpers.embeddings")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: python -m helpers.embeddings build\n"
 
 
 def test_imports_are_light():
     """`helpers` imports nothing; embeddings only NumPy; pretrained not even that."""
-    heavy = "{'torch', 'tokenizers', 'safetensors', 'huggingface_hub', 'matplotlib', 'transformers'}"
+    heavy = "{'torch', 'tokenizers', 'safetensors', 'pooch', 'matplotlib', 'transformers'}"
     code = (f"import sys; import helpers; heavy = {heavy}\n"
             "assert 'numpy' not in sys.modules and not [m for m in sys.modules if m.startswith('helpers.')]\n"
             "import helpers.pretrained\n"
             "assert not (heavy | {'numpy'}) & set(sys.modules)\n"
             "from helpers.embeddings import WordVectors; WordVectors.load()\n"
             "assert not heavy & set(sys.modules)\n")
-    done = python("-c", code)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

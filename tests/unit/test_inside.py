@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 import torch
-from browser import REPO
 
 from helpers import corpora, inside, pretrained, training
-from helpers.transformer import Encoder, LanguageModel
+from helpers.transformer import Config, Encoder, LanguageModel, language_model_loss
+from scripts import mini_transformer
 
 
 def weights(*shape, seed=0):
@@ -95,9 +95,10 @@ def test_contributions_add_up_to_the_layers_output():
 # ---------------------------------------------------------------- a model of the course
 
 
-def model(**options):
+def model(causal=False, **options):
     with training.seeded(0):
-        return Encoder(11, d=12, n_heads=3, n_layers=2, mlp=8, **options).double().eval()
+        config = Config(11, d=12, n_heads=3, n_layers=2, mlp=8, **options)
+        return Encoder(config, causal).double().eval()
 
 
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"pre_norm": False, "positions": "sinusoidal"}])
@@ -158,13 +159,13 @@ def test_heads_of_the_pretrained_model_are_switched_off():
 def test_the_mini_transformer_is_as_good_as_lesson_12_says():
     m, vocabulary = inside.load_mini()
     grammar = corpora.agreement_grammar()
-    assert vocabulary.words == grammar.vocabulary.words, "the grammar has changed: run python -m helpers.inside build"
+    assert vocabulary.words == grammar.vocabulary.words, "the grammar has changed: run python -m scripts.mini_transformer"
     text = grammar.write(128, m.position.num_embeddings, torch.Generator().manual_seed(7))
     cases = corpora.agreement_cases(grammar, text)
     logits = inside.trace(m, text.tokens).logits
     floor = -text.log_p[:, 1:].mean().item()
     with torch.no_grad():
-        assert 0 < inside.next_token_loss(m, text.tokens).item() - floor < 0.08
+        assert 0 < language_model_loss(m(text.tokens), text.tokens, corpora.PAD).item() - floor < 0.08
     right = text.tokens[cases.row, cases.verb]
     score, n = logits[cases.row, cases.verb - 1], torch.arange(len(right))
     agrees = score[n, right] > score[n, corpora.other_number(vocabulary)[right]]
@@ -174,22 +175,25 @@ def test_the_mini_transformer_is_as_good_as_lesson_12_says():
 def test_the_mini_transformers_file_is_small_and_described():
     contents = inside.MINI_FILE.read_bytes()
     assert len(contents) < 500_000
-    readme = (REPO / "data" / "README.md").read_text(encoding="utf-8")
+    readme = inside.MINI_FILE.with_name("README.md").read_text(encoding="utf-8")
     stated = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `([0-9a-f]{64})` \|$", readme, flags=re.M))
     assert stated[inside.MINI_FILE.name] == hashlib.sha256(contents).hexdigest()
 
 
-def test_build_writes_what_load_reads(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(inside, "TRAINING", {"steps": 2, "lr": 0.01, "seed": 0})
-    monkeypatch.setattr(inside, "MINI_FILE", tmp_path / "mini.safetensors")
-    assert inside.main(["build"]) == 0
-    first = (tmp_path / "mini.safetensors").read_bytes()
-    assert capsys.readouterr().out == f"{hashlib.sha256(first).hexdigest()}  mini.safetensors\n"
-    assert inside.build(inside.MINI_FILE) == hashlib.sha256(first).hexdigest(), "the same machine, other bytes"
-    m, _ = inside.load_mini(inside.MINI_FILE)
+def test_build_writes_what_load_reads(tmp_path):
+    path, short = tmp_path / "mini.safetensors", {"steps": 2, "lr": 0.01, "seed": 0}
+    digest = mini_transformer.build(path, short)
+    assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert mini_transformer.build(path, short) == digest, "the same machine, other bytes"
+    m, _ = inside.load_mini(path)
     assert isinstance(m, LanguageModel) and not m.training
     assert [p.name for p in tmp_path.iterdir()] == ["mini.safetensors"]
-    assert inside.main([]) == inside.main(["bild"]) == 2
+
+
+def test_the_command_says_what_it_wrote(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(mini_transformer, "build", lambda path: "0123")
+    assert mini_transformer.main(tmp_path / "mini.safetensors") == 0
+    assert capsys.readouterr().out == "0123  mini.safetensors\n"
 
 
 def test_a_missing_or_wrong_file_is_told_in_one_sentence(tmp_path):

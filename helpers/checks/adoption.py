@@ -1,0 +1,47 @@
+"""Take a learner's own function into a model, if it passes its checker."""
+
+import functools
+
+import numpy as np
+import torch
+
+
+def adopt(attempt, course, name=None):
+    """A learner's solution of an exercise, made fit for tensors, or else the course's version.
+
+    ``attempt``: a function as it stood in its lesson, on NumPy arrays or on tensors; ``course``: a function on
+    tensors; ``name``: of the exercise, by default the attempt's. Returns (a function on tensors, whose it is in words).
+    The attempt is taken if the exercise's checker accepts it.
+    """
+    from helpers.checks import evaluate, exercise
+
+    found = exercise(name or attempt.__name__)
+    for arrays in (True, False):
+        function = functools.wraps(attempt)(_fit(attempt, arrays))
+        outcome = evaluate(found, function)
+        if outcome:
+            return function, "yours"
+    reason = "is not started" if outcome.status == "not started" else "has not passed"
+    return course, f"the course's (yours {reason})"
+
+
+def _fit(function, arrays):
+    """``function`` called with NumPy arrays, or else with tensors; it gives tensors where it gets tensors."""
+    def into(value):
+        if arrays:
+            return value.numpy() if torch.is_tensor(value) else value
+        return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+    def back(value, dtype):
+        value = torch.as_tensor(value)
+        return value.to(dtype) if value.is_floating_point() else value
+
+    def call(*args):
+        out = function(*map(into, args))
+        tensors = [a for a in args if torch.is_tensor(a)]
+        if not tensors:
+            return out
+        dtype = tensors[0].dtype
+        return tuple(back(o, dtype) for o in out) if isinstance(out, tuple) else back(out, dtype)
+
+    return call

@@ -1,0 +1,85 @@
+"""Write where the course lives: python -m scripts.colab https://github.com/OWNER/NAME
+
+The address goes into the first code cell of every lesson and solution, which clones it on Google Colab, and into the
+badges of README.md. Until then the cell asks for it.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+
+from helpers.files import write_whole
+
+ROOT = Path(__file__).resolve().parent.parent
+CELL = '''# Only Google Colab needs this cell: it fetches the course. Anywhere else it does nothing.
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    if not os.path.isdir("course"):
+        address = {address}
+        if os.system(f'git clone -q --depth 1 "{{address}}" course'):
+            raise SystemExit(f"Nothing came from {{address!r}}: check it, run this cell again.")
+    sys.path.insert(0, os.path.abspath("course"))
+    from helpers import colab
+    colab.set_up()'''
+ASK = 'input("Address of the course\'s repository: ")'
+SERVICES = {  # name: (address of the page, address of its badge), of lesson and owner/name
+    "Open in Colab": ("https://colab.research.google.com/github/{name}/blob/main/{lesson}",
+                      "https://colab.research.google.com/assets/colab-badge.svg"),
+    "Open on Binder": ("https://mybinder.org/v2/gh/{name}/main?labpath={lesson}", "https://mybinder.org/badge_logo.svg"),
+    "Open in Codespaces": ("https://codespaces.new/{name}", "https://github.com/codespaces/badge.svg"),
+}
+TESTS = "https://github.com/{name}/actions/workflows/ci.yml"
+BADGES = re.compile(r"(<!-- badges[^\n]*-->\n).*?(<!-- end of badges -->)", re.DOTALL)
+
+
+def cell(name=None):
+    """The first code cell of a lesson or solution; ``name`` is "owner/name" on GitHub, or None: then it asks."""
+    return CELL.format(address=f'"https://github.com/{name}"' if name else ASK)
+
+
+def known_name(root=ROOT):
+    """The repository's "owner/name" as lesson 00 has it, or None."""
+    first = root / "notebooks/00_start_here.ipynb"
+    found = re.search(r'address = \\"https://github\.com/([^"\\]+)', first.read_text("utf-8")) if first.exists() else None
+    return found[1] if found else None
+
+
+def link(service, name, lesson="notebooks/00_start_here.ipynb"):
+    """Where ``service`` (a key of SERVICES) opens a lesson of the repository ``name``."""
+    return SERVICES[service][0].format(name=name, lesson=lesson)
+
+
+def write_address(name, root=ROOT):
+    """Write the repository's "owner/name" into every first code cell and into README.md's badges."""
+    folder = root / "notebooks"
+    for path in [*folder.glob("[0-9][0-9]_*.ipynb"), *folder.glob("solutions/[0-9][0-9]_*.ipynb")]:
+        notebook = nbformat.read(path, as_version=4)
+        next(c for c in notebook.cells if c.cell_type == "code").source = cell(name)
+        nbformat.write(notebook, path)
+    badges = [f"[![{service}]({picture.format(name=name)})]({link(service, name)})"
+              for service, (_, picture) in SERVICES.items()]
+    tests = TESTS.format(name=name)
+    badges.append(f"[![Tests]({tests}/badge.svg)]({tests})")
+    owner, _, repository = name.partition("/")
+    badges.append(f"[The book](https://{owner.lower()}.github.io/{repository}/)")
+    readme = root / "README.md"
+    write_whole(readme, BADGES.sub(lambda m: m[1] + "\n".join(badges) + "\n" + m[2], readme.read_text("utf-8")))
+
+
+def main(arguments):
+    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", arguments[0]) if len(arguments) == 1 else None
+    if not found:
+        print("Give the address of the public repository: python -m scripts.colab https://github.com/OWNER/NAME"
+              f"{', not ' + ' '.join(arguments) if arguments else ''}.", file=sys.stderr)
+        return 1
+    write_address(found[1])
+    print(f"The lessons' first cells and README.md's badges now say {found[1]}: look at git diff, then commit.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
