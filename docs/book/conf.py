@@ -1,4 +1,4 @@
-"""How Sphinx makes the book of the pages that build.py has staged."""
+"""How Sphinx makes the book of the pages that scripts/book.py has staged."""
 
 import importlib.util
 from pathlib import Path
