@@ -7,13 +7,7 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-try:
-    from helpers.checks.core import is_stub
-except ImportError:  # until the checkers have it, which read the syntax tree as well
-    def is_stub(function):
-        """True for a body that is only a docstring, ``...``, ``pass`` or ``raise NotImplementedError``."""
-        return all(isinstance(node, ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-                   or isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node) for node in function.body)
+from helpers.checks.core import is_stub
 
 LARGEST = 25_000_000  # bytes of a file
 BRACKETS = 2_000_000  # lists and objects in it: each takes much more memory than the two bytes that it has in the file

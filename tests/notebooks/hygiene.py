@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
+from helpers.checks.core import is_stub
 from helpers.course import LESSONS, Lesson
 from scripts import colab
 
@@ -164,12 +165,6 @@ def without_code(markdown: str) -> str:
     markdown = re.sub(r"^(```|~~~).*?^\1\s*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
     markdown = re.sub(r"\$\$.*?\$\$", "", markdown, flags=re.DOTALL)
     return re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "", markdown)
-
-
-def is_stub(function: ast.FunctionDef) -> bool:
-    """Nothing but a docstring, `...` or `pass`."""
-    return all(isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-               for node in function.body)
 
 
 # -- rules ---------------------------------------------------------------------------------------
