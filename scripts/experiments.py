@@ -1,0 +1,50 @@
+"""Run the experiments in full and write the register of claims: make experiments [NB="notebooks/experiments/01*.ipynb"].
+
+Writes the measured numbers (data/experiments/), the notebooks' outputs and data/claims.json, and says which verdicts
+changed. Entries of experiments that did not run stay as they were. Exit status 1 where a notebook stopped or a verdict
+changed: the lessons that quote it have to be read again.
+"""
+
+import json
+import os
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+from helpers import claims
+from helpers.files import write_whole
+from scripts import execute
+
+ROOT = Path(__file__).resolve().parent.parent
+REGISTER = ROOT / "data" / "claims.json"
+
+
+def collect(folder, path=REGISTER):
+    """Put the entries in ``folder`` into the register at ``path``. Returns {id: (verdict before or None, verdict now)} of
+    those that changed their verdict."""
+    held = claims.register(path) if path.exists() else {}
+    new = {entry["id"]: entry for entry in (json.loads(p.read_text(encoding="utf-8")) for p in Path(folder).glob("C*.json"))}
+    changed = {name: (held.get(name, {}).get("verdict"), entry["verdict"]) for name, entry in sorted(new.items())
+               if held.get(name, {}).get("verdict") != entry["verdict"]}
+    entries = [entry for _, entry in sorted({**held, **new}.items())]
+    write_whole(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+    return changed
+
+
+def main(patterns):
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[claims.IN_FULL] = folder
+        failed = execute.main(patterns or ["notebooks/experiments/*.ipynb"])
+        changed = collect(folder)
+    for name, (before, now) in changed.items():
+        print(f"{name}: {before or 'no verdict'} before, now {now}.")
+    if hasattr(resource, "RUSAGE_CHILDREN"):
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        minutes = (used.ru_utime + used.ru_stime) / 60
+        print(f"{minutes:.1f} minutes of CPU time. {len(claims.register())} claims in the register.")
+    return 1 if failed or any(before for before, _ in changed.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
