@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
 # which is all that this file calls (release, grade, feedback and export are `classroom release` and so on there).
 
-.PHONY: help setup lab handout check test weekly execute stability lint book release grade feedback export clean
+.PHONY: help setup lab handout check test weekly execute experiments stability lint book release grade feedback export clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -40,6 +40,9 @@ weekly:  ## the tests with what takes long: every seed, every lesson in a browse
 
 execute:  ## run notebooks again and store their outputs: all, or NB="notebooks/01*.ipynb"
 	$(RUN) execute $(NB)
+
+experiments:  ## run the experiments in full and write the register of claims: all, or NB="notebooks/experiments/01*.ipynb"
+	$(RUN) experiments $(NB)
 
 stability:  ## do the stored outputs hold with other threads, processors, package versions? NB="..." chooses
 	$(RUN) stability $(NB)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from helpers.course import LESSONS
-from scripts import colab
+from scripts import colab, register
 from scripts.course import readme_map
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ PAGES = {"README.md": "index", "data/README.md": "reference/data", "docs/glossar
          "docs/cheatsheet.md": "reference/cheatsheet", "docs/teaching.md": "teaching/teaching",
          "notebooks/assignments/source/project.md": "teaching/project", "docs/book/solutions.md": "solutions"}
 PAGES |= {f"notebooks/{folder}{lesson.file}": folder + Path(lesson.file).stem
-          for folder in ("", "solutions/") for lesson in LESSONS.values()
+          for folder in ("", "solutions/", "experiments/") for lesson in LESSONS.values()
           if (ROOT / "notebooks" / folder / lesson.file).exists()}
 
 
@@ -102,6 +102,7 @@ def stage():
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(index() if path == "README.md" else notebook(path) if path.endswith(".ipynb")
                         else relink((ROOT / path).read_text(encoding="utf-8"), path), encoding="utf-8")
+    (FOLDER / "source" / "register.md").write_text(register.page(), encoding="utf-8")
 
 
 def build():

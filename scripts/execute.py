@@ -96,7 +96,7 @@ def main(patterns):
     os.environ.setdefault("ATTENTION_COURSE_PROGRESS", "off")
     os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")  # no start-up file or history of the person at work
     paths = []
-    for pattern in patterns or ["notebooks/*.ipynb", "notebooks/solutions/*.ipynb"]:
+    for pattern in patterns or [f"notebooks/{folder}*.ipynb" for folder in ("", "solutions/", "experiments/")]:
         found = sorted(glob.glob(pattern))
         if not found and patterns:
             print(f"No notebook is called {pattern}.", file=sys.stderr)

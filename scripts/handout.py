@@ -22,9 +22,10 @@ def fingerprint(notebook):
 
 
 def own_copy(notebook):
-    """The lesson without outputs, its links to the solutions mended, and marked with the fingerprint it then has."""
+    """The lesson without outputs, with links that fit its new place, marked with the fingerprint it then has."""
     for cell in notebook["cells"]:
         source = "".join(cell["source"]).replace("](solutions/", "](../notebooks/solutions/")
+        source = source.replace("](experiments/", "](../notebooks/experiments/")
         cell["source"] = source.splitlines(keepends=True)
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None

@@ -7,8 +7,9 @@ from helpers import claims, course
 TEMPLATE = Path(__file__).resolve().parent.parent / "docs" / "book" / "register.html"
 HEADING = """# What people say about attention
 
-Everyone repeats these sentences. Each was measured in this course: the criterion was written down before the run, a trivial baseline ran beside it, and an interval says
-how sure the number is. A verdict holds in the setting that it was measured in, and *how it was decided* says which that is. Click a heading to sort.
+Everyone repeats these sentences. Here each was measured: the criterion was written down before the run, a trivial baseline
+ran beside it, and an interval says how sure the number is. A verdict holds in the setting that it was measured in; *how it
+was decided* says which that is. Click a heading to sort.
 
 """
 

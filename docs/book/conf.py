@@ -24,7 +24,7 @@ myst_heading_anchors = 4  # so that links to a heading are checked
 html_theme = "furo"
 html_static_path = ["static"]
 html_favicon = "static/icon.svg"
-html_css_files, html_js_files = ["book.css"], ["book.js"]
+html_css_files, html_js_files = ["book.css"], ["book.js", "register.js"]
 html_use_index = html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_theme_options = {
     "light_css_variables": {"own-colours": "none"},

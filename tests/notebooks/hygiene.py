@@ -20,6 +20,7 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from helpers.checks.core import is_stub
+from helpers.claims import register as claims_register
 from helpers.course import LESSONS, Lesson
 from scripts import colab
 
@@ -71,8 +72,19 @@ class Book:
         return self.path.relative_to(self.root).as_posix()
 
     @property
+    def kind(self) -> str:
+        """Of its rules: "lessons", "solutions" or "experiments"."""
+        folder = self.path.parent.name
+        return folder if folder in ("solutions", "experiments") else "lessons"
+
+    @property
     def is_solution(self) -> bool:
-        return self.path.parent.name == "solutions"
+        return self.kind == "solutions"
+
+    @property
+    def experiment(self) -> Path:
+        """The experiment of the same lesson, which need not exist."""
+        return self.root / "notebooks" / "experiments" / self.path.name
 
     @cached_property
     def lesson(self) -> Lesson | None:
@@ -174,7 +186,7 @@ RULES: dict[str, tuple[str, Rule]] = {}
 
 
 def rule(applies_to: str):
-    """Enter a function among the rules, for "all" books, for "lessons" or for "solutions"."""
+    """Enter a function among the rules, for "all" books or for one kind of them."""
     def enter(function: Rule) -> Rule:
         RULES[function.__name__] = (applies_to, function)
         return function
@@ -182,8 +194,7 @@ def rule(applies_to: str):
 
 
 def problems(book: Book) -> list[str]:
-    skipped = "lessons" if book.is_solution else "solutions"
-    return [sentence for applies_to, check in RULES.values() if applies_to != skipped for sentence in check(book)]
+    return [sentence for applies_to, check in RULES.values() if applies_to in ("all", book.kind) for sentence in check(book)]
 
 
 @rule("all")
@@ -387,8 +398,8 @@ def number_and_title(book):
         return
     wanted = f"# {book.lesson.number} · {book.lesson.title}"
     first = book.cells[0].source.splitlines()[:1] if book.cells and book.cells[0].type == "markdown" else []
-    # A solution may add to its heading, a lesson may not.
-    if not first or not (first[0].startswith(wanted) if book.is_solution else first[0].rstrip() == wanted):
+    # A solution or an experiment may add to its heading, a lesson may not.
+    if not first or not (first[0].startswith(wanted) if book.kind != "lessons" else first[0].rstrip() == wanted):
         yield f"{book.name} does not begin with the heading {wanted!r}: write it so."
 
 
@@ -405,7 +416,7 @@ def minutes(book):
 def sections(book):
     wanted = ["## Recap", "## Going further"]
     if book.lesson and book.lesson.claims:
-        wanted.insert(0, "## Claims tested")
+        wanted.insert(0, f"## {claims_heading(book)}")
     lines = [line.rstrip() for line in without_code(book.markdown).splitlines()]
     for heading in wanted:
         if lines.count(heading) != 1:
@@ -433,27 +444,66 @@ def next_lesson(book):
             yield f"{book.name} does not link to {following.name}: end with a link to the next lesson."
 
 
+def claims_heading(book: Book) -> str:
+    """A lesson whose claims have moved to an experiment shows what the register says of them."""
+    return "What people say" if book.experiment.exists() else "Claims tested"
+
+
 @rule("lessons")
 def claims(book):
-    """The table that code builds below "Claims tested" names each claim of the lesson, and no other."""
-    shown, inside = "", False
+    """The table below that heading names each claim of the lesson, and no other; its verdicts are the register's."""
+    shown, inside, heading_wanted = "", False, claims_heading(book)
     for cell in book.cells:
         if cell.type == "markdown":
             for heading in re.findall(r"^## +(.+?)\s*$", without_code(cell.source), re.MULTILINE):
-                inside = heading == "Claims tested"
+                inside = heading == heading_wanted
         elif inside:
             shown += cell.output_text()
     found, wanted = set(re.findall(r"\bC\d\d\b", shown)), set(book.lesson.claims if book.lesson else ())
     for claim in sorted(wanted - found):
-        yield f"{book.name} does not show claim {claim} in the output below 'Claims tested': add it to the table."
+        yield f"{book.name} does not show claim {claim} in the output below '{heading_wanted}': add it to the table."
     for claim in sorted(found - wanted):
         yield f"{book.name} shows claim {claim}, which another lesson measures: take it out of the table."
+
+
+@rule("lessons")
+def verdicts(book):
+    """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes."""
+    if not book.experiment.exists():
+        return
+    shown = re.sub(r"\s+", " ", "\n".join(cell.output_text() for cell in book.code))
+    for entry in held(book).values():
+        if entry["lesson"] == book.path.name[:2] and entry["verdict"] not in shown.partition(entry["id"])[2]:
+            yield (f"{book.name} does not say of {entry['id']} what data/claims.json says, {entry['verdict']!r}: "
+                   "run it again with `make execute`.")
+
+
+def held(book: Book) -> dict:
+    return claims_register(book.root / "data" / "claims.json")
+
+
+@rule("experiments")
+def decided_before_it_is_measured(book):
+    """Each claim of the lesson is opened with its criterion in an earlier cell than the one that decides it."""
+    opened = {found[2]: (cell.index, found[1]) for cell in book.code
+              for found in re.finditer(r"^(\w+) = Claim\(\s*\"(C\d+)\"", cell.source, re.MULTILINE)}
+    decided = {found[1]: cell.index for cell in book.code
+               for found in re.finditer(r"^(\w+)\.decide\(", cell.source, re.MULTILINE)}
+    register = held(book)
+    for claim in book.lesson.claims if book.lesson else ():
+        index, name = opened.get(claim, (None, ""))
+        if index is None or name not in decided:
+            yield f"{book.name} does not open and decide {claim}: write name = Claim(\"{claim}\", ...) and name.decide(...)."
+        elif index >= decided[name]:
+            yield f"{book.name} decides {claim} in or before the cell that says how: put Claim(...) into a cell above."
+        if register.get(claim, {}).get("experiment") != book.name:
+            yield f"{book.name} measures {claim}, and data/claims.json does not have it from here: run `make experiments`."
 
 
 @rule("all")
 def exercises(book):
     """A lesson has each exercise as a stub, its solution has it solved; both check it, and a checker exists."""
-    for name, signature in (book.lesson.exercises if book.lesson else {}).items():
+    for name, signature in (book.lesson.exercises if book.lesson and book.kind != "experiments" else {}).items():
         defined = [(cell, function) for cell in book.code for function in cell.functions
                    if function.name == name and is_stub(function) != book.is_solution]
         if not defined:
@@ -478,13 +528,13 @@ def has_solution(book):
         yield f"{book.name} has exercises and no solutions/{book.path.name}: write it."
 
 
-@rule("solutions")
+@rule("all")
 def has_lesson(book):
-    if not (book.path.parent.parent / book.path.name).exists():
+    if book.kind != "lessons" and not (book.path.parent.parent / book.path.name).exists():
         yield f"{book.name} does not belong to a lesson: there is no notebooks/{book.path.name}."
 
 
 def books(root: Path = REPO) -> list[Book]:
-    """Every lesson and every solution."""
-    folder = root / "notebooks"
-    return [Book(path, root) for path in sorted(folder.glob("*.ipynb")) + sorted(folder.glob("solutions/*.ipynb"))]
+    """Every lesson, every solution and every experiment."""
+    return [Book(path, root) for folder in ("", "solutions/", "experiments/")
+            for path in sorted((root / "notebooks").glob(f"{folder}*.ipynb"))]

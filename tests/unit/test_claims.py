@@ -1,4 +1,4 @@
-"""The register of claims: verdicts follow from intervals, an entry is whole, and stored numbers are held against new ones."""
+"""The register of claims: verdicts follow from intervals, entries are whole, stored numbers are held against new ones."""
 
 import json
 
