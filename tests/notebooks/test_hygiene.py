@@ -20,8 +20,10 @@ def checkers() -> dict[str, str]:
 
 # -- the course's own notebooks ------------------------------------------------------------------
 
-def test_there_are_lessons():
-    assert any(not book.is_solution for book in books()), "notebooks/ has no lesson: is this a whole checkout?"
+@pytest.mark.parametrize("solutions", [False, True])
+def test_every_lesson_with_a_checker_is_there(solutions):
+    found = {book.path.name[:2] for book in books() if book.is_solution is solutions}
+    assert set(checkers().values()) <= found, "notebooks/ lacks lessons: is this a whole checkout?"
 
 
 @pytest.mark.parametrize("path", [book.path for book in books()], ids=[book.name for book in books()])
