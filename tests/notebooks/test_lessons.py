@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from mistakes import seeds
 from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 
 from helpers import attention, embeddings
@@ -14,9 +15,9 @@ from helpers.checks.core import evaluate
 
 
 @pytest.mark.parametrize("name", [name for name, lesson in INDEX.items() if lesson in SOLUTIONS])
-def test_solution_agrees_with_the_helper_on_random_inputs(name):
+def test_solution_agrees_with_the_helper_on_random_inputs(name, pytestconfig):
     solved = definitions(SOLUTIONS[INDEX[name]])[name]
-    for seed in range(10):
+    for seed in seeds(pytestconfig):
         outcome = evaluate(exercise(name), solved, seed=seed)
         assert outcome, outcome.message
     assert "ValueError" not in outcome.message, "the solution should keep the contract of the reference"

@@ -109,10 +109,10 @@ class _Family:
         spaces, made = {}, {}
         for member in self.members:
             space = spaces.setdefault(member.__module__, dict(vars(sys.modules[member.__module__])))
-            code = compile(trees[member], "<mutant>", "exec") if member in trees else self.codes[member]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)  # `is` with a number
-                exec(code, space)
+                code = compile(trees[member], "<mutant>", "exec") if member in trees else self.codes[member]
+            exec(code, space)
             made[member] = space[member.__name__]
         for space in spaces.values():
             space.update({name: made[value] for name, value in space.items()

@@ -1,67 +1,12 @@
-"""Every checker: its reference passes, its mistakes are named, and faults put into the reference are rejected."""
+"""Every checker names each of its mistakes as itself."""
 
 import pytest
-from mistakes import misnamed, seeds
-from mutants import survivors
+from mistakes import misnamed
 
 from helpers.checks import INDEX, exercise
-from helpers.checks.core import evaluate
-
-ALL = sorted(INDEX)
-
-# Mutants that compute the same as the reference: (exercise, piece of the fault or of its text, why it is the same).
-EQUIVALENT = [
-    ("cosine_similarity", "np.where(lengths == 0, 2, lengths)", "0 divided by 2 is 0, as is 0 divided by 1"),
-    ("masked_attention", "np.where(nothing, 1.0, scores)", "a stand-in for a row that is set to 0 afterwards"),
-    ("ablate_head", "h = 6", "the number of heads is only used to refuse one that does not exist"),
-    ("decode_step", ": q, axis -2", "there is one new token: its axis has length 1"),
-    ("decode_step", ": k, axis -2", "there is one new token: its axis has length 1"),
-    ("decode_step", ": v, axis -2", "there is one new token: its axis has length 1"),
-]
 
 
-def equivalent(name):
-    return lambda mutant: any(name == n and text in str(mutant) for n, text, _ in EQUIVALENT)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_exercise_is_complete(name):
-    found = exercise(name)
-    ids = [m.id for m in found.misconceptions]
-    assert found.name == name
-    assert len(ids) >= 5, f"{name} needs at least five misconceptions"
-    assert len(set(ids)) == len(ids)
-    assert all(len(m.hint) > 30 for m in found.misconceptions)
-    assert all(len(p.hint) > 30 for p in found.probes)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_reference_passes(name, pytestconfig):
-    for seed in range(5 * len(seeds(pytestconfig))):
-        outcome = evaluate(exercise(name), exercise(name).reference, seed=seed)
-        assert outcome, outcome.message
-
-
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", sorted(INDEX))
 def test_mistakes_are_named_as_themselves(name, pytestconfig):
     found = misnamed(exercise(name), pytestconfig)
     assert not found, "\n".join(found)
-
-
-def test_mutants_are_rejected(record_property):
-    """Says the kill rate of all checkers together, which conftest.py prints at the end of the run."""
-    tried, alive = 0, []
-    for name in ALL:
-        mutants, survived = survivors(exercise(name), equivalent(name))
-        tried += len(mutants)
-        alive += [f"{name}: {mutant}" for mutant in survived]
-    record_property("say", f"mutation kill rate {1 - len(alive) / tried:.1%} of {tried} mutants of {len(ALL)} references "
-                           f"({len(EQUIVALENT)} kinds that compute the same are listed apart)")
-    assert tried > 50 * len(ALL)
-    assert not alive, "mutants that pass the checker:\n" + "\n\n".join(alive)
-
-
-def test_a_number_in_the_place_of_a_size_is_rejected():
-    """What a checker is asked for here, on the exercise that once let it pass."""
-    outcome = evaluate(exercise("bilinear_form"), lambda W_q, W_k: W_q[:, :4] @ W_k[:, :4].T)
-    assert outcome.status == "wrong" and "from a shape" in outcome.message
