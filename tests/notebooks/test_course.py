@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_lesson_has_a_notebook_and_every_notebook_is_a_lesson():
-    found = [book.path.name for book in hygiene.books() if not book.is_solution]
+    found = [book.path.name for book in hygiene.books() if book.kind == "lessons"]
     assert found == [lesson.file for lesson in LESSONS.values()], "notebooks/ and data/course.toml differ."
 
 

@@ -10,6 +10,7 @@ import pytest
 from hygiene import Book, books
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from helpers import claims
 from helpers.course import LESSONS
 from scripts import colab
 
@@ -318,6 +319,49 @@ def test_a_file_that_is_not_json_is_caught(course):
     assert "cannot be read" in found[0] and "line 1" in found[0]
 
 
+EXPERIMENT = f"notebooks/experiments/{NAME}"
+
+
+def experiment_of(lesson, *cells, verdict="holds"):
+    """Beside ``lesson`` an experiment that opens and decides its claims in these cells, and the register."""
+    root = lesson.root
+    (root / "data").mkdir(exist_ok=True)
+    (root / "notebooks/experiments").mkdir(exist_ok=True)
+    entries = [dict.fromkeys(claims.FIELDS, "said") | {"id": id, "lesson": "01", "verdict": verdict, "experiment": EXPERIMENT}
+               for id in LESSONS["01"].claims]
+    (root / "data/claims.json").write_text(json.dumps(entries))
+    notebook = finish([new_markdown_cell("# 01 · Word embeddings and similarity: experiment"), first_cell(),
+                       *map(new_code_cell, cells)])
+    (root / EXPERIMENT).write_text(json.dumps(notebook))
+    return Book(root / EXPERIMENT, root)
+
+
+OPEN = [f'c{i} = Claim("C0{i}", source="a")' for i in (1, 2, 3)]
+DECIDE = [f"c{i}.decide(n=1)" for i in (1, 2, 3)]
+
+
+def test_an_experiment_says_how_it_decides_before_it_does(course):
+    assert hygiene.problems(experiment_of(course(), *OPEN, *DECIDE)) == []
+    for cells, word in [((*OPEN[:2], *DECIDE), "does not open and decide C03"),
+                        ((*OPEN, *DECIDE[:2]), "does not open and decide C03"),
+                        ((*OPEN[:2], *DECIDE, OPEN[2]), "decides C03 in or before"),
+                        ((*OPEN[:2], *DECIDE[:2], f"{OPEN[2]}\n{DECIDE[2]}"), "decides C03 in or before")]:
+        found = list(hygiene.decided_before_it_is_measured(experiment_of(course(), *cells)))
+        assert len(found) == 1 and word in found[0], found
+    book = experiment_of(course(), *OPEN, *DECIDE)
+    (book.root / "data/claims.json").write_text("[]")
+    assert len(list(hygiene.decided_before_it_is_measured(book))) == 3
+
+
+def test_a_lesson_says_what_the_register_says(course):
+    lesson = course(replace("## Claims tested", "## What people say"))
+    experiment_of(lesson, *OPEN, *DECIDE)
+    assert list(hygiene.verdicts(lesson)) == list(hygiene.claims(lesson)) == list(hygiene.sections(lesson)) == []
+    experiment_of(lesson, *OPEN, *DECIDE, verdict="not settled")
+    assert len(list(hygiene.verdicts(lesson))) == 3
+    assert any("What people say" in sentence for sentence in hygiene.sections(course()))
+
+
 def test_every_rule_is_able_to_fail():
-    elsewhere = {"has_solution", "has_lesson"}                    # above
+    elsewhere = {"has_solution", "has_lesson", "decided_before_it_is_measured", "verdicts"}  # above
     assert {case[0] for case in BAD} | elsewhere == set(hygiene.RULES)

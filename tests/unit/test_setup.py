@@ -158,7 +158,7 @@ def test_a_folder_that_refuses_says_so(script, monkeypatch, capsys, number, word
 
 def test_an_unknown_verb_says_so(script, capsys):
     assert script.main(["labb"]) == 1 and script.main([]) == 1
-    assert "execute|handout|lab|lint|setup|stability|test|weekly" in capsys.readouterr().err
+    assert "execute|experiments|handout|lab|lint|setup|stability|test|weekly" in capsys.readouterr().err
 
 
 def test_no_network_says_so_and_leaves_nothing_that_passes_for_whole(course):
