@@ -327,8 +327,8 @@ def experiment_of(lesson, *cells, verdict="holds"):
     root = lesson.root
     (root / "data").mkdir(exist_ok=True)
     (root / "notebooks/experiments").mkdir(exist_ok=True)
-    entries = [dict.fromkeys(claims.FIELDS, "said") | {"id": id, "lesson": "01", "verdict": verdict, "experiment": EXPERIMENT}
-               for id in LESSONS["01"].claims]
+    common = dict.fromkeys(claims.FIELDS, "said") | {"lesson": "01", "verdict": verdict, "experiment": EXPERIMENT}
+    entries = [common | {"id": id} for id in LESSONS["01"].claims]
     (root / "data/claims.json").write_text(json.dumps(entries))
     notebook = finish([new_markdown_cell("# 01 · Word embeddings and similarity: experiment"), first_cell(),
                        *map(new_code_cell, cells)])
