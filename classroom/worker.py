@@ -176,8 +176,8 @@ def call(space, name, calls, seconds, clock):
 
 
 def fork():
-    """os.fork, or None when there are too many processes and none ends."""
-    for _ in range(10):
+    """os.fork, or None when there are too many processes and none ends. A busy machine takes a while to end them."""
+    for _ in range(150):
         try:
             return os.fork()
         except OSError:

@@ -180,7 +180,7 @@ while "answers" not in frame.f_locals: frame = frame.f_back
 answers, number = frame.f_locals["answers"], frame.f_locals["number"]
 """
 AHEAD = FRAME + '''
-for n in range(number, number + 60): os.write(answers, b'%d {"answers": [{"value": {"plain": null}}]}\\n' % n)
+for n in range(number, number + 600): os.write(answers, b'%d {"answers": [{"value": {"plain": null}}]}\\n' % n)
 '''
 FLOOD = FRAME + 'os.write(answers, b"x" * 30_000_000)'
 DEEP = FRAME + 'os.write(answers, b"%d " % number + b"[" * 100_000 + b"\\n")'
