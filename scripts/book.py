@@ -16,16 +16,13 @@ from pathlib import Path
 from helpers.course import LESSONS
 from scripts import colab, register
 from scripts.course import readme_map
+from scripts.environment import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
 FOLDER = ROOT / "build" / "book"
 EXERCISE = re.compile(r"^#+ Exercise \d+ · `(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
-
-
-class Stop(Exception):
-    """One sentence for the person at the keyboard: what is wrong and what to do."""
 
 
 # Every page of the book: file in the repository -> name in the book, without its ending.

@@ -7,20 +7,16 @@ changed: the lessons that quote it have to be read again.
 
 import json
 import os
-import resource
 import sys
 import tempfile
 from pathlib import Path
 
 from helpers import claims
 from helpers.files import write_whole
-from scripts import execute
-
-ROOT = Path(__file__).resolve().parent.parent
-REGISTER = ROOT / "data" / "claims.json"
+from scripts import claim, execute
 
 
-def collect(folder, path=REGISTER):
+def collect(folder, path=claims.REGISTER):
     """Put the entries in ``folder`` into the register at ``path``. Returns {id: (verdict before or None, verdict now)} of
     those that changed their verdict."""
     held = claims.register(path) if path.exists() else {}
@@ -34,15 +30,14 @@ def collect(folder, path=REGISTER):
 
 def main(patterns):
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[claims.IN_FULL] = folder
+        os.environ[claim.IN_FULL] = folder
         failed = execute.main(patterns or ["notebooks/experiments/*.ipynb"])
         changed = collect(folder)
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'no verdict'} before, now {now}.")
-    if hasattr(resource, "RUSAGE_CHILDREN"):
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        minutes = (used.ru_utime + used.ru_stime) / 60
-        print(f"{minutes:.1f} minutes of CPU time. {len(claims.register())} claims in the register.")
+    used = os.times()
+    minutes = (used.children_user + used.children_system) / 60  # 0 on Windows
+    print(f"{minutes:.1f} minutes of CPU time. {len(claims.register())} claims in the register.")
     return 1 if failed or any(before for before, _ in changed.values()) else 0
 
 

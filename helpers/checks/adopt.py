@@ -8,7 +8,7 @@ from helpers.checks.core import evaluate
 
 
 def adopt(attempt, course, name=None):
-    """Return (function on tensors, words that say whose it is): a learner's solution, or else the course's version.
+    """Return (a function on tensors, "yours" or why not): a learner's solution, or else the course's version.
 
     ``attempt``: a function as it stood in its lesson, on NumPy arrays or on tensors; ``course``: a function on tensors;
     ``name``: of the exercise, by default the attempt's. The attempt is taken if the exercise's checker accepts it.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import claims
+from scripts import claim as deciding
 from scripts import experiments
 
 ENTRY = {name: f"some {name}" for name in claims.FIELDS} | {"id": "C01", "lesson": "01", "verdict": "holds"}
@@ -23,25 +24,26 @@ ENTRY = {name: f"some {name}" for name in claims.FIELDS} | {"id": "C01", "lesson
     (0.6, 0.7, {"at_least": 0.5, "only_if": {"it rains": "holds"}}, "holds"),
 ])
 def test_the_verdict_is_the_intervals(low, high, criterion, wanted):
-    assert claims.verdict(low, high, **criterion) == wanted
+    assert deciding.verdict(low, high, **criterion) == wanted
 
 
 def test_a_verdict_needs_one_criterion():
     for criterion in ({}, {"at_least": 0, "at_most": 1}):
         with pytest.raises(ValueError, match="one criterion"):
-            claims.verdict(0, 1, **criterion)
+            deciding.verdict(0, 1, **criterion)
 
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """A folder of its own for the register and the numbers, not run in full."""
-    monkeypatch.setattr(claims, "DATA", tmp_path)
-    monkeypatch.delenv(claims.IN_FULL, raising=False)
+    monkeypatch.setattr(claims, "REGISTER", tmp_path / "claims.json")
+    monkeypatch.setattr(deciding, "NUMBERS", tmp_path / "experiments")
+    monkeypatch.delenv(deciding.IN_FULL, raising=False)
     return tmp_path
 
 
 def claim():
-    return claims.Claim("C01", source="somebody", criterion="as often as not", baseline="chance")
+    return deciding.Claim("C01", source="somebody", criterion="as often as not", baseline="chance")
 
 
 FOUND = {"n": "5 seeds", "result": "0.9", "interval": "0.8 to 1.0", "verdict": "holds", "reach": "here"}
@@ -54,10 +56,10 @@ def test_in_full_all_is_run_and_stored_and_afterwards_the_first_case_again(data,
         ran.append(case)
         return {"share": np.float64(case / 10), "list": [1, 2]}
 
-    monkeypatch.setenv(claims.IN_FULL, str(data))
+    monkeypatch.setenv(deciding.IN_FULL, str(data))
     full = claim().measure("shares", run, range(3), within=0.01)
     assert ran == [0, 1, 2] and full[2] == {"share": 0.2, "list": [1, 2]}
-    monkeypatch.delenv(claims.IN_FULL)
+    monkeypatch.delenv(deciding.IN_FULL)
     assert claim().measure("shares", run, range(3), within=0.01) == full
     assert ran == [0, 1, 2, 0]
     with pytest.raises(AssertionError, match="C01 shares: the first case now gives"):
@@ -69,9 +71,9 @@ def test_in_full_all_is_run_and_stored_and_afterwards_the_first_case_again(data,
 
 
 def test_an_entry_has_to_be_the_registers(data, monkeypatch):
-    monkeypatch.setenv(claims.IN_FULL, str(data))
+    monkeypatch.setenv(deciding.IN_FULL, str(data))
     claim().decide(**FOUND)
-    monkeypatch.delenv(claims.IN_FULL)
+    monkeypatch.delenv(deciding.IN_FULL)
     assert experiments.collect(data, data / "claims.json") == {"C01": (None, "holds")}
     claim().decide(**FOUND)
     with pytest.raises(AssertionError, match="another verdict than"):
@@ -110,7 +112,7 @@ def test_a_register_that_cannot_be_read_says_so(data):
 
 def test_an_unknown_claim(data):
     with pytest.raises(KeyError):
-        claims.Claim("C999", source="a", criterion="b", baseline="c")
+        deciding.Claim("C999", source="a", criterion="b", baseline="c")
 
 
 def test_a_lesson_shows_its_own(data, capsys):
