@@ -37,7 +37,8 @@ def hand_out(path, folder):
     """Copy one lesson into ``folder`` unless there is work in the copy that lies there.
 
     Returns "new", "updated", "same", "kept" (work in it, and the lesson has not changed since) or "beside" (work in it,
-    and the lesson has changed: the new one is written beside it). Raises OSError and, for a file that is not a notebook, ValueError.
+    and the lesson has changed: the new one is written beside it). Raises OSError, and ValueError for a file that is not a
+    notebook.
     """
     copy = own_copy(json.loads(path.read_text(encoding="utf-8")))
     new, mine = copy["metadata"]["attention_course"]["handed_out"], folder / path.name
