@@ -16,6 +16,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import REPO, VIEWS, Window, look, no_network
 
+from helpers.claims import register
+
 HTML = REPO / "build" / "book" / "html"
 LESSONS = sorted(path.stem for path in (REPO / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted(path.stem for path in (REPO / "notebooks" / "solutions").glob("[0-9]*.ipynb"))
@@ -177,6 +179,35 @@ def test_every_page_opens(book, page):
             assert wide <= width, f"{name} is {wide} wide in a window of {width}"
         unnamed = page.locator("article img:not([alt]), article img[alt=''], iframe:not([title])").count()
         assert not unnamed, f"{name}: {unnamed} figures say nothing to a screen reader"
+
+
+def test_the_register_sorts_and_filters(book, page):
+    entries = list(register().values())
+    page.goto(address("register.html"))
+    rows = page.locator("#register tbody tr:visible")
+
+    def column(number):
+        return rows.locator(f"td:nth-child({number})").all_inner_texts()
+
+    assert sorted(column(1)) == sorted(entry["id"] for entry in entries)
+    head = page.get_by_role("button", name="Claim")
+    head.focus()
+    page.keyboard.press("Enter")
+    assert column(1) == sorted(column(1)) and page.locator("th[aria-sort=ascending]").count() == 1
+    head.click()
+    assert column(1) == sorted(column(1), reverse=True) and page.locator("th[aria-sort=descending]").count() == 1
+
+    page.get_by_label("Verdict").select_option("does not hold")
+    wanted = [entry["id"] for entry in entries if entry["verdict"] == "does not hold"]
+    assert sorted(column(1)) == wanted and set(column(3)) == {"does not hold"}
+    assert page.get_by_role("status").inner_text() == f"{len(wanted)} of {len(entries)} claims"
+    lesson = next(entry["lesson"] for entry in entries if entry["verdict"] == "does not hold")
+    page.get_by_label("Lesson").select_option(lesson)
+    assert set(column(5)) == {lesson}
+
+    page.goto(address("index.html"))
+    page.goto(f"{address('register.html')}#{wanted[0]}")  # a link to one claim opens it
+    assert page.locator(f"#{wanted[0]} details[open]").count() == 1
 
 
 def test_formulas_are_drawn(page):
