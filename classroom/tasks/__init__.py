@@ -1,4 +1,5 @@
-"""What the functions of each assignment have to do: one module an assignment, in the form of helpers/checks."""
+"""What the functions of each assignment have to do: one module an assignment, in the form of
+helpers/checks."""
 
 import importlib
 from dataclasses import dataclass, replace
@@ -15,8 +16,8 @@ class Task:
 
 
 def find(assignment, grade_id):
-    """The ``Task`` behind the test cell ``grade_id`` of an assignment: ``test-NAME`` calls NAME on ordinary inputs,
-    ``test-NAME-extreme`` on extreme ones alone. Raises KeyError where there is none."""
+    """The ``Task`` behind the test cell ``grade_id`` of an assignment: ``test-NAME`` calls NAME on ordinary
+    inputs, ``test-NAME-extreme`` on extreme ones alone. Raises KeyError where there is none."""
     module = importlib.import_module(f"classroom.tasks.{assignment}")
     name, _, part = grade_id.removeprefix("test-").partition("-")
     if name not in module.TASKS or part not in ("", "extreme"):

@@ -9,7 +9,8 @@ from helpers.embeddings import cosine_similarity
 
 
 def most_similar_pair(X):
-    """X (n, d) -> (i, j), i < j: the two different rows with the largest cosine; rows of zeros have cosine 0."""
+    """X (n, d) -> (i, j), i < j: the two different rows with the largest cosine; rows of zeros have cosine
+    0."""
     cosines = cosine_similarity(X, X)
     cosines[np.tril_indices(len(X))] = -np.inf
     i, j = np.unravel_index(np.argmax(cosines), cosines.shape)
@@ -17,20 +18,23 @@ def most_similar_pair(X):
 
 
 def softmax_with_temperature(x, temperature):
-    """softmax(x / temperature) along the last axis, for any shape. Raises ValueError unless temperature > 0."""
+    """softmax(x / temperature) along the last axis, for any shape. Raises ValueError unless temperature >
+    0."""
     if not temperature > 0:
         raise ValueError(f"The temperature must be positive, not {temperature}.")
     return softmax(np.asarray(x) / temperature)
 
 
 def cosine_attention(X, temperature):
-    """X (T, d) -> output (T, d), weights (T, T): self-attention whose scores are cosines divided by a temperature."""
+    """X (T, d) -> output (T, d), weights (T, T): self-attention whose scores are cosines divided by a
+    temperature."""
     weights = softmax_with_temperature(cosine_similarity(X, X), temperature)
     return weights @ X, weights
 
 
 def effective_words(weights):
-    """weights (..., T) -> (...): exp of the entropy, the number of words that a row attends to in effect, 1 to T."""
+    """weights (..., T) -> (...): exp of the entropy, the number of words that a row attends to in effect, 1
+    to T."""
     logs = np.log(np.where(weights > 0, weights, 1))
     return np.exp(-(weights * logs).sum(axis=-1))
 
@@ -118,7 +122,8 @@ MOST_SIMILAR_PAIR = Exercise(
         Misconception("itself", (
             "You return a row with itself: its cosine is 1, always the largest. Leave the diagonal out."
         ),
-            lambda X: tuple(int(i) for i in np.unravel_index(np.argmax(cosine_similarity(X, X)), (len(X),) * 2))),
+            lambda X: tuple(int(i) for i in np.unravel_index(np.argmax(cosine_similarity(X, X)),
+                                                             (len(X),) * 2))),
         Misconception("larger-first", (
             "The right pair in the wrong order: the smaller index comes first."
         ), lambda X: most_similar_pair(X)[::-1]),
@@ -389,7 +394,8 @@ EFFECTIVE_WORDS = Exercise(
 
 TASKS = {
     "most_similar_pair": Task(MOST_SIMILAR_PAIR),
-    "softmax_with_temperature": Task(SOFTMAX_WITH_TEMPERATURE, forbidden=("softmax", "log_softmax", "logsumexp")),
+    "softmax_with_temperature": Task(SOFTMAX_WITH_TEMPERATURE,
+                                     forbidden=("softmax", "log_softmax", "logsumexp")),
     "cosine_attention": Task(COSINE_ATTENTION, forbidden=("self_attention", "scaled_dot_product_attention")),
     "effective_words": Task(EFFECTIVE_WORDS, forbidden=("attention_entropy", "entropy")),
 }

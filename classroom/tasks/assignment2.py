@@ -8,8 +8,9 @@ from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
 def top_k_attention(query, keys, values, k):
-    """query (d,), keys (n, d), values (n, m) -> output (m,), weights (n,): soft lookup among the k best keys only.
-    Scores are plain dot products; the other weights are exactly 0. Raises ValueError unless 1 <= k <= n."""
+    """query (d,), keys (n, d), values (n, m) -> output (m,), weights (n,): soft lookup among the k best keys
+    only. Scores are plain dot products; the other weights are exactly 0. Raises ValueError unless 1 <= k <=
+    n."""
     if not 1 <= k <= len(keys):
         raise ValueError(f"k must lie between 1 and the number of keys, {len(keys)}; it is {k}.")
     scores = keys @ query
@@ -21,20 +22,22 @@ def top_k_attention(query, keys, values, k):
 
 
 def general_scores(Q, K, W):
-    """Q (T_q, d_q), K (T_k, d_k), W (d_q, d_k) -> (T_q, T_k): entry [i, j] is q_iᵀ W k_j (Luong et al. 2015, "general")."""
+    """Q (T_q, d_q), K (T_k, d_k), W (d_q, d_k) -> (T_q, T_k): entry [i, j] is q_iᵀ W k_j (Luong et al. 2015,
+    "general")."""
     return Q @ W @ K.T
 
 
 def attention_head(X, W_q, W_k, W_v):
-    """X (T, d), W_q and W_k (d, d_k), W_v (d, d_v) -> output (T, d_v), weights (T, T): one head of scaled attention."""
+    """X (T, d), W_q and W_k (d, d_k), W_v (d, d_v) -> output (T, d_v), weights (T, T): one head of scaled
+    attention."""
     Q, K, V = X @ W_q, X @ W_k, X @ W_v
     weights = softmax(Q @ K.T / np.sqrt(W_q.shape[1]))
     return weights @ V, weights
 
 
 def unit_divisor(d_k, sigma_q, sigma_k):
-    """The number by which to divide q·k so that it has variance 1, when the d_k entries of q and of k are independent,
-    with mean 0 and standard deviations sigma_q and sigma_k."""
+    """The number by which to divide q·k so that it has variance 1, when the d_k entries of q and of k are
+    independent, with mean 0 and standard deviations sigma_q and sigma_k."""
     return np.sqrt(d_k) * sigma_q * sigma_k
 
 
@@ -142,7 +145,8 @@ TOP_K_ATTENTION = Exercise(
             "use attention.softmax."
         ), _unstable),
     ),
-    contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), rng.normal(size=(3, 2)), 0)),),
+    contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
+                                              rng.normal(size=(3, 2)), 0)),),
 )
 
 # ---------------------------------------------------------------- general_scores
@@ -281,7 +285,8 @@ ATTENTION_HEAD = Exercise(
 
 
 def _sizes(low, high):
-    return lambda rng: (int(rng.integers(low, high)), float(rng.uniform(0.2, 0.8)), float(rng.uniform(1.5, 4)))
+    return lambda rng: (int(rng.integers(low, high)), float(rng.uniform(0.2, 0.8)),
+                        float(rng.uniform(1.5, 4)))
 
 
 UNIT_DIVISOR = Exercise(

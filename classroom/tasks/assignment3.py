@@ -15,8 +15,8 @@ def prefix_mask(prefix, T):
 
 
 def packed_mask(segments):
-    """segments (B, T), numbers of texts packed into one row, -1 for padding -> (B, T, T) bool: a token sees itself and
-    what came before it in its own text. Padding sees nothing and is not seen."""
+    """segments (B, T), numbers of texts packed into one row, -1 for padding -> (B, T, T) bool: a token sees
+    itself and what came before it in its own text. Padding sees nothing and is not seen."""
     T = segments.shape[1]
     same = segments[:, :, None] == segments[:, None, :]
     return same & np.tril(np.ones((T, T), dtype=bool)) & (segments >= 0)[:, :, None]
@@ -29,8 +29,8 @@ def head_contribution(heads, W_o, head):
 
 
 def relative_positions(T, limit):
-    """(T, T) whole numbers: key position minus query position, clipped to [-limit, limit], plus limit: 0 to 2 limit
-    (Shaw et al. 2018)."""
+    """(T, T) whole numbers: key position minus query position, clipped to [-limit, limit], plus limit: 0 to
+    2 limit (Shaw et al. 2018)."""
     if limit < 1:
         raise ValueError(f"The limit must be at least 1, not {limit}.")
     position = np.arange(T)
@@ -114,7 +114,8 @@ def _random_rows(rng):
 
 
 def _larger_rows(rng):
-    return (np.array([np.repeat([3, 7, 1, -1], rng.multinomial(12, [0.3, 0.3, 0.2, 0.2])) for _ in range(9)]),)
+    return (np.array([np.repeat([3, 7, 1, -1], rng.multinomial(12, [0.3, 0.3, 0.2, 0.2]))
+                      for _ in range(9)]),)
 
 
 def _same(segments):

@@ -7,8 +7,8 @@ from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
 def rms_norm(x, gain, eps):
-    """x (..., d), gain (d,) -> (..., d): x / sqrt(mean(x²) + eps) * gain, over the last axis (Zhang and Sennrich "
-          "2019)."""
+    """x (..., d), gain (d,) -> (..., d): x / sqrt(mean(x²) + eps) * gain, over the last axis (Zhang and
+    Sennrich " "2019)."""
     return x / torch.sqrt((x * x).mean(dim=-1, keepdim=True) + eps) * gain
 
 
@@ -20,7 +20,8 @@ def gated_feed_forward(x, W_gate, W_up, W_down):
 
 
 def beam_step(scores, log_probs, k):
-    """scores (b,), log_probs (b, V) -> beams (k,), tokens (k,), scores (k,): the k best continuations, best first."""
+    """scores (b,), log_probs (b, V) -> beams (k,), tokens (k,), scores (k,): the k best continuations, best
+    first."""
     b, V = log_probs.shape
     if not 1 <= k <= b * V:
         raise ValueError(f"There are {b * V} continuations; k is {k}.")
@@ -29,8 +30,8 @@ def beam_step(scores, log_probs, k):
 
 
 def token_accuracy(logits, targets, pad):
-    """logits (B, T, V), targets (B, T) -> a scalar: the share of tokens other than ``pad`` that the largest logit names;
-    0 when there are none."""
+    """logits (B, T, V), targets (B, T) -> a scalar: the share of tokens other than ``pad`` that the largest
+    logit names; 0 when there are none."""
     real = targets != pad
     right = (logits.argmax(dim=-1) == targets) & real
     return right.sum() / real.sum().clamp(min=1)
@@ -44,7 +45,8 @@ def _normal(rng, *shape, scale=1.0, shift=0.0):
 
 
 def _rms(*shape, scale=1.0, shift=0.0, eps=1e-5):
-    return lambda rng: (_normal(rng, *shape, scale=scale, shift=shift), _normal(rng, shape[-1], shift=1.5), eps)
+    return lambda rng: (_normal(rng, *shape, scale=scale, shift=shift), _normal(rng, shape[-1], shift=1.5),
+                        eps)
 
 
 def _mean_square(x, axis=-1):

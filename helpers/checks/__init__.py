@@ -34,18 +34,21 @@ def check(attempt, name=None):
 
 
 def exercise(name):
-    """The ``Exercise`` called ``name``. Raises KeyError: the closest known names, or that the checker is missing."""
+    """The ``Exercise`` called ``name``. Raises KeyError: the closest known names, or that the checker is
+    missing."""
     if name not in INDEX:
         close = difflib.get_close_matches(str(name), INDEX, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(close)}?" if close else "show_progress() lists the exercises."
         raise show.Unknown(f"There is no exercise called {name!r}. {hint} "
-                           "If your function has another name, pass the exercise's: check(my_function, \"softmax\").")
+                           "If your function has another name, pass the exercise's: "
+                           "check(my_function, \"softmax\").")
     home = f"helpers.checks.lesson{INDEX[name]}"
     known = importlib.import_module(home).EXERCISES if importlib.util.find_spec(home) else []
     for found in known:
         if found.name == name:
             return found
-    raise show.Unknown(f"data/course.toml has the exercise {name}, and {home} has no checker for it: write it there.")
+    raise show.Unknown(f"data/course.toml has the exercise {name}, and {home} has no checker for it: "
+                       "write it there.")
 
 
 def usual_mistakes(name):

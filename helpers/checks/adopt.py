@@ -10,9 +10,9 @@ from helpers.checks.core import evaluate
 def adopt(attempt, course, name=None):
     """Return (a function on tensors, "yours" or why not): a learner's solution, or else the course's version.
 
-    ``attempt``: a function as it stood in its lesson, on NumPy arrays or on tensors; ``course``: a function on tensors;
-    ``name``: of the exercise, by default the attempt's. The attempt is taken if the exercise's checker accepts it.
-    Raises KeyError when there is no such exercise.
+    ``attempt``: a function as it stood in its lesson, on NumPy arrays or on tensors; ``course``: a function
+    on tensors; ``name``: of the exercise, by default the attempt's. The attempt is taken if the exercise's
+    checker accepts it. Raises KeyError when there is no such exercise.
     """
     from helpers.checks import exercise
 
@@ -44,6 +44,7 @@ def _on_tensors(function, arrays):
         tensors = [a for a in args if torch.is_tensor(a)]
         if not tensors:
             return out
-        return tuple(back(o, tensors[0].dtype) for o in out) if isinstance(out, tuple) else back(out, tensors[0].dtype)
+        dtype = tensors[0].dtype
+        return tuple(back(o, dtype) for o in out) if isinstance(out, tuple) else back(out, dtype)
 
     return call

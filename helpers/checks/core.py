@@ -32,11 +32,11 @@ SECONDS = 5.0  # for one call of an attempt
 class Probe:
     """Inputs that isolate one mechanism.
 
-    ``make(rng)`` returns the tuple of arguments; ``hint`` says in one or two sentences what it means
-    to fail here and what to look at next. ``extreme`` marks inputs (huge values, masked rows) that an
-    attempt may fail on top of another fault: a misconception is still recognised without them.
-    ``tolerance`` is relative, ``absolute`` is a difference that does not count; they are wide where the result
-    is drawn at random, in an order that is free.
+    ``make(rng)`` returns the tuple of arguments; ``hint`` says in one or two sentences what it means to fail
+    here and what to look at next. ``extreme`` marks inputs (huge values, masked rows) that an attempt may
+    fail on top of another fault: a misconception is still recognised without them. ``tolerance`` is
+    relative, ``absolute`` is a difference that does not count; they are wide where the result is drawn at
+    random, in an order that is free.
     """
 
     name: str
@@ -49,9 +49,10 @@ class Probe:
 
 
 def larger(make, extreme=False, draws=1):
-    """The last ``Probe`` of an exercise: every axis is longer than in those before, so that a size shows that was
-    written into the code as a number."""
-    return Probe("larger", make, "Every axis is longer here than in the other inputs. Is there a number in your code that "
+    """The last ``Probe`` of an exercise: every axis is longer than in those before, so that a size shows
+    that was written into the code as a number."""
+    return Probe("larger", make,
+                 "Every axis is longer here than in the other inputs. Is there a number in your code that "
                  "should come from a shape?", draws, extreme)
 
 
@@ -77,8 +78,8 @@ class Contract:
 class Exercise:
     """A function that the learner writes. Order ``probes`` from the smallest to the largest.
 
-    ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is compared by
-    the frequencies of many calls, since one call says nothing.
+    ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
+    compared by the frequencies of many calls, since one call says nothing.
     """
 
     reference: Callable
@@ -116,7 +117,8 @@ class Outcome:
         kind, word = {"passed": ("good", "✓ Passed"), "wrong": ("bad", "✗ Not yet"),
                       "error": ("bad", "✗ Error"), "not started": ("idle", "… Not started")}[self.status]
         first, *rest = self.message.split("\n")
-        detail = "".join(f"<div style='font-family:monospace;white-space:pre-wrap;margin-top:4px'>{escape(line)}</div>"
+        style = "font-family:monospace;white-space:pre-wrap;margin-top:4px"
+        detail = "".join(f"<div style='{style}'>{escape(line)}</div>"
                          for line in rest)
         show.note(f"<b>{word}: {escape(self.exercise)}.</b> {escape(first)}{detail}",
                   f"{word}: {self.exercise}. {self.message}", kind)
@@ -146,8 +148,10 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     for case in cases:
         results.append(_call(attempt, case.args, seconds, exercise.use))
         if results[-1].kind == "timeout":
-            return Outcome(name, "error", None, f"Your function did not finish within {seconds:g} seconds. Is there "
-                           f"a loop that never ends?\nIt was called with {_describe(exercise.parameters, case.args)}.")
+            return Outcome(name, "error", None,
+                           f"Your function did not finish within {seconds:g} seconds. Is there "
+                           "a loop that never ends?\n"
+                           f"It was called with {_describe(exercise.parameters, case.args)}.")
     differences = [_difference(case.expected, result.value, case.probe)
                    if result.kind == "value" else "crash"
                    for case, result in zip(cases, results, strict=True)]
@@ -155,14 +159,18 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     if not failing:
         changed = next((c for c, r in zip(cases, results, strict=True) if r.changed), None)
         if changed:
-            return Outcome(name, "wrong", "changes-input", "The values are right, but your function changes its input in "
-                           "place, so the caller's data is lost. Work on a copy, or use x = x - m instead of x -= m."
+            return Outcome(name, "wrong", "changes-input",
+                           "The values are right, but your function changes its input in "
+                           "place, so the caller's data is lost. Work on a copy, or use x = x - m instead "
+                           "of x -= m."
                            f"\nIt was called with {_describe(exercise.parameters, changed.args)}.")
         praise = "Your function agrees with the reference on every random input."
-        return Outcome(name, "passed", None, "\n".join([praise, *_contract_notes(exercise, attempt, seconds)]))
+        return Outcome(name, "passed", None, "\n".join([praise,
+                                                        *_contract_notes(exercise, attempt, seconds)]))
 
     if all(r.kind == "value" and r.value is None for r in results):
-        return Outcome(name, "wrong", "no-return", "Your function gives back None: its last line needs a return. "
+        return Outcome(name, "wrong", "no-return",
+                       "Your function gives back None: its last line needs a return. "
                        "(Functions such as print, and methods such as sort, give back None themselves.)")
     first = min(failing, key=lambda i: (cases[i].probe.extreme, _size(cases[i].args)))
     case_text = _case_text(exercise, cases[first], results[first], differences[first])
@@ -228,9 +236,10 @@ def _call(function, args, seconds, use=Exercise.use):
 
 
 def _within(seconds, function):
-    """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is repeated, so that a
-    loop that catches everything does not survive it for long. Where no thread can start, as in a browser, there is
-    no limit. Locks of threading.Event are avoided: an interrupt inside one would leave it locked for ever."""
+    """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is
+    repeated, so that a loop that catches everything does not survive it for long. Where no thread can start,
+    as in a browser, there is no limit. Locks of threading.Event are avoided: an interrupt inside one would
+    leave it locked for ever."""
     thread = ctypes.c_ulong(threading.get_ident())
     over, sending, ended = [], threading.Lock(), threading.Lock()
     ended.acquire()
@@ -265,9 +274,9 @@ def _within(seconds, function):
 def is_stub(function):
     """True for a body that is only a docstring, ``...``, ``pass`` or ``raise NotImplementedError``.
 
-    ``function``: a function, or its syntax tree (``ast.FunctionDef``). ``return None`` and ``return ...`` count as
-    nothing too. Where a function's source cannot be found, because it is a lambda or was run from a string, its
-    compiled code is compared with that of stubs. Anything else that can be called is not a stub.
+    ``function``: a function, or its syntax tree (``ast.FunctionDef``). ``return None`` and ``return ...``
+    count as nothing too. Where a function's source cannot be found, because it is a lambda or was run from a
+    string, its compiled code is compared with that of stubs. Anything else that can be called is not a stub.
     """
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return all(map(_is_empty, function.body))
@@ -300,7 +309,8 @@ def _tree(function, name):
 
 def _stubs(code):
     """What this Python makes of stubs with as many arguments."""
-    names = [name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name.isidentifier()]
+    names = [name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+             if name.isidentifier()]
     for body in ("pass", "return ...", "raise NotImplementedError", "raise NotImplementedError('words')"):
         for docstring in ("", "'more words'; "):
             stub = {}
@@ -311,7 +321,8 @@ def _stubs(code):
 def _same_code(code, stub):
     """The same instructions, names and constants, whatever the words."""
     def parts(c):
-        return c.co_code, c.co_names, [str if isinstance(constant, str) else constant for constant in c.co_consts]
+        return c.co_code, c.co_names, [str if isinstance(constant, str) else constant
+                                       for constant in c.co_consts]
 
     return parts(code) == parts(stub)
 
@@ -331,20 +342,24 @@ def _signature_problem(attempt, parameters, args):
 
 
 NUDGES = (  # what an error says, and what to look at
-    ("does not have enough dimensions|NoneType", "Something that you use is None or a single number. Does a function "
+    ("does not have enough dimensions|NoneType",
+     "Something that you use is None or a single number. Does a function "
      "that you call return nothing yet? The course's versions always work."),
     ("mismatch in its core dimension|shapes .* not aligned|mat1 and mat2",
      "In a matrix product the inner sizes must agree. Is a transpose missing?"),
-    ("could not be broadcast|must match the size", "Two shapes do not line up. Print them; keepdims=True or [:, None] "
+    ("could not be broadcast|must match the size",
+     "Two shapes do not line up. Print them; keepdims=True or [:, None] "
      "often helps."),
     ("axis .* out of bounds", "The input may have any number of axes. axis=-1 is always the last one."),
     ("axes don't match array", "You count the axes from the front, and the input may have another "
      "number of them. Count from the back: -1 is the last axis."),
     ("'tuple' object", "A function that you call returns two things. Take the one you need, such as [0]."),
-    ("truth value of an array|Boolean value of Tensor", "An array is neither true nor false. To ask whether a mask was "
+    ("truth value of an array|Boolean value of Tensor",
+     "An array is neither true nor false. To ask whether a mask was "
      "given, use `is not None`."),
     ("'float' object cannot be interpreted as an integer", "Sizes are whole numbers: divide them with //."),
-    ("received an invalid combination of arguments", "torch may want a tensor where NumPy takes a number, or the "
+    ("received an invalid combination of arguments",
+     "torch may want a tensor where NumPy takes a number, or the "
      "arguments in another order. To cut off below 0 there is x.clamp(min=0)."),
     ("only .* arrays can be converted", "A function of math takes one number. Use NumPy's, such as np.exp."),
 )
@@ -428,7 +443,8 @@ def _close(e, g, probe):
     finite = np.abs(e[np.isfinite(e)])
     scale = finite.max() if finite.size else 0.0
     with np.errstate(all="ignore"):
-        return np.isclose(g, e, rtol=probe.tolerance, atol=max(2e-6 * scale, 1e-7, probe.absolute), equal_nan=True)
+        return np.isclose(g, e, rtol=probe.tolerance, atol=max(2e-6 * scale, 1e-7, probe.absolute),
+                          equal_nan=True)
 
 
 def _same_input(before, after):
@@ -481,7 +497,8 @@ def _case_text(exercise, case, result, difference):
 
 def _contract_notes(exercise, attempt, seconds):
     missed = [contract.words for contract in exercise.contracts
-              if _call(attempt, tuple(contract.make(np.random.default_rng(0))), seconds).error is not ValueError]
+              if _call(attempt, tuple(contract.make(np.random.default_rng(0))),
+                       seconds).error is not ValueError]
     if not missed:
         return []
     return [f"One more thing, if you like: the reference raises ValueError for {' and for '.join(missed)}, "
@@ -503,8 +520,9 @@ def _short(value):
     if array.ndim == 0:
         return f"= {_number(array[()])}"
     if array.size <= 6:
-        tiny = array.dtype.kind == "f" and bool((np.abs(array[array != 0]) < 1e-3).any())  # would be printed as 0
-        return "= " + np.array2string(array, precision=3, separator=", ", suppress_small=not tiny).replace("\n", "")
+        tiny = array.dtype.kind == "f" and bool((np.abs(array[array != 0]) < 1e-3).any())  # else 0
+        return "= " + np.array2string(array, precision=3, separator=", ",
+                                      suppress_small=not tiny).replace("\n", "")
     return f"of shape {array.shape}"
 
 

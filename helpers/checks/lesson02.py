@@ -156,7 +156,8 @@ SELF_ATTENTION = Exercise(
         Misconception("cosine-scores", (
             "You use cosine scores. Here the scores are plain dot products, lengths included."
         ),
-            lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1) * np.linalg.norm(X, axis=1)[:, None])) @ X),
+            lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1)
+                                            * np.linalg.norm(X, axis=1)[:, None])) @ X),
         Misconception("whole-table-sums-to-1", (
             "All the weights together sum to 1. Each row must: softmax runs along the last axis."
         ), lambda X: softmax(_scores(X).reshape(1, -1)).reshape(len(X), -1) @ X),

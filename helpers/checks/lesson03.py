@@ -33,7 +33,8 @@ def _all_negative(rng):
 
 
 def _crowd(rng):
-    """Key 3 is long and has the largest dot product; key 1 has the query's direction, key 4 lies next to it."""
+    """Key 3 is long and has the largest dot product; key 1 has the query's direction, key 4 lies next to
+    it."""
     query = np.array([1.0, 0.2, 0.0]) + 0.05 * rng.normal(size=3)
     keys = 0.25 * rng.normal(size=(5, 3))
     keys[3] = 3 * (query + [0.0, 0.9, 0.9])
@@ -274,7 +275,8 @@ SOFT_ATTENTION = Exercise(
 
 def _network(rng, T, d_s, d_h, d_a):
     """A decoder state, T encoder states, and the weights of the small network that scores them."""
-    return (rng.normal(size=d_s), rng.normal(size=(T, d_h)), rng.normal(size=(d_a, d_s)), rng.normal(size=(d_a, d_h)),
+    return (rng.normal(size=d_s), rng.normal(size=(T, d_h)), rng.normal(size=(d_a, d_s)),
+            rng.normal(size=(d_a, d_h)),
             rng.normal(size=d_a))
 
 

@@ -99,7 +99,8 @@ PROJECT = Exercise(
 
 
 def _cosines(Q, K):
-    return (Q / np.linalg.norm(Q, axis=-1, keepdims=True)) @ _swap(K / np.linalg.norm(K, axis=-1, keepdims=True))
+    return (Q / np.linalg.norm(Q, axis=-1, keepdims=True)) @ _swap(K / np.linalg.norm(K, axis=-1,
+                                                                                      keepdims=True))
 
 
 ATTENTION_SCORES = Exercise(
@@ -185,7 +186,8 @@ ATTENTION_SCORES = Exercise(
             "Right for one sentence (T, d_k), but your loops meet a batch (B, T, d_k) here: its first axis "
             "counts sentences, not tokens. One @ does without loops."
         ),
-            lambda Q, K: np.array([[sum(Q[i, a] * K[j, a] for a in range(Q.shape[1])) for j in range(K.shape[0])]
+            lambda Q, K: np.array([[sum(Q[i, a] * K[j, a] for a in range(Q.shape[1]))
+                                    for j in range(K.shape[0])]
                                    for i in range(Q.shape[0])])),
         Misconception("dot-reversed", (
             "Right for two axes, but K.T turns all axes of a batch round, and np.dot lets every sentence "

@@ -1,4 +1,5 @@
-"""The exercises of lesson 05: scaled dot-product attention, the gradient of softmax, the variance of a score."""
+"""The exercises of lesson 05: scaled dot-product attention, the gradient of softmax, the variance of a
+score."""
 
 import copy
 
@@ -9,8 +10,10 @@ from helpers.checks.core import Exercise, Misconception, Probe, larger
 
 
 def _qkv(rng, *lead, T_q, T_k, d_k, d_v):
-    """Normal entries. Scores then vary by about √d_k, so that the softmax never saturates and every factor shows."""
-    return (rng.normal(size=(*lead, T_q, d_k)), rng.normal(size=(*lead, T_k, d_k)), rng.normal(size=(*lead, T_k, d_v)))
+    """Normal entries. Scores then vary by about √d_k, so that the softmax never saturates and every factor
+    shows."""
+    return (rng.normal(size=(*lead, T_q, d_k)), rng.normal(size=(*lead, T_k, d_k)),
+            rng.normal(size=(*lead, T_k, d_v)))
 
 
 def _far_from_zero(rng):
@@ -194,7 +197,8 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "You divide the weights, after the softmax, so they no longer sum to 1. Divide the scores, "
             "before it."
         ),
-            lambda Q, K, V: (softmax(_scores(Q, K)) / _root(Q, -1) @ V, softmax(_scores(Q, K)) / _root(Q, -1))),
+            lambda Q, K, V: (softmax(_scores(Q, K)) / _root(Q, -1) @ V,
+                             softmax(_scores(Q, K)) / _root(Q, -1))),
         Misconception("columns-sum-to-1", (
             "Your weights sum to 1 down the columns: softmax over the keys is axis=-1, the last axis."
         ), _with_softmax(_columns)),
@@ -383,8 +387,8 @@ SOFTMAX_JACOBIAN = Exercise(
 
 
 class _Wide(np.random.Generator):
-    """A generator whose normals are twice as wide: q·k then has variance 16 d_k. A result that stays at d_k did not
-    use this generator, and one that becomes 4 d_k did not multiply two draws."""
+    """A generator whose normals are twice as wide: q·k then has variance 16 d_k. A result that stays at d_k
+    did not use this generator, and one that becomes 4 d_k did not multiply two draws."""
 
     def standard_normal(self, *args, **options):
         return 2 * super().standard_normal(*args, **options)
@@ -436,7 +440,8 @@ def _uniform(d_k, n, rng):
 
 
 def _one_at_a_time(d_k, n, rng):
-    return np.array([rng.standard_normal(d_k) @ rng.standard_normal(d_k) for _ in range(n)])  # compares with a list too
+    return np.array([rng.standard_normal(d_k) @ rng.standard_normal(d_k)
+                     for _ in range(n)])  # compares with a list too
 
 
 def _swapped_sizes(d_k, n, rng):
@@ -444,8 +449,8 @@ def _swapped_sizes(d_k, n, rng):
 
 
 def _means_of_two(score_variance, d_k, n, rng):
-    """With n = 2, what the mean of many calls says: two products, which gives d_k / 2 (or d_k with ddof=1), or all four
-    pairs of two queries and two keys, which gives 3/4 d_k."""
+    """With n = 2, what the mean of many calls says: two products, which gives d_k / 2 (or d_k with ddof=1),
+    or all four pairs of two queries and two keys, which gives 3/4 d_k."""
     if n != 2:
         return score_variance(d_k, n, rng)
     found = [score_variance(d_k, n, rng) for _ in range(6000)]
@@ -511,7 +516,8 @@ SCORE_VARIANCE = Exercise(
         Misconception("added", (
             "You add the two vectors. A dot product multiplies them, entry by entry."
         ),
-            lambda d_k, n, rng: (rng.standard_normal((n, d_k)) + rng.standard_normal((n, d_k))).sum(axis=1).var()),
+            lambda d_k, n, rng: (rng.standard_normal((n, d_k))
+                                 + rng.standard_normal((n, d_k))).sum(axis=1).var()),
         Misconception("uniform-draws", (
             "You draw from another distribution: rng.random is uniform between 0 and 1. Draw standard "
             "normals, rng.standard_normal."

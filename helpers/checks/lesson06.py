@@ -426,7 +426,8 @@ MASKED_ATTENTION = Exercise(
             "Right for one sentence. With a batch in front, K.T turns round every axis; np.swapaxes(K, -1, "
             "-2) swaps the last two only."
         ),
-            lambda Q, K, V, mask: _finish(softmax(np.where(mask, Q @ K.T / np.sqrt(Q.shape[-1]), -np.inf)), V)),
+            lambda Q, K, V, mask: _finish(softmax(np.where(mask, Q @ K.T / np.sqrt(Q.shape[-1]), -np.inf)),
+                                          V)),
         Misconception("no-broadcast", (
             "Right for one sentence. But scores[~mask] needs a mask of exactly the shape of the scores. "
             "np.where(mask, scores, -np.inf) lets a smaller mask broadcast."

@@ -181,14 +181,16 @@ def _larger(rng):
 
 
 def _large(rng):
-    """Scores in the ten thousands, from whole numbers: float32 holds them exactly. Rows of X are distinct by far."""
+    """Scores in the ten thousands, from whole numbers: float32 holds them exactly. Rows of X are distinct by
+    far."""
     X = np.round(rng.normal(size=(1, 3, 4)) * 8) * 16
     X[0, :, 0] += [0, 400, 900]
     W_q, W_k = (np.round(rng.normal(size=(4, 4)) * 2) for _ in range(2))
     return X, W_q, W_k, np.eye(4), np.eye(4), 2, None
 
 
-def _mha(X, W_q, W_k, W_v, W_o, n_heads, mask=None, split=split_heads, merge=merge_heads, width=None, axis=-1, fill=-np.inf,
+def _mha(X, W_q, W_k, W_v, W_o, n_heads, mask=None, split=split_heads, merge=merge_heads, width=None,
+         axis=-1, fill=-np.inf,
          invert=False, zero_weights=False, add_mask=False):
     """Multi-head attention with one thing done otherwise."""
     Q, K, V = (split(X @ W, n_heads) for W in (W_q, W_k, W_v))

@@ -149,7 +149,8 @@ def _angles(x, positions, **options):
 def _half_split(x, positions):
     a, b = np.split(x, 2, axis=-1)
     angles = _angles(x, positions)
-    return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)
+    return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)],
+                          axis=-1)
 
 
 def _swapped_pairs(x):

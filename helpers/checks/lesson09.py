@@ -1,4 +1,5 @@
-"""The exercises of lesson 09: layer normalisation, the MLP of a block, the pre-norm block. Inputs are torch tensors."""
+"""The exercises of lesson 09: layer normalisation, the MLP of a block, the pre-norm block. Inputs are torch
+tensors."""
 
 import numpy as np
 import torch
@@ -30,7 +31,8 @@ def _exact(rng, *shape, mean=0.0, std=1.0):
 def _norm_inputs(*shape, mean=0.0, std=1.0, eps=1e-3, learned=True):
     def make(rng):
         d = shape[-1]
-        gain, bias = (_gain(rng, d), _gain(rng, d)) if learned else (torch.ones(d).double(), torch.zeros(d).double())
+        gain, bias = (_gain(rng, d), _gain(rng, d)) if learned else (torch.ones(d).double(),
+                                                                     torch.zeros(d).double())
         return _exact(rng, *shape, mean=mean, std=std), gain, bias, eps
     return make
 
@@ -42,23 +44,27 @@ def _constant_row(rng):
 
 def _by_hand(rng):
     """Four whole numbers with mean 3 and standard deviation 2, in some order."""
-    return torch.tensor(rng.permutation([1.0, 1.0, 5.0, 5.0])), torch.ones(4).double(), torch.zeros(4).double(), 1e-5
+    return (torch.tensor(rng.permutation([1.0, 1.0, 5.0, 5.0])), torch.ones(4).double(),
+            torch.zeros(4).double(), 1e-5)
 
 
 def _norm(dims=(-1,), correction=0, spread="inside", centre=True):
-    """The reference with the faults that the arguments choose. ``dims``: the axes of mean and variance, None for all."""
+    """The reference with the faults that the arguments choose. ``dims``: the axes of mean and variance, None
+    for all."""
     def function(x, gain, bias, eps):
         axes = tuple(range(x.ndim)) if dims is None else dims
         mean = x.mean(dim=axes, keepdim=True)
         variance = x.var(dim=axes, correction=correction, keepdim=True)
-        divisor = {"inside": lambda: torch.sqrt(variance + eps), "outside": lambda: torch.sqrt(variance) + eps,
+        divisor = {"inside": lambda: torch.sqrt(variance + eps),
+                   "outside": lambda: torch.sqrt(variance) + eps,
                    "none": lambda: torch.sqrt(variance), "variance": lambda: variance + eps}[spread]()
         return gain * (x - mean if centre else x) / divisor + bias
     return function
 
 
 def _mean_of(measure):
-    """σ from another measure of the deviations: (deviations, x) -> (..., d), averaged; then eps and the root."""
+    """σ from another measure of the deviations: (deviations, x) -> (..., d), averaged; then eps and the
+    root."""
     def function(x, gain, bias, eps):
         deviation = x - x.mean(dim=-1, keepdim=True)
         return gain * deviation / torch.sqrt(measure(deviation, x).mean(dim=-1, keepdim=True) + eps) + bias
@@ -244,7 +250,8 @@ LAYER_NORM = Exercise(
             "You multiply x by gain and add bias before normalising, which takes most of both out again. "
             "Normalise first."
         ),
-            lambda x, gain, bias, eps: layer_norm(gain * x + bias, torch.ones_like(gain), torch.zeros_like(bias), eps)),
+            lambda x, gain, bias, eps: layer_norm(gain * x + bias, torch.ones_like(gain),
+                                                  torch.zeros_like(bias), eps)),
     ),
 )
 
@@ -256,7 +263,8 @@ def _mlp_inputs(*shape, m, std=1.0, biased=True):
     def make(rng):
         d = shape[-1]
         W1, W2 = _tensor(rng, d, m, std=d**-0.5), _tensor(rng, m, d, std=m**-0.5)
-        b1, b2 = (_gain(rng, m) / 2, _gain(rng, d) / 2) if biased else (torch.zeros(m).double(), torch.zeros(d).double())
+        b1, b2 = (_gain(rng, m) / 2, _gain(rng, d) / 2) if biased else (torch.zeros(m).double(),
+                                                                        torch.zeros(d).double())
         return _tensor(rng, *shape, std=std), W1, b1, W2, b2
     return make
 
@@ -479,18 +487,21 @@ PRE_NORM_BLOCK = Exercise(
             "You normalise after each sum. That is post-norm, as in the original transformer of 2017. In a "
             "pre-norm block the norm stands in front of each sublayer, inside the sum."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x + a(x)), lambda x, y, f, n: n(y + f(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x + a(x)),
+                                           lambda x, y, f, n: n(y + f(y)))),
         Misconception("no-residuals", (
             "Nothing is added to x: each sublayer replaces the stream. Add each result to what went in."
         ), lambda x, a, f, n1, n2: f(n2(a(n1(x))))),
         Misconception("no-first-residual", (
             "The attention replaces the stream. Add its result to x."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)), lambda x, y, f, n: y + f(n(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)),
+                                           lambda x, y, f, n: y + f(n(y)))),
         Misconception("no-second-residual", (
             "The MLP replaces the stream. Add its result to what went in."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)), lambda x, y, f, n: f(n(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
+                                           lambda x, y, f, n: f(n(y)))),
         Misconception("stream-normalised", (
             "You write x = norm1(x) and then add to that, so the stream itself is normalised. Only the copy "
             "that the sublayer reads is: x + attention(norm1(x))."
@@ -500,16 +511,19 @@ PRE_NORM_BLOCK = Exercise(
         Misconception("first-stream-normalised", (
             "In the first step the stream itself is normalised: norm1(x) + …. Add to x as it is."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)), lambda x, y, f, n: y + f(n(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)),
+                                           lambda x, y, f, n: y + f(n(y)))),
         Misconception("second-stream-normalised", (
             "In the second step the stream itself is normalised: norm2(…) + …. Add to the stream as it is."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)), lambda x, y, f, n: n(y) + f(n(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
+                                           lambda x, y, f, n: n(y) + f(n(y)))),
         Misconception("second-sum-from-x", (
             "The second sum starts from the block's input again, so what attention added is lost from the "
             "stream. One source prints its block like that. Start from the result of the first sum."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)), lambda x, y, f, n: x + f(n(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
+                                           lambda x, y, f, n: x + f(n(y)))),
         Misconception("parallel", (
             "Both sublayers read the block's input, side by side. Some models do that. Here the MLP reads "
             "the stream after attention has written to it."
@@ -548,7 +562,8 @@ PRE_NORM_BLOCK = Exercise(
             "The MLP reads norm2 of what attention returned, without the stream. It reads norm2 of the "
             "whole sum."
         ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)), lambda x, y, f, n: x + y + f(n(y)))),
+            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)),
+                                           lambda x, y, f, n: x + y + f(n(y)))),
     ),
 )
 

@@ -13,10 +13,12 @@ def _tensor(rng, *shape):
 
 
 def _texts(B, T_t, T_s, d, d_e, d_k, d_v, lengths=None, size=1.0):
-    """A maker of inputs. ``lengths``: words of each source, None for no mask at all; ``size``: of the queries' weights."""
+    """A maker of inputs. ``lengths``: words of each source, None for no mask at all; ``size``: of the
+    queries' weights."""
     def make(rng):
         mask = None if lengths is None else torch.arange(T_s) < torch.tensor(lengths)[:, None]
-        return (_tensor(rng, B, T_t, d), _tensor(rng, B, T_s, d_e), size * _tensor(rng, d, d_k), _tensor(rng, d_e, d_k),
+        return (_tensor(rng, B, T_t, d), _tensor(rng, B, T_s, d_e), size * _tensor(rng, d, d_k),
+                _tensor(rng, d_e, d_k),
                 _tensor(rng, d_e, d_v), mask)
     return make
 
@@ -27,7 +29,8 @@ def _scattered_mask(rng):
     return *_texts(3, 2, 5, 4, 4, 4, 4)(rng)[:5], torch.tensor(rows, dtype=torch.bool)
 
 
-def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k, d: d_k ** 0.5, axis=-1, mask="before",
+def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k, d: d_k ** 0.5, axis=-1,
+           mask="before",
            swap=False):
     """The reference with the faults that the arguments choose."""
     def function(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
@@ -36,7 +39,8 @@ def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k
         scores = Q @ K.transpose(-1, -2) / scale(K.shape[-1], decoder_X.shape[-1])
         if source_mask is not None and mask != "none":
             seen = source_mask[:, None]
-            fill = {"before": float("-inf"), "zero": 0.0, "inverted": float("-inf"), "after": None, "shared": None}[mask]
+            fill = {"before": float("-inf"), "zero": 0.0, "inverted": float("-inf"), "after": None,
+                    "shared": None}[mask]
             if fill is not None:
                 scores = scores.masked_fill(seen if mask == "inverted" else ~seen, fill)
         weights = torch.softmax(scores, dim=axis)
@@ -339,7 +343,8 @@ SHIFT_RIGHT = Exercise(
 
 
 class _Scripted:
-    """Scores whose best ids follow a script: ``script[n]`` after n ids, and never ``eos`` once it has ended."""
+    """Scores whose best ids follow a script: ``script[n]`` after n ids, and never ``eos`` once it has
+    ended."""
 
     def __init__(self, script, vocabulary, rng):
         self.script, self.noise = list(script), torch.tensor(rng.normal(size=(len(script) + 40, vocabulary)))
@@ -359,7 +364,8 @@ class _Chain:
         self.vocabulary, self.first, self.noise = vocabulary, first, torch.tensor(rng.normal(size=vocabulary))
 
     def __call__(self, ids):
-        best = sum((place + 1) * int(i) for place, i in enumerate(ids)) % (self.vocabulary - self.first) + self.first
+        total = sum((place + 1) * int(i) for place, i in enumerate(ids))
+        best = total % (self.vocabulary - self.first) + self.first
         logits = self.noise.clone()
         logits[best] = logits.max() + 1.0
         return logits
@@ -371,7 +377,8 @@ BOS, EOS = 1, 2
 def _ends_after(words):
     """Writes ``words`` ids from 3 to 8, then eos; there is room for more."""
     def make(rng):
-        return _Scripted([*(3 + rng.permutation(6)[:words]), EOS, *(3 + rng.permutation(6))], 9, rng), BOS, EOS, words + 4
+        script = [*(3 + rng.permutation(6)[:words]), EOS, *(3 + rng.permutation(6))]
+        return _Scripted(script, 9, rng), BOS, EOS, words + 4
     return make
 
 

@@ -1,4 +1,5 @@
-"""The exercises of lesson 11: the loss of a language model, sampling, perplexity. Inputs are torch tensors."""
+"""The exercises of lesson 11: the loss of a language model, sampling, perplexity. Inputs are torch
+tensors."""
 
 import math
 from dataclasses import replace
@@ -14,11 +15,13 @@ from helpers.transformer import language_model_loss, perplexity, sample_next
 
 
 def _text(B, T, V, pad=0, padding=0, scale=2.0):
-    """Logits, and rows of words (never ``pad``) with up to ``padding`` pads behind each, a different number in each."""
+    """Logits, and rows of words (never ``pad``) with up to ``padding`` pads behind each, a different number
+    in each."""
     def make(rng):
         words = [i for i in range(V) if i != pad]
         tokens = rng.choice(words, size=(B, T))
-        for row, length in zip(tokens, T - rng.permutation(np.linspace(0, padding, B).astype(int)), strict=True):
+        for row, length in zip(tokens, T - rng.permutation(np.linspace(0, padding, B).astype(int)),
+                               strict=True):
             row[length:] = pad
         return torch.tensor(rng.normal(size=(B, T, V)) * scale), torch.tensor(tokens), pad
     return make
@@ -117,7 +120,8 @@ LANGUAGE_MODEL_LOSS = Exercise(
         )),
         Probe(
             "padding in front",
-            lambda rng: tuple(x.flip(1) if i < 2 else x for i, x in enumerate(_text(3, 6, 5, padding=3)(rng))),
+            lambda rng: tuple(x.flip(1) if i < 2 else x
+                              for i, x in enumerate(_text(3, 6, 5, padding=3)(rng))),
             (
                 "The padding stands in front of the words here. Only a *target* that is padding is left out: "
                 "the first word of such a row counts, although the input before it is padding."
@@ -205,7 +209,8 @@ LANGUAGE_MODEL_LOSS = Exercise(
             "positions into one axis: (B·(T-1), V) against (B·(T-1),)."
         ), _not_flattened),
     ),
-    contracts=(Contract("a text of one token", lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),),
+    contracts=(Contract("a text of one token",
+                        lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),),
 )
 
 # ---------------------------------------------------------------- sample_next
@@ -215,7 +220,8 @@ AGAIN = 30
 
 
 def _draws(function, logits, temperature, top_k, generator):
-    """What many calls give: the form of one draw; the share of each word; whether the same generator gives the same."""
+    """What many calls give: the form of one draw; the share of each word; whether the same generator gives
+    the same."""
     same = generator.clone_state()
     drawn = [function(logits, temperature, top_k, generator) for _ in range(DRAWS)]
     if drawn[0] is None:
@@ -225,7 +231,8 @@ def _draws(function, logits, temperature, top_k, generator):
     ids = np.array([int(i) for i in drawn])
     share = np.bincount(ids.clip(0), minlength=len(logits)) / DRAWS
     known = bool((ids >= 0).all()) and len(share) == len(logits)
-    return form, share if known else np.full(len(logits), np.nan), bool((ids[:AGAIN] == [int(i) for i in again]).all())
+    return form, share if known else np.full(len(logits),
+                                             np.nan), bool((ids[:AGAIN] == [int(i) for i in again]).all())
 
 
 def _word(logits, temperature, top_k, shuffle=True):
@@ -246,7 +253,8 @@ def _top(logits, k):
 
 
 def _sampler(warm=lambda z, t: z / t, keep=None, draw=None, zero=True):
-    """The reference with the faults that the arguments choose. ``keep(z, k)``: logits after top-k, all V of them."""
+    """The reference with the faults that the arguments choose. ``keep(z, k)``: logits after top-k, all V of
+    them."""
     def function(logits, temperature, top_k, generator):
         if temperature == 0 and zero:
             return int(logits.argmax())
@@ -316,7 +324,8 @@ def _tensor(logits, temperature, top_k, generator):
 
 
 def _probability(logits, temperature, top_k, generator):
-    return float((logits / max(temperature, 1e-3)).softmax(-1)[sample_next(logits, temperature, top_k, generator)])
+    return float((logits / max(temperature, 1e-3)).softmax(-1)[sample_next(logits, temperature, top_k,
+                                                                           generator)])
 
 
 SHARES = f" (Value 2 of the result is the share of each word in {DRAWS} draws.)"
@@ -344,7 +353,8 @@ SAMPLE_NEXT = Exercise(
              "are the largest.") + SHARES
         ), **WIDE),
         Probe("the best two", _word([0.2, 1.0, 0.0, 0.8, 0.4], 1.0, 2, shuffle=False), (
-            "With top_k = 2 the words with the two largest logits share all draws, and the others get none." + SHARES
+            "With top_k = 2 the words with the two largest logits share all draws, and the others get "
+            "none." + SHARES
         ), **WIDE),
         Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1), (
             "With top_k = 1 there is one word left, the one with the largest logit." + SHARES
@@ -359,7 +369,8 @@ SAMPLE_NEXT = Exercise(
             "With one word in the vocabulary there is one answer, 0."
         ), draws=1),
         Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), (
-            "Temperature 0 is the limit of no chance at all: always the largest logit. Do not divide by 0." + SHARES
+            "Temperature 0 is the limit of no chance at all: always the largest logit. Do not divide by 0."
+            + SHARES
         ), draws=3),
         replace(larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)), **WIDE),
     ),
@@ -449,7 +460,8 @@ def _sure(rng):
 
 
 def _guessing(rng):
-    return torch.full((1,), math.log(int(rng.integers(3, 20)))).double(), torch.tensor(rng.integers(2, 9, size=1))
+    return torch.full((1,), math.log(int(rng.integers(3, 20)))).double(), torch.tensor(rng.integers(2, 9,
+                                                                                                    size=1))
 
 
 def _mean(losses, counts):

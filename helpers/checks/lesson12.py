@@ -46,7 +46,8 @@ def _identity_once(attentions):
 
 
 def _each_head_alone(attentions):
-    return torch.stack([_roll(attentions, join=lambda w, i=i: w[i]) for i in range(len(attentions[0]))]).mean(0)
+    return torch.stack([_roll(attentions, join=lambda w, i=i: w[i])
+                        for i in range(len(attentions[0]))]).mean(0)
 
 
 def _layers_for_heads(attentions):
@@ -407,7 +408,8 @@ ABLATE_HEAD = Exercise(
             "The head is gone, but you forget the output projection: multiply by W_o."
         ), lambda z, W, i: _merged(_without(z, i))),
     ),
-    contracts=(Contract("a head that does not exist, such as head 3 of 3", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
+    contracts=(Contract("a head that does not exist, such as head 3 of 3",
+                        lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
                Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1))),
 )
 

@@ -1,4 +1,5 @@
-"""The exercises of lesson 13: names of weights, the mean of a text's tokens, search by meaning. Inputs are torch tensors."""
+"""The exercises of lesson 13: names of weights, the mean of a text's tokens, search by meaning. Inputs are
+torch tensors."""
 
 import re
 
@@ -53,7 +54,8 @@ def _output_both_first(name):
 
 
 def _attention_output_first(name):
-    """The two outputs are asked for in the right order, but without the word attention: everything is attention's."""
+    """The two outputs are asked for in the right order, but without the word attention: everything is
+    attention's."""
     return map_weight_name(re.sub(r"(\d)\.output\.", r"\1.attention.output.", name))
 
 
@@ -185,7 +187,8 @@ MAP_WEIGHT_NAME = Exercise(
             "W1 and W2 have changed places. intermediate.dense comes first: 384 numbers go in and 1,536 "
             "come out."
         ),
-            lambda name: re.sub(r"^(\d+\.[Wb])([12])$", lambda m: m[1] + str(3 - int(m[2])), map_weight_name(name))),
+            lambda name: re.sub(r"^(\d+\.[Wb])([12])$", lambda m: m[1] + str(3 - int(m[2])),
+                                map_weight_name(name))),
         Misconception("query-key-swapped", (
             "Queries and keys have changed places. Every shape fits, so no error will tell you. W_q is "
             "query."
@@ -214,7 +217,8 @@ MAP_WEIGHT_NAME = Exercise(
 
 
 def _padded(lengths, d, whole=False, scale=1.0):
-    """Vectors (B, T, d) with padding at the end that is not 0, and a mask of True and False, or of 1 and 0."""
+    """Vectors (B, T, d) with padding at the end that is not 0, and a mask of True and False, or of 1 and
+    0."""
     def make(rng):
         T = max(lengths) + (0 if whole else int(rng.integers(1, 3)))
         hidden = torch.tensor(rng.normal(2.0, scale, size=(len(lengths), T, d)))
@@ -323,7 +327,8 @@ MEAN_POOL = Exercise(
         Misconception("axis-kept", (
             "The values are right, in the shape (B, 1, d). Sum without keepdim=True on the tokens."
         ),
-            lambda hidden, mask: (hidden * _keep(mask)).sum(dim=1, keepdim=True) / _keep(mask).sum(dim=1, keepdim=True)),
+            lambda hidden, mask: (hidden * _keep(mask)).sum(dim=1, keepdim=True)
+                / _keep(mask).sum(dim=1, keepdim=True)),
         Misconception("divided-by-all-tokens", (
             "You divide by the number of tokens in the whole batch. Each text is divided by its own: "
             "mask.sum(dim=1)."
@@ -354,7 +359,8 @@ MEAN_POOL = Exercise(
             "~ turns True into False, but 1 into -2. Turn a mask of numbers into True and False first: "
             "mask.bool()."
         ),
-            lambda hidden, mask: hidden.masked_fill((~mask).bool()[..., None], 0.0).sum(dim=1) / mask.sum(dim=1)[:, None]),
+            lambda hidden, mask: hidden.masked_fill((~mask).bool()[..., None], 0.0).sum(dim=1)
+                / mask.sum(dim=1)[:, None]),
     ),
     contracts=(
         Contract("a text without any token",
@@ -381,7 +387,8 @@ def _cosine(query, corpus):
 def _opposite(rng):
     """The row that points away from the query is nearest of all in absolute value."""
     query = torch.tensor(rng.normal(size=4))
-    corpus = torch.stack([query + torch.tensor(rng.normal(size=4)) * s for s in (0.8, 1.2, 1.6)] + [-3 * query])
+    corpus = torch.stack([query + torch.tensor(rng.normal(size=4)) * s for s in (0.8, 1.2, 1.6)]
+                         + [-3 * query])
     return query, corpus[torch.tensor(rng.permutation(4))], int(rng.integers(2, 4))
 
 
@@ -464,14 +471,16 @@ SEMANTIC_SEARCH = Exercise(
             "You return the place of each row in the order. Return the row numbers in that order: one "
             "argsort is enough."
         ),
-            lambda query, corpus, k: _cosine(query, corpus).argsort(descending=True, stable=True).argsort()[:k]),
+            lambda query, corpus, k: _cosine(query, corpus).argsort(descending=True,
+                                                                    stable=True).argsort()[:k]),
         Misconception("rows-themselves", (
             "You return the vectors of the best rows. Return their numbers."
         ), lambda query, corpus, k: corpus[semantic_search(query, corpus, k)]),
         Misconception("length-multiplied", (
             "You multiply the dot product by the length of the row. A cosine divides by it."
         ),
-            lambda query, corpus, k: (corpus @ query * corpus.norm(dim=-1)).argsort(descending=True, stable=True)[:k]),
+            lambda query, corpus, k: (corpus @ query * corpus.norm(dim=-1)).argsort(descending=True,
+                                                                                    stable=True)[:k]),
         Misconception("square-of-length", (
             "You divide by the square of the length. A cosine divides by the length, the root of the sum of "
             "squares."

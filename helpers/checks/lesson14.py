@@ -1,4 +1,5 @@
-"""The exercises of lesson 14, on torch tensors: windows, linear attention, grouped queries, the cache, online softmax."""
+"""The exercises of lesson 14, on torch tensors: windows, linear attention, grouped queries, the cache,
+online softmax."""
 
 import math
 import weakref
@@ -26,7 +27,8 @@ class TooMuchHeld(Exception):
 
 
 class _Watch(TorchDispatchMode):
-    """Raise TooMuchHeld as soon as an operation makes a floating-point tensor for which ``forbidden(tensor)`` is true."""
+    """Raise TooMuchHeld as soon as an operation makes a floating-point tensor for which
+    ``forbidden(tensor)`` is true."""
 
     def __init__(self, forbidden, words):
         super().__init__()
@@ -206,13 +208,15 @@ def _by_hand(rng):
 def _linear_inputs(*front, T, d, d_v, feature_map, T_k=None, std=1.0):
     def make(rng):
         n = T if T_k is None else T_k
-        return (_tensor(rng, *front, T, d, std=std), _tensor(rng, *front, n, d, std=std), _tensor(rng, *front, n, d_v),
+        return (_tensor(rng, *front, T, d, std=std), _tensor(rng, *front, n, d, std=std),
+                _tensor(rng, *front, n, d_v),
                 feature_map)
     return make
 
 
 def _without_a_table(function, Q, K, V, feature_map):
-    """On long texts, T_q × T_k numbers are an error: in one tensor of whatever shape, or row by row in a loop."""
+    """On long texts, T_q × T_k numbers are an error: in one tensor of whatever shape, or row by row in a
+    loop."""
     n, m = Q.shape[-2], K.shape[-2]
     if n < 30:
         return function(Q, K, V, feature_map)
@@ -220,7 +224,7 @@ def _without_a_table(function, Q, K, V, feature_map):
 
     def forbidden(made):
         nonlocal rows
-        # A number for each query, or for each key: a few such tensors are needed, not one for each of the others.
+        # A number for each query, or for each key: a few such tensors are needed, not one for each other.
         rows += made.numel() in (n, m)
         return made.numel() >= n * m or rows >= n
 
@@ -377,7 +381,8 @@ LINEAR_ATTENTION = Exercise(
             "You divide by the lengths of the feature vectors, as a cosine does. The weights of a query "
             "have to sum to 1: divide by φ(q) · Σ φ(k)."
         ),
-            lambda Q, K, V, feature_map: F.normalize(feature_map(Q), dim=-1) @ (F.normalize(feature_map(K), dim=-1).mT @ V)),
+            lambda Q, K, V, feature_map: F.normalize(feature_map(Q), dim=-1)
+                @ (F.normalize(feature_map(K), dim=-1).mT @ V)),
     ),
     use=_without_a_table,
 )
@@ -527,7 +532,8 @@ GROUPED_QUERY_ATTENTION = Exercise(
         ), lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
     ),
     contracts=(
-        Contract("g that does not divide h, such as 4 query heads and 3 heads of keys", _grouped_inputs(1, 4, 3, 2, 2)),
+        Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
+                 _grouped_inputs(1, 4, 3, 2, 2)),
     ),
 )
 
@@ -551,7 +557,8 @@ def _step(see=lambda K, V, k, v, cache: (K, V), keep=lambda K, V, k, v, cache: (
     def function(q, k, v, cache):
         K, V = _joined(k, v, cache)
         seen = see(K, V, k, v, cache)
-        return _attend(q, *seen, **{name: value(q, K) for name, value in options.items()}), keep(K, V, k, v, cache)
+        return _attend(q, *seen, **{name: value(q, K) for name, value in options.items()}), keep(K, V, k, v,
+                                                                                                 cache)
     return function
 
 
@@ -643,7 +650,8 @@ DECODE_STEP = Exercise(
             "There is no softmax: the weights are the scores themselves."
         ),
             lambda q, k, v, cache: (
-                q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]) @ _joined(k, v, cache)[1], _joined(k, v, cache))),
+                q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]) @ _joined(k, v, cache)[1],
+                    _joined(k, v, cache))),
         Misconception("cache-swapped", (
             "The cache is given back as (V, K). It is (K, V)."
         ), _step(keep=lambda K, V, k, v, cache: (V, K))),
@@ -671,7 +679,8 @@ DECODE_STEP = Exercise(
             "needed again."
         ), lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], (q, *_joined(k, v, cache)))),
     ),
-    contracts=(Contract("more than one new token", lambda rng: (*(_tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
+    contracts=(Contract("more than one new token",
+                        lambda rng: (*(_tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
 )
 
 
@@ -693,8 +702,9 @@ def _with_scores(*scores, block=2):
 
 
 def _never_all_scores(function, q, K, V, block):
-    """On long texts, more than ``block`` scores are an error: in one tensor, or in many small ones that are kept."""
-    T, d, m = *K.shape, V.shape[-1]  # d, m, block and 1 differ, so that a tensor without an axis d or m holds scores
+    """On long texts, more than ``block`` scores are an error: in one tensor, or in many small ones that are
+    kept."""
+    T, d, m = *K.shape, V.shape[-1]  # d, m, block and 1 differ: a tensor without an axis d or m holds scores
     if T < 30:
         return function(q, K, V, block)
     blocks = []  # weak references: a step of the loop needs a few blocks of numbers, and lets them go
@@ -710,7 +720,8 @@ def _never_all_scores(function, q, K, V, block):
         return function(q, K, V, block)
 
 
-def _online(shrink_total=True, shrink_output=True, scale=None, start=-math.inf, factor=lambda old, new: torch.exp(old - new),
+def _online(shrink_total=True, shrink_output=True, scale=None, start=-math.inf,
+            factor=lambda old, new: torch.exp(old - new),
             keep_largest=True, divide=True, whole_blocks=False, from_score=None):
     """The reference with the faults that the arguments choose."""
     def function(q, K, V, block):
@@ -732,7 +743,8 @@ def _online(shrink_total=True, shrink_output=True, scale=None, start=-math.inf, 
 def _each_block(combine):
     """Every block by itself, then put together."""
     def function(q, K, V, block):
-        parts = [torch.softmax(K[i:i + block] @ q / math.sqrt(len(q)), 0) @ V[i:i + block] for i in range(0, len(K), block)]
+        parts = [torch.softmax(K[i:i + block] @ q / math.sqrt(len(q)), 0) @ V[i:i + block]
+                 for i in range(0, len(K), block)]
         return combine(torch.stack(parts))
     return function
 
@@ -865,4 +877,5 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
     use=_never_all_scores,
 )
 
-EXERCISES = (SLIDING_WINDOW_MASK, LINEAR_ATTENTION, GROUPED_QUERY_ATTENTION, DECODE_STEP, ONLINE_SOFTMAX_ATTENTION)
+EXERCISES = (SLIDING_WINDOW_MASK, LINEAR_ATTENTION, GROUPED_QUERY_ATTENTION, DECODE_STEP,
+             ONLINE_SOFTMAX_ATTENTION)

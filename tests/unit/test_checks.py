@@ -4,6 +4,7 @@ import ast
 import functools
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,3 +277,12 @@ def test_a_solution_that_is_wrong_or_not_started_is_replaced_by_the_courses():
     assert adopt(stub, course, "split_heads") == (course, "the course's (yours is not started)")
     wrong = lambda X, n_heads: X.reshape(X.shape[0], n_heads, X.shape[1], -1)  # noqa: E731
     assert adopt(wrong, course, "split_heads") == (course, "the course's (yours has not passed)")
+
+
+@pytest.mark.parametrize("folder", ["helpers/checks", "classroom/tasks"])
+def test_checkers_are_read_without_scrolling(folder):
+    """Hints and wrong functions stand in blocks of at most 110 characters a line."""
+    files = sorted((Path(__file__).resolve().parents[2] / folder).glob("*.py"))
+    wide = [f"{path.name}:{number}" for path in files
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if len(line) > 110]
+    assert files and not wide, f"wider than 110 characters: {', '.join(wide)}"
