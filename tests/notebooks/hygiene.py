@@ -26,7 +26,7 @@ from scripts import colab
 
 REPO = Path(__file__).resolve().parents[2]
 
-LONGEST_CELL = 30                        # lines; ten more in an experiment, whose sentences are code
+LONGEST_CELL = 30                        # lines
 LARGEST_FILE = 1_500_000                 # bytes
 LEAST_COMPARED, LEAST_COMPARED_HERE = 0.90, 0.80
 IGNORED = "nbval-ignore-output"
@@ -265,9 +265,8 @@ def no_empty_code(book):
 def short_cells(book):
     for cell in book.code:
         lines = len(cell.source.splitlines())
-        most = LONGEST_CELL + 10 * (book.kind == "experiments")
-        if lines > most:
-            yield f"{cell} has {lines} lines of at most {most}: divide it, or move code to helpers."
+        if lines > LONGEST_CELL:
+            yield f"{cell} has {lines} lines of at most {LONGEST_CELL}: divide it, or move code to helpers."
 
 
 @rule("all")
