@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.limits import CELL_SECONDS
+from scripts.limits import CELL_SECONDS, KNOWN_SECONDS
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
 # as soon as two notebooks run at once. The kernels inherit this. Stored outputs hold either way.
@@ -26,10 +26,9 @@ os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
 # PYTHONHASHSEED is left alone on purpose: every kernel gets another one, so an output that depends on
 # the order of a set fails here and not at a reader's.
 
-KNOWN_SECONDS = "course/seconds-per-file"
 # Where nothing is known yet, as on a fresh clone: CPU-seconds, so that the longest files come first.
-GUESSES = {"tests/unit/test_checks.py": 60, "tests/classroom/test_classroom_batch.py": 50,
-           "tests/classroom/test_classroom_sandbox.py": 40, "tests/unit/test_setup.py": 30,
+GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup.py": 30, "tests/unit/test_mistakes.py": 27,
+           "tests/classroom/test_classroom_assignments.py": 23, "tests/unit/test_mutants.py": 23,
            "notebooks/11": 90, "notebooks/10": 80, "notebooks/13": 60, "notebooks/14": 40, "notebooks/12": 35,
            "notebooks/1": 50, "notebooks/0": 12}
 PAGES = "tests/pages/"                          # begin with them: they share a browser as long as nothing comes between

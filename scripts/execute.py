@@ -56,6 +56,8 @@ def execute(path):
                 raise
             client.execute()  # the kernel died before its first cell: two that start at once may take one port
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        if not begun:
+            return f"{path}: its kernel died before the first cell. The notebook was left as it was.", False
         cell = begun[-1]
         number = sum(c.cell_type == "code" for c in notebook.cells[:notebook.cells.index(cell)]) + 1
         where = f"code cell {number} (id {cell.get('id', '?')})"

@@ -12,9 +12,10 @@ from pathlib import Path
 import nbformat
 
 from helpers.course import LESSONS
+from scripts.limits import KNOWN_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
-RAN = ROOT / ".pytest_cache" / "v" / "course" / "seconds-per-notebook"  # conftest.py keeps it
+RAN = ROOT / ".pytest_cache" / "v" / KNOWN_SECONDS
 
 
 def minutes(book, exercises, seconds=0.0):

@@ -471,9 +471,10 @@ def verdicts(book):
     """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes."""
     if not book.experiment.exists():
         return
-    shown = re.sub(r"\s+", " ", "\n".join(cell.output_text() for cell in book.code))
+    rows = [line for cell in book.code for line in cell.output_text().splitlines()]
     for entry in held(book).values():
-        if entry["lesson"] == book.path.name[:2] and entry["verdict"] not in shown.partition(entry["id"])[2]:
+        row = re.compile(rf"{entry['id']} .* {re.escape(entry['verdict'])}\s*")  # of the table in plain text
+        if entry["lesson"] == book.path.name[:2] and not any(map(row.fullmatch, rows)):
             yield (f"{book.name} does not say of {entry['id']} what data/claims.json says, {entry['verdict']!r}: "
                    "run it again with `make execute`.")
 

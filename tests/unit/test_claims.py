@@ -66,6 +66,10 @@ def test_in_full_all_is_run_and_stored_and_afterwards_the_first_case_again(data,
         claim().measure("shares", lambda case: {"share": 0.5, "list": [1, 2]}, range(3), within=0.01)
     with pytest.raises(AssertionError, match="apart"):
         claim().measure("shares", lambda case: {"share": 0.0}, range(3), within=0.01)
+    wide = {"share": 0.6, "list": 0}
+    assert claim().measure("shares", lambda case: {"share": 0.5, "list": [1, 2]}, range(3), within=wide) == full
+    with pytest.raises(AssertionError, match="apart"):
+        claim().measure("shares", lambda case: {"share": 0.0, "list": [1, 3]}, range(3), within=wide)
     with pytest.raises(ValueError, match="3 stored results for 5 cases"):
         claim().measure("shares", run, range(5), within=0.01)
 

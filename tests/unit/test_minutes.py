@@ -1,9 +1,11 @@
 """The minutes of a lesson are counted as scripts/minutes.py says."""
 
+import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from scripts.minutes import minutes
+from helpers.course import LESSONS
+from scripts.minutes import ROOT, minutes
 
 FOLDED = {"jupyter": {"source_hidden": True}}
 
@@ -21,3 +23,13 @@ FOLDED = {"jupyter": {"source_hidden": True}}
 ])
 def test_minutes(cells, exercises, seconds, wanted):
     assert minutes(new_notebook(cells=cells), exercises, seconds) == wanted
+
+
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
+def test_a_lesson_states_the_minutes_that_it_takes(lesson):
+    """Computed with no running time and with two minutes of it, which is more than any lesson needs on an idle machine."""
+    book = nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4)
+    least, most = (minutes(book, len(lesson.exercises), seconds) for seconds in (0, 120))
+    assert least <= lesson.minutes <= most, (
+        f"{lesson.file} takes {least} to {most} minutes and data/course.toml says {lesson.minutes}: correct it there, then "
+        "run `python -m scripts.course`.")
