@@ -7,9 +7,10 @@ from helpers import claims, course
 TEMPLATE = Path(__file__).resolve().parent.parent / "docs" / "book" / "register.html"
 HEADING = """# What people say about attention
 
-Everyone repeats these sentences. Here each was measured: the criterion was written down before the run, a trivial baseline
-ran beside it, and an interval says how sure the number is. A verdict holds in the setting that it was measured in; *how it
-was decided* says which that is. Click a heading to sort.
+Everyone repeats these sentences. Here each was measured: the criterion stands above the run, a trivial baseline ran beside
+it, and an interval says how sure the number is. Where a sample was known before or a criterion was replaced, the experiment
+says so. A verdict holds in the setting that it was measured in; *how it was decided* says which that is.
+Click a heading to sort.
 
 """
 
