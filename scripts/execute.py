@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -33,8 +34,8 @@ LANGUAGE = {
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def execute(path):
-    """Run one notebook and store it; the sentence to print, and whether it went well."""
+def execute(path, seconds=CELL_SECONDS):
+    """Run one notebook and store it; the sentence to print, and whether it went well. ``seconds``: of a cell, None: any."""
     path = Path(path)
     start = time.perf_counter()
     try:
@@ -43,7 +44,7 @@ def execute(path):
         return f"{path}: not a notebook that can be read ({error}).", False
     begun = []
     client = NotebookClient(
-        notebook, timeout=CELL_SECONDS, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
+        notebook, timeout=seconds, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
         coalesce_streams=True, store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
         on_cell_execute=lambda cell, cell_index: begun.append(cell),
         extra_arguments=["--log-level=CRITICAL"],  # or each kernel warns of its loopback connection
@@ -92,7 +93,7 @@ def tidy(notebook):
                 output.data.pop(WIDGET, None)
 
 
-def main(patterns):
+def main(patterns, seconds=CELL_SECONDS):
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("ATTENTION_COURSE_PROGRESS", "off")
@@ -106,7 +107,7 @@ def main(patterns):
         paths += [name for name in found if name not in paths]
     failed = 0
     with ProcessPoolExecutor(2) as pool:
-        for sentence, went_well in pool.map(execute, paths):
+        for sentence, went_well in pool.map(partial(execute, seconds=seconds), paths):
             print(sentence, file=sys.stdout if went_well else sys.stderr, flush=True)
             failed += not went_well
     print(f"{len(paths) - failed} of {len(paths)} notebooks were run and stored.", flush=True)
