@@ -1,9 +1,9 @@
-"""Lesson 09: the plain functions that the lesson writes agree with the helpers, in NumPy and in torch."""
+"""Lesson 09: the plain functions that the lesson and its experiment write agree with the helpers, in NumPy and in torch."""
 
 import numpy as np
 import pytest
 import torch
-from notebook_code import LESSONS, definitions
+from notebook_code import LESSONS, NOTEBOOKS, definitions
 from torch import nn
 
 from helpers import attention, transformer
@@ -39,13 +39,18 @@ def test_plain_functions_make_the_block(lesson, pre_norm):
         torch.testing.assert_close(lesson["as_torchs_layer"](block)(x), block(x))
 
 
-def test_the_printed_block_does_not_hear_attention_without_its_mlp(lesson):
-    block = lesson["random_block"](False, 0)
-    x = torch.randn(2, 4, 12, generator=torch.Generator().manual_seed(0)).double()
-    attend, _, *norms = lesson["plain_parts"](block, 3)
-    silent = lesson["silent"]
-    for arrange, same in [(lesson["printed_block"], True), (lesson["post_norm_block"], False)]:
-        assert torch.equal(arrange(x, attend, silent, *norms), arrange(x, silent, silent, *norms)) == same
+@pytest.mark.parametrize("seed", range(3))
+def test_the_experiment_puts_the_block_together_as_in_2017_and_as_printed(lesson, seed):
+    """With a silent MLP the printed block does not hear attention; the original does."""
+    both_ways = definitions(NOTEBOOKS / "experiments" / LESSONS["09"].name)["both_ways"]
+    layer = lesson["as_torchs_layer"](lesson["random_block"](False, seed))
+    x = torch.randn(2, 4, 12, generator=torch.Generator().manual_seed(seed)).double()
+    torch.testing.assert_close(both_ways(x, layer)[1], layer(x))
+    assert not torch.allclose(both_ways(x, layer)[0], layer(x))
+    before = both_ways(x, layer, silent=True)
+    nn.init.zeros_(layer.self_attn.out_proj.weight)
+    after = both_ways(x, layer, silent=True)
+    assert [torch.equal(*pair) for pair in zip(before, after, strict=True)] == [True, False]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7,), (2, 3, 5)])
