@@ -65,37 +65,3 @@ def table(columns, rows, caption=""):
     lines = ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
              for row in [list(columns), *rows]]
     display(html, "\n".join(([caption] if caption else []) + lines))
-
-
-class Claims:
-    """The table *Claims tested* that closes a lesson. The verdict is computed, never typed.
-
-    >>> claims = Claims()
-    >>> claims.add("C05", "Weights must be normalised", "length 1.0 against 7.3", holds=True)
-    >>> claims.rows
-    [('C05', 'Weights must be normalised', 'length 1.0 against 7.3', 'holds')]
-    """
-
-    def __init__(self):
-        self.rows = []
-
-    def add(self, claim, statement, measured, holds, only_if=None):
-        """Add one claim.
-
-        ``claim``: its id, such as "C05"; ``statement``: what people say; ``measured``: a string made
-        of measured numbers; ``holds``: a boolean that a cell computed; ``only_if``: a dict from a
-        condition in words to the computed boolean for the claim under that condition.
-        The verdict is "holds" when ``holds``, else "holds if <the conditions that came out true>",
-        else "does not hold". Raises TypeError when a verdict is not a boolean.
-        """
-        conditions = only_if or {}
-        for value in [holds, *conditions.values()]:
-            if type(value).__name__ not in ("bool", "bool_"):
-                raise TypeError(f"The verdict of {claim} must be a computed True or False, not {value!r}.")
-        met = " and ".join(words for words, true in conditions.items() if true)
-        verdict = "holds" if holds else f"holds if {met}" if met else "does not hold"
-        self.rows.append((claim, statement, measured, verdict))
-
-    def show(self):
-        """Show the table."""
-        table(["Claim", "What people say", "What we measured", "Verdict"], self.rows)

@@ -26,6 +26,7 @@ from scripts import colab
 
 REPO = Path(__file__).resolve().parents[2]
 
+CLAIMS = "What people say"               # heading of the table of claims
 LONGEST_CELL = 30                        # lines
 LARGEST_FILE = 1_500_000                 # bytes
 LEAST_COMPARED, LEAST_COMPARED_HERE = 0.90, 0.80
@@ -416,7 +417,7 @@ def minutes(book):
 def sections(book):
     wanted = ["## Recap", "## Going further"]
     if book.lesson and book.lesson.claims:
-        wanted.insert(0, f"## {claims_heading(book)}")
+        wanted.insert(0, f"## {CLAIMS}")
     lines = [line.rstrip() for line in without_code(book.markdown).splitlines()]
     for heading in wanted:
         if lines.count(heading) != 1:
@@ -444,24 +445,19 @@ def next_lesson(book):
             yield f"{book.name} does not link to {following.name}: end with a link to the next lesson."
 
 
-def claims_heading(book: Book) -> str:
-    """A lesson whose claims have moved to an experiment shows what the register says of them."""
-    return "What people say" if book.experiment.exists() else "Claims tested"
-
-
 @rule("lessons")
 def claims(book):
     """The table below that heading names each claim of the lesson, and no other; its verdicts are the register's."""
-    shown, inside, heading_wanted = "", False, claims_heading(book)
+    shown, inside = "", False
     for cell in book.cells:
         if cell.type == "markdown":
             for heading in re.findall(r"^## +(.+?)\s*$", without_code(cell.source), re.MULTILINE):
-                inside = heading == heading_wanted
+                inside = heading == CLAIMS
         elif inside:
             shown += cell.output_text()
     found, wanted = set(re.findall(r"\bC\d\d\b", shown)), set(book.lesson.claims if book.lesson else ())
     for claim in sorted(wanted - found):
-        yield f"{book.name} does not show claim {claim} in the output below '{heading_wanted}': add it to the table."
+        yield f"{book.name} does not show claim {claim} in the output below '{CLAIMS}': add it to the table."
     for claim in sorted(found - wanted):
         yield f"{book.name} shows claim {claim}, which another lesson measures: take it out of the table."
 
@@ -469,8 +465,8 @@ def claims(book):
 @rule("lessons")
 def verdicts(book):
     """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes."""
-    if not book.experiment.exists():
-        return
+    if book.lesson and book.lesson.claims and not book.experiment.exists():
+        yield f"{book.name} has claims and no experiment: measure them in notebooks/experiments/{book.path.name}."
     rows = [line for cell in book.code for line in cell.output_text().splitlines()]
     for entry in held(book).values():
         row = re.compile(rf"{entry['id']} .* {re.escape(entry['verdict'])}\s*")  # of the table in plain text

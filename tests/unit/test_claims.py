@@ -124,3 +124,14 @@ def test_a_lesson_shows_its_own(data, capsys):
     claims.what_people_say("01")
     said = capsys.readouterr().out
     assert "C01" in said and "holds" in said and "another" not in said
+
+
+def test_where_only_words_changed_the_stored_numbers_are_entered_anew(data, monkeypatch):
+    ran = []
+    monkeypatch.setenv(deciding.IN_FULL, str(data))
+    claim().measure("shares", lambda case: case, range(3), within=0.01)
+    monkeypatch.setenv(deciding.STORED, "yes")
+    assert claim().measure("shares", lambda case: ran.append(case) or case, range(3), within=0.01) == [0, 1, 2]
+    assert ran == [0]
+    claim().decide(**FOUND | {"reach": "elsewhere"})
+    assert json.loads((data / "C01.json").read_text())["reach"] == "elsewhere"

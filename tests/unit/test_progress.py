@@ -103,18 +103,6 @@ def test_bad_options_are_refused():
         predictions.predict("01-z", "Which?", ["a", "a"])
 
 
-def test_claim_verdicts_are_computed(capsys):
-    claims = show.Claims()
-    claims.add("C01", "one", "1", holds=True)
-    claims.add("C02", "two", "2", holds=False, only_if={"inputs are excluded": True, "never": False})
-    claims.add("C03", "three", "3", holds=False, only_if={"never": False})
-    assert [row[-1] for row in claims.rows] == ["holds", "holds if inputs are excluded", "does not hold"]
-    claims.show()
-    assert "does not hold" in capsys.readouterr().out
-    with pytest.raises(TypeError, match="computed True or False"):
-        claims.add("C04", "four", "4", holds="holds")
-
-
 def test_table_refuses_a_ragged_row():
     with pytest.raises(ValueError, match="2 columns"):
         show.table(["a", "b"], [["1"]])
