@@ -32,10 +32,9 @@ def register(path=None):
 
 
 def what_people_say(lesson):
-    """Show the claims of a lesson, such as "01", with what was measured and the verdict of each."""
-    rows = [(e["id"], e["claim"], f"{e['result']} ({e['interval']})", e["verdict"])
-            for e in register().values() if e["lesson"] == lesson]
-    show.table(["Claim", "What people say", "What we measured", "Verdict"], rows)
+    """Show the claims of a lesson, such as "01", and the verdict of each."""
+    rows = [(e["id"], e["claim"], e["verdict"]) for e in register().values() if e["lesson"] == lesson]
+    show.table(["Claim", "What people say", "Verdict"], rows)
 
 
 def complete(entry):
