@@ -33,3 +33,8 @@ def test_a_lesson_states_the_minutes_that_it_takes(lesson):
     assert least <= lesson.minutes <= most, (
         f"{lesson.file} takes {least} to {most} minutes and data/course.toml says {lesson.minutes}: correct it there, then "
         "run `python -m scripts.course`.")
+
+
+@pytest.mark.parametrize("lesson", [lesson for number, lesson in LESSONS.items() if number < "08"])
+def test_a_lesson_keeps_to_its_hour(lesson):
+    assert lesson.minutes <= 60, f"{lesson.file} takes {lesson.minutes} minutes of at most 60: cut it."
