@@ -465,8 +465,11 @@ def claims(book):
 @rule("lessons")
 def verdicts(book):
     """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes."""
-    if book.lesson and book.lesson.claims and not book.experiment.exists():
+    if not book.lesson or not book.lesson.claims:
+        return
+    if not book.experiment.exists():
         yield f"{book.name} has claims and no experiment: measure them in notebooks/experiments/{book.path.name}."
+        return
     rows = [line for cell in book.code for line in cell.output_text().splitlines()]
     for entry in held(book).values():
         row = re.compile(rf"{entry['id']} .* {re.escape(entry['verdict'])}\s*")  # of the table in plain text
