@@ -1,4 +1,4 @@
-"""Lesson 08: the rotation matrix that the lesson builds takes a step, and turns as `attention.rotate` does."""
+"""Lesson 08: the hands that the lesson draws are turned on by `attention.rotate`, one step at a time or many."""
 
 import numpy as np
 import pytest
@@ -8,20 +8,20 @@ from helpers import attention
 
 
 @pytest.fixture(scope="module")
-def rotation_matrix():
-    return definitions(LESSONS["08"])["rotation_matrix"]
+def hands():
+    return definitions(LESSONS["08"])["hands"]
 
 
 @pytest.mark.parametrize("d", [2, 6, 64])
 @pytest.mark.parametrize("k", [-7, 0, 1, 40])
-def test_one_matrix_takes_the_same_step_everywhere(rotation_matrix, d, k):
-    encoding = attention.sinusoidal_encoding(100, d)
+def test_one_turn_takes_the_same_step_everywhere(hands, d, k):
+    clock = hands(100, d)
     places = np.arange(max(0, -k), 100 - max(0, k))
-    np.testing.assert_allclose(encoding[places] @ rotation_matrix(k, d).T, encoding[places + k], atol=1e-12)
+    turned = attention.rotate(clock[places], np.full(len(places), k))
+    np.testing.assert_allclose(turned, clock[places + k], atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 6, 64])
-def test_the_matrix_turns_rows_as_rope_does(rotation_matrix, d):
-    x = np.random.default_rng(0).normal(size=(5, d))
-    for k in (-3, 0, 1, 12):
-        np.testing.assert_allclose(x @ rotation_matrix(k, d), attention.rotate(x, np.full(5, k)), atol=1e-12)
+def test_the_hands_start_on_the_right(hands, d):
+    np.testing.assert_array_equal(hands(1, d), [[1, 0] * (d // 2)])
+    np.testing.assert_array_equal(hands(5, d)[:, 1::2], attention.sinusoidal_encoding(5, d)[:, 0::2])
