@@ -17,7 +17,7 @@ def code_cells(path):
 
 
 def definitions(path, *assigned):
-    """Run the imports and function definitions of a notebook, and assignments to the names ``assigned``; nothing else.
+    """Run the imports, functions and classes of a notebook, and assignments to the names ``assigned``; nothing else.
 
     Returns the names. Definitions that need a value which only a run of the whole notebook has are left out.
     """
@@ -25,7 +25,7 @@ def definitions(path, *assigned):
     for source in code_cells(path):
         for node in ast.parse(source).body:
             wanted = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in assigned
-            if wanted or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef)):
+            if wanted or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
                 with contextlib.suppress(NameError):
                     exec(compile(ast.Module([node], []), path.name, "exec"), names)
     return names

@@ -16,34 +16,40 @@ def lesson():
 
 @pytest.mark.parametrize("n_heads", [1, 2, 6])
 @pytest.mark.parametrize("masked", ["not at all", "causal", "and the first query sees nothing"])
-def test_attention_and_positions_in_torch_agree_with_numpy(lesson, n_heads, masked):
-    rng = np.random.default_rng(n_heads)
-    x, W = rng.normal(size=(3, 5, 12)), rng.normal(size=(4, 12, 12))
+def test_attention_in_torch_agrees_with_numpy_and_with_the_helper(lesson, n_heads, masked):
+    layer, x = lesson["attention_layer"](12, n_heads, seed=n_heads), np.random.default_rng(n_heads).normal(size=(3, 5, 12))
+    helper = transformer.MultiHeadAttention(12, n_heads).double()
+    helper.load_state_dict(layer.state_dict())
     mask = None if masked == "not at all" else attention.causal_mask(5)
     if masked == "and the first query sees nothing":
         mask[0] = False
-    parts = [(torch.from_numpy(w), torch.zeros(12).double()) for w in W]
     seen = None if mask is None else torch.from_numpy(mask)
-    ours = lesson["multi_head_attention"](torch.from_numpy(x), parts, n_heads, seen)
+    ours = layer(torch.from_numpy(x), seen)
+    W = [part.weight.numpy().T for part in (layer.W_q, layer.W_k, layer.W_v, layer.W_o)]
     np.testing.assert_allclose(ours.numpy(), attention.multi_head_attention(x, *W, n_heads, mask), atol=1e-10)
-    np.testing.assert_allclose(lesson["sinusoidal_encoding"](7, 10).numpy(), attention.sinusoidal_encoding(7, 10))
+    torch.testing.assert_close(ours, helper(torch.from_numpy(x), mask=seen))
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
-def test_plain_functions_make_the_block(lesson, pre_norm):
+def test_the_pieces_make_torchs_block_and_the_helpers(lesson, pre_norm):
     arrange = transformer.pre_norm_block if pre_norm else lesson["post_norm_block"]
+    layer = lesson["random_layer"](pre_norm)
+    block, state = transformer.Block(12, 3, 20, pre_norm=pre_norm).double(), {}
+    for part, there in [("mlp.0", "linear1"), ("mlp.2", "linear2"), ("norm1", "norm1"), ("norm2", "norm2")]:
+        state |= {f"{part}.{kind}": getattr(getattr(layer, there), kind) for kind in ("weight", "bias")}
+    attend = lesson["same_attention"](layer.self_attn).state_dict()
+    block.load_state_dict(state | {f"attention.{name}": p for name, p in attend.items()})
     for seed in range(5):
-        block = lesson["random_block"](pre_norm, seed)
         x = torch.randn(2, 4, 12, generator=torch.Generator().manual_seed(seed)).double()
-        torch.testing.assert_close(arrange(x, *lesson["plain_parts"](block, 3)), block(x))
-        torch.testing.assert_close(lesson["as_torchs_layer"](block)(x), block(x))
+        torch.testing.assert_close(arrange(x, *lesson["pieces"](layer)), layer(x))
+        torch.testing.assert_close(block(x), layer(x))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_experiment_puts_the_block_together_as_in_2017_and_as_printed(lesson, seed):
     """With a silent MLP the printed block does not hear attention; the original does."""
     both_ways = definitions(NOTEBOOKS / "experiments" / LESSONS["09"].name)["both_ways"]
-    layer = lesson["as_torchs_layer"](lesson["random_block"](False, seed))
+    layer = lesson["random_layer"](False)
     x = torch.randn(2, 4, 12, generator=torch.Generator().manual_seed(seed)).double()
     torch.testing.assert_close(both_ways(x, layer)[1], layer(x))
     assert not torch.allclose(both_ways(x, layer)[0], layer(x))
