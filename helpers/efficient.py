@@ -97,21 +97,21 @@ def online_softmax_attention(q, K, V, block):
 # ---------------------------------------------------------------- what it costs
 
 
-def multiply_adds(function):
-    """How many multiply-adds the matrix products and convolutions of ``function()`` do, as torch counts them: exact."""
+def multiply_adds(function, *inputs):
+    """How many multiply-adds the matrix products of ``function(*inputs)`` do, as torch counts them: exact."""
     with training.one_thread(), FlopCounterMode(display=False) as counter:
-        function()
+        function(*inputs)
     return counter.get_total_flops() // 2  # a multiply-add is two floating-point operations
 
 
-def peak_bytes(function):
-    """The most memory that ``function()`` holds at one time, its result included and its inputs not, in bytes.
+def peak_bytes(function, *inputs):
+    """The most memory that ``function(*inputs)`` holds at one time, its result included and its inputs not, in bytes.
 
     torch's profiler reports every piece of memory that torch takes and gives back, also inside an operation; the largest
     running sum is the peak. Exact, on the CPU, with one thread (more of them work in more memory).
     """
     with training.one_thread(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        result = function()
+        result = function(*inputs)
     held = most = 0
     for event in seen.profiler.kineto_results.events():
         if event.name() == "[memory]":
@@ -143,9 +143,3 @@ def fastest(cases, rounds=5):
                     took = _clock() - start
                     best[name], left = min(best[name], took), left - max(took, 1e-5)
     return best
-
-
-def slope(x, y):
-    """The slope of the straight line through ``log y`` against ``log x``, by least squares: p where y grows as x^p."""
-    x, y = (torch.tensor([math.log(value) for value in values], dtype=torch.float64) for values in (x, y))
-    return float(((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum())
