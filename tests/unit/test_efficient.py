@@ -171,9 +171,3 @@ def test_patterns_of_the_lesson(built, n):
         mask = built[name](n, step)
         assert mask.tolist() == expected
         assert (mask.long() @ mask.long()).bool().equal(torch.ones(n, n).tril().bool())  # all of the past in two layers
-
-
-def test_linear_heads_of_the_lesson_are_causal(built):
-    layer = built["LinearHeads"](8, 2).double()
-    X = normal(1, 6, 8)
-    close(layer(X)[:, :4], layer(X[:, :4]))
