@@ -63,16 +63,16 @@ def model_view(weights, tokens, title, sentence_b_start=None):
     _show(page.data, title)
 
 
-def neuron_view(weights, queries, keys, tokens, title, layer=0, head=0, causal=False):
+def neuron_view(weights, queries, keys, tokens, title, layer=0, head=0):
     """Show how a query meets each key, number by number: click the + beside a token.
 
-    ``queries``, ``keys``: ``(h, T, d_k)`` for each layer, the rest as for ``head_view``. BertViz writes the tokens of
-    a model that is not causal between [CLS] and [SEP], so there they must be the first and the last (ValueError).
+    ``queries``, ``keys``: ``(h, T, d_k)`` for each layer, the rest as for ``head_view``. BertViz writes the tokens
+    between [CLS] and [SEP], so these must be the first and the last (ValueError).
     """
     import torch
     from bertviz import neuron_view as view
 
-    if not causal and (tokens[0], tokens[-1]) != ("[CLS]", "[SEP]"):
+    if (tokens[0], tokens[-1]) != ("[CLS]", "[SEP]"):
         raise ValueError(f"The tokens must begin with [CLS] and end with [SEP]; they are {' '.join(tokens)}.")
     layers = [{"attn": w, "queries": _rounded(q)[None], "keys": _rounded(k)[None]}
               for w, q, k in zip(_layers(weights, tokens), queries, keys, strict=True)]
@@ -83,7 +83,7 @@ def neuron_view(weights, queries, keys, tokens, title, layer=0, head=0, causal=F
         cls_token, sep_token = "[CLS]", "[SEP]"
 
         def tokenize(self, _):
-            return list(tokens) if causal else list(tokens[1:-1])
+            return list(tokens[1:-1])
 
         def convert_tokens_to_ids(self, names):
             return [0] * len(names)
@@ -92,7 +92,7 @@ def neuron_view(weights, queries, keys, tokens, title, layer=0, head=0, causal=F
             return (layers,)
 
     recorded = Recorded()
-    page = view.show(recorded, "gpt2" if causal else "bert", recorded, " ".join(tokens), display_mode="light",
+    page = view.show(recorded, "bert", recorded, " ".join(tokens), display_mode="light",
                      layer=layer, head=head, html_action="return")
     _show(page.data, title)
 

@@ -61,17 +61,6 @@ def ablate_head(head_outputs, W_o, head):
     return kept.transpose(1, 2).flatten(2) @ W_o  # (B, T, h·d_k) @ (d, d)
 
 
-def contributions(weights, values, W_o):
-    """What each head adds to each token from each other token: the vectors ``weight_ij · v_j W_o^(head)``.
-
-    ``weights``: ``(..., h, T, T)``; ``values``: ``(..., h, T, d_k)``; ``W_o``: ``(..., d, d)``, from the right.
-    Returns ``(..., h, T, T, d)``: summed over keys and heads it is the layer's output, without bias.
-    Source: Kobayashi et al. 2020, equation 5.
-    """
-    by_head = W_o.unflatten(-2, (values.shape[-3], -1))  # (..., h, d_k, d)
-    return weights[..., None] * (values @ by_head)[..., None, :, :]  # (..., h, T, T, 1) * (..., h, 1, T, d)
-
-
 # ---------------------------------------------------------------- one of the course's own models
 
 
@@ -81,35 +70,38 @@ class Trace:
 
     logits: torch.Tensor  #: (B, T, outputs)
     weights: list  #: (B, h, T, T)
-    queries: list  #: (B, h, T, d_k)
-    keys: list  #: (B, h, T, d_k)
     values: list  #: (B, h, T, d_k)
+    heads: list  #: (B, h, T, d_k): weights times values, or what was put in their place
 
 
 @torch.no_grad()
-def trace(model, tokens, keep=None):
+def trace(model, tokens, keep=None, edit=None):
     """Run a ``transformer.Encoder`` on ids ``(B, T)`` and keep what its heads did, a ``Trace``.
 
     ``keep``: bool ``(layers, h)``; False switches a head off: its output becomes 0, as ``ablate_head`` has it.
-    Queries and keys are those before RoPE, if the model has it.
+    ``edit(layer, z)``: gets the head outputs ``z``, ``(B, h, T, d_k)``, which it may change, and returns those that the
+    model goes on with.
     """
-    found, h = {"W_q": [], "W_k": [], "W_v": []}, model.config.n_heads
+    values, heads, h = [], [], model.config.n_heads
 
-    def note(name):
-        return lambda module, inputs, output: found[name].append(output.unflatten(-1, (h, -1)).transpose(1, 2))
+    def note(module, inputs, output):
+        values.append(output.unflatten(-1, (h, -1)).transpose(1, 2))
 
-    def switch(on):
-        return lambda module, inputs: (inputs[0] * on.to(inputs[0]).repeat_interleave(inputs[0].shape[-1] // len(on)),)
+    def change(layer):
+        def hook(module, inputs):
+            z = inputs[0].unflatten(-1, (h, -1)).transpose(1, 2)  # (B, h, T, d_k)
+            if keep is not None:
+                z = z * torch.as_tensor(keep)[layer].to(z)[:, None, None]
+            heads.append(z if edit is None else edit(layer, z.clone()))
+            return heads[-1].transpose(1, 2).flatten(2)
+        return hook
 
     with contextlib.ExitStack() as hooks:
         for layer, block in enumerate(model.blocks):
-            for name in found:
-                hooks.callback(getattr(block.attention, name).register_forward_hook(note(name)).remove)
-            if keep is not None:
-                on = torch.as_tensor(keep)[layer]  # (h,)
-                hooks.callback(block.attention.W_o.register_forward_pre_hook(switch(on)).remove)
+            hooks.callback(block.attention.W_v.register_forward_hook(note).remove)
+            hooks.callback(block.attention.W_o.register_forward_pre_hook(change(layer)).remove)
         logits, weights = model(tokens, weights=True)
-    return Trace(logits, weights, found["W_q"], found["W_k"], found["W_v"])
+    return Trace(logits, weights, values, heads)
 
 
 # ---------------------------------------------------------------- the mini-transformer, trained

@@ -128,26 +128,3 @@ def slider(draw, name, values, start):
         plt.show()
 
     display(handle, ipywidgets.interactive_output(redraw, {"value": handle}))
-
-
-def shrink_pictures(colours=96):
-    """From now on show figures with a palette of ``colours``: a third of the bytes, in a notebook full of views.
-
-    Call it in a notebook, before the first figure.
-    """
-    import io
-
-    import matplotlib_inline.backend_inline  # noqa: F401  (sets its own way to show figures; ours comes after it)
-    from IPython import get_ipython
-    from IPython.core.pylabtools import print_figure
-    from matplotlib.figure import Figure
-    from PIL import Image
-
-    def png(figure):
-        packed = io.BytesIO()
-        picture = Image.open(io.BytesIO(print_figure(figure, fmt="png"))).convert("RGB")
-        picture = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        picture.save(packed, "png", optimize=True)
-        return packed.getvalue()
-
-    get_ipython().display_formatter.formatters["image/png"].for_type(Figure, png)

@@ -60,9 +60,9 @@ PATIENCE = 300  # seconds until a page that answers nothing counts as hanging: a
 LESSON = 1800  # the same for a lesson that runs
 LESSONS = sorted(path.name for path in (REPO / "notebooks").glob("[01][0-9]_*.ipynb"))
 VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
-    "head view": (2, {"all-MiniLM": "flies", "subject": "letter"}, None),
-    "model view": (1, {"pair": "flies"}, 'rect[style*="opacity: 0;"]'),
-    "neuron view": (2, {"time": "flies", "mini": "letter"}, None),
+    "head view": (1, {"all-MiniLM": "flies"}, None),
+    "model view": (1, {"mini": "thanks"}, 'rect[style*="opacity: 0;"]'),
+    "neuron view": (1, {"time": "flies"}, None),
 }
 
 

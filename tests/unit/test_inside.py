@@ -82,16 +82,6 @@ def test_ablated_heads_add_up():
             inside.ablate_head(z, W_o, head)
 
 
-def test_contributions_add_up_to_the_layers_output():
-    w, v, W_o = weights(3, 5, 5), normal(3, 5, 4), normal(12, 12)
-    parts = inside.contributions(w, v, W_o)
-    assert parts.shape == (3, 5, 5, 12)
-    torch.testing.assert_close(parts.sum((0, 2)), (w @ v).transpose(0, 1).flatten(1) @ W_o)
-    torch.testing.assert_close(parts[1, 2, 4], w[1, 2, 4] * (v[1, 4] @ W_o[4:8]))
-    both = inside.contributions(torch.stack([w, w]), torch.stack([v, v]), torch.stack([W_o, 2 * W_o]))
-    torch.testing.assert_close(both[1], 2 * parts)
-
-
 # ---------------------------------------------------------------- a model of the course
 
 
@@ -109,10 +99,7 @@ def test_trace_is_what_the_model_computes(options):
     torch.testing.assert_close(seen.logits, logits)
     for layer in range(2):
         torch.testing.assert_close(seen.weights[layer], w[layer])
-        scores = seen.queries[layer] @ seen.keys[layer].mT / 2
-        if options.get("causal"):
-            scores = scores.masked_fill(~torch.ones(5, 5).tril().bool(), -torch.inf)
-        torch.testing.assert_close(torch.softmax(scores, -1), w[layer])
+        torch.testing.assert_close(seen.heads[layer], w[layer] @ seen.values[layer])
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
 
 
@@ -129,6 +116,22 @@ def test_a_switched_off_head_is_an_ablated_head():
     torch.testing.assert_close(outputs[1], expected)
     assert not torch.allclose(whole.logits, less.logits)
     torch.testing.assert_close(inside.trace(m, ids, torch.ones(2, 3)).logits, whole.logits)
+
+
+def test_the_model_goes_on_with_edited_heads():
+    m, ids = model(), torch.tensor([[1, 2, 3, 4]])
+
+    def edit(layer, z):
+        if layer == 1:
+            z[:, 1] = 0
+        return z
+
+    keep = torch.tensor([[True, True, True], [True, False, True]])
+    edited, less, whole = inside.trace(m, ids, edit=edit), inside.trace(m, ids, keep), inside.trace(m, ids)
+    torch.testing.assert_close(edited.logits, less.logits)
+    assert (edited.heads[1][:, 1] == 0).all() and (less.heads[1][:, 1] == 0).all()
+    put_back = inside.trace(m, ids, edit=lambda layer, z: whole.heads[layer])
+    torch.testing.assert_close(put_back.logits, whole.logits)
 
 
 # ---------------------------------------------------------------- the pretrained model
