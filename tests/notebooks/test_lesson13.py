@@ -7,7 +7,7 @@ import sys
 import nbformat
 import numpy as np
 import pytest
-from notebook_code import LESSONS, definitions
+from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 
 torch = pytest.importorskip("torch")
 
@@ -145,21 +145,52 @@ def test_a_layer_of_two_digits_is_tried_in_every_part():
 # The lesson's encoder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def lesson():
-    """Imports and functions of the lesson, and the dictionary of pieces."""
-    return definitions(LESSONS["13"], "course", "rest")
+    """Imports and functions of the lesson, where the learner has written nothing: the course's versions, and all pieces."""
+    names = definitions(LESSONS["13"], "course")
+    names |= {name: names[f"course_{name}"] for name in ("self_attention", "block")}
+    names["pieces"] = names["course"] | {"gelu": torch.nn.functional.gelu, "eps": 1e-12, "embed": names["embed"],
+                                         "block": names["block"]}
+    return names
 
 
 @pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
 def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
-    pieces = lesson["course"] | lesson["rest"]
     weights = lesson["translate"](pretrained.load_weights(), map_weight_name)
     encoded = pretrained.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
     ids, types, mask = (torch.tensor([x]) for x in (encoded.ids, encoded.type_ids, encoded.attention_mask))
-    states = lesson["encode"](ids, types, mask.bool(), weights, pieces)
+    states = lesson["encode"](ids, types, mask.bool(), weights, lesson["pieces"])
     reading = pretrained.read(*(text if isinstance(text, tuple) else (text,)))
     assert np.abs(torch.cat(states).numpy() - reading.vectors).max() < 1e-5
+
+
+def test_a_layer_of_ones_own_is_taken_when_it_is_right(lesson, capsys):
+    written = definitions(SOLUTIONS["13"])
+    weights = lesson["translate"](pretrained.load_weights(), map_weight_name)
+    w = lesson["layer_weights"](weights, 0)
+    lesson["mask"] = torch.tensor([[True] * 5 + [False] * 2])
+    keys, x = lesson["mask"][:, None, None, :], torch.randn(1, 7, 384, generator=torch.Generator().manual_seed(0))
+    for name in ("self_attention", "block"):
+        course = lesson[f"course_{name}"]
+        theirs = course(x, keys, w, lesson["pieces"])
+        faults = {"is not started": None, "gives the shape (7, 384)": theirs[0], "is off by up to": 2 * theirs}
+        for said, found in faults.items():
+            def fault(*inputs, found=found):
+                return found
+            assert lesson["take"](fault, course, theirs, x, keys, w, lesson["pieces"]) is course
+            assert said in capsys.readouterr().out
+        mine = written[name]
+        assert lesson["take"](mine, course, theirs, x, keys, w, lesson["pieces"]) is mine
+
+
+def test_the_forty_questions_are_those_of_the_experiment():
+    def written(path):
+        return "".join(re.search(r'"""\\\n(.*?)"""', source, re.DOTALL)[1] for source in code_cells(path)
+                       if re.search(r"^written \+?= ", source, re.MULTILINE))
+
+    assert len(written(LESSONS["13"]).splitlines()) == 80
+    assert written(LESSONS["13"]) == written(LESSONS["13"].parent / "experiments" / LESSONS["13"].name)
 
 
 def test_two_tensors_may_not_get_one_name(lesson):
