@@ -44,7 +44,8 @@ def plain(text):
 
 def is_plain(text):
     """Whether a paragraph of Markdown is running text, and not a list, a table, a heading, a formula or a link."""
-    start = r"#|\||- |\d+\.|<|!|>|\*In words|\*\*(In this|You need|Time|Task)|Next:|\[Solution|Back to"
+    start = (r"People say these things|#|\||- |\d+\.|<|!|>|\*In words|\*\*(In this|You need|Time|Task)"
+             r"|Next:|\[Solution|Back to")
     return bool(text) and not re.match(start, text) and not re.search(r"[$<]|\n- ", text)
 
 
