@@ -5,6 +5,7 @@ plain text for terminals.
 """
 
 from html import escape
+from pathlib import Path
 
 _COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
     "info": ("#0072B2", "#eef5fa"),
@@ -13,6 +14,7 @@ _COLOURS = {  # kind: (edge, background); text on them is near-black, contrast a
     "idle": ("#6b6b6b", "#f3f3f3"),
 }
 _CELL = "padding:4px 12px;text-align:left;vertical-align:top;white-space:normal;color:#1a1a1a;"
+DATA = Path(__file__).resolve().parent.parent / "data"
 
 
 class Unknown(KeyError):
@@ -65,3 +67,16 @@ def table(columns, rows, caption=""):
     lines = ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
              for row in [list(columns), *rows]]
     display(html, "\n".join(([caption] if caption else []) + lines))
+
+
+def page(name, title):
+    """Show a page of HTML from ``data/`` that brings along all it needs, in a frame as high as the page makes it.
+
+    ``title``: what a screen reader says of it. Where scripts may not run, a sentence stands there.
+    """
+    inside = (DATA / name).read_text(encoding="utf-8").replace("&", "&amp;").replace("'", "&#x27;")
+    told = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command Palette, "
+            f"Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
+    display(f"<div><p style='color:#1a1a1a;background:#f3f3f3;padding:8px 14px;margin:4px 0'>{told}</p>"
+            f"<iframe srcdoc='{inside}' title='{escape(title)}' style='width:100%;height:900px;border:0'></iframe></div>",
+            told)

@@ -22,6 +22,7 @@ myst_dmath_double_inline = True
 myst_heading_anchors = 4  # so that links to a heading are checked
 
 html_theme = "furo"
+html_extra_path = [str(Path(__file__).resolve().parents[2] / "data" / "explainer.html")]
 html_static_path = ["static"]
 html_favicon = "static/icon.svg"
 html_css_files, html_js_files = ["book.css"], ["book.js", "register.js"]
@@ -45,7 +46,7 @@ def fold_solutions(app, doctree):
         return
     for section in doctree.findall(nodes.section):
         cells = [i for i, child in enumerate(section.children) if "cell" in child.get("classes", [])]
-        if section[0].astext().startswith("Exercise") and cells:
+        if section[0].astext().startswith(("Exercise", "Your turn")) and cells:
             section.insert(cells[0], nodes.raw("", "<details class='solution'><summary>Show the solution</summary>",
                                                format="html"))
             section.append(nodes.raw("", "</details>", format="html"))

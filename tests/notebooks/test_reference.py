@@ -1,6 +1,5 @@
 """The glossary and the cheat sheet are complete, in order and true to the code; the prose is British."""
 
-import base64
 import importlib
 import json
 import re
@@ -168,11 +167,3 @@ def test_a_misspelt_word_in_a_notebook_is_found_and_a_picture_is_none(tmp_path):
     notebook.write_text(json.dumps({"source": "teh word", "image/png": 9 * "iVBORw0KGgo" + "/teh="}, indent=1))
     done = subprocess.run([sys.executable, "-m", "codespell_lib", str(notebook)], cwd=REPO, capture_output=True, text=True)
     assert done.stdout.count("teh") == 1, done.stdout + done.stderr
-
-
-def test_the_picture_of_the_readme_is_the_figure_of_lesson_00():
-    lesson = REPO / "notebooks" / LESSONS["00"].file
-    stored = [output["data"]["image/png"] for cell in json.loads(lesson.read_text(encoding="utf-8"))["cells"]
-              for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
-    same = base64.b64decode("".join(stored[0])) == (REPO / "docs" / "bears.png").read_bytes()
-    assert same, "docs/bears.png is older than lesson 00's first figure: save that figure under this name."
