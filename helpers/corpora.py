@@ -1,4 +1,4 @@
-"""The texts that the course's models are trained on: two grammars, and what turns their words into ids.
+"""The texts that the course's models are trained on: two grammars, what turns their words into ids, and real text.
 
 Both grammars are small enough to read, and exact: the translations carry their word alignments, and the
 agreement text carries the probability of every word. So a trained model is judged, not admired.
@@ -6,6 +6,7 @@ agreement text carries the probability of every word. So a trained model is judg
 
 import functools
 import itertools
+import lzma
 import random
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ import torch
 
 PAD, BOS, EOS = 0, 1, 2  # the first ids of every vocabulary
 SPECIAL = ("<pad>", "<bos>", "<eos>")
+ADDRESSES_FILE = Path(__file__).resolve().parent.parent / "data" / "addresses.txt.xz"
 
 
 class Vocabulary:
@@ -505,3 +507,36 @@ def other_number(vocabulary):
             i, j = vocabulary[word], vocabulary[pair]
             other[i], other[j] = j, i
     return other
+
+
+# ---------------------------------------------------------------- real text
+
+
+@functools.lru_cache(maxsize=1)
+def addresses():
+    """The yearly addresses of the presidents of the United States from 1790 to 1950: ``{"1790 Washington": text, ...}``.
+
+    A second address of the same president in a year has "(2)" after its name. See data/README.md.
+    """
+    found = {}
+    for address in lzma.decompress(ADDRESSES_FILE.read_bytes()).decode("utf-8").split("\f")[1:]:
+        name, _, text = address.partition("\n")
+        found[name if name not in found else f"{name} (2)"] = text
+    return found
+
+
+def read_text(path, least=20_000):
+    """The text of a file, to train on. Raises ValueError, in one sentence, when there is none or it is too short."""
+    path = Path(path)
+    try:
+        contents = path.read_bytes()
+        text = contents.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise ValueError(f"The file {path} cannot be read ({error.strerror}); give the path of a text file.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"The file {path.name} is not text in UTF-8; save it as plain text first.") from None
+    if "\0" in text:
+        raise ValueError(f"The file {path.name} is not text: it holds bytes of value 0; save it as plain text first.")
+    if len(contents) < least:
+        raise ValueError(f"The file {path.name} has {len(contents):,} bytes, and a model needs {least:,} to learn from.")
+    return text

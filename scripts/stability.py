@@ -57,7 +57,7 @@ def interpreter(name):
         (listed := folder / "list.txt").write_text(wanted)
         what, where = ["-r", str(listed)], {"python": str(python), "constraints": ""}
         environment.uv([*environment.torch_build(what, **where), *what], **where)
-        environment.uv(["--no-deps", pinned(environment.MODEL)], **where)
+        environment.uv(["--no-deps", *map(pinned, environment.MODELS)], **where)
         packages = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
         (Path(packages) / "course.pth").write_text(f"{ROOT}\n")
         listed.rename(kept)

