@@ -395,6 +395,10 @@ def _array(value):
 
 def _difference(expected, got, probe, path="the result"):
     """None when ``got`` agrees with ``expected``, else one sentence."""
+    if isinstance(expected, dict):
+        return _difference_of_dicts(expected, got, path)
+    if _ids(expected) and _ids(got) and len(expected) + len(got) < 20:
+        return None if [*expected] == [*got] else f"{path} should be {[*expected]}, and is {[*got]}"
     if isinstance(expected, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) != len(expected):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
@@ -404,7 +408,7 @@ def _difference(expected, got, probe, path="the result"):
             if difference:
                 return difference
         return None
-    if expected is None or isinstance(expected, str):
+    if expected is None or isinstance(expected, (str, bytes)):
         return None if expected == got else f"{path} should be {expected!r}, and is {_short(got)}"
     e, g = _array(expected), _array(got)
     if g is None:
@@ -425,13 +429,33 @@ def _difference(expected, got, probe, path="the result"):
     return f"{path}{where} should be {_number(e[index])}, and is {_number(g[index])}"
 
 
+def _difference_of_dicts(expected, got, path):
+    if not isinstance(got, dict):
+        return f"{path} should be a dict, and is {_kind(got)}"
+    for key in [*expected, *got]:
+        if key not in got:
+            return f"{path} should have {expected[key]} for {key}, and has no {key}"
+        if key not in expected:
+            return f"{path} should have no {key}, and has {got[key]} for it"
+        if expected[key] != got[key]:
+            return f"{path} should have {expected[key]} for {key}, and has {got[key]}"
+    return None
+
+
+def _ids(value):
+    """Is it a list of whole numbers?"""
+    return isinstance(value, (list, tuple)) and all(isinstance(i, int) for i in value)
+
+
 def _form(expected, got):
     """True when ``got`` differs in kind, number of values or shape, so that its numbers say nothing."""
     if isinstance(expected, (tuple, list)):
         return (not isinstance(got, (tuple, list)) or len(got) != len(expected)
                 or any(map(_form, expected, got)))
-    if isinstance(expected, str):
-        return not isinstance(got, str)
+    if _ids(expected) and _ids(got):
+        return False
+    if isinstance(expected, (str, dict, bytes)):
+        return not isinstance(got, type(expected))
     e, g = _array(expected), _array(got)
     return g is None or (e is not None and e.shape != g.shape)
 
@@ -453,7 +477,7 @@ def _same_input(before, after):
     if isinstance(before, np.ndarray) or hasattr(before, "detach"):
         b, a = _array(before), _array(after)
         return b.shape == a.shape and np.array_equal(b, a, equal_nan=b.dtype.kind == "f")
-    return True
+    return before == after if isinstance(before, (int, dict)) else True
 
 
 def _behaves_like(misconception, cases, results, core_only, use):
@@ -477,8 +501,9 @@ def _behaves_like(misconception, cases, results, core_only, use):
 def _difference_of_attempts(a, b, probe):
     if a is None or b is None:
         return a is not b
-    if isinstance(a, str) or isinstance(b, str):
-        return not (isinstance(a, str) and isinstance(b, str) and a == b)
+    for kind in (str, bytes, dict):
+        if isinstance(a, kind) or isinstance(b, kind):
+            return not (isinstance(a, kind) and isinstance(b, kind) and a == b)
     if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
         return True
     return _difference(a, b, probe) is not None
@@ -514,6 +539,8 @@ def _short(value):
         return "a function"
     if type(value).__name__ == "Generator":  # of NumPy or of torch
         return "a generator"
+    if _ids(value) or isinstance(value, dict):
+        return f"= {value!r}" if len(repr(value)) < 80 else f"of {len(value)} {'ids' if _ids(value) else 'entries'}"
     array = None if isinstance(value, (str, type(None))) else _array(value)
     if array is None:
         return repr(value) if len(repr(value)) < 60 else _kind(value)
@@ -539,6 +566,8 @@ def _number(value):
 
 
 def _size(args):
-    return sum(_array(a).size for a in args if not isinstance(a, (str, type(None))) and _array(a) is not None)
+    arrays = [_array(a) for a in args if not isinstance(a, (str, dict, type(None)))]
+    return (sum(len(a) for a in args if isinstance(a, dict))
+            + sum(array.size for array in arrays if array is not None))
 
 

@@ -1,6 +1,7 @@
 """How a checker judges: stubs, odd attempts and odd results, the time limit, what is shown, and `adopt`."""
 
 import ast
+import collections
 import functools
 import threading
 import warnings
@@ -170,6 +171,30 @@ def test_strange_results_are_described():
     assert "real numbers" in outcome.message
     outcome = judge(lambda x: softmax(x) * np.nan)
     assert "nan" in outcome.message
+
+
+def test_dicts_lists_and_bytes_are_compared_and_described():
+    right = {name: exercise(name).reference for name in ("count_pairs", "merge_pair", "bpe_encode", "bpe_decode")}
+    assert judge(lambda words: collections.Counter(right["count_pairs"](words)), "count_pairs")
+    assert judge(lambda *a: tuple(right["merge_pair"](*a)), "merge_pair")
+    assert judge(lambda *a: np.array(right["bpe_encode"](*a), dtype=int), "bpe_encode")
+    assert judge(lambda *a: bytearray(right["bpe_decode"](*a)), "bpe_decode")
+    for name, attempt, words in (
+            ("count_pairs", lambda w: {}, "should have 1 for (97, 98), and has no (97, 98)"),
+            ("count_pairs", lambda w: {(97, 98): 1, (1, 1): 0}, "should have no (1, 1), and has 0 for it"),
+            ("count_pairs", lambda w: 7, "should be a dict, and is of type int"),
+            ("count_pairs", lambda w: {p: n + 1 for p, n in right["count_pairs"](w).items()}, "(97, 98), and has 2"),
+            ("merge_pair", lambda i, p, n: [n, n], "should be [256], and is [256, 256]"),
+            ("merge_pair", lambda i, p, n: "x", "should be 1 values, and is of type str"),
+            ("bpe_decode", lambda i, m: b"no", "should be b'ab', and is b'no'")):
+        outcome = judge(attempt, name)
+        assert outcome.status == "wrong" and words in outcome.message, outcome.message
+
+    def in_place(ids, pair, new_id):
+        ids[:] = right["merge_pair"](ids, pair, new_id)
+        return ids
+
+    assert judge(in_place, "merge_pair").misconception == "changes-input"
 
 
 def test_warnings_and_prints_of_an_attempt_stay_silent(capsys):

@@ -17,6 +17,7 @@ EQUIVALENT = [
     ("decode_step", ": q, axis -2", "there is one new token: its axis has length 1"),
     ("decode_step", ": k, axis -2", "there is one new token: its axis has length 1"),
     ("decode_step", ": v, axis -2", "there is one new token: its axis has length 1"),
+    ("bits_per_byte", "always 0.6931471805599453: math.log(2)", "this is the number itself"),
 ]
 
 
