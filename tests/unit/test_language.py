@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -213,3 +214,10 @@ def test_a_file_of_ones_own(tmp_path):
     assert "cannot be read" in one_sentence(corpora.read_text, tmp_path)
     path.write_bytes("\ufeffone\r\ntwö\n".encode() * 2000)
     assert corpora.read_text(path).startswith("one\ntwö\n")
+
+
+def test_the_benchmark_still_runs():
+    script = Path(__file__).resolve().parents[1] / "bench" / "tokens.py"
+    done = subprocess.run([sys.executable, script, "--tiny"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "all the same merges: True" in done.stdout and "library" in done.stdout
