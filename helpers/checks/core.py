@@ -540,7 +540,8 @@ def _short(value):
     if type(value).__name__ == "Generator":  # of NumPy or of torch
         return "a generator"
     if _ids(value) or isinstance(value, dict):
-        return f"= {value!r}" if len(repr(value)) < 80 else f"of {len(value)} {'ids' if _ids(value) else 'entries'}"
+        kind = "ids" if _ids(value) else "entries"
+        return f"= {value!r}" if len(repr(value)) < 80 else f"of {len(value)} {kind}"
     array = None if isinstance(value, (str, type(None))) else _array(value)
     if array is None:
         return repr(value) if len(repr(value)) < 60 else _kind(value)
