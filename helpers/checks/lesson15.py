@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations, pairwise
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe
-from helpers.language import bits_per_byte, bpe_decode, bpe_encode, count_pairs, merge_pair
+from helpers.tokens import bits_per_byte, bpe_decode, bpe_encode, count_pairs, merge_pair
 
 A, B, C, D = 97, 98, 99, 100  # the bytes of a b c d
 

@@ -4,7 +4,7 @@
 
 All three learn equally many merges from the same text, and the merges are compared before the times are shown.
 
-* ours: `language.train_bpe`, which counts words and visits, after a merge, the words that held the pair.
+* ours: `tokens.train_bpe`, which counts words and visits, after a merge, the words that held the pair.
 * library: `tokenizers` (written in Rust), with the same splitting into words.
 * plain: what a first version of such a trainer does, among them minbpe's: after each merge it goes through
   everything again, the text word after word, once to count and once to merge. "plain, counted" does so too, and counts each
@@ -27,22 +27,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from helpers import corpora, language
+from helpers import corpora, tokens
 
 
 def rank(pair):
     """Lower ids first, bytes in the order of their symbols."""
-    return tuple(ord(language.SYMBOLS[i]) if i < 256 else 256 + i for i in pair)
+    return tuple(ord(tokens.SYMBOLS[i]) if i < 256 else 256 + i for i in pair)
 
 
 def spelt(merges):
     """Merges as the library writes them."""
-    symbols = {i: "".join(language.SYMBOLS[b] for b in part) for i, part in language.table(merges).items()}
+    symbols = {i: "".join(tokens.SYMBOLS[b] for b in part) for i, part in tokens.table(merges).items()}
     return [[symbols[a], symbols[b]] for a, b in merges]
 
 
 def ours(text, n_merges):
-    return spelt(language.train_bpe(text, n_merges))
+    return spelt(tokens.train_bpe(text, n_merges))
 
 
 def library(text, n_merges):
@@ -63,16 +63,16 @@ def rescanned(words, n_merges):
                 pairs[pair] += count
         best = min(pairs, key=lambda pair: (-pairs[pair], rank(pair)))
         merges[best] = new
-        words = [(language.merge_pair(ids, best, new), count) for ids, count in words]
+        words = [(tokens.merge_pair(ids, best, new), count) for ids, count in words]
     return spelt(merges)
 
 
 def plain(text, n_merges):
-    return rescanned([(list(word), 1) for word in language.split(text)], n_merges)
+    return rescanned([(list(word), 1) for word in tokens.split(text)], n_merges)
 
 
 def plain_counted(text, n_merges):
-    return rescanned([(list(word), n) for word, n in Counter(language.split(text)).items()], n_merges)
+    return rescanned([(list(word), n) for word, n in Counter(tokens.split(text)).items()], n_merges)
 
 
 WAYS = {"ours": ours, "library": library, "plain, counted": plain_counted, "plain": plain}
@@ -86,8 +86,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     n, size = (5, 20_000) if options.tiny else (options.merges, int(options.megabytes * 1e6))
     text = "\n".join(corpora.addresses().values())[:size]
-    print(f"{n} merges of {size / 1e6:.2f} MB, {len(language.split(text)):,} words, "
-          f"{len(set(language.split(text))):,} different ones")
+    print(f"{n} merges of {size / 1e6:.2f} MB, {len(tokens.split(text)):,} words, "
+          f"{len(set(tokens.split(text))):,} different ones")
     seconds, merges = {}, {}
     for name, way in WAYS.items():
         start = time.process_time()

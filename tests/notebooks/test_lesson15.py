@@ -6,7 +6,7 @@ import pytest
 import torch
 from notebook_code import LESSONS, definitions
 
-from helpers import corpora, language
+from helpers import corpora, tokens
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +17,10 @@ def lesson():
 def test_the_trainer_finds_what_the_helper_finds(lesson):
     """On a text without a tie among its first merges."""
     words = {(97, 98, 99): 7, (98, 99): 4, (97, 98): 2, (100, 97): 1}
-    assert lesson["learn"](words, 4) == language.train_bpe(words, 4)
+    assert lesson["learn"](words, 4) == tokens.train_bpe(words, 4)
     text = next(iter(corpora.addresses().values()))
-    merges = lesson["learn"](Counter(tuple(word) for word in language.split(text)), 40)
-    assert len(set(merges) ^ set(language.train_bpe(text, 40))) <= 10  # ties
+    merges = lesson["learn"](Counter(tuple(word) for word in tokens.split(text)), 40)
+    assert len(set(merges) ^ set(tokens.train_bpe(text, 40))) <= 10  # ties
 
 
 def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys):
@@ -38,7 +38,7 @@ def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys):
 
 
 def test_the_best_model_on_the_validation_text_is_kept(lesson):
-    text, tokenizer = "the bears eat the pears " * 400, language.Tokenizer({})
+    text, tokenizer = "the bears eat the pears " * 400, tokens.Tokenizer({})
     history, best, wrote = lesson["train"](text, tokenizer, text[:2000], steps=100)
     assert [step for step, _, _ in history] == [0, 50, 100] == list(wrote)
     assert history[-1][1] < 1 and lesson["measure"](best, tokenizer, text[:2000]) == min(new for _, _, new in history)
