@@ -6,6 +6,7 @@ Without a kernel the stored answers to the given questions stand there.
 """
 
 import threading
+import time
 from html import escape
 
 import torch
@@ -19,7 +20,8 @@ _STYLE = "color:#1a1a1a;font-family:sans-serif;font-size:14px;line-height:1.5;"
 class Conversation:
     """What was said so far, and the answer that is being written.
 
-    ``options``: as for `language.stream`. ``messages`` grows by a question and an answer with each call of ``ask``.
+    ``options``: as for `language.stream`. ``messages`` grows by a question and an answer with each call of ``ask``; of each
+    answer ``words`` keeps a list of (text, the likeliest tokens at this place, seconds since the question).
     """
 
     def __init__(self, model, **options):
@@ -28,41 +30,45 @@ class Conversation:
 
     def clear(self):
         """Begin again."""
-        self.messages, self.steps, self.halted = [], [], False
+        self.messages, self.words, self.halted = [], [], False
 
     def ask(self, question, changed=lambda: None, **options):
-        """Put a question and take down the answer; ``changed()`` is called after every token. ``halted = True`` ends it."""
-        self.messages.append({"role": "user", "content": question})
-        self.halted, steps = False, []
-        self.steps.append(steps)
-        for step in language.stream(self.model, self.messages, **(self.options | options)):
-            steps.append(step)
-            changed()
-            if self.halted:
-                break
-        self.messages.append({"role": "assistant", "content": "".join(step.text for step in steps)})
+        """Put a question and take down the answer; ``changed()`` is called at once and after every token.
 
-    def likeliest(self, step, n=5):
-        """The n likeliest tokens where ``step`` was chosen: pairs (text, probability at temperature 1)."""
-        top = torch.softmax(step.logits, dim=0).topk(n)
-        return [(self.model.tokens.text_of(i), p) for i, p in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
+        ``halted = True`` ends it.
+        """
+        self.messages.append({"role": "user", "content": question})
+        self.halted, words = False, []
+        self.words.append(words)
+        changed()
+        try:
+            for step in language.stream(self.model, list(self.messages), **(self.options | options)):
+                words.append((step.text, self._likeliest(step.logits), step.seconds))
+                changed()
+                if self.halted:
+                    break
+        finally:
+            self.messages.append({"role": "assistant", "content": "".join(text for text, _, _ in words)})
+
+    def _likeliest(self, logits, n=5):
+        """The n likeliest tokens: pairs (text, probability at temperature 1)."""
+        top = torch.softmax(logits, dim=0).topk(n)
+        return [(_visible(self.model.tokens.text_of(i)), p)
+                for i, p in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
 
     def html(self):
         """The conversation; the mouse on a word shows what else might have stood there."""
         parts = []
         asked = [message["content"] for message in self.messages if message["role"] == "user"]
-        for question, steps in zip(asked, self.steps, strict=True):
-            words = "".join(f"<span title='{escape(self._alternatives(step), quote=True)}'>{escape(step.text)}</span>"
-                            for step in steps)
-            parts.append(_bubble("you", "#eef3f7", escape(question)) + _bubble("model", "#ffffff", words))
+        for question, words in zip(asked, self.words, strict=True):
+            answer = "".join(f"<span title='{escape(_in_a_line(likeliest), quote=True)}'>{escape(text)}</span>"
+                             for text, likeliest, _ in words)
+            parts.append(_bubble("you", "#eef3f7", escape(question)) + _bubble("model", "#ffffff", answer))
         return f"<div style='{_STYLE}max-width:760px'>" + "".join(parts) + "</div>"
 
     def text(self):
         """The conversation as plain text."""
         return "\n".join(f"{'you' if m['role'] == 'user' else 'model'}: {m['content']}" for m in self.messages)
-
-    def _alternatives(self, step):
-        return "  ·  ".join(f"{_visible(word)} {share:.0%}" for word, share in self.likeliest(step))
 
 
 def box(model, *questions, **options):
@@ -80,33 +86,37 @@ def box(model, *questions, **options):
     from IPython.display import display
 
     page, below = w.HTML(talk.html()), w.HTML()
-    line = w.Text(placeholder="Ask something, then press Enter", layout={"width": "520px"})
+    line = w.Text(placeholder="Ask something, then press Enter", continuous_update=False, layout={"width": "520px"})
     send, stop, clear = (w.Button(description=name, layout={"width": "72px"}) for name in ("Send", "Stop", "Clear"))
     heat = w.FloatSlider(0.0, min=0, max=1.5, step=0.1, description="temperature", style={"description_width": "90px"})
     kept = w.FloatSlider(1.0, min=0.05, max=1, step=0.05, description="nucleus p", style={"description_width": "90px"})
     stop.disabled = True
 
     def changed():
-        page.value, steps = talk.html(), talk.steps[-1]
-        seconds = steps[-1].seconds - steps[0].seconds
-        rate = f" · {(len(steps) - 1) / seconds:.0f} tokens a second" if seconds else ""
-        rows = "".join(f"<tr style='background:#ffffff'><td style='padding-right:12px'><code>{escape(_visible(word))}</code>"
-                       f"</td><td>{share:.0%}</td></tr>" for word, share in talk.likeliest(steps[-1]))
-        below.value = (f"<div style='{_STYLE}'>{len(steps)} tokens{rate}. The likeliest at the last place:"
-                       f"<table style='border-collapse:collapse'>{rows}</table></div>")
+        page.value, below.value, words = talk.html(), "", talk.words[-1]
+        if not words:
+            return
+        seconds = words[-1][2] - words[0][2]
+        rate = f" · {(len(words) - 1) / seconds:.0f} tokens a second" if seconds else ""
+        below.value = (f"<div style='{_STYLE}'>{len(words)} tokens{rate}<br>The likeliest at the last place: "
+                       f"{escape(_in_a_line(words[-1][1]))}</div>")
 
-    def answer(question):
+    def answer():
         try:
-            talk.ask(question, changed, temperature=heat.value, p=kept.value, seed=len(talk.messages))
-            page.value = talk.html()
+            time.sleep(0.2)  # what was typed arrives after the news of Enter
+            question, line.value = line.value.strip(), ""
+            if question:
+                talk.ask(question, changed, temperature=heat.value, p=kept.value, seed=len(talk.messages))
+                page.value = talk.html()
+        except Exception as error:  # in a thread nobody else would tell it
+            below.value = f"<div style='{_STYLE}'>{escape(f'{type(error).__name__}: {error}')}</div>"
         finally:
             send.disabled, stop.disabled, clear.disabled = False, True, False
 
     def start(_):
-        question = line.value.strip()
-        if question and not send.disabled:
-            line.value, send.disabled, stop.disabled, clear.disabled = "", True, False, True
-            threading.Thread(target=answer, args=(question,), daemon=True).start()  # so that Stop is heard
+        if not send.disabled:
+            send.disabled, stop.disabled, clear.disabled = True, False, True
+            threading.Thread(target=answer, daemon=True).start()  # so that Stop is heard
 
     def begin_again(_):
         talk.clear()
@@ -123,6 +133,10 @@ def box(model, *questions, **options):
 def _bubble(who, colour, words):
     return (f"<div style='margin:6px 0;padding:6px 12px;border:1px solid #9aa5ad;border-radius:8px;background:{colour};"
             f"color:#1a1a1a;white-space:pre-wrap'><b>{who}</b>&ensp;{words}</div>")
+
+
+def _in_a_line(likeliest):
+    return "  ·  ".join(f"{word} {share:.0%}" for word, share in likeliest)
 
 
 def _visible(word):

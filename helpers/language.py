@@ -165,6 +165,11 @@ _BLOCKS = {BLOCKS_OF_4_BITS: [("scale", "<f2"), ("minimum", "<f2"), ("codes", "u
            BLOCKS_OF_8_BITS: [("scale", "<f2"), ("codes", "i1", 32)]}
 
 
+def find_file(path=None):
+    """The model's file, opened but not read: a `gguf.Gguf`. ``path``, and what is raised: as for `load`."""
+    return gguf.read(model_files.find(tokens.SMOLLM2, path) / tokens.FILE)
+
+
 def blocks(file, name):
     """The blocks of 32 numbers of one tensor as they stand in the file: a NumPy array with the fields ``scale``, ``codes``
     and, at 4 bits, ``minimum``. ``file``: a `gguf.Gguf`. Raises ValueError for a tensor that is not in blocks."""
@@ -196,16 +201,47 @@ def load(path=None, dequantise=dequantise):
 
     Raises ModelNotAvailable as `model_files.find` does.
     """
-    file = gguf.read(model_files.find(tokens.SMOLLM2, path) / tokens.FILE)
+    file = find_file(path)
     said = {name.removeprefix("llama."): value for name, value in file.fields.items()}
-    layers = []
+    embedding, layers = tensor(file, "token_embd.weight", dequantise), []  # the largest first: it needs room to be made
     for number in range(said["block_count"]):
         found = {ours: tensor(file, f"blk.{number}.{name}.weight", dequantise) for name, ours in IN_A_LAYER.items()}
         layers.append({name: part.mT if part.ndim == 2 else part for name, part in found.items()})  # (d_in, d_out)
     return ChatModel(
-        embedding=tensor(file, "token_embd.weight", dequantise), norm=tensor(file, "output_norm.weight", dequantise),
-        layers=layers, n_heads=said["attention.head_count"], n_groups=said["attention.head_count_kv"],
-        base=said["rope.freq_base"], eps=said["attention.layer_norm_rms_epsilon"], tokens=tokens.smollm2(path))
+        embedding=embedding, norm=tensor(file, "output_norm.weight", dequantise), layers=layers,
+        n_heads=said["attention.head_count"], n_groups=said["attention.head_count_kv"], base=said["rope.freq_base"],
+        eps=said["attention.layer_norm_rms_epsilon"], tokens=tokens.smollm2(path))
+
+
+def reference(model):
+    """The same model as transformers' ``LlamaForCausalLM``, which shares its numbers, but for copies of W_q and W_k (53 MB).
+
+    It turns halves of a head, columns i and i + d_k/2, where the file turns pairs, 2i and 2i + 1: theirs are put in order.
+    """
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    def halves(W, h):  # (d, h·d_k) -> (h·d_k, d), of each head first the even columns, then the odd
+        return W.T.unflatten(0, (h, -1, 2)).transpose(1, 2).flatten(0, 2)
+
+    (V, d), w, h, g = model.embedding.shape, model.layers[0], model.n_heads, model.n_groups
+    config = LlamaConfig(
+        vocab_size=V, hidden_size=d, intermediate_size=w["W_up"].shape[1], num_hidden_layers=len(model.layers),
+        num_attention_heads=h, num_key_value_heads=g, rope_theta=model.base, rms_norm_eps=model.eps,
+        tie_word_embeddings=True, max_position_embeddings=8192, attn_implementation="eager")
+    with torch.device("meta"):
+        theirs = LlamaForCausalLM(config)
+    state = {"model.norm.weight": model.norm,
+             "model.embed_tokens.weight": model.embedding, "lm_head.weight": model.embedding}
+    names = {"norm1": "input_layernorm", "norm2": "post_attention_layernorm", "W_q": "self_attn.q_proj",
+             "W_k": "self_attn.k_proj", "W_v": "self_attn.v_proj", "W_o": "self_attn.o_proj",
+             "W_gate": "mlp.gate_proj", "W_up": "mlp.up_proj", "W_down": "mlp.down_proj"}
+    for number, w in enumerate(model.layers):
+        parts = w | {"W_q": halves(w["W_q"], h).T, "W_k": halves(w["W_k"], g).T}
+        state |= {f"model.layers.{number}.{names[ours]}.weight": part.T if part.ndim == 2 else part
+                  for ours, part in parts.items()}
+    theirs.load_state_dict(state, assign=True)
+    theirs.model.rotary_emb = type(theirs.model.rotary_emb)(config)  # its buffer has no numbers on the meta device
+    return theirs.eval()
 
 
 # ---------------------------------------------------------------- a conversation
@@ -260,9 +296,9 @@ def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, piec
             logits = logits[0, -1]
             if temperature > 0:
                 kept = nucleus(torch.softmax(logits / temperature, dim=0), p)
-                token = choose(kept.log(), 1.0, None, generator)
+                token = int(choose(kept.log(), 1.0, None, generator))
             else:
-                token = choose(logits, 0.0, None, generator)
+                token = int(choose(logits, 0.0, None, generator))
         if token == END:
             return
         yield Step(text.decode(model.tokens.bytes_of(token)), token, logits, time.perf_counter() - begun)

@@ -31,20 +31,21 @@ def _on_tensors(function, arrays):
     import torch
 
     def into(value):
+        if isinstance(value, tuple):
+            return tuple(map(into, value))
         if arrays:
             return value.numpy() if torch.is_tensor(value) else value
         return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
 
     def back(value, dtype):
+        if isinstance(value, tuple):
+            return tuple(back(part, dtype) for part in value)
         value = torch.as_tensor(value)
         return value.to(dtype) if value.is_floating_point() else value
 
     def call(*args):
         out = function(*map(into, args))
         tensors = [a for a in args if torch.is_tensor(a)]
-        if not tensors:
-            return out
-        dtype = tensors[0].dtype
-        return tuple(back(o, dtype) for o in out) if isinstance(out, tuple) else back(out, dtype)
+        return back(out, tensors[0].dtype) if tensors else out
 
     return call

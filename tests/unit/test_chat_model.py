@@ -1,5 +1,7 @@
 """The chat model: its file, its numbers against transformers' own, its conversation, and the parts it is made of."""
 
+import time
+
 import jinja2
 import numpy as np
 import pytest
@@ -22,29 +24,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def reference(model):
-    """transformers' LlamaForCausalLM with the same numbers; it turns halves where the file turns pairs."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    def halves(W, h):  # (d, h·d_k) -> (h·d_k, d), first the even columns of each head, then the odd
-        return W.T.unflatten(0, (h, -1, 2)).transpose(1, 2).flatten(0, 2)
-
-    config = LlamaConfig(vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
-                         num_attention_heads=9, num_key_value_heads=3, rope_theta=model.base, rms_norm_eps=model.eps,
-                         tie_word_embeddings=True, max_position_embeddings=8192, attn_implementation="eager")
-    with torch.device("meta"):
-        theirs = LlamaForCausalLM(config)
-    state = {"model.norm.weight": model.norm,
-             "model.embed_tokens.weight": model.embedding, "lm_head.weight": model.embedding}
-    for number, w in enumerate(model.layers):
-        at = f"model.layers.{number}."
-        state |= {f"{at}input_layernorm.weight": w["norm1"], f"{at}post_attention_layernorm.weight": w["norm2"],
-                  f"{at}self_attn.q_proj.weight": halves(w["W_q"], 9), f"{at}self_attn.k_proj.weight": halves(w["W_k"], 3),
-                  f"{at}self_attn.v_proj.weight": w["W_v"].T, f"{at}self_attn.o_proj.weight": w["W_o"].T,
-                  f"{at}mlp.gate_proj.weight": w["W_gate"].T, f"{at}mlp.up_proj.weight": w["W_up"].T,
-                  f"{at}mlp.down_proj.weight": w["W_down"].T}
-    theirs.load_state_dict(state, assign=True)
-    theirs.model.rotary_emb = type(theirs.model.rotary_emb)(config)  # its buffer has no numbers on the meta device
-    return theirs.eval()
+    return language.reference(model)
 
 
 TEXTS = ["The capital of France is", "time flies like an arrow; fruit flies like a banana. " * 6,
@@ -121,6 +101,41 @@ def test_the_box_escapes_what_is_said(model):
     talk = chat.Conversation(model, max_tokens=1)
     talk.ask("<script>alert(1)</script>")
     assert "<script" not in talk.html()
+
+
+def test_an_answer_appears_word_by_word_and_can_be_stopped(model):
+    talk, seen = chat.Conversation(model), []
+
+    def changed():
+        seen.append(len(talk.words[-1]))
+        talk.halted = len(talk.words[-1]) == 3
+
+    talk.ask(CAPITAL[0]["content"], changed)
+    assert seen == [0, 1, 2, 3]
+    assert talk.messages[-1] == {"role": "assistant", "content": "The capital of"}
+
+
+def test_a_piece_that_fails_leaves_a_conversation_that_can_go_on(model):
+    talk = chat.Conversation(model, max_tokens=2)
+    with pytest.raises(ZeroDivisionError):
+        talk.ask("Hello", choose=lambda *_: 1 // 0)
+    talk.ask("Hello")
+    assert [message["role"] for message in talk.messages] == ["user", "assistant"] * 2
+
+
+def test_the_box_takes_what_was_typed_even_when_it_arrives_after_enter(model, monkeypatch):
+    monkeypatch.setattr(progress, "live", lambda: True)
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    talk = chat.box(model, max_tokens=2)
+    line, send, stop, _ = shown[0].children[1].children
+    line._handle_custom_msg({"event": "submit"}, [])
+    line.value = "Hello"
+    for _ in range(600):
+        if len(talk.messages) == 2 and not send.disabled:
+            break
+        time.sleep(0.05)
+    assert talk.messages[0]["content"] == "Hello" and line.value == "" and stop.disabled
 
 
 # ---------------------------------------------------------------- its pieces

@@ -18,6 +18,12 @@ EQUIVALENT = [
     ("decode_step", ": k, axis -2", "there is one new token: its axis has length 1"),
     ("decode_step", ": v, axis -2", "there is one new token: its axis has length 1"),
     ("bits_per_byte", "always 0.6931471805599453: math.log(2)", "this is the number itself"),
+    ("dequantise", "dim=1", "codes have two axes, and the last is axis 1"),
+    ("cached_attention", "1: k.shape[1]", "the number of groups is only used to refuse one that does not divide h"),
+    ("nucleus", "if 0.", "p = 1 is a short cut: the sum keeps all words but those lost in rounding"),
+    ("nucleus", "if 1e-06 == 1", "the same"),
+    ("nucleus", "if p == 0", "the same"),
+    ("nucleus", "if p == 2", "the same"),
 ]
 
 

@@ -1,0 +1,138 @@
+"""Lesson 16: what it builds is what helpers have, right attempts in other styles pass, and pieces of a learner run."""
+
+import pytest
+from notebook_code import LESSONS, definitions
+
+torch = pytest.importorskip("torch")
+
+import numpy as np  # noqa: E402
+
+from helpers import attention, language, transformer  # noqa: E402
+from helpers.checks import adopt, evaluate, exercise  # noqa: E402
+
+h, g, d_k, d, m, V = 6, 2, 4, 24, 10, 50
+
+
+def judge(name, attempt, seed=0):
+    return evaluate(exercise(name), attempt, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A decoder of today, small and untrained."""
+    draw = torch.Generator().manual_seed(0)
+
+    def of(*shape):
+        return torch.randn(shape, generator=draw) / shape[0] ** 0.5
+
+    layers = [{"norm1": of(d), "norm2": of(d), "W_q": of(d, h * d_k), "W_k": of(d, g * d_k), "W_v": of(d, g * d_k),
+               "W_o": of(h * d_k, d), "W_gate": of(d, m), "W_up": of(d, m), "W_down": of(m, d)} for _ in range(3)]
+    return language.ChatModel(of(V, d), of(d), layers, h, g, base=500.0, eps=1e-5, tokens=None)
+
+
+def test_the_lessons_decoder_is_that_of_the_helpers(small):
+    decoder = definitions(LESSONS["16"])["decoder"]
+    ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(1))
+    whole, cache = decoder(small, ids, None, language.PIECES)
+    assert torch.allclose(whole, small.run(ids)[0], atol=1e-6)
+    first, cache = decoder(small, ids[:, :4], None, language.PIECES)
+    second, cache = decoder(small, ids[:, 4:], cache, language.PIECES)
+    assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-5)
+    assert torch.allclose(cache[2][1], small.run(ids)[1][2][1], atol=1e-5)
+
+
+def test_the_reference_of_a_small_model_gives_its_logits(small):
+    ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(2))
+    with torch.inference_mode():
+        assert torch.allclose(language.reference(small)(ids).logits, small.run(ids)[0], atol=1e-4)
+
+
+def test_the_lessons_faults_are_faults(small):
+    """Each changes the logits, but for the mask without its offset, which needs a cache."""
+    made = definitions(LESSONS["16"])
+    ids = torch.randint(V, (1, 8), generator=torch.Generator().manual_seed(3))
+    right = small.run(ids)[0]
+    for piece, fault in [("rms_norm", "layer_norm"), ("cached_attention", "unscaled"), ("gated_mlp", "exchanged")]:
+        assert not torch.allclose(small.run(ids, pieces=language.PIECES | {piece: made[fault]})[0], right, atol=1e-4)
+    pieces = language.PIECES | {"cached_attention": made["no_offset"]}
+    assert torch.allclose(small.run(ids, pieces=pieces)[0], right, atol=1e-5)
+    late = small.run(ids[:, 4:], small.run(ids[:, :4])[1], pieces)[0]
+    assert not torch.allclose(late, right[:, 4:], atol=1e-3)
+    q, k, v = (torch.randn(1, n, 5, d_k, generator=torch.Generator().manual_seed(n)) for n in (9, 3, 3))
+    in_turn = exercise("cached_attention").misconceptions
+    (in_turn,) = [mistake.function for mistake in in_turn if mistake.id == "groups-in-turn"]
+    assert torch.allclose(made["groups_in_turn"](q, k, v)[0], in_turn(q, k, v)[0], atol=1e-6)
+
+
+# Right attempts in other styles
+
+
+def norm_by_length(x, gain, eps=1e-5):
+    return gain * x / ((x * x).sum(-1, keepdim=True) / x.shape[-1] + eps) ** 0.5
+
+
+def mlp_in_numpy(x, W_gate, W_up, W_down):
+    a = x @ W_gate
+    return (a / (1 + np.exp(-a)) * (x @ W_up)) @ W_down
+
+
+def numbers_by_division(scales, minima, codes):
+    both = torch.cat((codes % 16, codes // 16), 1)
+    return both * scales.unsqueeze(1) + minima.unsqueeze(1)
+
+
+def numbers_in_a_loop(scales, minima, codes):
+    out = torch.zeros(len(scales), 32, dtype=scales.dtype)
+    for i in range(len(scales)):
+        for j in range(16):
+            out[i, j] = scales[i] * (int(codes[i, j]) & 15) + minima[i]
+            out[i, j + 16] = scales[i] * (int(codes[i, j]) >> 4) + minima[i]
+    return out
+
+
+def attention_with_sdpa(q, k, v, cache=None):
+    if cache is not None:
+        k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+    may = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=may, enable_gqa=True), (k, v)
+
+
+def nucleus_by_counting(probabilities, p):
+    values, ids = torch.sort(probabilities, descending=True)
+    n = min(int((values.cumsum(0) < p).sum()) + 1, len(values))
+    few = torch.zeros_like(probabilities)
+    few[ids[:n]] = values[:n]
+    return few / few.sum()
+
+
+def nucleus_in_numpy(probabilities, p):
+    order = np.argsort(-probabilities)
+    few, total = np.zeros_like(probabilities), 0.0
+    for i in order:
+        if total >= p and p < 1:
+            break
+        few[i], total = probabilities[i], total + probabilities[i]
+    return few / few.sum()
+
+
+@pytest.mark.parametrize(("name", "attempt"), [
+    ("rms_norm", norm_by_length), ("dequantise", numbers_by_division), ("dequantise", numbers_in_a_loop),
+    ("cached_attention", attention_with_sdpa), ("nucleus", nucleus_by_counting)])
+def test_other_styles_pass(name, attempt):
+    for seed in range(5):
+        outcome = judge(name, attempt, seed)
+        assert outcome, outcome.message
+
+
+def test_pieces_of_a_learner_run_the_model_in_numpy_and_in_torch(small):
+    mine = {"rms_norm": norm_by_length, "gated_mlp": mlp_in_numpy, "rotate": attention.rotate,
+            "split_heads": attention.split_heads, "cached_attention": attention_with_sdpa}
+    adopted = {name: adopt(attempt, None, name) for name, attempt in mine.items()}
+    assert [whose for _, whose in adopted.values()] == ["yours"] * 5
+    pieces = language.PIECES | {name: function for name, (function, _) in adopted.items()}
+    ids = torch.randint(V, (2, 7), generator=torch.Generator().manual_seed(4))
+    whole = small.run(ids)[0]
+    first, cache = small.run(ids[:, :5], pieces=pieces)
+    second, _ = small.run(ids[:, 5:], cache, pieces)
+    assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-4) and second.dtype == torch.float32
+    assert adopt(nucleus_in_numpy, None, "nucleus")[1] == adopt(transformer.sample_next, None, "sample_next")[1] == "yours"
