@@ -125,12 +125,13 @@ class ChatModel:
     eps: float
     tokens: object
 
-    def run(self, ids, cache=None, pieces=PIECES, edit=None, trace=None):
+    def run(self, ids, cache=None, pieces=PIECES, edit=None, trace=None, edit_states=None):
         """Read T new tokens: ``ids`` ``(B, T)`` -> (logits ``(B, T, V)``, the cache of all tokens so far).
 
         ``cache``: what an earlier call returned, or None at the beginning; ``pieces``: whose functions run it;
-        ``edit(layer, heads)``: returns the heads' outputs ``(B, h, T, d_k)`` that go to W_o; ``trace``: a dict that gets
-        ``states``, a list of ``(B, T, d)`` (the embedding, then after each layer), and ``weights``, of ``(B, h, T, t + T)``.
+        ``edit(layer, heads)``: returns the heads' outputs ``(B, h, T, d_k)`` that go to W_o; ``edit_states(layer, x)``: the
+        states ``(B, T, d)`` that go into a layer; ``trace``: a dict that gets ``states``, a list of ``(B, T, d)`` (the
+        embedding, then after each layer), ``heads``, of ``(B, h, T, d_k)``, and ``weights``, of ``(B, h, T, t + T)``.
         """
         norm, mlp, rotate, split, attend = (pieces[name] for name in PIECES)
         h, g = self.n_heads, self.n_groups
@@ -139,8 +140,9 @@ class ChatModel:
         positions = torch.arange(start, start + ids.shape[1], dtype=torch.float64)  # (T,)
         x, new = self.embedding[ids], []  # (B, T, d)
         if trace is not None:
-            trace.update(states=[x], weights=[])
+            trace.update(states=[x], heads=[], weights=[])
         for number, (w, past) in enumerate(zip(self.layers, cache, strict=True)):
+            x = x if edit_states is None else edit_states(number, x)
             y = norm(x, w["norm1"], self.eps)
             q, k, v = split(y @ w["W_q"], h), split(y @ w["W_k"], g), split(y @ w["W_v"], g)
             q, k = turn(rotate, q, positions, self.base), turn(rotate, k, positions, self.base)
@@ -151,6 +153,7 @@ class ChatModel:
             new.append(kept)
             if trace is not None:
                 trace["states"].append(x)
+                trace["heads"].append(heads)
                 trace["weights"].append(attention_weights(q, kept[0]).flatten(1, 2))
         return norm(x, self.norm, self.eps) @ self.embedding.T, new
 

@@ -145,6 +145,18 @@ def test_changed_inputs_are_told():
     assert (outcome.status, outcome.misconception) == ("wrong", "changes-input")
 
 
+def test_heads_taken_away_in_place_are_told():
+    pytest.importorskip("torch")
+
+    def attempt(head_outputs, heads, mean=False):
+        for head in heads:
+            head_outputs[:, head] = head_outputs[:, head].mean(dim=(0, 1)) if mean else 0
+        return head_outputs
+
+    outcome = judge(attempt, "ablate_heads")
+    assert (outcome.status, outcome.misconception) == ("wrong", "changes-input")
+
+
 def test_a_wrong_signature_is_told():
     outcome = judge(lambda x, axis: x)
     assert outcome.status == "error"

@@ -24,6 +24,9 @@ EQUIVALENT = [
     ("nucleus", "if 1e-06 == 1", "the same"),
     ("nucleus", "if p == 0", "the same"),
     ("nucleus", "if p == 2", "the same"),
+    ("induction_score", "T = weights.shape[1]", "the weights of a head are square"),
+    ("induction_score", "T = weights.shape[-2]", "the weights of a head are square"),
+    ("induction_score", "mean(dim=1)", "of two axes this is the last"),
 ]
 
 

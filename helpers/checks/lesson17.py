@@ -1,0 +1,506 @@
+"""The exercises of lesson 17: a score for induction heads, the logit lens, heads taken away, patching."""
+
+import torch
+
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.language import ablate_heads, induction_score, logit_lens, patching_effect
+
+
+def _tensor(x):
+    return torch.tensor(x, dtype=torch.float64)
+
+
+# ---------------------------------------------------------------- induction_score
+
+
+def _heads(h, T, period):
+    """Random weights whose rows sum to 1; no two rows and no two columns are alike."""
+    return lambda rng: (_tensor(rng.dirichlet([0.5] * T, size=(h, T))), period)
+
+
+def _known_heads(rng):
+    """4 tokens, twice: head 0 looks after the last one, head 1 at it, head 2 one back, head 3 at token 0."""
+    T, period = 8, 4
+    at = torch.arange(T)
+    keys = torch.stack([at - period + 1, at - period, at - 1, torch.zeros(T, dtype=torch.long)])
+    return torch.nn.functional.one_hot(keys.clamp(min=0), T).double(), period
+
+
+def _from(weights, period, first, shift):
+    i = torch.arange(first, weights.shape[-1])
+    return weights[:, i, i - period + shift]
+
+
+def _two_after(weights, period):
+    T = weights.shape[-1]
+    i = torch.arange(period, T)
+    return weights[:, i, (i - period + 2).clamp(max=T - 1)].mean(-1)
+
+
+def _every_place(weights, period):
+    """Negative keys count from the end, as Python has it."""
+    i = torch.arange(weights.shape[-1])
+    return weights[:, i, (i - period + 1) % weights.shape[-1]].mean(-1)
+
+
+def _share_of_winners(weights, period):
+    i = torch.arange(period, weights.shape[-1])
+    return (weights[:, period:].argmax(-1) == i - period + 1).to(weights.dtype).mean(-1)
+
+
+INDUCTION_SCORE = Exercise(
+    reference=induction_score,
+    probes=(
+        Probe("one repeated token", _heads(1, 3, 2), (
+            "Three tokens, period 2: only token 2 repeats one, token 0. What came after token 0 is token 1,"
+            " so the score is the weight in row 2, column 1."
+        )),
+        Probe("two repeated tokens", _heads(1, 5, 3), (
+            "Five tokens, period 3: average the weights in row 3, column 1 and in row 4, column 2."
+        )),
+        Probe("four known heads", _known_heads, (
+            "Head 0 always looks at the token after the last occurrence here, so its score is 1. The others"
+            " look at that occurrence itself, one token back, and at the first token: their score is 0."
+        ), draws=1),
+        Probe("several heads", _heads(4, 7, 4), (
+            "Each head has a score of its own: the result has shape (h,)."
+        )),
+        Probe("as many heads as tokens", _heads(6, 6, 2), (
+            "There are 6 heads and 6 tokens here: count the axes from the back, query is -2 and key is -1."
+        )),
+        Probe("more than two rounds", _heads(3, 11, 3), (
+            "The text repeats more than once. Each token from place 3 on looks 2 places back."
+        )),
+        Probe("period 1", _heads(2, 5, 1), (
+            "With period 1 every token is the one before it again. What came after that one is the token"
+            " itself."
+        ), extreme=True),
+        larger(_heads(9, 23, 10)),
+    ),
+    misconceptions=(
+        Misconception("same-token", (
+            "You average the weights to the same token, one round earlier. An induction head looks at what"
+            " came AFTER it, one place to the right: i - period + 1."
+        ), lambda w, p: _from(w, p, p, 0).mean(-1)),
+        Misconception("two-after", (
+            "You look two places after the last occurrence. The token that followed it stands one place to"
+            " its right: i - period + 1."
+        ), _two_after),
+        Misconception("one-too-early", (
+            "You begin one place too early. The whole diagonal holds i = period - 1 too, where nothing has"
+            " been repeated yet: drop its first number."
+        ), lambda w, p: _from(w, p, p - 1, 1).mean(-1)),
+        Misconception("divided-by-T", (
+            "The sum is right, but you divide by T. In the first round there is nothing to look back at:"
+            " average over the T - period places i ≥ period."
+        ), lambda w, p: _from(w, p, p, 1).sum(-1) / w.shape[-1]),
+        Misconception("every-place", (
+            "You average over all places, and before the first repetition i - period + 1 is negative, which"
+            " counts from the end. Begin at i = period."
+        ), _every_place),
+        Misconception("sum", (
+            "You add the weights up. The score is their mean, so that it lies between 0 and 1."
+        ), lambda w, p: _from(w, p, p, 1).sum(-1)),
+        Misconception("period-fixed", (
+            "You take half of the text for the period. The text may repeat more than once: use the argument."
+        ), lambda w, p: _from(w, w.shape[-1] // 2, w.shape[-1] // 2, 1).mean(-1)),
+        Misconception("second-round-only", (
+            "You stop after the second round. The text may go on: take every i from period to the end."
+        ), lambda w, p: _from(w, p, p, 1)[:, :p].mean(-1)),
+        Misconception("transposed", (
+            "Query and key have changed places: you read the weight from i - period + 1 to i, which lies in"
+            " the future. The row is the query."
+        ), lambda w, p: _from(w.mT, p, p, 1).mean(-1)),
+        Misconception("previous-token", (
+            "You average the weights to the token just before. That is the previous-token score of lesson"
+            " 12; here a head looks i - period + 1."
+        ), lambda w, p: w.diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1)),
+        Misconception("heads-averaged", (
+            "You give one number for all heads. Each head has its own: keep the first axis."
+        ), lambda w, p: _from(w, p, p, 1).mean()),
+        Misconception("one-head", (
+            "You give the score of head 0 alone. Every head has one: shape (h,)."
+        ), lambda w, p: _from(w[:1], p, p, 1).mean(-1)),
+        Misconception("block", (
+            "Two slices make a whole block of pairs: every query with every key in it. Index the pairs"
+            " (i, i - period + 1) one by one, or take a diagonal."
+        ), lambda w, p: w[:, p:, 1:w.shape[-1] - p + 1].mean((-2, -1))),
+        Misconception("share-of-winners", (
+            "You count how often that token has the largest weight. The score is the mean of the weights"
+            " themselves."
+        ), _share_of_winners),
+        Misconception("largest", (
+            "You take the largest of the weights. The score is their mean."
+        ), lambda w, p: _from(w, p, p, 1).max(-1).values),
+    ),
+    contracts=(Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
+               Contract("a period as long as the text", lambda rng: _heads(2, 4, 4)(rng))),
+)
+
+# ---------------------------------------------------------------- logit_lens
+
+
+def _states(L, T, d, V, eps=1e-5, gain=None, size=1.0, shift=0.0):
+    def make(rng):
+        states = [_tensor(rng.normal(size=(T, d)) * size * (layer + 1) + shift) for layer in range(L)]
+        stretch = _tensor(rng.uniform(0.2, 3, size=d)) if gain is None else torch.full((d,), gain).double()
+        return states, stretch, _tensor(rng.normal(size=(d, V))), eps
+    return make
+
+
+def _root(x, eps):
+    return torch.sqrt(x.square().mean(-1, keepdim=True) + eps)
+
+
+def _lens(states, gain, W_U, eps=1e-5, divide=_root):
+    """The reference, with another divisor."""
+    x = torch.stack(list(states))  # (L, T, d)
+    return gain * x / divide(x, eps) @ W_U
+
+
+def _layer_norm(states, gain, W_U, eps=1e-5):
+    x = torch.stack(list(states))
+    x = x - x.mean(-1, keepdim=True)
+    return gain * x / torch.sqrt(x.square().mean(-1, keepdim=True) + eps) @ W_U
+
+
+def _norm_last(states, gain, W_U, eps=1e-5):
+    z = torch.stack([gain * x for x in states]) @ W_U
+    return z / torch.sqrt(z.square().mean(-1, keepdim=True) + eps)
+
+
+LOGIT_LENS = Exercise(
+    reference=logit_lens,
+    probes=(
+        Probe("one layer, one token", _states(1, 1, 2, 3, gain=1.0), (
+            "One state of two numbers, gain 1: divide it by the root of its mean square, then multiply by"
+            " W_U. The shape is (1, 1, 3)."
+        )),
+        Probe("a gain", _states(1, 1, 3, 2), (
+            "The gain stretches each of the d numbers after they were divided, and before W_U."
+        )),
+        Probe("a large mean", _states(1, 2, 4, 3, shift=5.0), (
+            "All numbers of a state are near 5 here. RMSNorm divides, and subtracts nothing."
+        )),
+        Probe("several tokens", _states(1, 4, 3, 5), (
+            "Four tokens, each with a length of its own: every token is divided by its own root."
+        )),
+        Probe("several layers", _states(3, 2, 4, 5), (
+            "Three states: the result has shape (L, T, V) = (3, 2, 5), the first layer first."
+        )),
+        Probe("a large eps", _states(2, 3, 4, 5, eps=2.0), (
+            "eps is 2 here: it is added to the mean square, inside the root."
+        )),
+        Probe("as many tokens as numbers", _states(4, 3, 3, 3), (
+            "T, d and V are all 3 here: the norm runs over the last axis of each state."
+        )),
+        Probe("huge states", _states(2, 2, 3, 4, size=1000.0), (
+            "Late states are long. The norm brings each back to a mean square of 1."
+        ), extreme=True),
+        larger(_states(6, 9, 10, 11)),
+    ),
+    misconceptions=(
+        Misconception("no-norm", (
+            "You multiply the states by W_U as they are. The model never does: its last norm comes first,"
+            " with its gain."
+        ), lambda s, g, W, eps=1e-5: torch.stack(list(s)) @ W),
+        Misconception("gain-only", (
+            "The gain is there, but nothing is divided. RMSNorm divides each token by the root of its mean"
+            " square first."
+        ), lambda s, g, W, eps=1e-5: (g * torch.stack(list(s))) @ W),
+        Misconception("layer-norm", (
+            "You subtract the mean: that is LayerNorm. This model has RMSNorm, which only divides by the root"
+            " of the mean square."
+        ), _layer_norm),
+        Misconception("standard-deviation", (
+            "You divide by the standard deviation, which measures from the mean. Here it is the root of the"
+            " mean square, measured from 0."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            x.var(-1, unbiased=False, keepdim=True) + e))),
+        Misconception("no-gain", (
+            "The division is right, but the gain is missing: multiply by it before W_U."
+        ), lambda s, g, W, eps=1e-5: _lens(s, torch.ones_like(g), W, eps)),
+        Misconception("gain-first", (
+            "You stretch by the gain, and then divide: the division sees the stretched numbers. Divide first."
+        ), lambda s, g, W, eps=1e-5: _lens([g * x for x in s], torch.ones_like(g), W, eps)),
+        Misconception("norm-last", (
+            "You take the norm of the logits. It belongs before W_U, on the states."
+        ), _norm_last),
+        Misconception("length", (
+            "You divide by the length of the vector, the root of the SUM of squares. RMSNorm takes their"
+            " mean."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            x.square().sum(-1, keepdim=True) + e))),
+        Misconception("no-root", (
+            "You divide by the mean square itself. Take its root."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.square().mean(-1, keepdim=True) + e)),
+        Misconception("eps-outside", (
+            "eps stands outside the root. It is added to the mean square: √(mean + eps)."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            x.square().mean(-1, keepdim=True)) + e)),
+        Misconception("eps-ignored", (
+            "You do not use eps, or another one than the argument. It may be large."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, 1e-5)),
+        Misconception("over-tokens", (
+            "You average the squares over the tokens. Each token is divided by its own root: the last axis."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            x.square().mean(-2, keepdim=True) + e))),
+        Misconception("one-root-a-layer", (
+            "You divide a whole layer by one number. Each token has its own: mean over the last axis, with"
+            " keepdim=True."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            x.square().mean((-2, -1), keepdim=True) + e))),
+        Misconception("probabilities", (
+            "You return probabilities. The result is the logits: leave the softmax out."
+        ), lambda s, g, W, eps=1e-5: torch.softmax(_lens(s, g, W, eps), -1)),
+        Misconception("running-sum", (
+            "You add the states up. Each already holds all that the layers before it have written: the"
+            " residual stream."
+        ), lambda s, g, W, eps=1e-5: _lens(torch.stack(list(s)).cumsum(0), g, W, eps)),
+        Misconception("last-layer", (
+            "You look at the last state alone. Give one (T, V) for each state of the list."
+        ), lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)),
+        Misconception("tokens-first", (
+            "Layers and tokens have changed places: the shape is (L, T, V)."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).transpose(0, 1)),
+    ),
+)
+
+# ---------------------------------------------------------------- ablate_heads
+
+
+def _outputs(B, h, T, d_k, n, mean=False):
+    """Head outputs with a mean well away from 0, and n heads to take away, in any order."""
+    def make(rng):
+        z = _tensor(rng.normal(size=(B, h, T, d_k)) + 3 * rng.normal(size=(1, h, 1, d_k)))
+        return z, [int(i) for i in rng.choice(h, n, replace=False)], mean
+    return make
+
+
+def _filled(z, heads, what):
+    """A copy of z in which ``what(z, head)`` stands for each of the heads."""
+    z = z.clone()
+    for head in heads:
+        z[:, head] = what(z, head)
+    return z
+
+
+def _by_mean(over, keepdim=True):
+    return lambda z, heads, mean=False: _filled(
+        z, heads, lambda z, i: z[:, i].mean(over, keepdim=keepdim) if mean else 0)
+
+
+def _along(axis):
+    """Take away along another axis than the heads': places that are there."""
+    def wrong(z, heads, mean=False):
+        z = z.clone()
+        for i in heads:
+            part = z.select(axis, i % z.shape[axis])
+            part[...] = part.mean() if mean else 0
+        return z
+    return wrong
+
+
+def _others(z, heads, mean=False):
+    return ablate_heads(z, [i for i in range(z.shape[1]) if i not in heads], mean)
+
+
+def _one_mean(z, heads, mean=False):
+    return _filled(z, heads, lambda _, i: z[:, heads].mean((0, 1, 2)) if mean else 0)
+
+
+def _dropped(z, heads, mean=False):
+    return z[:, [i for i in range(z.shape[1]) if i not in heads]]
+
+
+ABLATE_HEADS = Exercise(
+    reference=ablate_heads,
+    probes=(
+        Probe("the only head", _outputs(1, 1, 1, 2, 1), (
+            "The only head goes: what is left is 0, in the same shape."
+        ), draws=1),
+        Probe("one of two heads", _outputs(1, 2, 3, 2, 1), "One head becomes 0, the other stays as it is."),
+        Probe("two of five heads", _outputs(2, 5, 3, 4, 2), (
+            "Two heads of five, in any order. The heads are axis 1 of (B, h, T, d_k)."
+        )),
+        Probe("no head", _outputs(2, 3, 4, 2, 0), (
+            "The list is empty: nothing is taken away, and the result is a copy."
+        ), draws=1),
+        Probe("all heads", _outputs(2, 4, 3, 5, 4), "All heads go: everything is 0.", draws=1),
+        Probe("mean over positions", _outputs(1, 2, 3, 2, 1, True), (
+            "mean=True, one text: the head's mean over the three positions, a vector of d_k numbers, stands"
+            " in each of them."
+        )),
+        Probe("mean over the batch", _outputs(4, 2, 1, 3, 1, True), (
+            "mean=True, four texts of one token: the head's mean over the four texts stands in each."
+        )),
+        Probe("mean over both", _outputs(3, 4, 5, 2, 2, True), (
+            "mean=True: one vector of d_k numbers for each head, its mean over batch AND positions."
+        )),
+        larger(_outputs(5, 6, 9, 10, 3, True)),
+    ),
+    misconceptions=(
+        Misconception("nothing-removed", (
+            "The heads are still there. Did you change a copy and then return the original?"
+        ), lambda z, heads, mean=False: z.clone()),
+        Misconception("only-those-heads", (
+            "The named heads stay and all others go. It is the other way round."
+        ), _others),
+        Misconception("first-of-the-list", (
+            "Only the first head of the list is taken away. Is your return inside the loop?"
+        ), lambda z, heads, mean=False: ablate_heads(z, heads[:1], mean)),
+        Misconception("as-many-heads", (
+            "You take away heads 0, 1, … as many as the list is long. The list holds their numbers."
+        ), lambda z, heads, mean=False: ablate_heads(z, range(len(heads)), mean)),
+        Misconception("counted-from-1", (
+            "Other heads are missing: heads are counted from 0."
+        ), lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
+        Misconception("tokens-removed", (
+            "Tokens are changed, in all heads. The heads are axis 1 of (B, h, T, d_k)."
+        ), _along(2)),
+        Misconception("texts-removed", (
+            "Texts of the batch are changed, in all heads. The heads are axis 1 of (B, h, T, d_k)."
+        ), _along(0)),
+        Misconception("closed-up", (
+            "You drop the heads, so the shape is another, and W_o no longer fits. Leave their places."
+        ), _dropped),
+        Misconception("always-zero", (
+            "You never look at mean: when it is True, the head's mean stands in place of 0."
+        ), lambda z, heads, mean=False: ablate_heads(z, heads)),
+        Misconception("always-mean", (
+            "You never look at mean: when it is False, 0 stands in place of the head."
+        ), lambda z, heads, mean=False: ablate_heads(z, heads, True)),
+        Misconception("mean-per-position", (
+            "You average over the batch only, so each position keeps a mean of its own, and tells where it"
+            " is. Average over positions too: axes 0 and 2."
+        ), _by_mean(0)),
+        Misconception("mean-per-text", (
+            "You average over the positions only, so each text keeps a mean of its own, and news of it."
+            " Average over the batch too: axes 0 and 2."
+        ), _by_mean(1)),
+        Misconception("one-number", (
+            "You average the d_k numbers too, so one number stands everywhere. Each of the d_k columns has a"
+            " mean of its own: axes 0 and 2."
+        ), _by_mean((0, 1, 2))),
+        Misconception("mean-of-the-others", (
+            "You put the mean over the heads in its place. It is the head's own mean, over batch and"
+            " positions."
+        ), lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean(1) if mean else 0)),
+        Misconception("one-mean-for-all", (
+            "You put one mean of all the named heads in their places. Each head has its own mean."
+        ), _one_mean),
+        Misconception("mean-subtracted", (
+            "You subtract the mean, so only the news is left. Put the mean in its place: the news goes."
+        ), lambda z, heads, mean=False: _filled(
+            z, heads, lambda z, i: z[:, i] - z[:, i].mean((0, 1)) if mean else 0)),
+    ),
+)
+
+# ---------------------------------------------------------------- patching_effect
+
+
+def _runs(V, at=None):
+    """Clean and corrupt logits prefer different words; the patched lie ``at`` of the way, or anywhere."""
+    def make(rng):
+        clean, corrupt, patched = rng.normal(size=(3, V)) * 2
+        right, wrong = (int(i) for i in rng.choice(V, 2, replace=False))
+        clean[right], corrupt[wrong] = clean.max() + rng.uniform(1, 3), corrupt.max() + rng.uniform(1, 3)
+        if at is not None:
+            patched = corrupt + at * (clean - corrupt)
+        return *map(_tensor, (clean, corrupt, patched)), right, wrong
+    return make
+
+
+def _by_hand(rng):
+    """The example of the lesson: 3, -5 and 1."""
+    return *map(_tensor, ([4.0, 1, 2], [-3.0, 2, 0], [1.0, 0, 7])), 0, 1
+
+
+def _effect(clean, corrupt, patched, right, wrong, lead=lambda x, r, w: x[r] - x[w]):
+    """The reference, with another measure of a run."""
+    a, b, c = (lead(x, right, wrong) for x in (clean, corrupt, patched))
+    return float((c - b) / (a - b))
+
+
+def _leads(function):
+    """A wrong formula from the three differences, clean, corrupt, patched."""
+    return lambda a, b, c, r, w: float(function(*(x[r] - x[w] for x in (a, b, c))))
+
+
+PATCHING_EFFECT = Exercise(
+    reference=patching_effect,
+    probes=(
+        Probe("by hand", _by_hand, (
+            "Right is word 0, wrong is word 1. The differences are 3 (clean), -5 (corrupt), 1 (patched): from"
+            " -5 to 1 it is 6 of 8, so the effect is 0.75."
+        ), draws=1),
+        Probe("nothing comes back", _runs(4, 0.0), "The patched run is the corrupt one: the effect is 0."),
+        Probe("all comes back", _runs(4, 1.0), "The patched run is the clean one: the effect is 1."),
+        Probe("two words", _runs(2), (
+            "Two words only: right and wrong. Compare the differences of their logits."
+        )),
+        Probe("many words", _runs(9), (
+            "Two of nine words count. Each run is judged by the logit of right minus the logit of wrong."
+        ), draws=4),
+        Probe("too far", _runs(5, 1.6), (
+            "A patch may bring back more than was lost: the effect is 1.6 here, and is not cut off."
+        )),
+        Probe("the wrong way", _runs(5, -0.7), "A patch may also do harm: the effect is negative here."),
+        larger(_runs(40), draws=2),
+    ),
+    misconceptions=(
+        Misconception("clean-and-corrupt-swapped", (
+            "Clean and corrupt have changed places: your result is 1 where nothing comes back. Count from the"
+            " corrupt run: (patched - corrupt) / (clean - corrupt)."
+        ), _leads(lambda a, b, c: (c - a) / (b - a))),
+        Misconception("not-normalised", (
+            "You give the change of the difference itself. Divide it by what could change at most, clean -"
+            " corrupt."
+        ), _leads(lambda a, b, c: c - b)),
+        Misconception("patched-alone", (
+            "You give the patched run's difference, without what it was before. Subtract the corrupt run's"
+            " and divide."
+        ), _leads(lambda a, b, c: c)),
+        Misconception("share-of-clean", (
+            "You divide patched by clean. A run that is as corrupt as before should have 0: subtract corrupt"
+            " from both."
+        ), _leads(lambda a, b, c: c / a)),
+        Misconception("divided-by-clean", (
+            "You divide by the clean difference alone. All that could come back is clean - corrupt."
+        ), _leads(lambda a, b, c: (c - b) / a)),
+        Misconception("divided-by-corrupt", (
+            "You divide by the corrupt difference alone. All that could come back is clean - corrupt."
+        ), _leads(lambda a, b, c: (c - b) / b)),
+        Misconception("upside-down", (
+            "Your fraction is upside down: what came back stands above, what could come back below."
+        ), _leads(lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
+        Misconception("right-only", (
+            "You look at the logit of right alone. A patch that lifts all logits would seem to help: subtract"
+            " the logit of wrong."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: x[r])),
+        Misconception("wrong-only", (
+            "You look at the logit of wrong alone. Take the logit of right minus that of wrong."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: x[w])),
+        Misconception("added", (
+            "You add the two logits. It is a difference: right minus wrong."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: x[r] + x[w])),
+        Misconception("probabilities", (
+            "You compare probabilities. They are squeezed near 0 and 1; use the logits as they are."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r] - x.softmax(-1)[w])),
+        Misconception("cut-off", (
+            "You keep the result between 0 and 1. More than all may come back, and a patch may do harm: leave"
+            " it."
+        ), lambda *args: min(max(patching_effect(*args), 0.0), 1.0)),
+        Misconception("without-sign", (
+            "Your result is never negative. A patch that makes things worse has a negative effect."
+        ), lambda *args: abs(patching_effect(*args))),
+        Misconception("percent", (
+            "You give a percentage. The effect is a share: 1 when all comes back."
+        ), lambda *args: 100 * patching_effect(*args)),
+        Misconception("all-words", (
+            "You compare all words. Only two count: right and wrong."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: x.sum())),
+    ),
+)
+
+EXERCISES = (INDUCTION_SCORE, LOGIT_LENS, ABLATE_HEADS, PATCHING_EFFECT)
