@@ -326,7 +326,7 @@ ABLATE_HEADS = Exercise(
         Probe("no head", _outputs(2, 3, 4, 2, 0), (
             "The list is empty: nothing is taken away, and the result is a copy."
         ), draws=1),
-        Probe("all heads", _outputs(2, 4, 3, 5, 4), "All heads go: everything is 0.", draws=1),
+        Probe("all heads", _outputs(2, 4, 3, 5, 4), "All four heads go, so every number is 0.", draws=1),
         Probe("mean over positions", _outputs(1, 2, 3, 2, 1, True), (
             "mean=True, one text: the head's mean over the three positions, a vector of d_k numbers, stands"
             " in each of them."

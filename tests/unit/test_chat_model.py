@@ -206,6 +206,17 @@ def test_the_edit_of_one_head_reaches_the_logits(model):
     assert torch.equal(whole, same) and not torch.allclose(whole, less)
 
 
+def test_a_state_put_into_another_run_at_every_place_makes_it_that_run(model):
+    clean, other = (torch.tensor([model.tokens.encode(f"The capital of {name} is")]) for name in ("France", "Italy"))
+    found = {}
+    with torch.inference_mode():
+        wanted = model.run(clean, trace=found)[0]
+        patched = model.run(other, edit_states=lambda layer, x: found["states"][7] if layer == 7 else x)[0]
+        heads = model.run(other, edit=lambda layer, z: found["heads"][layer] if layer == 23 else z)[0]
+    assert torch.allclose(patched, wanted, atol=1e-4)
+    assert heads[0, -1].argmax() == wanted[0, -1].argmax() == model.tokens.encode(" Paris")[0]
+
+
 def test_a_head_is_ablated_with_zeros_or_its_mean():
     heads = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
     assert not language.ablate_heads(heads, [1])[:, 1].any()
