@@ -692,7 +692,7 @@ BPE_DECODE = Exercise(
         Probe(
             "nothing at all",
             lambda rng: ([], {(A, B): 256}),
-            "Without ids the result is b''.",
+            "Without ids there are no bytes: the result is b''.",
             draws=1,
             extreme=True,
         ),

@@ -32,13 +32,17 @@ def whole(name, function):
     return importlib.import_module(f"classroom.tasks.{name}").TASKS[function].exercise
 
 
+# Asked in assignment 4 before lesson 16 asked it too: hand-outs of that name are about, and have to be graded.
+PUBLIC = {"rms_norm"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_is_complete(name):
     task = assignment.load(name)
     known = importlib.import_module(f"classroom.tasks.{name}").TASKS
     assert 20 <= task.points <= 40 and task.questions
     assert set(known) == {test.function for test in task.tests}
-    assert not set(known) & set(INDEX), "a task must not be an exercise of a lesson"
+    assert not set(known) & set(INDEX) - PUBLIC, "a task must not be an exercise of a lesson"
     for test in task.tests:
         assert task.task(test).exercise.probes, test.grade_id
     for function in known:
