@@ -79,7 +79,8 @@ class Exercise:
     """A function that the learner writes. Order ``probes`` from the smallest to the largest.
 
     ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
-    compared by the frequencies of many calls, since one call says nothing.
+    compared by the frequencies of many calls, since one call says nothing. Arguments of the reference behind a
+    ``*`` are details of the task, and no attempt is given them.
     """
 
     reference: Callable
@@ -90,7 +91,9 @@ class Exercise:
     parameters: tuple = field(init=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "parameters", tuple(inspect.signature(self.reference).parameters))
+        given = [name for name, parameter in inspect.signature(self.reference).parameters.items()
+                 if parameter.kind is not parameter.KEYWORD_ONLY]
+        object.__setattr__(self, "parameters", tuple(given))
 
     @property
     def name(self):

@@ -127,7 +127,8 @@ class _Family:
             for one, tree in self.trees.items():
                 marked[one] = copy.deepcopy(tree)
                 nodes = list(ast.walk(marked[one]))
-                spots = {id(nodes[i]): i for i, _ in _places(tree) if _may_be_a_size(nodes[i])}
+                details = {argument.arg for argument in tree.body[0].args.kwonlyargs}
+                spots = {id(nodes[i]): i for i, _ in _places(tree) if _may_be_a_size(nodes[i], details)}
                 marked[one] = ast.fix_missing_locations(_Mark(self.members.index(one), spots).visit(marked[one]))
             for one in self.members:
                 sys.modules[one.__module__].__dict__["_see_"] = self._see
@@ -165,10 +166,11 @@ def _places(tree):
     return [(i, n) for i, n in enumerate(ast.walk(tree)) if id(n) not in guards]
 
 
-def _may_be_a_size(node):
+def _may_be_a_size(node, details=()):
+    """``details``: arguments that only say which of several tasks this is, the same in every call."""
     return (isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp))
             and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-            and any(isinstance(n, ast.Name) for n in ast.walk(node)))
+            and any(isinstance(n, ast.Name) and n.id not in details for n in ast.walk(node)))
 
 
 class _Replace(ast.NodeTransformer):
