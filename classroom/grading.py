@@ -177,7 +177,10 @@ def _items(changed, number):
 
 def _put(argument, after):
     """Let the caller's argument change as the one inside did, so that the checker notices."""
-    if isinstance(argument, np.ndarray) and isinstance(after, np.ndarray) and argument.shape == after.shape:
+    if isinstance(argument, tuple | list) and isinstance(after, tuple | list):
+        for mine, theirs in zip(argument, after, strict=False):
+            _put(mine, theirs)
+    elif isinstance(argument, np.ndarray) and isinstance(after, np.ndarray) and argument.shape == after.shape:
         np.copyto(argument, after, casting="unsafe")
     elif hasattr(argument, "copy_") and getattr(after, "shape", None) == argument.shape:
         argument.copy_(after)

@@ -279,6 +279,10 @@ TURN_HALF = Exercise(
         Misconception("everything", (
             "You turn all columns. Only the last half is turned; the first stays as it is."
         ), lambda x, p: turn_half(x, p, parts=1, turned=0)),
+        Misconception("lesson-08", (
+            "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the last half, with "
+            "base 1000."
+        ), lambda x, p: turn_half(x, p, base=10000.0, parts=1, turned=0)),
         Misconception("base-10000", (
             "You use base 10000, as lesson 08 does. Here it is 1000."
         ), lambda x, p: turn_half(x, p, base=10000.0)),
@@ -582,6 +586,12 @@ def _nucleus(probabilities, p):
     return torch.zeros_like(probabilities, dtype=torch.bool).index_fill(0, kept, True)
 
 
+def _nucleus_of_lesson_16(logits, temperature, p):
+    if p == 0:
+        raise ValueError("It takes a p above 0.")
+    return _kept(_nucleus)(logits, temperature, p)
+
+
 def _naive(logits, temperature, p):
     e = torch.exp(logits)
     few = torch.exp(logits / temperature) * (e / e.sum() >= p * (e / e.sum()).max())
@@ -641,6 +651,10 @@ MIN_P = Exercise(
             "This is the nucleus of lesson 16: the fewest words with probability p together. Here the bar is "
             "p times the largest probability."
         ), _kept(_nucleus)),
+        Misconception("nucleus-of-lesson-16", (
+            "You call the nucleus of lesson 16: the fewest words with probability p together, and no p of 0. "
+            "Here the bar is p times the largest probability."
+        ), _nucleus_of_lesson_16),
         Misconception("share-of-the-logit", (
             "You compare logits. p is a share of the largest probability: take a softmax first."
         ), lambda logits, temperature, p: torch.softmax(
