@@ -280,8 +280,8 @@ TURN_HALF = Exercise(
             "You turn all columns. Only the last half is turned; the first stays as it is."
         ), lambda x, p: turn_half(x, p, parts=1, turned=0)),
         Misconception("lesson-08", (
-            "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the last half, with "
-            "base 1000."
+            "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the last half, "
+            "with base 1000."
         ), lambda x, p: turn_half(x, p, base=10000.0, parts=1, turned=0)),
         Misconception("base-10000", (
             "You use base 10000, as lesson 08 does. Here it is 1000."

@@ -79,8 +79,8 @@ class Exercise:
     """A function that the learner writes. Order ``probes`` from the smallest to the largest.
 
     ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
-    compared by the frequencies of many calls, since one call says nothing. Arguments of the reference behind a
-    ``*`` are details of the task, and no attempt is given them.
+    compared by the frequencies of many calls, since one call says nothing. Arguments of the reference
+    behind a ``*`` are details of the task, and no attempt is given them.
     """
 
     reference: Callable

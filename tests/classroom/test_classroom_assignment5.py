@@ -1,12 +1,16 @@
 """Assignment 5 in a class: right answers in styles of their own, answers that belong to lesson 16, near misses, attacks."""
 
+import functools
 import json
 
 import pytest
+import torch
 from submissions import cell, data
 
 from classroom import assignment, batch, sandbox
 from classroom.sandbox import Limits
+from classroom.tasks import assignment5
+from helpers.checks.core import evaluate
 
 NAME = "assignment5"
 FULL = 29  # points for code
@@ -51,8 +55,9 @@ def window_attention(q, k, v, cache, window):
         K, V = k[:, :, start:t + i + 1], v[:, :, start:t + i + 1]
         scores = (q[:, :, i:i + 1] * K).sum(-1) / q.shape[-1] ** 0.5
         rows.append((scores.softmax(-1)[..., None] * V).sum(-2))
-    keep = min(window - 1, k.shape[-2])
-    return torch.stack(rows, -2), (k.narrow(2, k.shape[2] - keep, keep), v.narrow(2, v.shape[2] - keep, keep))
+    n = k.shape[-2]
+    keep = min(window - 1, n)
+    return torch.stack(rows, -2), (k.narrow(2, n - keep, keep), v.narrow(2, n - keep, keep))
 """,
     "min_p": """
 def min_p(logits, temperature, p):
@@ -98,21 +103,38 @@ def min_p(logits, temperature, p):
         logits=torch.where(logits >= bar, logits / temperature, torch.tensor(-torch.inf))).probs
 """
 LESSON_16 = {  # what was right there
-    "abs_norm": "def abs_norm(x, gain, eps):\n    return x / torch.sqrt(x.square().mean(-1, True) + eps) * (1 + gain)",
-    "packed_mlp": "def packed_mlp(x, W_in, W_out):\n    gate, up = (x @ W_in).chunk(2, -1)\n    return (F.silu(gate) * up) @ W_out",
-    "turn_half": "def turn_half(x, positions):\n    from helpers.transformer import rotate\n    return rotate(x, positions)",
-    "window_attention": "def window_attention(q, k, v, cache, window):\n    from helpers.language import cached_attention\n"
-                        "    return cached_attention(q, k, v, cache)",
-    "min_p": "def min_p(logits, temperature, p):\n    from helpers.language import nucleus\n    kept = nucleus(logits.softmax(0), p)\n"
-             "    return (kept.log() / temperature).softmax(0)",
+    "abs_norm": """
+def abs_norm(x, gain, eps):
+    return x / torch.sqrt(x.square().mean(-1, True) + eps) * (1 + gain)
+""",
+    "packed_mlp": """
+def packed_mlp(x, W_in, W_out):
+    gate, up = (x @ W_in).chunk(2, -1)
+    return (F.silu(gate) * up) @ W_out
+""",
+    "turn_half": """
+def turn_half(x, positions):
+    from helpers.transformer import rotate
+    return rotate(x, positions)
+""",
+    "window_attention": """
+def window_attention(q, k, v, cache, window):
+    from helpers.language import cached_attention
+    return cached_attention(q, k, v, cache)
+""",
+    "min_p": """
+def min_p(logits, temperature, p):
+    from helpers.language import nucleus
+    return (nucleus(logits.softmax(0), p).log() / temperature).softmax(0)
+""",
 }
 NEARLY = {
     "abs_norm": "def abs_norm(x, gain, eps):\n    return x / x.abs().mean(-1, keepdim=True) * (1 + gain)",
     "packed_mlp": RIGHT["packed_mlp"].replace("0.5 * (1 + torch.erf(gate / 2 ** 0.5))",
                                               "0.5 * (1 + torch.tanh(0.7978845608 * (gate + 0.044715 * gate ** 3)))"),
     "turn_half": RIGHT["turn_half"].replace("(d / 2))", "d)"),
-    "window_attention": RIGHT["window_attention"].replace("keep = min(window - 1, k.shape[-2])", "").replace(
-        "k.narrow(2, k.shape[2] - keep, keep), v.narrow(2, v.shape[2] - keep, keep)", "k[:, :, -window:], v[:, :, -window:]"),
+    "window_attention": RIGHT["window_attention"].replace("keep = min(window - 1, n)", "").replace(
+        "k.narrow(2, n - keep, keep), v.narrow(2, n - keep, keep)", "k[:, :, -window:], v[:, :, -window:]"),
     "min_p": RIGHT["min_p"].replace("math.exp(z) >= p", "math.exp(z / temperature) >= p"),
 }
 LIAR = """
@@ -126,7 +148,7 @@ ATTACKS = {
     "abs_norm": LIAR,
     "packed_mlp": "def packed_mlp(x, W_in, W_out):\n    while True: x = x + 1",
     "turn_half": "def turn_half(x, positions):\n    return torch.zeros(1).expand(10**9)",
-    "window_attention": RIGHT["window_attention"].replace("    t = ", "    if cache: cache[0].zero_(), cache[1].zero_()\n    t = "),
+    "window_attention": RIGHT["window_attention"].replace("    t = ", "    if cache: cache[0].zero_()\n    t = "),
     "min_p": "def min_p(logits, temperature, p):\n    import os; os._exit(0)",
 }
 STRANGE = {
@@ -163,23 +185,39 @@ CASES = {
     "other_styles": (named("def {name}(*a):\n    raise NotImplementedError()"), OTHER_STYLES, {}),
     "untidy": (RIGHT, UNTIDY, {}),
     "lesson_16": (LESSON_16, "", {
-        "abs_norm": "root of the mean square", "packed_mlp": "SiLU, and on the left half", "turn_half": "lesson 08's rotate",
-        "window_attention": "the attention of lesson 16", "min_p": "the nucleus of lesson 16",
-        "min_p-extreme": "the nucleus of lesson 16"}),
+        "abs_norm": "root of the mean square", "packed_mlp": "SiLU, and on the left half",
+        "turn_half": "lesson 08's rotate", "window_attention": "the attention of lesson 16",
+        "min_p": "the nucleus of lesson 16", "min_p-extreme": "the nucleus of lesson 16"}),
     "nearly": (NEARLY, "", {
-        "abs_norm": "eps has no effect", "abs_norm-extreme": "eps has no effect", "packed_mlp": "approximation of GELU by tanh",
-        "turn_half": "divide by all d columns", "window_attention": "one token more than any new token can see",
+        "abs_norm": "eps has no effect", "abs_norm-extreme": "eps has no effect",
+        "packed_mlp": "approximation of GELU by tanh", "turn_half": "divide by all d columns",
+        "window_attention": "one token more than any new token can see",
         "min_p": "the cut comes first", "min_p-extreme": "the cut comes first"}),
     "attacks": (ATTACKS, "", {
-        "abs_norm": "", "abs_norm-extreme": "", "packed_mlp": "did not end within", "turn_half": "far more than was asked for",
-        "window_attention": "changes its input in place", "min_p": "ended its own process",
-        "min_p-extreme": "ended its own process"}),
+        "abs_norm": "", "abs_norm-extreme": "", "packed_mlp": "did not end within",
+        "turn_half": "far more than was asked for", "window_attention": "changes its input in place",
+        "min_p": "ended its own process", "min_p-extreme": "ended its own process"}),
     "strange": (STRANGE, "", {
         "abs_norm": "meta", "abs_norm-extreme": "meta", "packed_mlp": "real numbers", "turn_half": "nan",
         "window_attention": "", "min_p": "", "min_p-extreme": ""}),
     "patched": (named("def {name}(*a):\n    return Everything()"), PATCHES, dict.fromkeys(POINTS, "")),
     "asks_the_checker": (named(ASKS), "", dict.fromkeys(POINTS, "No module named")),
 }
+
+
+DETAILS = [  # other tasks that differ in an argument of the reference alone
+    ("abs_norm", {"offset": 0.0}), ("abs_norm", {"measure": torch.amax}), ("packed_mlp", {"gate": 0}),
+    ("packed_mlp", {"bend": torch.relu}), ("turn_half", {"base": 500.0}), ("turn_half", {"turned": 0}),
+    ("turn_half", {"parts": 1, "turned": 0}), ("window_attention", {"own": 0}), ("min_p", {"yardstick": torch.mean})]
+
+
+@pytest.mark.parametrize(("name", "details"), DETAILS, ids=str)
+def test_another_detail_is_another_task(name, details):
+    """The right answer of a neighbour is wrong here; and no attempt is given the details."""
+    exercise = assignment5.TASKS[name].exercise
+    outcome = evaluate(exercise, functools.partial(exercise.reference, **details))
+    assert outcome.status == "wrong", outcome
+    assert not set(details) & set(exercise.parameters)
 
 
 def submission(functions, first, whole=False):
