@@ -211,7 +211,7 @@ DETAILS = [  # other tasks that differ in an argument of the reference alone
     ("turn_half", {"parts": 1, "turned": 0}), ("window_attention", {"own": 0}), ("min_p", {"yardstick": torch.mean})]
 
 
-@pytest.mark.parametrize(("name", "details"), DETAILS, ids=str)
+@pytest.mark.parametrize(("name", "details"), DETAILS, ids=[f"{name} {number}" for number, (name, _) in enumerate(DETAILS)])
 def test_another_detail_is_another_task(name, details):
     """The right answer of a neighbour is wrong here; and no attempt is given the details."""
     exercise = assignment5.TASKS[name].exercise
