@@ -163,10 +163,12 @@ def address(name):
     return (HTML / name).as_uri()
 
 
-def test_every_page_opens(book, page):
+@pytest.mark.parametrize("apart", [("solutions/", "experiments/"), pytest.param((), marks=pytest.mark.weekly)],
+                         ids=["lessons and pages of its own", "all"])
+def test_every_page_opens(book, page, apart):
     """No request, no error, no formula left raw, and nothing that pushes the page wider than the window."""
     page.add_init_script("localStorage.removeItem('theme')")
-    for name in book:
+    for name in [name for name in book if not name.startswith(apart or "-")]:
         page.set_viewport_size({"width": 1366, "height": 900})
         page.goto(address(name))
         page.evaluate("() => window.MathJax && MathJax.startup.promise")

@@ -121,6 +121,7 @@ def test_typing(made):
     assert notebook.answer("double", "def double(x):\n    if x > (1):\n        return [2 * x, 'é']") == "got [4, 'é']"
 
 
+@pytest.mark.weekly
 def test_screenshot_command(tmp_path, browser):
     """What authors use; it shows the stored outputs and leaves the notebook as it was."""
     path = tmp_path / "tall.ipynb"

@@ -23,6 +23,7 @@ def notebook():
     folder.rmdir()
 
 
+@pytest.mark.weekly
 def test_a_cell_that_depends_on_the_threads_is_reported(notebook, capsys):
     assert stability.main([notebook, "one-thread", "two-threads"]) == 1
     said = capsys.readouterr().out
