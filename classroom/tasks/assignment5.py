@@ -560,8 +560,9 @@ def _logits(V, temperature, p, scale=1.5):
     return lambda rng: (_normal(rng, V, scale=scale), temperature, p)
 
 
-def _shares(*numbers, temperature, p):
-    return lambda rng: (torch.tensor(rng.permutation(numbers)).log() + float(rng.normal()), temperature, p)
+def _shares(*numbers, temperature, p, shift=0.0):
+    """Logits with these probabilities, in some order: one of 0 is a word that was ruled out."""
+    return lambda rng: (torch.tensor(rng.permutation(numbers)).log() + float(rng.normal()) + shift, temperature, p)
 
 
 def _kept(keep, finish=lambda logits, temperature, gone: torch.softmax(
@@ -620,12 +621,11 @@ MIN_P = Exercise(
         Probe("many words", _logits(30, 0.7, 0.1), (
             "Compare each probability with p times the largest. Those below it get 0."
         ), draws=4),
-        Probe("a large logit", lambda rng: (_normal(rng, 6, shift=5000.0), 0.8, 0.2), (
+        Probe("a large logit", _shares(0.4, 0.35, 0.15, 0.1, temperature=0.25, p=0.3, shift=5000.0), (
             "Logits near 5000: exp overflows unless the largest logit is subtracted first, as torch.softmax "
             "does."
         ), extreme=True),
-        Probe("words ruled out", lambda rng: (
-            torch.cat([_normal(rng, 5), torch.tensor([-math.inf])]), 0.8, 0.05), (
+        Probe("words ruled out", _shares(0.5, 0.3, 0.15, 0.05, 0.0, temperature=2.0, p=0.4), (
             "A logit of -inf is a word that was ruled out: its probability is 0, and stays 0."
         ), extreme=True),
         larger(_logits(400, 1.3, 0.02)),
