@@ -562,7 +562,8 @@ def _logits(V, temperature, p, scale=1.5):
 
 def _shares(*numbers, temperature, p, shift=0.0):
     """Logits with these probabilities, in some order: one of 0 is a word that was ruled out."""
-    return lambda rng: (torch.tensor(rng.permutation(numbers)).log() + float(rng.normal()) + shift, temperature, p)
+    return lambda rng: (
+        torch.tensor(rng.permutation(numbers)).log() + float(rng.normal()) + shift, temperature, p)
 
 
 def _kept(keep, finish=lambda logits, temperature, gone: torch.softmax(
