@@ -155,7 +155,7 @@ class Tokenizer:
         _ = self._parts  # merges that are none are told here, and not at the first text
 
     def encode(self, text):
-        """The ids of a text, A byte that the model has no id for is lost, as in its library."""
+        """The ids of a text. A byte that the model has no id for is lost, as in its library."""
         words, ids = split(text, self.numerals), self.file_ids
         memo = {word: bpe_encode(word if ids is None else [b for b in word if b in ids], self.merges) for word in set(words)}
         return [i if ids is None else ids[i] for word in words for i in memo[word]]

@@ -183,6 +183,15 @@ def test_every_page_opens(book, page, apart):
         assert not unnamed, f"{name}: {unnamed} figures say nothing to a screen reader"
 
 
+def test_the_front_page_has_the_live_page_and_what_a_stranger_looks_for(book, page):
+    page.goto(address("index.html"))
+    first = page.frame_locator("iframe.explainer").locator("#next button").first
+    first.wait_for()
+    assert first.inner_text() == "anna"
+    for words in ("Read lesson 01", "Install", "For teachers", "What people say about attention"):
+        assert page.locator("article a", has_text=words).first.is_visible(), words
+
+
 def test_the_register_sorts_and_filters(book, page):
     entries = list(register().values())
     page.goto(address("register.html"))

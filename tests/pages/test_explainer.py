@@ -150,17 +150,3 @@ def test_the_lessons_show_this_page(number):
              if "A transformer at work" in (html := "".join(output.get("data", {}).get("text/html", "")))]
     page = explainer.PAGE.read_text(encoding="utf-8").replace("&", "&amp;").replace("'", "&#x27;")
     assert len(shown) == 1 and page in shown[0], f"Run {lesson.name} again with `make execute`."
-
-
-def test_the_books_front_page_has_it_and_what_a_stranger_looks_for(browser):
-    html = explainer.ROOT / "build" / "book" / "html"
-    if not html.exists():
-        pytest.skip("the book is not built")
-    page = browser.new_page()
-    page.goto((html / "index.html").as_uri())
-    frame = page.frame_locator("iframe.explainer")
-    frame.locator("#next button").first.wait_for()
-    assert frame.locator("#next button").first.inner_text() == "anna"
-    for words in ("Read lesson 01", "Install", "For teachers", "What people say about attention"):
-        assert page.locator("article a", has_text=words).first.is_visible(), words
-    page.close()
