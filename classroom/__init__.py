@@ -7,5 +7,6 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     collecting.py  find each student's newest notebook        sandbox.py    bubblewrap, limits, time-outs
     grading.py     one file in, one result out                batch.py      a whole class, resumable
     marks.py       the sheet to mark, points, grades         exports.py    CSV, Canvas, Moodle, Gradescope
-    reports.py     pages, by templates/ (Jinja2)             tasks/        what each assignment's functions have to do
+    reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
+    tasks/         what each assignment's functions have to do
 """

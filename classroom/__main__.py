@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from classroom import assignment, batch, collecting, exports, marks, reports, sandbox
+from classroom import assignment, batch, collecting, exports, marks, reports, sandbox, variants
 
 TRUST = "--without-sandbox-i-trust-every-student"
 
@@ -18,7 +18,8 @@ def main(arguments=None):
     try:
         options.verb(options)
         return 0
-    except (assignment.AssignmentError, collecting.NothingFound, marks.SheetError, exports.Mismatch) as error:
+    except (assignment.AssignmentError, collecting.NothingFound, marks.SheetError, exports.Mismatch,
+            variants.VariantError) as error:
         problem = str(error)
     except sandbox.NoSandbox as error:
         problem = (f"{error} Without one a submission can read and change everything that you can; if you know every "
@@ -41,6 +42,8 @@ def _parser():
     verb.set_defaults(verb=release)
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
     verb.add_argument("out", help="folder to write to")
+    verb.add_argument("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
+    verb.add_argument("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV with names")
     verb = verbs.add_parser("grade", help="grade what students handed in, each notebook in a sandbox")
     verb.set_defaults(verb=grade)
     verb.add_argument("assignment")
@@ -50,6 +53,7 @@ def _parser():
                       help="notebooks at a time (default: as many as cores)")
     verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
     verb.add_argument(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
+    verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
     most = sandbox.Limits()
     for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
@@ -76,7 +80,18 @@ def _limit(text):
 
 
 def release(options):
-    print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
+    if not options.variant:
+        if options.students:
+            raise variants.VariantError("Students get notebooks of their own with --variant NAME as well.")
+        print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
+        return
+    students = variants.students_in(options.students) if options.students else []
+    listed = variants.release(options.assignment, options.out, options.variant, students)
+    folder = listed.parent / options.assignment
+    hand_out = (f"{folder}, one notebook for each of {len(students)} students" if students else
+                folder / f"{options.assignment}.ipynb")
+    print(f"Hand out {hand_out}. Keep for yourself: {listed}, which grade --variants reads, and the solutions in "
+          f"{folder}-solutions.")
 
 
 def grade(options):
@@ -85,6 +100,7 @@ def grade(options):
                             together=2 * memory)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
+                          given=variants.read(options.variants) if options.variants else None,
                           progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)

@@ -38,7 +38,7 @@ class Submission:
     """What one student handed in. ``student``: their name; ``id``: the learning platform's number for them, or "";
     ``folder``: the name that the platform gave their folder; ``file``: where the notebook is, for people;
     ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why;
-    ``notes``: what the teacher should know."""
+    ``variant``: what its metadata say of a variant; ``notes``: what the teacher should know."""
 
     student: str
     id: str = ""
@@ -48,6 +48,7 @@ class Submission:
     read: object = None
     digest: str = ""
     problem: str = ""
+    variant: str = ""
     notes: list = field(default_factory=list)
 
     @property
@@ -61,6 +62,13 @@ class Submission:
         unique = hashlib.sha256(self.student.encode("utf-8", "replace")).hexdigest()[:8]
         clear = plain == self.student and re.search("[A-Za-z]{2}", plain) and not re.search(r"_\d+$|-[0-9a-f]{8}$", plain)
         return plain if clear else f"{plain}-{unique}"
+
+
+def words_of(name):
+    """The words of a name in any order and without accents: "Müller, Zoë" and "Zoe Muller" agree. Without a letter or a
+    digit it is the name itself."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
+    return tuple(sorted(re.findall(r"[^\W_]+", plain))) or (name,) * bool(name)
 
 
 @dataclass
@@ -272,21 +280,21 @@ def _choose(student, entries, assignment, functions):
         else:
             known = book.assignment or set(functions) & set(notebook.definitions(book.code)) and assignment
             if known == assignment:
-                readable.append((entry, digest))
+                readable.append((entry, digest, book.variant))
             else:
-                others.append((entry, digest, book.assignment))
+                others.append((entry, digest, book.variant, book.assignment))
     if readable:
-        entry, student.digest = readable[0]
+        entry, student.digest, student.variant = readable[0]
         if len(readable) > 1:
             student.notes.append(f"{len(readable)} notebooks were handed in; the newest counts: {entry.parts[-1]}.")
         if problems and problems[0][0].modified > entry.modified:
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:
         entry, student.problem = problems[0]
-    elif len(others) == 1 and not others[0][2]:  # no id, no known function: the student's only notebook
-        entry, student.digest, _ = others[0]
+    elif len(others) == 1 and not others[0][3]:  # no id, no known function: the student's only notebook
+        entry, student.digest, student.variant, _ = others[0]
     else:
-        entry, _, other = others[0]
+        entry, *_, other = others[0]
         student.problem = f"No notebook of {assignment} was found" + (f", only one of {other}." if other else ".")
     student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
     return student

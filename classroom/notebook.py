@@ -31,10 +31,12 @@ class Cell:
 
 @dataclass
 class Notebook:
-    """The cells of a notebook. ``assignment``: the id in its metadata, or ""; ``notes``: what the teacher should know."""
+    """The cells of a notebook. ``assignment`` and ``variant``: the ids in its metadata, or ""; ``notes``: what the teacher
+    should know."""
 
     cells: list
     assignment: str = ""
+    variant: str = ""
     notes: list = field(default_factory=list)
 
     @property
@@ -69,7 +71,7 @@ def read(data):
     if sum(len(cell.source) for cell in read_cells if cell.type == "code") > MOST_CODE:
         raise Unreadable(f"The notebook has more than {MOST_CODE:,} characters of code, and is not read.")
     course = _dict(_dict(raw.get("metadata")).get("attention_course"))
-    return Notebook(read_cells, str(course.get("assignment", ""))[:100], notes)
+    return Notebook(read_cells, str(course.get("assignment", ""))[:100], str(course.get("variant", ""))[:100], notes)
 
 
 def _text(data, notes):
