@@ -1,4 +1,4 @@
-"""python -m classroom release|grade|feedback|export. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|feedback|export. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from classroom import assignment, batch, collecting, exports, marks, reports, sandbox, variants
+from classroom import assignment, batch, collecting, exports, marks, reports, sandbox, trial, variants
 
 TRUST = "--without-sandbox-i-trust-every-student"
 
@@ -16,10 +16,9 @@ def main(arguments=None):
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        options.verb(options)
-        return 0
+        return options.verb(options) or 0
     except (assignment.AssignmentError, collecting.NothingFound, marks.SheetError, exports.Mismatch,
-            variants.VariantError) as error:
+            variants.VariantError, trial.TrialError) as error:
         problem = str(error)
     except sandbox.NoSandbox as error:
         problem = (f"{error} Without one a submission can read and change everything that you can; if you know every "
@@ -37,7 +36,11 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="release|grade|feedback|export")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|export")
+    verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
+    verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
+    verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
+    verb.add_argument("out", nargs="?", default="trial", help="a new folder to write to (default: trial)")
     verb = verbs.add_parser("release", help="write the notebook for students: no solutions, no hidden tests")
     verb.set_defaults(verb=release)
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))

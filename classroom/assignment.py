@@ -115,16 +115,16 @@ def strip(raw):
         source, marks = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
-            source = _cut(source, "SOLUTION", STUB)
-            source = _cut(source, "HIDDEN TESTS", ())
+            source = without(source, "SOLUTION", STUB)
+            source = without(source, "HIDDEN TESTS")
         elif marks.get("solution"):
             source = ANSWER
         cell["source"] = source.splitlines(keepends=True)
     return raw
 
 
-def _cut(source, words, instead):
-    """Replace each region between ### BEGIN words and ### END words by the lines ``instead``."""
+def without(source, words, instead=()):
+    """The source of a cell with the lines ``instead`` in place of each region between ### BEGIN words and ### END words."""
     lines, indent = [], None
     for line in source.split("\n"):
         mark = re.match(rf"(\s*)### (BEGIN|END) {words}\s*$", line)

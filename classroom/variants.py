@@ -57,7 +57,7 @@ class Variants:
             same = carried == self.variant
             return self.variant, "" if same else f"the notebook {says}; it was graded as {self.variant!r}"
         mine = next((code for name, code in self.students.items() if words_of(name) == words_of(student)
-                     or Submission(name).key == student), None)
+                     or folder_of(name) == student), None)
         owner = next((name for name, code in self.students.items() if code == carried), None)
         if mine:
             whose = f", which is {owner}'s" if owner else ", which nobody was given" if carried else ""
@@ -114,11 +114,16 @@ def release(name, out, variant, students=()):
     for student in students or [""]:
         code = given.give(student)
         raw = render(source, name, given.details[code], code)
-        folder = out / name / Submission(student).key if student else out / name
+        folder = out / name / folder_of(student) if student else out / name
         _write(folder / f"{name}.ipynb", assignment.strip(raw))
         _write(out / f"{name}-solutions" / f"{code}.ipynb", raw)
     write_whole(path, json.dumps(asdict(given), indent=1, ensure_ascii=False) + "\n")
     return path
+
+
+def folder_of(student):
+    """The name of the folder with a student's notebook."""
+    return Submission(student).key
 
 
 def _write(path, raw):
