@@ -69,26 +69,26 @@ def hand_in(name, given, handout, path):
     def released(student):
         return json.loads((handout / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
 
-    def solved(student, change=lambda function, code, details: code):
+    def own(student, change=lambda function, code, details: code):
         code = given.students[student]
         raw = json.loads((handout / f"{name}-solutions" / f"{code}.ipynb").read_text(encoding="utf-8"))
-        return _solved(raw, given.details[code], change)
+        return solved(raw, given.details[code], change)
 
     books = {student: released(student) for student in STUDENTS}
     functions = list(tasks.tasks_of(name))
-    books["Rita Right"] = solved("Rita Right")
+    books["Rita Right"] = own("Rita Right")
     books["Nora Neighbour"] = books["Rita Right"]
-    books["Carl Copy"] = solved("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
-    public = _solved(assignment.source(name), {})
-    books["Pia Public"] = solved("Pia Public", lambda function, *_: function_in(public, function))
-    books["Wim Wrong"] = solved("Wim Wrong", lambda function, code, details: mistaken(name, function, code, details))
+    books["Carl Copy"] = own("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
+    public = solved(assignment.source(name), {})
+    books["Pia Public"] = own("Pia Public", lambda function, *_: function_in(public, function))
+    books["Wim Wrong"] = own("Wim Wrong", lambda function, code, details: mistaken(name, function, code, details))
     stub = {function: function_in(released("Hal Half"), function) for function in functions}
     half = functions[:len(functions) // 2]
-    books["Hal Half"] = solved("Hal Half", lambda function, code, _: code if function in half else stub[function])
-    books["Lena Loop"] = solved("Lena Loop", lambda function, code, _: {
+    books["Hal Half"] = own("Hal Half", lambda function, code, _: code if function in half else stub[function])
+    books["Lena Loop"] = own("Lena Loop", lambda function, code, _: {
         functions[0]: _with_body(code, "while True:\n    pass"), functions[1]: _with_body(code, "import os\nos._exit(0)"),
     }.get(function, code))
-    books["Theo Typo"] = solved("Theo Typo", lambda function, code, _: code.replace(":", "", 1) if function == functions[-1]
+    books["Theo Typo"] = own("Theo Typo", lambda function, code, _: code.replace(":", "", 1) if function == functions[-1]
                                 else code)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, (student, raw) in enumerate(books.items(), 101):
@@ -97,7 +97,7 @@ def hand_in(name, given, handout, path):
             archive.writestr(f"{student}_{number}_assignsubmission_file_/{name}.ipynb", text)
 
 
-def _solved(raw, details, change=lambda function, code, details: code):
+def solved(raw, details, change=lambda function, code, details: code):
     """A student's copy of a source notebook with its solutions; ``change(function, code, details)`` gives the code that
     stands in the cell of each function."""
     raw, answers = copy.deepcopy(raw), []
