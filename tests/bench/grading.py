@@ -11,6 +11,7 @@ otter needs this course's packages too: a .pth file that names this environment'
 """
 
 import argparse
+import functools
 import json
 import os
 import resource
@@ -136,7 +137,8 @@ def with_variants(top, number):
             path.parent.mkdir(parents=True)
             path.write_text(json.dumps(notebook(student)), encoding="utf-8")
         out = top / f"{kind}, graded"
-        _, outside = spent(lambda: batch.grade(NAME, top / kind, out, workers=1, progress=False, given=given_out))
+        grade = functools.partial(batch.grade, NAME, top / kind, out, workers=1, progress=False, given=given_out)
+        _, outside = spent(grade)
         results = list(batch.read(out)[0])
         full = sum(all(test["points"] == test["most"] for test in result["tests"]) for result in results)
         inside = sum(result["cpu_seconds"] for result in results)

@@ -11,7 +11,8 @@ from classroom import assignment, batch, sandbox, tasks, variants
 from classroom.__main__ import main
 from helpers.checks.core import evaluate
 
-FAMILIES = [(name, function) for name in assignment.names() for function, task in tasks.tasks_of(name).items() if task.family]
+FAMILIES = [(name, function) for name in assignment.names()
+            for function, task in tasks.tasks_of(name).items() if task.family]
 needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
 
@@ -120,7 +121,8 @@ def test_what_cannot_be_released_is_one_sentence(words, arguments, tmp_path, mon
 
 
 def test_names_come_from_a_list_or_from_a_platform(tmp_path):
-    lists = {"a.txt": "Zoë Müller \n\n Ada  Lovelace", "b.csv": "Identifier;Full name\nParticipant 1;Zoë Müller\n2;Ada Lovelace",
+    lists = {"a.txt": "Zoë Müller \n\n Ada  Lovelace",
+             "b.csv": "Identifier;Full name\nParticipant 1;Zoë Müller\n2;Ada Lovelace",
              "c.csv": "Student,ID\nPoints Possible,\nZoë Müller,1\nAda Lovelace,2",
              "d.csv": "First name,Surname\nZoë,Müller\nAda,Lovelace"}
     for name, text in lists.items():
@@ -136,7 +138,8 @@ def test_another_variant_in_the_same_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [
-    lambda raw: "", lambda raw: "[]", lambda raw: json.dumps(raw | {"key": "no"}), lambda raw: json.dumps(raw | {"details": 3}),
+    lambda raw: "", lambda raw: "[]", lambda raw: json.dumps(raw | {"key": "no"}),
+    lambda raw: json.dumps(raw | {"details": 3}),
     lambda raw: json.dumps(raw | {"assignment": "os"}), lambda raw: json.dumps(raw | {"students": {"Ada": "nothing"}}),
     lambda raw: json.dumps(raw | {"details": {"one": {"abs_norm": {"measure": "mean"}}}}),
     lambda raw: json.dumps(raw | {"details": {"one": {"abs_norm": {"measure": "no", "offset": 1, "floor": True}}}})])
@@ -170,7 +173,8 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
         (tmp_path / "in" / name / "a.ipynb").write_text(json.dumps(raw))
 
     public = variants.render(assignment.source("assignment5"), "assignment5", {})
-    public["cells"] = [cell for cell in public["cells"] if cell["id"] in {c["id"] for c in solved(listed, code["Ada"])["cells"]}]
+    ids = {cell["id"] for cell in solved(listed, code["Ada"])["cells"]}
+    public["cells"] = [cell for cell in public["cells"] if cell["id"] in ids]
     hand_in("Ada", solved(listed, code["Ada"]), code["Ada"])
     hand_in("Ben", solved(listed, code["Ada"]), code["Ada"])  # Ada's file under his name
     hand_in("Cem", solved(listed, code["Cem"]), "autumn-00000000")
