@@ -87,7 +87,7 @@ def test_who_has_what(tmp_path):
     said = text_of(tmp_path / "out")
     assert "5 students, 2 assignments" in said and "In one assignment only (3): Cy, Dee, Eve." in said
     assert "Ben Assignment 1 most_similar_pair: time limit" in said and "Cy Assignment 1 unreadable" in said
-    assert f"Written answers without marks: 2 in {two}/to_mark.csv" in said and "for 2 by the name alone" in said
+    assert f"Written answers without marks: 2 in {two}/to_mark.csv" in said and "for 2 the name alone decided" in said
 
 
 def canvas(student, number):
@@ -139,7 +139,9 @@ def test_what_cannot_be_matched_is_not_called_missing(tmp_path):
     rows = marks.read_csv(tmp_path / "out" / "term_students.csv")
     assert [row[f"{A2} blank because"] for row in rows] == ["could not be matched"] * 2 + ["", "not handed in"]
     assert f"Ada ({one}/ number 1)" == rows[0]["student"]
-    assert "4 students (fewer, if some of 3 lines are of one)" in text_of(tmp_path / "out")
+    said = text_of(tmp_path / "out")
+    assert "4 students (fewer, if some of 3 lines are of one)" in said
+    assert f"Ada ({one}/ number 1) 28 ?" in said and "Ben 28 –" in said
 
 
 def test_two_groups_and_one_student_in_both(tmp_path):
@@ -180,6 +182,8 @@ def test_mistakes_that_stay(tmp_path):
     assert others == 1
     found, others = term.mistakes(students, [A2, A1])  # the other one is the newest
     assert [(row["mistake"], row["newest"]) for row in found] == [("columns", 3), ("entropy", 1)] and others == 1
+    found, others = term.mistakes(students, [A1, A2, "assignment3"])  # nobody has handed in the newest
+    assert [(row["mistake"], row["newest"]) for row in found] == [("columns", 0)] and others == 2
 
 
 def test_items_by_hand(tmp_path):
@@ -230,7 +234,8 @@ def test_items_against_scipy(tmp_path):
             assert math.atanh(expected) - math.atanh(low) == pytest.approx(1.959964 / math.sqrt(34), abs=2e-3)
             assert math.atanh(high) - math.atanh(expected) == pytest.approx(1.959964 / math.sqrt(34), abs=2e-3)
     assert float(rows[4]["correlation high"]) < 0 and "do worse in the rest: read" in rows[4]["worth a look"]
-    assert not rows[2]["worth a look"] and "Nearly everybody" in rows[5]["worth a look"]
+    assert not rows[2]["worth a look"]
+    assert rows[5]["worth a look"].startswith("Nearly everybody is right") and "Only 2 wrong: " in rows[5]["worth a look"]
 
 
 def test_items_of_small_and_odd_classes(tmp_path):
@@ -247,19 +252,37 @@ def test_items_of_small_and_odd_classes(tmp_path):
     assert (item.judged, item.right) == (9, 8)  # not full points any more
 
 
-def test_versions_are_told(tmp_path):
-    one = graded(tmp_path / "a", A1, [work("Ada", "1")])
-    two = graded(tmp_path / "b", A1, [work("Ben", "2", version="b")])
-    other = graded(tmp_path / "c", A2, [work("Ben", "3", version="c")])
-    path = two / "results" / "Ben_2.json"
+def test_a_correlation_below_0_may_be_chance():
+    for low, high, words in ((-0.6, 0.2, "so little that it may be chance"), (-0.6, -0.01, "read the task and its test")):
+        item = term.Item("test-f", 5, 40, 40, 0, 20, (0.5, 0.35, 0.65), (-0.2, low, high), 40)
+        assert len(said := term._worth_a_look(item, 20)) == 1 and words in said[0]
+
+
+def changed(folder, key, change):
+    """Change the tests of a result, as another version of the course would have made them."""
+    path = folder / "results" / f"{key}.json"
     result = json.loads(path.read_text())
-    result["tests"][0]["most"] = result["tests"][0]["points"] = 9
+    change(result["tests"])
     path.write_text(json.dumps(result))
+
+
+@pytest.mark.parametrize("version", ["a", "b"])
+def test_versions_are_told(tmp_path, version):
+    one = graded(tmp_path / "a", A1, [work("Ada", "1")])
+    two = graded(tmp_path / "b", A1, [work("Ben", "2", version=version)])
+    other = graded(tmp_path / "c", A2, [work("Ben", "3", version="c")])
+    changed(one, "Ada_1", lambda tests: tests[1].update(status="not started", points=0))
+    _, notes = term.write_pages([one, two, other], tmp_path / "out")
+    assert len(notes) == (version == "b")
+    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[1]
+    assert [item[c] for c in ("right", "not started", "students in the correlation")] == ["1", "1", "2"]
+    assert "1 untouched" in text_of(tmp_path / "out")
+    changed(two, "Ben_2", lambda tests: tests[0].update(most=9, points=9))  # a test with other points
     _, notes = term.write_pages([one, two, other], tmp_path / "out")
     assert len(notes) == 1 and "assignment1 was graded with different versions" in notes[0]
     assert "32 of 39" in text_of(tmp_path / "out")
     item = marks.read_csv(tmp_path / "out" / "term_items.csv")[0]
-    assert (item["right"], item["students in the correlation"]) == ("2", "1")
+    assert [item[c] for c in ("right", "students in the correlation")] == ["2", "1"]
 
 
 def fails(capsys, *arguments):
