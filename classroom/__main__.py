@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|feedback|export. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|feedback|export|term. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -6,7 +6,19 @@ import re
 import sys
 from pathlib import Path
 
-from classroom import assignment, batch, collecting, exports, marks, reports, sandbox, trial, variants
+from classroom import (
+    Problem,
+    assignment,
+    batch,
+    collecting,
+    exports,
+    marks,
+    reports,
+    sandbox,
+    term,
+    trial,
+    variants,
+)
 
 TRUST = "--without-sandbox-i-trust-every-student"
 
@@ -17,8 +29,7 @@ def main(arguments=None):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
         return options.verb(options) or 0
-    except (assignment.AssignmentError, collecting.NothingFound, marks.SheetError, exports.Mismatch,
-            variants.VariantError, trial.TrialError) as error:
+    except Problem as error:
         problem = str(error)
     except sandbox.NoSandbox as error:
         problem = (f"{error} Without one a submission can read and change everything that you can; if you know every "
@@ -36,7 +47,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|export")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|export|term")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -73,6 +84,10 @@ def _parser():
     verb.add_argument("--format", choices=exports.FORMATS, default="csv")
     verb.add_argument("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
     verb.add_argument("--column", help="its column for the grade")
+    verb = verbs.add_parser("term", help="write a page over several assignments: who has what, mistakes, tests")
+    verb.set_defaults(verb=whole_term)
+    verb.add_argument("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
+    verb.add_argument("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
     return parser
 
 
@@ -132,6 +147,15 @@ def export(options):
     if blank:
         print(f"{blank} grades are blank, because points are missing: grades.csv (--format csv) says which; give them in "
               f"{Path(options.out) / marks.SHEET}.")
+
+
+def whole_term(options):
+    paths, notes = term.write_pages(options.graded, options.out)
+    print("Written: " + ", ".join(map(str, paths)) + ".")
+    for note in notes[:10]:
+        print(note)
+    if len(notes) > 10:
+        print(f"{len(notes) - 10} more of these are on the page.")
 
 
 def _graded(out):

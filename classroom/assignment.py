@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom import tasks
+from classroom import Problem, tasks
 from classroom.sandbox import ROOT, Limits
 from helpers.files import write_whole
 
@@ -16,7 +16,7 @@ STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 ANSWER = "YOUR ANSWER HERE"
 
 
-class AssignmentError(Exception):
+class AssignmentError(Problem):
     """One sentence: what is wrong with the assignment's name or its source."""
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
-from classroom import notebook
+from classroom import Problem, notebook
 
 MOST_FILES = 100_000  # in one zip
 MOST_READ = 20  # notebooks of one student
@@ -29,7 +29,7 @@ MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(file|onlinete
 CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.DOTALL)
 
 
-class NothingFound(Exception):
+class NothingFound(Problem):
     """One sentence: why there is nothing to grade."""
 
 
@@ -65,10 +65,9 @@ class Submission:
 
 
 def words_of(name):
-    """The words of a name in any order and without accents: "Müller, Zoë" and "Zoe Muller" agree. Without a letter or a
-    digit it is the name itself."""
+    """The words of a name in any order and without accents: "Müller, Zoë" and "Zoe Muller" agree."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
-    return tuple(sorted(re.findall(r"[^\W_]+", plain))) or (name,) * bool(name)
+    return tuple(sorted(re.findall(r"[^\W_]+", plain)))
 
 
 @dataclass

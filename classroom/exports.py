@@ -8,14 +8,14 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
-from classroom import assignment, batch, marks
+from classroom import Problem, assignment, batch, marks
 from classroom.collecting import words_of
 from helpers.files import write_whole
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 
 
-class Mismatch(Exception):
+class Mismatch(Problem):
     """One sentence: why the platform's own file cannot be filled in."""
 
 

@@ -7,7 +7,7 @@ import shlex
 import zipfile
 from pathlib import Path
 
-from classroom import assignment, marks, tasks, variants
+from classroom import Problem, assignment, marks, tasks, variants
 from helpers.checks.core import evaluate
 from helpers.files import write_whole
 
@@ -25,7 +25,7 @@ STUDENTS = {  # name -> what the person hands in
 }
 
 
-class TrialError(Exception):
+class TrialError(Problem):
     """One sentence: why there is no dry run."""
 
 

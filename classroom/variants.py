@@ -13,14 +13,14 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from classroom import assignment, marks, tasks
+from classroom import Problem, assignment, marks, tasks
 from classroom.collecting import Submission, words_of
 from helpers.files import write_whole
 
 NAME = re.compile(r"[\w.-]{1,60}")
 
 
-class VariantError(Exception):
+class VariantError(Problem):
     """One sentence: what is wrong with the name of a variant, the list of students, or the teacher's list."""
 
 
@@ -171,7 +171,7 @@ def students_in(path):
             names = path.read_text(encoding="utf-8-sig").splitlines()
     except (marks.SheetError, UnicodeDecodeError) as error:
         raise VariantError(f"{path} cannot be read as a list of students: {error}") from None
-    names = [" ".join(name.split()) for name in names if name.strip() and name.strip() != "Points Possible"]
+    names = [" ".join(name.split()) for name in names if words_of(name) not in ((), ("points", "possible"))]
     for number, name in enumerate(names):
         if words_of(name) in map(words_of, names[:number]):
             raise VariantError(f"{name} stands twice in {path}: tell the two apart, such as by a number.")
