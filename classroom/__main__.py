@@ -1,4 +1,4 @@
-"""python -m classroom release|grade|feedback|export. docs/teaching.md is the page for teachers."""
+"""python -m classroom release|grade|feedback|copies|export. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from classroom import assignment, batch, collecting, exports, marks, reports, sandbox
+from classroom import assignment, batch, collecting, copies, exports, marks, reports, sandbox
 
 TRUST = "--without-sandbox-i-trust-every-student"
 
@@ -36,7 +36,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="release|grade|feedback|export")
+    verbs = parser.add_subparsers(required=True, metavar="release|grade|feedback|copies|export")
     verb = verbs.add_parser("release", help="write the notebook for students: no solutions, no hidden tests")
     verb.set_defaults(verb=release)
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -59,6 +59,9 @@ def _parser():
         verb.add_argument(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
     verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
     verb.set_defaults(verb=feedback)
+    verb.add_argument("out", help="the folder that grade wrote to")
+    verb = verbs.add_parser("copies", help="write a page for the teacher on submissions that are alike; no grade changes")
+    verb.set_defaults(verb=compare)
     verb.add_argument("out", help="the folder that grade wrote to")
     verb = verbs.add_parser("export", help="write the grades for a learning platform")
     verb.set_defaults(verb=export)
@@ -102,6 +105,12 @@ def feedback(options):
     page = reports.write_pages(options.out)
     print(f"For you: {page}. For students: {Path(options.out) / 'feedback'}. "
           f"Then: python -m classroom export {options.out} --format {'|'.join(exports.FORMATS)}")
+
+
+def compare(options):
+    _graded(options.out)
+    page, pairs = copies.write_page(options.out)
+    print(f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at: {page}. No grade changes, and students do not see it.")
 
 
 def export(options):
