@@ -1,14 +1,17 @@
-"""Which submissions are alike beyond what was handed out and what many in the class write. A report for the teacher, never
-a score: no number of it enters grades, exports or the pages for students. Submissions are parsed here and never run.
+"""Which submissions are alike beyond what was handed out and what many in the class write. A report for the
+teacher, never a score: no number of it enters grades, exports or the pages for students. Submissions are parsed
+here and never run.
 
-Code becomes a graph of what is computed from what, in which a name stands for the value that it was given. A *fingerprint*
-is an operation with what stands at most two steps below it, without names, numbers and texts. For a pair count the
-fingerprints that both have. Those of the hand-out, of the course's solution and of more than a quarter of the class (though
-never of four students only) do not count. A pair is listed from ten on; among twenty students and more also only from twice
-of what nine of ten pairs share at most.
+Code becomes a graph of what is computed from what, in which a name stands for the value that it was given. A
+*fingerprint* is an operation with what stands at most two steps below it, without names, numbers and texts. For a
+pair count the fingerprints that both have. Those of the hand-out, of the course's solution, and of more than a
+quarter of the class and more than four students, do not count. A pair is listed from ten on, and among twenty
+students and more from twice what nine of ten pairs share at most, if that is more than ten.
 
-Measured (tests/classroom/test_classroom_copies.py computes all of it again), on twelve answers each to assignments 1 and 2,
-written by one person in twelve habits (tests/classroom/honest.py). Depth and bound were chosen on assignment 1:
+Measured (tests/classroom/test_classroom_copies.py computes the table again), on twelve answers each to assignments
+1 and 2, all written by one person in twelve habits: a real class is more alike. Depth and bound were chosen on
+assignment 1; there the most alike of the 66 pairs shared five. The last line draws every function of every student
+from only twelve answers to it, so that pairs share whole functions by chance.
 
     done to a copy of a whole notebook, in a class of 13          found
     nothing                                                       24 of 24
@@ -24,13 +27,13 @@ written by one person in twelve habits (tests/classroom/honest.py). Depth and bo
     other numbers                                                 24 of 24
     half of the functions taken                                   24 of 24
     np.matmul for @, and x * (1 / y) for x / y                    22 of 24
-    + 0 around every operation                                    5 of 24
+    a function that does nothing around every operation           4 of 24
     one function taken, the rest from others
     of fewer than 10 operations                                   0 of 45
     of 10 to 14                                                   26 of 28
     of 15 and more                                                23 of 23
     nothing: pairs of the twelve writers                          0 of 132
-    nothing, but only twelve ways to write each function, 40 students  112 of 7800
+    nothing, each function drawn from twelve, 40 students         112 of 7800
 """
 
 import ast
@@ -50,8 +53,9 @@ LEAST = 10  # fingerprints that two students have to share, and that a function 
 COMMON, SMALL_GROUP = 1 / 4, 4  # a share of the class, and students: what more of them have does not count
 LARGE_CLASS = 20  # students: from here on the pairs themselves tell how much is usual
 LIKE = 0.8  # of a function's fingerprints: like the course's solution
-MOST_NODES = 30_000  # operations of one submission
-MOST_PAIRS, MOST_LINES, MOST_PLACES = 60, 150, 20  # pairs on the page, lines of each side, places of a fingerprint
+MOST_NODES = 10_000  # operations, names and numbers of one submission; a solution has 300 to 900
+MOST_PAIRS, MOST_LINES = 60, 150  # pairs on the page with their passages, lines of each side
+MOST_PLACES = 20  # of a fingerprint, that are looked at to find lines that match
 COMMUTE = {"Add", "Mult", "BitAnd", "BitOr", "And", "Or", "Eq", "NotEq"}
 TURNED = {"Gt": "Lt", "GtE": "LtE"}
 
@@ -62,7 +66,8 @@ class _TooMuch(Exception):
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """An operation, and what it is applied to. ``place``: (number of the code cell, line), None where nobody wrote it."""
+    """An operation, and what it is applied to. ``place``: (number of the code cell, line), or None for what is not
+    an operation that somebody wrote."""
 
     label: str
     parts: tuple = ()
@@ -70,10 +75,11 @@ class _Node:
 
 
 def fingerprints(sources):
-    """(fingerprint -> the places where it is, sentences on what was left out), of the code cells ``sources``. A place is the
-    number of a cell, from 0, and of a line in it, from 1."""
+    """Of the code cells ``sources``: (fingerprint -> the places where it is, sentences on what was left out). A
+    place is the number of a cell, from 0, and of a line in it, from 1."""
     trees, left_out = [notebook.parse(source) for source in sources], []
-    reader = _Reader({node.name for tree in trees if tree for node in tree.body if isinstance(node, _FUNCTIONS)})
+    bodies = [tree.body for tree in trees if tree]
+    reader = _Reader({node.name for body in bodies for node in body if isinstance(node, _FUNCTIONS)})
     for number, tree in enumerate(trees):
         reader.cell, reader.scopes[1:] = number, []
         try:
@@ -89,8 +95,11 @@ def fingerprints(sources):
             break
     seen = {node: hash(node.label) for node in reader.nodes}
     for _ in range(DEEP):
-        seen = {node: hash((node.label, *(sorted if node.label in COMMUTE else tuple)(seen[part] for part in node.parts)))
-                for node in reader.nodes}
+        deeper = {}
+        for node in reader.nodes:
+            parts = [seen[part] for part in node.parts]
+            deeper[node] = hash((node.label, *(sorted(parts) if node.label in COMMUTE else parts)))
+        seen = deeper
     found = defaultdict(set)
     for node in reader.nodes:
         if node.place and node.parts:
@@ -103,8 +112,8 @@ _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 class _Reader:
-    """Turns code into what is computed from what. A name stands for the value that it was given, so names, steps in
-    between and the order of statements do not show."""
+    """Turns code into what is computed from what. A name stands for the value that it was given, so names, steps
+    in between and the order of statements do not show."""
 
     def __init__(self, own):
         self.nodes, self.cell, self.scopes, self.own = [], 0, [{}], own
@@ -136,7 +145,8 @@ class _Reader:
             self.scopes.pop()
         elif isinstance(s, ast.Import | ast.ImportFrom):
             for alias in s.names:
-                real = alias.name if isinstance(s, ast.ImportFrom) or alias.asname else alias.name.partition(".")[0]
+                whole = isinstance(s, ast.ImportFrom) or alias.asname
+                real = alias.name if whole else alias.name.partition(".")[0]
                 self.scopes[-1][alias.asname or real] = self.node("name " + real.rpartition(".")[2])
         elif isinstance(s, ast.Assign | ast.AnnAssign):
             if s.value:
@@ -144,7 +154,8 @@ class _Reader:
                 for target in s.targets if isinstance(s, ast.Assign) else [s.target]:
                     self.store(target, value)
         elif isinstance(s, ast.AugAssign):
-            self.store(s.target, self.node(type(s.op).__name__, (self.value(s.target), self.value(s.value)), s))
+            sides = self.value(s.target), self.value(s.value)
+            self.store(s.target, self.node(type(s.op).__name__, sides, s))
         elif isinstance(s, ast.For | ast.AsyncFor):
             self.store(s.target, self.node("item of", (self.value(s.iter),), s))
             self.maybe(s, [s.body, s.orelse])
@@ -173,7 +184,7 @@ class _Reader:
                 self.node(type(s).__name__, parts, s)
 
     def maybe(self, s, blocks, test=None):
-        """Blocks of which some run, and maybe several times: afterwards a name that they give may have either value."""
+        """Blocks of which some run, and maybe several times: afterwards a name may have one value or another."""
         names = {n.id for block in blocks for part in block for n in ast.walk(part)
                  if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         scope = self.scopes[-1]
@@ -229,12 +240,14 @@ class _Reader:
             return self.value(e.operand)
         if isinstance(e, ast.Attribute):
             of = self.value(e.value)
-            return self.node(f"name {e.attr}") if of.label.startswith("name ") else self.node(f".{e.attr}", (of,), e)
+            if of.label.startswith("name "):  # np.exp is exp, wherever it was imported from
+                return self.node(f"name {e.attr}")
+            return self.node(f".{e.attr}", (of,), e)
         if isinstance(e, ast.Call):
             return self.call(e)
         if isinstance(e, ast.BinOp | ast.BoolOp | ast.UnaryOp):
-            sides = (e.left, e.right) if isinstance(e, ast.BinOp) else e.values if isinstance(e, ast.BoolOp) else (e.operand,)
-            return self.node(type(e.op).__name__, map(self.value, sides), e)
+            sides = [self.value(part) for part in ast.iter_child_nodes(e) if isinstance(part, ast.expr)]
+            return self.node(type(e.op).__name__, sides, e)
         if isinstance(e, ast.Compare) and len(e.ops) == 1:
             sides, name = [self.value(e.left), self.value(e.comparators[0])], type(e.ops[0]).__name__
             return self.node(TURNED.get(name, name), sides[::-1] if name in TURNED else sides, e)
@@ -252,16 +265,18 @@ class _Reader:
                 self.store(loop.target, self.node("item of", (self.value(loop.iter),), e))
                 for test in loop.ifs:
                     self.node("if", (self.value(test),), e)
-            made = [self.value(part) for part in ((e.key, e.value) if isinstance(e, ast.DictComp) else (e.elt,))]
+            made = (e.key, e.value) if isinstance(e, ast.DictComp) else (e.elt,)
+            parts = [self.value(part) for part in made]
             self.scopes.pop()
-            return self.node("all of", made, e)
+            return self.node("all of", parts, e)
         parts = [self.value(part) for part in ast.iter_child_nodes(e) if isinstance(part, ast.expr)]
         return self.node(type(e).__name__, parts, e)
 
     def call(self, e):
         """f(x) and x.f() are the same."""
         arguments = [self.value(argument) for argument in e.args]
-        named = [self.node(f"{word.arg}=", (self.value(word.value),)) for word in sorted(e.keywords, key=lambda k: k.arg or "")]
+        words = sorted(e.keywords, key=lambda word: word.arg or "")
+        named = [self.node(f"{word.arg}=", (self.value(word.value),)) for word in words]
         function = self.value(e.func)
         if function.label.startswith("."):
             arguments[:0] = function.parts
@@ -285,8 +300,8 @@ class Pair:
 
 @dataclass
 class Comparison:
-    """``pairs``: most alike first; ``least``: from how many fingerprints on a pair is listed; ``usual``: what nine of ten
-    pairs share at most; ``solution``: function -> the students who have it as the course's solution has it."""
+    """``pairs``: most alike first; ``least``: from how many fingerprints on a pair is listed; ``usual``: what nine of
+    ten pairs share at most; ``solution``: function -> the students who have it as the course's solution has it."""
 
     pairs: list
     least: int
@@ -295,8 +310,8 @@ class Comparison:
 
 
 def compare(found, course):
-    """The ``Comparison`` of a class. ``found``: student -> their fingerprints without the hand-out's; ``course``: function ->
-    those of the course's solution."""
+    """The ``Comparison`` of a class. ``found``: student -> their fingerprints without the hand-out's; ``course``:
+    function -> those of the course's solution."""
     public = set().union(*course.values())
     counts = Counter(one for mine in found.values() for one in mine if one not in public)
     most = max(SMALL_GROUP, COMMON * len(found))
@@ -309,13 +324,13 @@ def compare(found, course):
             break
     least = max(LEAST, 2 * usual) if len(found) >= LARGE_CLASS else LEAST
     pairs = [Pair(a, b, shared) for a, b in combinations(own, 2) if len(shared := own[a] & own[b]) >= least]
-    solution = {name: [student for student, mine in found.items() if len(theirs.intersection(mine)) >= LIKE * len(theirs)]
+    solution = {name: [student for student in found if len(theirs.intersection(found[student])) >= LIKE * len(theirs)]
                 for name, theirs in course.items() if len(theirs) >= LEAST}
     return Comparison(sorted(pairs, key=lambda pair: -len(pair.shared)), least, usual, solution)
 
 
 def handed_out(name):
-    """The fingerprints of the notebook that students get, and function -> those that the course's solution adds."""
+    """The fingerprints of the notebook that students get, and function -> what the course's solution adds."""
     raw = json.loads((assignment.SOURCES / name / f"{name}.ipynb").read_bytes())
     stub = set(fingerprints(_code(assignment.strip(raw)))[0])
     solved, course = _code(raw), {}
@@ -336,8 +351,8 @@ def _code(raw):
 
 
 def write_page(out):
-    """Compare what the last ``grade`` into ``out`` covered and write ``copies.html``; returns its path and the number of
-    pairs in it."""
+    """Compare what the last ``grade`` into ``out`` covered and write ``copies.html``; returns its path and the number
+    of pairs in it."""
     out = Path(out)
     results, about = batch.read(out)
     stub, course = handed_out(about["assignment"])
@@ -345,8 +360,8 @@ def write_page(out):
     for result in results:
         key, names[result["key"]] = result["key"], result["student"]
         if not result.get("code"):
-            why = result["reason"] or "There is no code in the result: it is old, or the notebook has none. Grade again."
-            left_out.append((result["student"], why))
+            why = "There is no code in the result: it is old, or the notebook has none. Grade again."
+            left_out.append((result["student"], result["reason"] or why))
             continue
         mine, sentences = fingerprints(result["code"])
         left_out += [(result["student"], sentence) for sentence in sentences[:5]]
@@ -364,27 +379,36 @@ def write_page(out):
                       "sizes": [len(found[key]) for key in (pair.left, pair.right)]})
     more = [(names[pair.left], names[pair.right], len(pair.shared)) for pair in comparison.pairs[MOST_PAIRS:]]
     page = PAGES.get_template("copies.html").render(
-        title=assignment.load(about["assignment"]).title, pairs=shown, more=more, compared=len(found), left_out=left_out,
-        least=comparison.least, usual=comparison.usual, large=LARGE_CLASS,
-        solution={name: sorted(names[key] for key in keys) for name, keys in comparison.solution.items() if keys})
+        title=assignment.load(about["assignment"]).title, pairs=shown, more=more, compared=len(found),
+        left_out=left_out, least=comparison.least, usual=comparison.usual, large=LARGE_CLASS,
+        solution={function: sorted(names[key] for key in keys)
+                  for function, keys in comparison.solution.items() if keys})
     write_whole(out / "copies.html", page)
     return out / "copies.html", len(comparison.pairs)
 
 
 def _side_by_side(pair, found, sources):
     """For both students the passages (the statements at the top of a cell in which something is shared): lists of
-    (number of the cell, lines, number of the lines left out), a line being (its text, its mark or None). Lines with the same
-    mark match."""
+    (number of the cell, lines, number of the lines left out), a line being (its text, its mark or None). Lines with
+    the same mark match."""
     met = Counter()
     for one in pair.shared:
         left, right = (sorted(found[key][one])[:MOST_PLACES] for key in (pair.left, pair.right))
         met.update(product(left, right))
-    partner, of_left = {}, {}
-    for (a, b), _ in met.most_common():
-        of_left.setdefault(a, b)
-        partner.setdefault(b, a)
-    marks = {place: number for number, place in enumerate(sorted(of_left), 1)}
-    return [_passages(sources[0], marks), _passages(sources[1], {b: marks[a] for b, a in partner.items()})]
+    order = [{place: n for n, place in enumerate(sorted({lines[side] for lines in met}))} for side in (0, 1)]
+    best = sorted(met, key=lambda lines: (-met[lines], abs(order[0][lines[0]] - order[1][lines[1]]), lines))
+    of_left, of_right = {}, {}
+    for a, b in best:  # each line has one that no other has, as far as there are enough
+        if a not in of_left and b not in of_right:
+            of_left[a], of_right[b] = b, a
+    left = {a: number for number, a in enumerate(sorted(of_left), 1)}
+    right = {b: left[a] for b, a in of_right.items()}
+    for a, b in best:
+        if a not in left and b in of_right:
+            left[a] = right[b]
+        elif b not in right and a in of_left:
+            right[b] = left[a]
+    return [_passages(sources[0], left), _passages(sources[1], right)]
 
 
 def _passages(sources, marks):
@@ -392,7 +416,8 @@ def _passages(sources, marks):
     for cell in sorted({cell for cell, _ in marks}):
         text = [_printable(line) for line in re.split("\r\n|\r|\n", sources[cell])]
         for node in notebook.parse(sources[cell]).body:
-            lines = range(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]), node.end_lineno + 1)
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            lines = range(first, node.end_lineno + 1)
             if left > 0 and any((cell, line) in marks for line in lines):
                 shown = [(text[line - 1], marks.get((cell, line))) for line in lines[:left]]
                 passages.append((cell + 1, shown, len(lines) - len(shown)))

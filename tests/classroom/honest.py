@@ -319,7 +319,7 @@ def top_k_attention(query, keys, values, k):
 def general_scores(Q, K, W):
     return np.einsum("qd,de,ke->qk", Q, W, K)
 def attention_head(X, W_q, W_k, W_v):
-    q, k, v = (np.einsum("td,de->te", X, W) for W in (W_q, W_k, W_v))
+    q, k, v = (np.einsum("td,df->tf", X, W) for W in (W_q, W_k, W_v))
     w = softmax(np.einsum("qe,ke->qk", q, k) / np.sqrt(q.shape[-1]))
     return np.einsum("qk,kv->qv", w, v), w
 def unit_divisor(d_k, sigma_q, sigma_k):
