@@ -87,7 +87,7 @@ def fingerprints(sources):
                 raise SyntaxError
             reader.block(tree.body)
         except SyntaxError:
-            left_out.append(f"Code cell {number + 1} is not Python.")
+            left_out.append(f"Code cell {number + 1} cannot be read as Python.")
         except RecursionError:
             left_out.append(f"Code cell {number + 1} is nested too deeply.")
         except _TooMuch:
