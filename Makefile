@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
-# which is all that this file calls (release, grade, feedback and export are `classroom release` and so on there).
+# which is all that this file calls (release, grade, feedback, copies and export are `classroom release` and so on there).
 
-.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade feedback export clean
+.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade feedback copies export clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -78,6 +78,11 @@ feedback: EXAMPLE = OUT=graded
 feedback:  ## write a page for each student and one for you, make feedback OUT=graded
 	$(call need,OUT)
 	$(RUN) classroom feedback "$(OUT)"
+
+copies: EXAMPLE = OUT=graded
+copies:  ## write a page for you on submissions that are alike, make copies OUT=graded
+	$(call need,OUT)
+	$(RUN) classroom copies "$(OUT)"
 
 export: EXAMPLE = OUT=graded FORMAT=moodle INTO=worksheet.csv
 export:  ## write the grades, make export OUT=graded FORMAT=csv, canvas, moodle or gradescope [INTO=worksheet.csv]

@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|feedback|export|term. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -11,6 +11,7 @@ from classroom import (
     assignment,
     batch,
     collecting,
+    copies,
     exports,
     marks,
     reports,
@@ -47,7 +48,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|export|term")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|copies|export|term")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -77,6 +78,9 @@ def _parser():
         verb.add_argument(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
     verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
     verb.set_defaults(verb=feedback)
+    verb.add_argument("out", help="the folder that grade wrote to")
+    verb = verbs.add_parser("copies", help="write a page for the teacher on submissions that are alike; no grade changes")
+    verb.set_defaults(verb=compare)
     verb.add_argument("out", help="the folder that grade wrote to")
     verb = verbs.add_parser("export", help="write the grades for a learning platform")
     verb.set_defaults(verb=export)
@@ -136,6 +140,12 @@ def feedback(options):
     page = reports.write_pages(options.out)
     print(f"For you: {page}. For students: {Path(options.out) / 'feedback'}. "
           f"Then: python -m classroom export {options.out} --format {'|'.join(exports.FORMATS)}")
+
+
+def compare(options):
+    _graded(options.out)
+    page, pairs = copies.write_page(options.out)
+    print(f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at: {page}. No grade changes, and students do not see it.")
 
 
 def export(options):

@@ -38,13 +38,14 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
 
     Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
     ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``flags``, ``notes``,
-    ``right_for`` (functions that are wrong here, and the details of the variant for which they are right).
+    ``right_for`` (functions that are wrong here, and the details of the variant for which they are right), ``code`` (the
+    cells that were run).
     ``seed`` draws the inputs; by default a secret drawn after the submission has run. ``trusted=True`` runs it
     without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
     """
     start = time.monotonic()
     result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "flags": [],
-              "notes": [], "seed": None, "right_for": {}}
+              "notes": [], "seed": None, "right_for": {}, "code": []}
     try:
         data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
         book = notebook.read(data)
@@ -55,7 +56,7 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         return result
     sources = notebook.without_stubs([notebook.plain_python(source) for source in book.code])
     result["answers"] = [_answer(question, book) for question in assignment.questions]
-    result["notes"] = list(book.notes)
+    result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]
     session = Session(sources, assignment.limits, trusted)
     try:
         session.run()

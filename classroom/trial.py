@@ -56,7 +56,7 @@ def run(name, out, command):
         return status
     mark(graded)
     print(f"\nThe written answers in {graded / marks.SHEET} got some points, as you would give them in a spreadsheet.")
-    for arguments in (["feedback", graded], ["export", graded]):
+    for arguments in (["feedback", graded], ["copies", graded], ["export", graded]):
         if status := say(arguments):
             return status
     print(f"\nLook at {graded / 'class.html'} first, then at a student's page in {graded / 'feedback'}, at "
