@@ -355,7 +355,7 @@ def _packed_mask_in_words(padding, blind, given):
 
 def _head_contribution(first, rows, axis, turned):
     lines, together = "columns" if turned else "rows", rows == "together"
-    at = "heads[:, head]" if axis == 1 else "heads[:, :, head]"
+    at = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
 
     def like(**others):
         return with_details(head_contribution, **{
@@ -404,7 +404,7 @@ def _head_contribution(first, rows, axis, turned):
         probes=(
             Probe("one head", inputs(1, 1, 2, 2, 2, 0), (
                 "With one head its contribution is all there is: "
-                f"{at.replace('head]', '0]')} @ W_o{'.T' if turned else ''}."
+                f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."
             )),
             Probe("first of two", inputs(1, 2, 3, 2, 4, 0), (
                 f"Head {first} meets {first_lines} of W_o and no others."
@@ -453,10 +453,9 @@ def _head_contribution_in_words(first, rows, axis, turned):
     W = 10.0 ** (np.arange(4)[None] if turned else np.arange(4)[:, None])
     terms = [head_contribution(X, W, first + i, first=first, rows=rows, axis=axis, turned=turned).item()
              for i in (0, 1)]
-    shape, W_o, heads = (("B, h, T, d_k", "B, T, h, d_k")[axis - 1], ("h{}d_k, d", "d, h{}d_k")[turned],
-                         ("heads[:, head]", "heads[:, :, head]")[axis - 1])
+    shape, W_o = ("B, h, T, d_k", "B, T, h, d_k")[axis - 1], ("h{}d_k, d", "d, h{}d_k")[turned]
+    heads = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
     i = ("(head - 1)", "head") if first else ("head", "(head + 1)")
-    heads = heads.replace("head]", "head - 1]") if first else heads
     if rows == "together":
         size, lines = "d_k = heads.shape[-1]", f"{i[0]} * d_k:{i[1]} * d_k"
     else:
@@ -475,6 +474,7 @@ def _head_contribution_in_words(first, rows, axis, turned):
             f"assert np.allclose(head_contribution(heads, W_o, {first + j}), [[[{term:g}]]])"
             for j, term in enumerate(terms)),
     }
+
 
 # ---------------------------------------------------------------- relative_positions
 
