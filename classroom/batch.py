@@ -42,6 +42,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         variant, details, flag = _variant(submission, given)
         about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
                  "file": submission.file, "modified": submission.modified, "found": submission.notes, "variant": variant,
+                 "details": details,
                  "fingerprint": f"{decides} {submission.digest or submission.problem} {details} {flag}"}
         path = folder / f"{submission.key}.json"
         if again:  # forget the old result at once, so that an interruption leaves none that looks new

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 
-from classroom import assignment, batch, notebook
+from classroom import assignment, batch, notebook, variants
 from classroom.reports import PAGES
 from helpers.files import write_whole
 
@@ -311,8 +311,8 @@ class Comparison:
 
 def compare(found, course):
     """The ``Comparison`` of a class. ``found``: student -> their fingerprints without the hand-out's; ``course``:
-    function -> those of the course's solution."""
-    public = set().union(*course.values())
+    function -> those of the course's solution, a set for each variant."""
+    public = set().union(*(one for sets in course.values() for one in sets))
     counts = Counter(one for mine in found.values() for one in mine if one not in public)
     most = max(SMALL_GROUP, COMMON * len(found))
     own = {student: {one for one in mine if 2 <= counts[one] <= most} for student, mine in found.items()}
@@ -324,22 +324,32 @@ def compare(found, course):
             break
     least = max(LEAST, 2 * usual) if len(found) >= LARGE_CLASS else LEAST
     pairs = [Pair(a, b, shared) for a, b in combinations(own, 2) if len(shared := own[a] & own[b]) >= least]
-    solution = {name: [student for student in found if len(theirs.intersection(found[student])) >= LIKE * len(theirs)]
-                for name, theirs in course.items() if len(theirs) >= LEAST}
+    long = {name: those for name, sets in course.items() if (those := [one for one in sets if len(one) >= LEAST])}
+    solution = {name: [student for student in found
+                       if any(len(theirs & found[student].keys()) >= LIKE * len(theirs) for theirs in sets)]
+                for name, sets in long.items()}
     return Comparison(sorted(pairs, key=lambda pair: -len(pair.shared)), least, usual, solution)
 
 
-def handed_out(name):
-    """The fingerprints of the notebook that students get, and function -> what the course's solution adds."""
-    raw = json.loads((assignment.SOURCES / name / f"{name}.ipynb").read_bytes())
-    stub = set(fingerprints(_code(assignment.strip(raw)))[0])
-    solved, course = _code(raw), {}
-    places, _ = fingerprints(solved)
-    for function, written in notebook.definitions(solved).items():
-        cell, node = written[-1]
-        mine = {one for one, where in places.items()
-                if any(c == cell and node.lineno <= line <= node.end_lineno for c, line in where)} - stub
-        course |= {function: mine} if mine else {}
+def handed_out(name, given=()):
+    """The fingerprints of the notebooks that students get, and function -> what the course's solutions add, a set for
+    each variant. ``given``: the details of the students' variants, function -> details for each student."""
+    source, stub, solved, course = assignment.source(name), set(), [], {}
+    different = {function: list({str(details[function]): details[function] for details in given}.values())
+                 for function in {function for details in given for function in details}}
+    for number in range(1 + max(map(len, different.values()), default=0)):  # the source itself, then each variant once
+        details = {function: those[number - 1] for function, those in different.items() if 0 < number <= len(those)}
+        raw = variants.render(source, name, details) if details else source
+        stub |= set(fingerprints(_code(assignment.strip(raw)))[0])
+        solved.append(_code(raw))
+    for code in solved:
+        places, _ = fingerprints(code)
+        for function, written in notebook.definitions(code).items():
+            cell, node = written[-1]
+            mine = {one for one, where in places.items()
+                    if any(c == cell and node.lineno <= line <= node.end_lineno for c, line in where)} - stub
+            if mine and mine not in course.setdefault(function, []):
+                course[function].append(mine)
     return stub, course
 
 
@@ -355,7 +365,7 @@ def write_page(out):
     of pairs in it."""
     out = Path(out)
     results, about = batch.read(out)
-    stub, course = handed_out(about["assignment"])
+    stub, course = handed_out(about["assignment"], [result["details"] for result in results if result.get("details")])
     names, found, left_out = {}, {}, []
     for result in results:
         key, names[result["key"]] = result["key"], result["student"]

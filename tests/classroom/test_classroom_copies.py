@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from submissions import NAME, cell, data, released
 
-from classroom import assignment, batch, copies, exports, marks, reports, sandbox, tasks
+from classroom import assignment, batch, copies, exports, marks, reports, sandbox, tasks, variants
 from classroom.__main__ import main
 from classroom.grading import grade_one
 from helpers.attention import softmax
@@ -74,7 +74,7 @@ def one_function(least, most):
     of how many."""
     caught = tried = 0
     for name, writers in honest.WRITERS.items():
-        public = set().union(*HANDED_OUT[name][1].values())
+        public = {one for sets in HANDED_OUT[name][1].values() for theirs in sets for one in theirs}
         for writer, other in zip(writers, [*writers][1:] + [*writers][:1], strict=True):
             mine, theirs = pieces(name, writers[writer]), pieces(name, writers[other])
             for function in FUNCTIONS[name]:
@@ -134,11 +134,24 @@ def test_the_writers_answers_are_right_or_wrong_as_they_say(name, disguise):
 
 def test_a_copied_solution_is_named_as_that_and_not_as_a_pair():
     for name, (_, course) in HANDED_OUT.items():
-        long = {function for function, theirs in course.items() if len(theirs) >= copies.LEAST}
+        long = {function for function, (theirs,) in course.items() if len(theirs) >= copies.LEAST}
         assert set(course) == set(FUNCTIONS[name]) and len(long) == 2
-        solution = {one: () for theirs in course.values() for one in theirs}
+        solution = {one: () for theirs, in course.values() for one in theirs}
         found = copies.compare(CLASSES[name] | {"one": solution, "two": solution}, course)
         assert found.pairs == [] and found.solution == {function: ["one", "two"] for function in long}
+
+
+def test_the_solution_of_a_variant_is_the_courses_too():
+    name, given = "assignment5", variants.Variants("assignment5", "spring", "00" * 16)
+    details = [given.details[given.give(f"Student {number}")] for number in range(4)]
+    stub, course = copies.handed_out(name, details)
+    assert max(len(course[function]) for function in details[0]) > 1
+    found = {}
+    for number, mine in enumerate(details):
+        code = copies._code(variants.render(assignment.source(name), name, mine))
+        found[number] = {one: places for one, places in copies.fingerprints(code)[0].items() if one not in stub}
+    compared = copies.compare(found, course)
+    assert compared.pairs == [] and compared.solution["turn_half"] == [0, 1, 2, 3]
 
 
 def test_in_a_large_class_the_class_itself_says_what_is_usual():
