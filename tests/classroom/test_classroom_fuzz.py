@@ -33,7 +33,7 @@ class Kept(grading.Session):
 
     def __new__(cls, sources, limits, trusted):
         if Kept.code is None:
-            Kept.code = notebook.without_stubs([notebook.plain_python(source) for source in notebook.read(GOOD).code])
+            Kept.code = notebook.without_stubs(notebook.plain_cells(notebook.read(GOOD).code))
         if sources != Kept.code:
             return (grading_session if Kept.run_others else NotRun)(sources, limits, trusted)
         if Kept.session is None:
