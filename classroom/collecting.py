@@ -111,7 +111,7 @@ def collect(source, assignment, functions, leave_out=None):
         students.setdefault(student.key, (student, []))[1].append(entry)
     if len(refused) > MOST_TOLD:
         refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
-    refused[:] = [_plain_name(sentence if len(sentence) < 400 else f"{sentence[:200]} ... {sentence[-180:]}") for sentence in refused]
+    refused[:] = [_plain_name(words if len(words) < 400 else f"{words[:200]} ... {words[-180:]}") for words in refused]
     if not any(entry.read or entry.problem for _, mine in students.values() for entry in mine):
         raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
     keys = Counter(key.casefold() for key in students)  # a folder of Windows takes a.json and A.json for one file
