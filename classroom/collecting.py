@@ -29,7 +29,7 @@ NOISE = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)|/\.ipynb_checkpoints/")
 WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # names that no file may have there
 # What a platform calls a student's folder or, in a download without folders, each file:
 MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
-MOODLE_FOLDER = re.compile(MOODLE.pattern.replace("+?", "+"), re.DOTALL)  # a name may look like one, the end is Moodle's
+MOODLE_ID = re.compile(r"_[0-9]+_assignsubmission_")
 CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?P<file>[0-9]+)_.+$", re.DOTALL)
 
 
@@ -165,6 +165,8 @@ def _folder(top, refused, leave_out):
                 yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if is_notebook else None)
     for error in closed:
         parts = Path(error.filename).relative_to(top).parts
+        if not parts:
+            raise NothingFound(f"{top} cannot be read ({error.strerror}).")
         yield _Entry((*parts, "a file"), 0.0, problem=f"The folder cannot be read ({error.strerror}).")
 
 
@@ -277,8 +279,8 @@ def _when(member):
         return 0.0
 
 
-def _by_platform(name, folder=False):
-    return (MOODLE_FOLDER if folder else MOODLE).match(name) or CANVAS.match(name)
+def _by_platform(name):
+    return MOODLE.match(name) or CANVAS.match(name)
 
 
 def _without_wrapper(entries):
@@ -298,8 +300,8 @@ def _without_wrapper(entries):
 def _student(parts):
     """Whose an entry is, by the first folder or, for a loose file, by its name."""
     first = parts[0] if len(parts) > 1 else parts[0].rsplit(".", 1)[0]
-    platform = _by_platform(first, folder=len(parts) > 1)
-    if platform:
+    platform = _by_platform(first)
+    if platform and len(MOODLE_ID.findall(first)) < 2:  # else one was written by a student, in a name or a file's
         late = ["Canvas marks it as late."] if platform.groupdict().get("late") else []
         return Submission(platform["name"], platform["id"], first, notes=late)
     return Submission(first, "", first if len(parts) > 1 else "")
