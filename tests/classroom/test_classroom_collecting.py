@@ -259,7 +259,8 @@ def test_who_handed_in_nothing_that_can_be_seen_is_not_forgotten(tmp_path):
 def test_a_name_that_looks_like_moodles_is_nobody_else(tmp_path):
     two = "Ada_12_assignsubmission_file_99_assignsubmission_file_"
     zipped({"Ada_12_assignsubmission_file_/a.ipynb": GOOD, f"{two}/a.ipynb": GOOD,
-            f"Bob_7_assignsubmission_file_{two}.ipynb": GOOD, f"Bob_7_assignsubmission_file_{two}.zip": zipped({"a.ipynb": GOOD}),
+            f"Bob_7_assignsubmission_file_{two}.ipynb": GOOD,
+            f"Bob_7_assignsubmission_file_{two}.zip": zipped({"a.ipynb": GOOD}),
             "Ada_\u0661\u0662_assignsubmission_file_/a.ipynb": GOOD}, tmp_path / "all.zip")
     submissions, _ = collect(tmp_path / "all.zip", NAME, set(RIGHT))
     assert sorted(s.id for s in submissions) == ["", "", "", "12"] and all(s.key.isascii() for s in submissions)
