@@ -95,7 +95,7 @@ def _moodle_feedback(out, results, numbers, notes):
             if not page.exists() or result["key"] not in numbers:
                 missing.append(result["student"])
                 continue
-            name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"]).split()).strip(" .") or "student"
+            name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"][:100]).split()).strip(" .") or "student"
             archive.writestr(f"{name}_{numbers[result['key']]}_assignsubmission_file_/feedback.html", page.read_bytes())
     if missing:
         notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in Moodle "

@@ -54,7 +54,7 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
                    "tests": [_test(test, "unreadable", str(error)) for test in assignment.tests],
                    "answers": [_answer(question, None) for question in assignment.questions]}
         return result
-    sources = notebook.without_stubs([notebook.plain_python(source) for source in book.code])
+    sources = notebook.without_stubs(notebook.plain_cells(book.code))
     result["answers"] = [_answer(question, book) for question in assignment.questions]
     result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]
     session = Session(sources, assignment.limits, trusted)
@@ -253,7 +253,8 @@ class Session:
     def _load(self):
         """Let the sandbox import the large libraries that the notebook mentions."""
         text = "\n".join(source for source in self.sources if source)
-        modules = [m for m in ("torch", "matplotlib.pyplot") if re.search(rf"^\s*(import|from)\s+{m}\b", text, re.MULTILINE)]
+        modules = [m for m in ("torch", "matplotlib.pyplot")
+                   if re.search(rf"^[ \t]*(import|from)[ \t]+{m}\b", text, re.MULTILINE)]
         try:
             self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()))
         except SandboxStopped:
