@@ -57,7 +57,10 @@ def in_variants(details, make, words, forbidden=()):
 
 
 def with_details(reference, **details):
-    """The reference of a variant: a function of what an attempt is given, under the same name."""
+    """The reference of a variant: a function of what an attempt is given, under the same name. With the details that
+    are its defaults it is ``reference`` itself."""
+    if details == reference.__kwdefaults__:
+        return reference
     bound = functools.partial(reference, **details)
     bound.__name__ = reference.__name__
     return bound
