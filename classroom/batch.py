@@ -42,15 +42,16 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         variant, details, flag = _variant(submission, given)
         about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
                  "file": submission.file, "modified": submission.modified, "found": submission.notes, "variant": variant,
-                 "details": details,
+                 "details": details, "flag": flag,
                  "fingerprint": f"{decides} {submission.digest or submission.problem} {details} {flag}"}
         path = folder / f"{submission.key}.json"
         if again:  # forget the old result at once, so that an interruption leaves none that looks new
             path.unlink(missing_ok=True)
         if (read_result(path) or {}).get("fingerprint") != about["fingerprint"]:
-            todo.append((about, submission, details, flag))
+            todo.append((about, submission))
 
-    def keep(about, result, flag):
+    def keep(about, result):
+        flag = about.pop("flag")
         whose = given.whose if given else lambda *_: "another than the course's own"
         result["flags"] += [flag] * bool(flag) + [f"{function} is right for another variant: {whose(function, other)}"
                                                   for function, other in result.pop("right_for", {}).items()]
@@ -68,7 +69,7 @@ def _hold_against(submissions, name, given):
     carry = [submission for submission in submissions if submission.variant]
     if given and given.assignment != name:
         raise variants.VariantError(f"The list of variants is one of {given.assignment}, and {name} is to be graded.")
-    if not given and len(carry) > len(submissions) / 2:
+    if not given and len(carry) > max(1, len(submissions) / 2):  # one alone may be forged
         raise variants.VariantError(f"{len(carry)} of {len(submissions)} notebooks carry a variant, such as "
                                     f"{carry[0].variant!r}: say --variants and the list that release wrote, "
                                     f"{name}-variants.json.")
@@ -120,46 +121,46 @@ def _run(todo, name, keep, workers, scheduler, options, progress):
     with tqdm(total=len(todo), unit="submission", disable=not progress or not todo) as bar:
         while todo:
             broken = []
-            for about, result, flag in _pass(todo, name, workers, scheduler, options):
+            for about, result in _pass(todo, name, workers, scheduler, options):
                 if result is None and workers == 1:  # it was alone, so it was the one
                     result = failed(name, "crashed", "The grader's own process was killed at this submission.")
                 if result is None:
                     broken.append(about)
                 else:
-                    keep(about, result, flag)
+                    keep(about, result)
                     bar.update()
             todo, workers = [job for job in todo if job[0] in broken], 1
 
 
 def _pass(todo, name, workers, scheduler, options):
-    """Yield (about, result, flag) as results come; None for a result that was lost with its worker. Only a few
+    """Yield (about, result) as results come; None for a result that was lost with its worker. Only a few
     submissions are in memory at a time."""
     todo, waiting, pool = list(reversed(todo)), {}, None
     try:
         while todo or waiting:
             pool = pool or _pool(workers, scheduler)
             while todo and len(waiting) < (1 if workers == 1 else 64 if scheduler else 3 * (workers or os.cpu_count())):
-                job = about, submission, details, flag = todo.pop()
+                about, submission = todo.pop()
                 try:
-                    waiting[pool.submit(_job, name, *_data(submission), details, **options)] = about, flag
+                    waiting[pool.submit(_job, name, *_data(submission), about["details"], **options)] = about
                 except BrokenProcessPool:
-                    todo.append(job)
+                    todo.append((about, submission))
                     break
             lost = False
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                about, flag = waiting.pop(future)
+                about = waiting.pop(future)
                 try:
-                    yield about, future.result(), flag
+                    yield about, future.result()
                 except BrokenProcessPool:
                     lost = True
-                    yield about, None, flag
+                    yield about, None
                 except sandbox.NoSandbox:
                     raise
                 except Exception as error:
                     words = f"The grader itself stopped: {type(error).__name__}: {error}"
-                    yield about, failed(name, "crashed", words[:300]), flag
+                    yield about, failed(name, "crashed", words[:300])
             if lost or not waiting and getattr(pool, "_broken", False):
-                yield from ((about, None, flag) for about, flag in waiting.values())
+                yield from ((about, None) for about in waiting.values())
                 pool.shutdown(wait=True, cancel_futures=True)
                 waiting, pool = {}, None
     except KeyboardInterrupt:
@@ -198,11 +199,11 @@ def _pool(workers, scheduler):
                                initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
 
 
-def _job(name, data, unreadable, details, trusted, limits):
+def _job(name, data, unreadable, details=None, *, trusted, limits):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, "unreadable", unreadable)
-    return grade_one(data, replace(load(name), limits=limits, details=details), trusted=trusted)
+    return grade_one(data, replace(load(name), limits=limits, details=details or {}), trusted=trusted)
 
 
 def failed(name, status, reason):

@@ -57,7 +57,7 @@ def in_this_process(todo, name, keep, workers, scheduler, options, progress):
     """What ``batch._run`` does, without a pool, so that whatever is raised ends the test."""
     for about, submission in todo:
         in_this_process.graded.append(about["student"])
-        keep(about, batch._job(name, *batch._data(submission), **options))
+        keep(about, batch._job(name, *batch._data(submission), about["details"], **options))
 
 
 def check(seeds, top, monkeypatch, run=False, packed=False):

@@ -92,8 +92,9 @@ class _Family:
     """A function and the functions of the course that it calls, which can be built again with faults in them."""
 
     def __init__(self, root):
-        self.details = getattr(root, "keywords", {})  # of a task in variants: the reference with details (functools.partial)
+        # Of a task in variants: the arguments behind the * of its reference, or of a functools.partial of it.
         self.root, self.members = inspect.unwrap(getattr(root, "func", root)), []
+        self.details = (self.root.__kwdefaults__ or {}) | getattr(root, "keywords", {})
         found = [self.root]
         while found:
             function = found.pop()
