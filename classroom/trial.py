@@ -12,7 +12,7 @@ from helpers.checks.core import evaluate
 from helpers.files import write_whole
 
 STUDENTS = {  # name -> what the person hands in
-    "Rita Right": "solved everything",
+    "Rita Right": "solved everything, in ways of her own",
     "Carl Copy": "took Rita's functions and renamed what is in them",
     "Pia Public": "took the course's own solutions, which are public",
     "Wim Wrong": "made mistakes that people make",
@@ -52,7 +52,7 @@ def run(name, out, command):
     print(f"\nTen imaginary students handed in {out / 'submissions.zip'}, as a platform would give it:")
     print("\n".join(f"  {student:15} {words}" for student, words in STUDENTS.items()))
     if status := say(["grade", name, out / "submissions.zip", graded, "--variants", listed,
-                      "--cell-seconds", 3, "--call-seconds", 2]):
+                      "--cell-seconds", 2, "--call-seconds", 1]):
         return status
     mark(graded)
     print(f"\nThe written answers in {graded / marks.SHEET} got some points, as you would give them in a spreadsheet.")
@@ -76,7 +76,7 @@ def hand_in(name, given, handout, path):
 
     books = {student: released(student) for student in STUDENTS}
     functions = list(tasks.tasks_of(name))
-    books["Rita Right"] = own("Rita Right")
+    books["Rita Right"] = own("Rita Right", lambda function, code, _: rewritten(code))
     books["Nora Neighbour"] = books["Rita Right"]
     books["Carl Copy"] = own("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
     public = solved(assignment.source(name), {})
@@ -120,6 +120,27 @@ def function_in(raw, name):
     """The source of the cell that defines a function."""
     return next("".join(cell["source"]) for cell in raw["cells"]
                 if cell["cell_type"] == "code" and f"def {name}(" in "".join(cell["source"]))
+
+
+def rewritten(code):
+    """The same function with other operations: a product by a call, x · (1/y) for x / y, x + (-y) for x - y."""
+    return ast.unparse(ast.fix_missing_locations(_OtherOperations("torch" if "torch." in code else "np").visit(ast.parse(code))))
+
+
+class _OtherOperations(ast.NodeTransformer):
+    def __init__(self, library):
+        self.library = library
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        left, right = node.left, node.right
+        if isinstance(node.op, ast.MatMult):
+            return ast.Call(ast.parse(f"{self.library}.matmul", mode="eval").body, [left, right], [])
+        if isinstance(node.op, ast.Div):
+            return ast.BinOp(left, ast.Mult(), ast.BinOp(ast.Constant(1), ast.Div(), right))
+        if isinstance(node.op, ast.Sub):
+            return ast.BinOp(left, ast.Add(), ast.UnaryOp(ast.USub(), right))
+        return node
 
 
 def renamed(code):
