@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
-# which is all that this file calls (release, grade, feedback and export are `classroom release` and so on there).
+# which is all that this file calls (release, grade, feedback, copies and export are `classroom release` and so on there).
 
-.PHONY: help setup lab handout check test weekly execute experiments stability lint book release grade feedback export clean
+.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade feedback copies export clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -56,11 +56,16 @@ book:  ## make a static site of all lessons, to read in a browser: build/book/ht
 # $(call need,NAME): one sentence when the variable NAME is missing
 need = @[ -n "$($(1))" ] || { echo "Say $(1)= as well, as in: make $@ $(EXAMPLE)"; exit 1; }
 
+try: EXAMPLE = A=assignment2
+try:  ## for teachers: a dry run with ten imaginary students, make try A=assignment2 [OUT=trial]
+	$(call need,A)
+	$(RUN) classroom try "$(A)" $(if $(OUT),"$(OUT)")
+
 release: EXAMPLE = A=assignment1 OUT=handout
-release:  ## for teachers: write an assignment for students, make release A=assignment1 OUT=handout
+release:  ## write an assignment for students, make release A=assignment1 OUT=handout [ARGS="--variant autumn-2027"]
 	$(call need,A)
 	$(call need,OUT)
-	$(RUN) classroom release "$(A)" "$(OUT)"
+	$(RUN) classroom release "$(A)" "$(OUT)" $(ARGS)
 
 grade: EXAMPLE = A=assignment1 FROM=submissions.zip OUT=graded
 grade:  ## grade what they handed in, make grade A=assignment1 FROM=submissions.zip OUT=graded
@@ -73,6 +78,11 @@ feedback: EXAMPLE = OUT=graded
 feedback:  ## write a page for each student and one for you, make feedback OUT=graded
 	$(call need,OUT)
 	$(RUN) classroom feedback "$(OUT)"
+
+copies: EXAMPLE = OUT=graded
+copies:  ## write a page for you on submissions that are alike, make copies OUT=graded
+	$(call need,OUT)
+	$(RUN) classroom copies "$(OUT)"
 
 export: EXAMPLE = OUT=graded FORMAT=moodle INTO=worksheet.csv
 export:  ## write the grades, make export OUT=graded FORMAT=csv, canvas, moodle or gradescope [INTO=worksheet.csv]

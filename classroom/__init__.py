@@ -7,5 +7,11 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     collecting.py  find each student's newest notebook        sandbox.py    bubblewrap, limits, time-outs
     grading.py     one file in, one result out                batch.py      a whole class, resumable
     marks.py       the sheet to mark, points, grades         exports.py    CSV, Canvas, Moodle, Gradescope
-    reports.py     pages, by templates/ (Jinja2)             tasks/        what each assignment's functions have to do
+    reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
+    trial.py       a dry run with imaginary students         term.py       one page over several assignments
+    tasks/         what each assignment's functions have to do
 """
+
+
+class Problem(Exception):
+    """One sentence for the teacher: what is wrong, and what to do."""

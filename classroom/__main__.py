@@ -1,4 +1,4 @@
-"""python -m classroom release|grade|feedback|export. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -6,7 +6,20 @@ import re
 import sys
 from pathlib import Path
 
-from classroom import assignment, batch, collecting, exports, marks, reports, sandbox
+from classroom import (
+    Problem,
+    assignment,
+    batch,
+    collecting,
+    copies,
+    exports,
+    marks,
+    reports,
+    sandbox,
+    term,
+    trial,
+    variants,
+)
 
 TRUST = "--without-sandbox-i-trust-every-student"
 
@@ -16,9 +29,8 @@ def main(arguments=None):
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        options.verb(options)
-        return 0
-    except (assignment.AssignmentError, collecting.NothingFound, marks.SheetError, exports.Mismatch) as error:
+        return options.verb(options) or 0
+    except Problem as error:
         problem = str(error)
     except sandbox.NoSandbox as error:
         problem = (f"{error} Without one a submission can read and change everything that you can; if you know every "
@@ -36,11 +48,17 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="release|grade|feedback|export")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|copies|export|term")
+    verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
+    verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
+    verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
+    verb.add_argument("out", nargs="?", default="trial", help="a new folder to write to (default: trial)")
     verb = verbs.add_parser("release", help="write the notebook for students: no solutions, no hidden tests")
     verb.set_defaults(verb=release)
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
     verb.add_argument("out", help="folder to write to")
+    verb.add_argument("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
+    verb.add_argument("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV with names")
     verb = verbs.add_parser("grade", help="grade what students handed in, each notebook in a sandbox")
     verb.set_defaults(verb=grade)
     verb.add_argument("assignment")
@@ -50,6 +68,7 @@ def _parser():
                       help="notebooks at a time (default: as many as cores)")
     verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
     verb.add_argument(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
+    verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
     most = sandbox.Limits()
     for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
@@ -60,12 +79,19 @@ def _parser():
     verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
     verb.set_defaults(verb=feedback)
     verb.add_argument("out", help="the folder that grade wrote to")
+    verb = verbs.add_parser("copies", help="write a page for the teacher on submissions that are alike; no grade changes")
+    verb.set_defaults(verb=compare)
+    verb.add_argument("out", help="the folder that grade wrote to")
     verb = verbs.add_parser("export", help="write the grades for a learning platform")
     verb.set_defaults(verb=export)
     verb.add_argument("out", help="the folder that grade wrote to")
     verb.add_argument("--format", choices=exports.FORMATS, default="csv")
     verb.add_argument("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
     verb.add_argument("--column", help="its column for the grade")
+    verb = verbs.add_parser("term", help="write a page over several assignments: who has what, mistakes, tests")
+    verb.set_defaults(verb=whole_term)
+    verb.add_argument("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
+    verb.add_argument("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
     return parser
 
 
@@ -76,7 +102,18 @@ def _limit(text):
 
 
 def release(options):
-    print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
+    if not options.variant:
+        if options.students:
+            raise variants.VariantError("Students get notebooks of their own with --variant NAME as well.")
+        print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
+        return
+    students = variants.students_in(options.students) if options.students else []
+    listed = variants.release(options.assignment, options.out, options.variant, students)
+    folder = listed.parent / options.assignment
+    hand_out = (f"{folder}, one notebook for each of {len(students)} students" if students else
+                folder / f"{options.assignment}.ipynb")
+    print(f"Hand out {hand_out}. Keep for yourself: {listed}, which grade --variants reads, and the solutions in "
+          f"{folder}-solutions.")
 
 
 def grade(options):
@@ -85,6 +122,7 @@ def grade(options):
                             together=2 * memory)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
+                          given=variants.read(options.variants) if options.variants else None,
                           progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)
@@ -104,6 +142,12 @@ def feedback(options):
           f"Then: python -m classroom export {options.out} --format {'|'.join(exports.FORMATS)}")
 
 
+def compare(options):
+    _graded(options.out)
+    page, pairs = copies.write_page(options.out)
+    print(f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at: {page}. No grade changes, and students do not see it.")
+
+
 def export(options):
     _graded(options.out)
     paths, blank, notes = exports.export(options.out, options.format, options.into, options.column)
@@ -113,6 +157,15 @@ def export(options):
     if blank:
         print(f"{blank} grades are blank, because points are missing: grades.csv (--format csv) says which; give them in "
               f"{Path(options.out) / marks.SHEET}.")
+
+
+def whole_term(options):
+    paths, notes = term.write_pages(options.graded, options.out)
+    print("Written: " + ", ".join(map(str, paths)) + ".")
+    for note in notes[:10]:
+        print(note)
+    if len(notes) > 10:
+        print(f"{len(notes) - 10} more of these are on the page.")
 
 
 def _graded(out):

@@ -4,10 +4,10 @@ import copy
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom import tasks
+from classroom import Problem, tasks
 from classroom.sandbox import ROOT, Limits
 from helpers.files import write_whole
 
@@ -16,7 +16,7 @@ STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 ANSWER = "YOUR ANSWER HERE"
 
 
-class AssignmentError(Exception):
+class AssignmentError(Problem):
     """One sentence: what is wrong with the assignment's name or its source."""
 
 
@@ -48,13 +48,14 @@ class Assignment:
     tests: tuple
     questions: tuple
     limits: Limits = Limits()
+    details: dict = field(default_factory=dict)  # of a variant: function -> its details
 
     @property
     def points(self):
         return sum(item.points for item in (*self.tests, *self.questions))
 
     def task(self, test):
-        return tasks.find(self.name, test.grade_id)
+        return tasks.find(self.name, test.grade_id, self.details.get(test.function))
 
 
 def names():
@@ -64,12 +65,12 @@ def names():
 
 def load(name):
     """The ``Assignment`` called ``name``. Raises AssignmentError."""
-    raw = _source(name)
+    raw = source(name)
     tests, questions, heading = [], [], ""
     for cell in raw["cells"]:
-        source = "".join(cell["source"])
+        text = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
-        if cell["cell_type"] == "markdown" and (found := re.findall(r"^#+ +(.+)$", source, re.MULTILINE)):
+        if cell["cell_type"] == "markdown" and (found := re.findall(r"^#+ +(.+)$", text, re.MULTILINE)):
             heading = re.sub(r" · \d+ points?$", "", found[-1])
         if marks.get("grade") and marks.get("solution"):
             questions.append(Question(marks["grade_id"], marks["points"], heading))
@@ -91,8 +92,8 @@ def fingerprint(name, *others):
     return digest.hexdigest()[:16]
 
 
-def _source(name):
-    """The source notebook, with solutions and hidden tests."""
+def source(name):
+    """The source notebook, with solutions and hidden tests. Raises AssignmentError."""
     if name not in names():
         raise AssignmentError(f"There is no assignment {name!r}; there are {', '.join(names())}.")
     return json.loads((SOURCES / name / f"{name}.ipynb").read_bytes())
@@ -102,7 +103,7 @@ def release(name, out):
     """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path."""
     path = Path(out) / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(strip(_source(name)), indent=1, ensure_ascii=False)
+    text = json.dumps(strip(source(name)), indent=1, ensure_ascii=False)
     write_whole(path, text + "\n")
     return path
 
@@ -114,16 +115,16 @@ def strip(raw):
         source, marks = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
-            source = _cut(source, "SOLUTION", STUB)
-            source = _cut(source, "HIDDEN TESTS", ())
+            source = without(source, "SOLUTION", STUB)
+            source = without(source, "HIDDEN TESTS")
         elif marks.get("solution"):
             source = ANSWER
         cell["source"] = source.splitlines(keepends=True)
     return raw
 
 
-def _cut(source, words, instead):
-    """Replace each region between ### BEGIN words and ### END words by the lines ``instead``."""
+def without(source, words, instead=()):
+    """The source of a cell with the lines ``instead`` in place of each region between ### BEGIN words and ### END words."""
     lines, indent = [], None
     for line in source.split("\n"):
         mark = re.match(rf"(\s*)### (BEGIN|END) {words}\s*$", line)

@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
-from classroom import sandbox
+from classroom import sandbox, variants
 from classroom.assignment import fingerprint, load
 from classroom.collecting import collect
 from classroom.grading import grade_one
@@ -19,26 +19,31 @@ from classroom.sandbox import Limits
 from helpers.files import write_whole
 
 
-def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True):
+def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
+          given=None):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
-    scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds. Raises
-    AssignmentError, NothingFound and NoSandbox, before anything is graded.
+    scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds; ``given``:
+    the ``Variants`` that were given out. Raises AssignmentError, NothingFound, VariantError and NoSandbox, before anything
+    is graded.
     """
     assignment, limits = load(name), limits or Limits()
     if not trusted and not scheduler and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
     functions = {test.function for test in assignment.tests}
     submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
+    _hold_against(submissions, assignment.name, given)
     folder = Path(out) / "results"
     folder.mkdir(parents=True, exist_ok=True)
     keys, todo = [submission.key for submission in submissions], []
     decides = fingerprint(name, limits, trusted)
     for submission in submissions:
+        variant, details, flag = _variant(submission, given)
         about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
-                 "file": submission.file, "modified": submission.modified, "found": submission.notes,
-                 "fingerprint": f"{decides} {submission.digest or submission.problem}"}
+                 "file": submission.file, "modified": submission.modified, "found": submission.notes, "variant": variant,
+                 "details": details, "flag": flag,
+                 "fingerprint": f"{decides} {submission.digest or submission.problem} {details} {flag}"}
         path = folder / f"{submission.key}.json"
         if again:  # forget the old result at once, so that an interruption leaves none that looks new
             path.unlink(missing_ok=True)
@@ -46,6 +51,10 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
             todo.append((about, submission))
 
     def keep(about, result):
+        flag = about.pop("flag")
+        whose = given.whose if given else lambda *_: "another than the course's own"
+        result["flags"] += [flag] * bool(flag) + [f"{function} is right for another variant: {whose(function, other)}"
+                                                  for function, other in result.pop("right_for", {}).items()]
         write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
 
     _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
@@ -53,6 +62,30 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "others": others}, indent=1))
     return read(out)[0]
+
+
+def _hold_against(submissions, name, given):
+    """Raises VariantError when the list of variants is not the one of these submissions."""
+    carry = [submission for submission in submissions if submission.variant]
+    if given and given.assignment != name:
+        raise variants.VariantError(f"The list of variants is one of {given.assignment}, and {name} is to be graded.")
+    if not given and len(carry) > max(1, len(submissions) / 2):  # one alone may be forged
+        raise variants.VariantError(f"{len(carry)} of {len(submissions)} notebooks carry a variant, such as "
+                                    f"{carry[0].variant!r}: say --variants and the list that release wrote, "
+                                    f"{name}-variants.json.")
+
+
+def _variant(submission, given):
+    """(code, details, flag) of a submission. What cannot be told becomes its problem."""
+    if submission.problem:
+        return "", {}, ""
+    if not given:
+        return "", {}, submission.variant and (f"the notebook carries the variant {submission.variant!r}, and was graded as "
+                                               "the course's own: no list of variants was given")
+    code, flag = given.find(submission.student, submission.variant)
+    if not code:
+        submission.problem = flag
+    return code, given.details.get(code, {}), flag
 
 
 def read(out):
@@ -109,7 +142,7 @@ def _pass(todo, name, workers, scheduler, options):
             while todo and len(waiting) < (1 if workers == 1 else 64 if scheduler else 3 * (workers or os.cpu_count())):
                 about, submission = todo.pop()
                 try:
-                    waiting[pool.submit(_job, name, *_data(submission), **options)] = about
+                    waiting[pool.submit(_job, name, *_data(submission), about["details"], **options)] = about
                 except BrokenProcessPool:
                     todo.append((about, submission))
                     break
@@ -124,7 +157,8 @@ def _pass(todo, name, workers, scheduler, options):
                 except sandbox.NoSandbox:
                     raise
                 except Exception as error:
-                    yield about, failed(name, "crashed", f"The grader itself stopped: {type(error).__name__}: {error}"[:300])
+                    words = f"The grader itself stopped: {type(error).__name__}: {error}"
+                    yield about, failed(name, "crashed", words[:300])
             if lost or not waiting and getattr(pool, "_broken", False):
                 yield from ((about, None) for about in waiting.values())
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -165,11 +199,11 @@ def _pool(workers, scheduler):
                                initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
 
 
-def _job(name, data, unreadable, trusted, limits):
+def _job(name, data, unreadable, details=None, *, trusted, limits):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, "unreadable", unreadable)
-    return grade_one(data, replace(load(name), limits=limits), trusted=trusted)
+    return grade_one(data, replace(load(name), limits=limits, details=details or {}), trusted=trusted)
 
 
 def failed(name, status, reason):

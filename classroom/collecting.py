@@ -16,20 +16,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
-from classroom import notebook
+from classroom import Problem, notebook
 
 MOST_FILES = 100_000  # in one zip
 MOST_READ = 20  # notebooks of one student
 MOST_TOLD = 50  # sentences on what was left out
 LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
 LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
+MOST_ZIPS = 1_000  # zips in one zip, and in zips in it
+TIGHTEST = 50  # bytes of a zip for each byte that it takes in its zip: two zips in one another hardly shrink
 NOISE = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)|/\.ipynb_checkpoints/")
+WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # names that no file may have there
 # What a platform calls a student's folder or, in a download without folders, each file:
-MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
-CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_.+$", re.DOTALL)
+MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
+MOODLE_ID = re.compile(r"_[0-9]+_assignsubmission_")
+CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?P<file>[0-9]+)_.+$", re.DOTALL)
 
 
-class NothingFound(Exception):
+class NothingFound(Problem):
     """One sentence: why there is nothing to grade."""
 
 
@@ -38,7 +42,8 @@ class Submission:
     """What one student handed in. ``student``: their name; ``id``: the learning platform's number for them, or "";
     ``folder``: the name that the platform gave their folder; ``file``: where the notebook is, for people;
     ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why;
-    ``notes``: what the teacher should know."""
+    ``variant``: what its metadata say of a variant; ``notes``: what the teacher should know; ``alike``: another's key would
+    differ in capitals only."""
 
     student: str
     id: str = ""
@@ -48,7 +53,9 @@ class Submission:
     read: object = None
     digest: str = ""
     problem: str = ""
+    variant: str = ""
     notes: list = field(default_factory=list)
+    alike: bool = False
 
     @property
     def key(self):
@@ -56,11 +63,17 @@ class Submission:
         student, and nobody else's."""
         letters = unicodedata.normalize("NFKD", self.student).encode("ascii", "ignore").decode()
         plain = re.sub(r"[^\w-]+", "_", letters).strip("_-")[:80] or "student"
-        if self.id:
-            return f"{plain}_{self.id}"
+        plain += f"_{self.id}" if self.id else ""
         unique = hashlib.sha256(self.student.encode("utf-8", "replace")).hexdigest()[:8]
-        clear = plain == self.student and re.search("[A-Za-z]{2}", plain) and not re.search(r"_\d+$|-[0-9a-f]{8}$", plain)
-        return plain if clear else f"{plain}-{unique}"
+        clear = self.id or plain == self.student and re.search("[A-Za-z]{2}", plain) and not re.search(
+            r"_\d+$|-[0-9a-f]{8}$", plain) and not WINDOWS.fullmatch(plain)
+        return plain if clear and not self.alike else f"{plain}-{unique}"
+
+
+def words_of(name):
+    """The words of a name in any order and without accents: "Müller, Zoë" and "Zoe Muller" agree."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
+    return tuple(sorted(re.findall(r"[^\W_]+", plain)))
 
 
 @dataclass
@@ -73,12 +86,18 @@ class _Entry:
     problem: str = ""
 
     def __post_init__(self):
-        self.parts = tuple(map(_plain_name, self.parts))
+        self.parts = tuple(map(_short, map(_plain_name, self.parts)))
 
 
 def _plain_name(name):
-    """A name in one form of Unicode, without characters that move a terminal's cursor or turn the text around."""
-    return "".join(c if c.isprintable() else "?" for c in unicodedata.normalize("NFC", name))
+    """A name in one form of Unicode. Characters that move a terminal's cursor or turn the text around, and bytes that are
+    not UTF-8, become their numbers: two names stay two."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in unicodedata.normalize("NFC", name))
+
+
+def _short(name):
+    """A name no longer than those of files: in a zip it may have 65,000 letters."""
+    return name if len(name) <= 255 else f"{name[:240]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def collect(source, assignment, functions, leave_out=None):
@@ -91,6 +110,8 @@ def collect(source, assignment, functions, leave_out=None):
     refused, students = [], {}
     entries = _zip(source, (), (), refused) if source.is_file() else _folder(source, refused, leave_out)
     for entry in _without_wrapper(_that_matter(entries)):
+        if NOISE.search(entry.parts[0] + "/"):
+            continue
         student = _student(entry.parts)
         if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
             refused.append(f"{entry.parts[0]} is not a notebook and was left out.")
@@ -98,48 +119,70 @@ def collect(source, assignment, functions, leave_out=None):
         students.setdefault(student.key, (student, []))[1].append(entry)
     if len(refused) > MOST_TOLD:
         refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
-    refused[:] = map(_plain_name, refused)
+    refused[:] = [_plain_name(words if len(words) < 400 else f"{words[:200]} ... {words[-180:]}") for words in refused]
     if not any(entry.read or entry.problem for _, mine in students.values() for entry in mine):
         raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
+    keys = Counter(key.casefold() for key in students)  # a folder of Windows takes a.json and A.json for one file
+    for key, (student, _) in students.items():
+        student.alike = keys[key.casefold()] > 1
     found = [_choose(student, mine, assignment, functions)
              for student, mine in sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))]
     return found, refused
 
 
 def _that_matter(entries):
-    """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder."""
+    """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder: what
+    systems leave behind is one of these where it lies below a folder, whose student may have nothing else."""
     others, kept = Counter(), []
     for entry in entries:
-        if not NOISE.search("/".join(entry.parts)):
-            others[entry.parts[:-1]] += not (entry.read or entry.problem)
-            if entry.read or entry.problem or others[entry.parts[:-1]] <= (3 if len(entry.parts) > 1 else 10_000):
-                kept.append(entry)
+        if NOISE.search("/".join(entry.parts)):
+            if len(entry.parts) == 1 or NOISE.search(entry.parts[0] + "/"):
+                continue
+            entry.read, entry.problem = None, ""
+        others[entry.parts[:-1]] += not (entry.read or entry.problem)
+        if entry.read or entry.problem or others[entry.parts[:-1]] <= (3 if len(entry.parts) > 1 else 10_000):
+            kept.append(entry)
     return kept
 
 
 def _folder(top, refused, leave_out):
     """The notebooks and zips below a folder."""
-    for folder, below, names in os.walk(top, followlinks=False):
-        if leave_out and leave_out.exists():
-            below[:] = [name for name in below if not os.path.samefile(Path(folder, name), leave_out)]
+    closed = []
+    for folder, below, names in os.walk(top, onerror=closed.append, followlinks=False):
+        below[:] = [name for name in below if not _same(Path(folder, name), leave_out)]
         for name in sorted(below + names):
             path = Path(folder, name)
             parts = path.relative_to(top).parts
             try:
                 kind = path.lstat()
-            except OSError:
+            except OSError as error:
+                if len(parts) > 1 or path.suffix.lower() in (".ipynb", ".zip"):
+                    yield _Entry(parts, 0.0, problem=f"The file cannot be read ({error.strerror}).")
                 continue
             if stat.S_ISLNK(kind.st_mode):
                 refused.append(f"{'/'.join(parts)} is a link to another place and was left out.")
                 if path.suffix.lower() == ".ipynb" and len(parts) > 1:
                     yield _Entry(parts, kind.st_mtime, problem="The notebook is a link to another place.")
             elif not stat.S_ISREG(kind.st_mode):
-                continue
+                if not stat.S_ISDIR(kind.st_mode):  # a pipe, a device
+                    yield _Entry(parts, kind.st_mtime)
             elif path.suffix.lower() == ".zip":
                 yield from _zip(path, (), parts, refused, kind.st_mtime)
             else:
                 is_notebook = path.suffix.lower() == ".ipynb"
                 yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if is_notebook else None)
+    for error in closed:
+        parts = Path(error.filename).relative_to(top).parts
+        if not parts:
+            raise NothingFound(f"{top} cannot be read ({error.strerror}).")
+        yield _Entry((*parts, "a file"), 0.0, problem=f"The folder cannot be read ({error.strerror}).")
+
+
+def _same(path, other):
+    try:
+        return other is not None and os.path.samefile(path, other)
+    except OSError:  # one of them is not there, or may not be looked at
+        return False
 
 
 def _read_file(path):
@@ -154,8 +197,11 @@ def _archive(path, inside):
     data = _read_member(path, inside, LARGEST_ZIP) if inside else b""
     with io.BytesIO(data) if inside else path.open("rb") as file:
         file.seek(max(0, file.seek(0, io.SEEK_END) - 66_000))
-        end = file.read().rpartition(b"PK\5\6")[2]
-    if int.from_bytes(end[8:12], "little") > LARGEST_LIST:  # it is read into memory before it can be counted
+        end = file.read()
+    # The list is read into memory before it can be counted. A zip64 has its length in a record of its own:
+    lengths = [end[at.start() + 12:at.start() + 16] for at in re.finditer(b"(?=PK\5\6)", end)]
+    lengths += [end[at.start() + 40:at.start() + 48] for at in re.finditer(b"(?=PK\6\6)", end)]
+    if any(int.from_bytes(length, "little") > LARGEST_LIST for length in lengths):
         raise notebook.Unreadable("The zip's list of files is too long.")
     return zipfile.ZipFile(io.BytesIO(data) if inside else path)
 
@@ -165,7 +211,10 @@ def _read_member(path, inside, most=notebook.LARGEST):
     number. ``inside``: the number of the member, or of the zip in the zip and then of its member."""
     try:
         archive = _archive(path, inside[:-1])
-        with archive.open(archive.infolist()[inside[-1]]) as file:
+        member = archive.infolist()[inside[-1]]
+        if most == LARGEST_ZIP and member.file_size > max(1_000_000, TIGHTEST * member.compress_size):
+            raise notebook.Unreadable("The zip is packed far too tightly (a zip bomb?).")
+        with archive.open(member) as file:
             data = file.read(most + 1)
     except notebook.Unreadable:
         raise
@@ -176,9 +225,17 @@ def _read_member(path, inside, most=notebook.LARGEST):
     return data
 
 
-def _zip(path, inside, where, refused, modified=0.0):
-    """The notebooks in a zip, and in zips in it, as entries below ``where``."""
+def _zip(path, inside, where, refused, modified=0.0, room=None):
+    """The notebooks in a zip, and in zips in it, as entries below ``where``. ``room``: how many zips and how many files in
+    them the student whose zip this is may still have."""
     label = "/".join(where) or path.name
+    if room:
+        room["zips"] -= 1
+        if room["zips"] < 0:
+            if room["zips"] == -1:
+                refused.append(f"{label} and what comes after it were left out: more than {MOST_ZIPS:,} zips in a zip.")
+                yield _Entry(where, modified, problem=f"The zip holds more than {MOST_ZIPS:,} zips.")
+            return
     try:
         members = _archive(path, inside).infolist()
     except Exception as error:  # whatever a hostile file makes zipfile raise
@@ -187,12 +244,19 @@ def _zip(path, inside, where, refused, modified=0.0):
             words = str(error) if isinstance(error, notebook.Unreadable) else "The zip is damaged."
             yield _Entry(where, modified, problem=words)
         return
-    if len(members) > MOST_FILES:
-        refused.append(f"{label} holds {len(members):,} files and was left out.")
+    if room:
+        room["files"] -= len(members)
+    if len(members) > MOST_FILES or room and room["files"] < 0:
+        many = (f"holds {len(members):,} files" if len(members) > MOST_FILES
+                else f"and others in the same zip hold more than {MOST_FILES:,} files")
+        refused.append(f"{label} {many} and was left out.")
         if where:
-            yield _Entry(where, modified, problem=f"The zip holds {len(members):,} files.")
+            yield _Entry(where, modified, problem=f"The zip {many}.")
         return
-    where = (*where[:-1], where[-1].rsplit(".", 1)[0]) if where else ()
+    name, where = where[-1:], (*where[:-1], where[-1].rsplit(".", 1)[0]) if where else ()
+    if name and all(member.is_dir() for member in members):
+        yield _Entry(where + name, modified)
+    rooms = {}
     for number, member in enumerate(members):
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
         suffix = member.filename[-6:].lower()
@@ -207,7 +271,10 @@ def _zip(path, inside, where, refused, modified=0.0):
         elif suffix.endswith(".ipynb"):
             yield _Entry(where + parts, _when(member), partial(_read_member, path, (*inside, number)))
         elif len(inside) < 2:
-            yield from _zip(path, (*inside, number), where + parts, refused, _when(member))
+            whole = where + parts  # those of one student, or of a zip of which nobody knows whose it is, share a room
+            whose = next((i for i, part in enumerate(whole, 1) if _by_platform(part)), len(where or whole))
+            mine = room or rooms.setdefault(whole[:whose], {"zips": MOST_ZIPS, "files": MOST_FILES})
+            yield from _zip(path, (*inside, number), where + parts, refused, _when(member), mine)
         else:
             refused.append(f"{label}: {member.filename[:100]!r} is a zip in a zip in a zip and was left out.")
             yield _Entry(where + parts, _when(member), problem="The notebook is in a zip in a zip in a zip.")
@@ -220,18 +287,19 @@ def _when(member):
         return 0.0
 
 
+def _by_platform(name):
+    return MOODLE.match(name) or CANVAS.match(name)
+
+
 def _without_wrapper(entries):
     """Leave out folders at the top that hold everything, unless they are a student's; and what several downloads of a
     platform lie in."""
-    def by_platform(name):
-        return MOODLE.match(name) or CANVAS.match(name)
-
     notebooks = [e.parts for e in entries if e.read or e.problem]
-    if notebooks and all(len(p) > 1 and by_platform(p[1]) and not by_platform(p[0]) for p in notebooks):
+    if notebooks and all(len(p) > 1 and _by_platform(p[1]) and not _by_platform(p[0]) for p in notebooks):
         return [_Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
     while tops := {e.parts[:1] if len(e.parts) > 2 else () for e in entries if e.read or e.problem}:
         top = tops.pop()
-        if tops or not top or by_platform(*top):
+        if tops or not top or _by_platform(*top):
             break
         entries = [_Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
     return entries
@@ -240,8 +308,8 @@ def _without_wrapper(entries):
 def _student(parts):
     """Whose an entry is, by the first folder or, for a loose file, by its name."""
     first = parts[0] if len(parts) > 1 else parts[0].rsplit(".", 1)[0]
-    platform = MOODLE.match(first) or CANVAS.match(first)
-    if platform:
+    platform = _by_platform(first)
+    if platform and len(MOODLE_ID.findall(first)) < 2:  # else one was written by a student, in a name or a file's
         late = ["Canvas marks it as late."] if platform.groupdict().get("late") else []
         return Submission(platform["name"], platform["id"], first, notes=late)
     return Submission(first, "", first if len(parts) > 1 else "")
@@ -272,21 +340,21 @@ def _choose(student, entries, assignment, functions):
         else:
             known = book.assignment or set(functions) & set(notebook.definitions(book.code)) and assignment
             if known == assignment:
-                readable.append((entry, digest))
+                readable.append((entry, digest, book.variant))
             else:
-                others.append((entry, digest, book.assignment))
+                others.append((entry, digest, book.variant, book.assignment))
     if readable:
-        entry, student.digest = readable[0]
+        entry, student.digest, student.variant = readable[0]
         if len(readable) > 1:
             student.notes.append(f"{len(readable)} notebooks were handed in; the newest counts: {entry.parts[-1]}.")
         if problems and problems[0][0].modified > entry.modified:
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:
         entry, student.problem = problems[0]
-    elif len(others) == 1 and not others[0][2]:  # no id, no known function: the student's only notebook
-        entry, student.digest, _ = others[0]
+    elif len(others) == 1 and not others[0][3]:  # no id, no known function: the student's only notebook
+        entry, student.digest, student.variant, _ = others[0]
     else:
-        entry, _, other = others[0]
+        entry, *_, other = others[0]
         student.problem = f"No notebook of {assignment} was found" + (f", only one of {other}." if other else ".")
     student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
     return student

@@ -4,18 +4,18 @@ import io
 import json
 import re
 import time
-import unicodedata
 import zipfile
 from collections import Counter
 from pathlib import Path
 
-from classroom import assignment, batch, marks
+from classroom import Problem, assignment, batch, marks
+from classroom.collecting import words_of
 from helpers.files import write_whole
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 
 
-class Mismatch(Exception):
+class Mismatch(Problem):
     """One sentence: why the platform's own file cannot be filled in."""
 
 
@@ -95,7 +95,7 @@ def _moodle_feedback(out, results, numbers, notes):
             if not page.exists() or result["key"] not in numbers:
                 missing.append(result["student"])
                 continue
-            name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"]).split()).strip(" .") or "student"
+            name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"][:100]).split()).strip(" .") or "student"
             archive.writestr(f"{name}_{numbers[result['key']]}_assignsubmission_file_/feedback.html", page.read_bytes())
     if missing:
         notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in Moodle "
@@ -133,18 +133,19 @@ def _fill(out, style, into, column, grades, numbers, notes):
     number = columns[0] if style == "moodle" else "ID"
     ours = {result["key"]: (result, grade) for result, grade in grades}
     by_id = {result["id"]: result["key"] for result, _ in grades if result["id"]}
-    by_name = _once((_words(result["student"]), result["key"]) for result, _ in grades if not result["id"])
+    by_name = _once((words_of(result["student"]), result["key"]) for result, _ in grades if not result["id"])
     # A name counts where one row alone has it: as full name, login, number at the school or e-mail address.
     people = columns[1:columns.index(names[0])] if style == "moodle" else [
         name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
-    rows_by_name = _once((words, i) for i, row in enumerate(rows) for words in {_words(row[name] or "") for name in people})
+    rows_by_name = _once((words, i) for i, row in enumerate(rows)
+                         for words in {words_of(row[name] or "") for name in people})
     at = {rows_by_name[words]: key for words, key in by_name.items() if words in rows_by_name}
     found, filled = set(), 0
     for i, row in enumerate(rows):
         digits = re.search(r"\d+", row.get(number) or "")
         key = by_id.get(digits[0]) if digits else None
         key = key or at.get(i)
-        if _words(row.get("Student") or "") == ("points", "possible"):
+        if words_of(row.get("Student") or "") == ("points", "possible"):
             _compare_most(into, row[names[0]], grades, notes)
         elif key:
             found.add(key)
@@ -178,12 +179,6 @@ def _once(pairs):
     pairs = list(pairs)
     counts = Counter(key for key, _ in pairs)
     return {key: value for key, value in pairs if key and counts[key] == 1}
-
-
-def _words(name):
-    """The words of a name in any order and without accents: "Müller, Zoë" and "Zoe Muller" agree."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
-    return tuple(sorted(re.findall(r"[^\W_]+", plain)))
 
 
 def _write(path, lines, guard=True):

@@ -37,13 +37,15 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     """Grade the notebook ``submission`` (a path, or the bytes of a file) for an ``Assignment``.
 
     Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
-    ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``flags``, ``notes``.
+    ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``flags``, ``notes``,
+    ``right_for`` (functions that are wrong here, and the details of the variant for which they are right), ``code`` (the
+    cells that were run).
     ``seed`` draws the inputs; by default a secret drawn after the submission has run. ``trusted=True`` runs it
     without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
     """
     start = time.monotonic()
     result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "flags": [],
-              "notes": [], "seed": None}
+              "notes": [], "seed": None, "right_for": {}, "code": []}
     try:
         data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
         book = notebook.read(data)
@@ -52,16 +54,19 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
                    "tests": [_test(test, "unreadable", str(error)) for test in assignment.tests],
                    "answers": [_answer(question, None) for question in assignment.questions]}
         return result
-    sources = notebook.without_stubs([notebook.plain_python(source) for source in book.code])
+    sources = notebook.without_stubs(notebook.plain_cells(book.code))
     result["answers"] = [_answer(question, book) for question in assignment.questions]
-    result["notes"] = list(book.notes)
+    result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]
     session = Session(sources, assignment.limits, trusted)
     try:
         session.run()
         result["seed"] = seed = secrets.randbits(64) if seed is None else seed
         defined = notebook.definitions(sources)
         for test in assignment.tests:
-            result["tests"].append(_judge(assignment, test, defined.get(test.function, []), session, seed))
+            judged, other = _judge(assignment, test, defined.get(test.function, []), session, seed)
+            result["tests"].append(judged)
+            if other:
+                result["right_for"].setdefault(test.function, other)
     finally:
         session.close()
     for function in dict.fromkeys(test.function for test in assignment.tests):
@@ -83,26 +88,49 @@ def _bytes(path):
 
 
 def _judge(assignment, test, places, session, seed):
-    """The result of one test."""
+    """The result of one test, and the details of another variant for which the function is right, or None."""
     untouched = places and all(notebook.is_stub(function) for _, function in places)
-    exercise = assignment.task(test).exercise
+    task = assignment.task(test)
+    exercise = task.exercise
     remote = Remote(test.function, exercise.parameters, session,
                     notebook.signature(places[-1][1]) if places and not untouched else None)
     try:
-        remote.fetch([case.args for case in core._cases(exercise, seed)]
+        cases = core._cases(exercise, seed)
+        remote.fetch([case.args for case in cases]
                      + [contract.make(np.random.default_rng(0)) for contract in exercise.contracts])
         outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600)  # the session has the real limits
     except NotJudged as stop:
         outcome = None
         if not untouched:
-            return _test(test, stop.status, stop.reason)
+            return _test(test, stop.status, stop.reason), None
     except Exception as error:  # a value on which a checker itself stumbles
-        return _test(test, "crashed", f"The result of {test.function} could not be compared ({type(error).__name__}).")
+        words = f"The result of {test.function} could not be compared ({type(error).__name__})."
+        return _test(test, "crashed", words), None
     if not untouched and outcome.status == "error" and (why := session.why_unknown(outcome.message)):
-        return _test(test, "function missing", f"{test.function} {why}")
+        return _test(test, "function missing", f"{test.function} {why}"), None
     if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
-        return _test(test, "not started", "The function is still as it was handed out.", points=0)
-    return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception)
+        return _test(test, "not started", "The function is still as it was handed out.", points=0), None
+    other = None if outcome or untouched else _right_for(task, assignment.details.get(test.function), remote, cases)
+    return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), other
+
+
+def _right_for(task, details, remote, cases):
+    """The details of another variant whose reference a wrong function agrees with on all ``cases``, or None."""
+    cases = [case for case in cases if not case.probe.extreme]
+    if not task.family or not cases:
+        return None
+    use = task.exercise.use
+    got = [core._call(remote, case.args, 3600, use) for case in cases]
+    if any(result.kind != "value" for result in got):
+        return None
+    for other in [task.family.own, *task.family.others]:
+        reference = task.family.make(**other).reference
+        if other != (details or task.family.own) and all(
+                wanted.kind == "value" and not core._difference(wanted.value, result.value, case.probe)
+                for case, result in zip(cases, got, strict=True)
+                for wanted in [core._call(reference, case.args, 3600, use)]):
+            return other
+    return None
 
 
 def _test(test, status, message, points=None, misconception=None):
@@ -225,7 +253,8 @@ class Session:
     def _load(self):
         """Let the sandbox import the large libraries that the notebook mentions."""
         text = "\n".join(source for source in self.sources if source)
-        modules = [m for m in ("torch", "matplotlib.pyplot") if re.search(rf"^\s*(import|from)\s+{m}\b", text, re.MULTILINE)]
+        modules = [m for m in ("torch", "matplotlib.pyplot")
+                   if re.search(rf"^[ \t]*(import|from)[ \t]+{m}\b", text, re.MULTILINE)]
         try:
             self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()))
         except SandboxStopped:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from classroom import Problem
 from classroom.grading import FAILED
 from helpers.files import write_whole
 
@@ -16,7 +17,7 @@ CHANGED = "CHANGED since it was marked:"
 EVERYTHING = "everything"  # the item that stands for a submission of which nothing could be judged
 
 
-class SheetError(Exception):
+class SheetError(Problem):
     """One sentence: what cannot be read in the sheet, and where."""
 
 

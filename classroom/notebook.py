@@ -14,7 +14,7 @@ BRACKETS = 2_000_000  # lists and objects in it: each takes much more memory tha
 LONGEST = 100_000  # characters of a code cell
 MOST_CODE = 400_000  # characters of all code cells
 MOST_CELLS = 2_000
-MOST_MAGIC_LINES = 300  # of a cell that is given to IPython
+MOST_MAGIC_LINES = 300  # of all cells that are given to IPython
 RUN_THE_BODY = ("time", "timeit", "capture", "prun")  # cell magics whose body is ordinary code
 
 
@@ -31,10 +31,12 @@ class Cell:
 
 @dataclass
 class Notebook:
-    """The cells of a notebook. ``assignment``: the id in its metadata, or ""; ``notes``: what the teacher should know."""
+    """The cells of a notebook. ``assignment`` and ``variant``: the ids in its metadata, or ""; ``notes``: what the teacher
+    should know."""
 
     cells: list
     assignment: str = ""
+    variant: str = ""
     notes: list = field(default_factory=list)
 
     @property
@@ -69,7 +71,8 @@ def read(data):
     if sum(len(cell.source) for cell in read_cells if cell.type == "code") > MOST_CODE:
         raise Unreadable(f"The notebook has more than {MOST_CODE:,} characters of code, and is not read.")
     course = _dict(_dict(raw.get("metadata")).get("attention_course"))
-    return Notebook(read_cells, str(course.get("assignment", ""))[:100], notes)
+    ids = [re.sub(r"[^\w .-]", "?", _str(course.get(name, "")))[:100] for name in ("assignment", "variant")]
+    return Notebook(read_cells, *ids, notes)
 
 
 def _text(data, notes):
@@ -87,8 +90,11 @@ def _cell(raw):
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
     nbgrader = _dict(_dict(raw.get("metadata")).get("nbgrader"))
-    return Cell(str(raw.get("cell_type", "")), source if isinstance(source, str) else "",
-                str(nbgrader.get("grade_id", ""))[:200])
+    return Cell(_str(raw.get("cell_type")), _str(source), _str(nbgrader.get("grade_id"))[:200])
+
+
+def _str(value):
+    return value if isinstance(value, str) else ""
 
 
 def _dict(value):
@@ -102,9 +108,16 @@ def _list(value):
 # ---------------------------------------------------------------- the code in it
 
 
-def plain_python(source):
+def plain_cells(sources):
+    """The sources of a notebook's code cells without magics, None where nothing is left to run."""
+    room = [MOST_MAGIC_LINES]
+    return [plain_python(source, room) for source in sources]
+
+
+def plain_python(source, room=None):
     """The source of a code cell without magics, or None where nothing is left to run (``%%bash``, say). Hidden tests, of
-    which nbgrader's copies have some, go as well: they need the checkers, which are not where the cells run."""
+    which nbgrader's copies have some, go as well: they need the checkers, which are not where the cells run. ``room``: a
+    list with the number of lines that IPython may still be given; it is lowered."""
     before, _, rest = source.partition("### BEGIN HIDDEN TESTS\n")
     _, end, after = rest.partition("### END HIDDEN TESTS")
     source = before + after if end else source
@@ -125,8 +138,10 @@ def plain_python(source):
     short = re.sub(r"^([ \t]*\w+ *= *)[%!].*$", r"\1[]", short, flags=re.MULTILINE)
     if parse(short) is not None:
         return short
-    if source.count("\n") > MOST_MAGIC_LINES:  # IPython reads the whole cell again for each magic
+    room = room or [MOST_MAGIC_LINES]
+    if source.count("\n") >= room[0]:  # IPython reads the whole cell again for each magic
         return source
+    room[0] -= source.count("\n") + 1
     from IPython.core.inputtransformer2 import TransformerManager
     try:
         return TransformerManager().transform_cell(source)  # %x and !x become calls of get_ipython(), a dummy inside
@@ -182,7 +197,8 @@ def without_stubs(sources):
 
 
 def signature(function):
-    """The ``inspect.Signature`` of a syntax tree, defaults left out; None where a decorator may change it."""
+    """The ``inspect.Signature`` of a syntax tree, defaults left out; None where a decorator may change it, or where it has
+    a name twice, which is a SyntaxError that only the compiler finds."""
     if function.decorator_list:
         return None
     a = function.args
@@ -192,8 +208,11 @@ def signature(function):
     groups = [(a.posonlyargs, kinds.POSITIONAL_ONLY), (a.args, kinds.POSITIONAL_OR_KEYWORD),
               ([a.vararg] if a.vararg else [], kinds.VAR_POSITIONAL), (a.kwonlyargs, kinds.KEYWORD_ONLY),
               ([a.kwarg] if a.kwarg else [], kinds.VAR_KEYWORD)]
-    return inspect.Signature([kinds(arg.arg, kind, default=None if arg.arg in optional else kinds.empty)
-                              for arguments, kind in groups for arg in arguments])
+    try:
+        return inspect.Signature([kinds(arg.arg, kind, default=None if arg.arg in optional else kinds.empty)
+                                  for arguments, kind in groups for arg in arguments])
+    except ValueError:
+        return None
 
 
 def uses(sources, function, forbidden):

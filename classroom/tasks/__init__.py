@@ -1,33 +1,91 @@
 """What the functions of each assignment have to do: one module an assignment, in the form of
-helpers/checks."""
+helpers/checks. A task whose details may change, so that last year's answer is wrong this year, is a family."""
 
+import functools
 import importlib
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from helpers.checks.core import Exercise, evaluate
 
 
 @dataclass(frozen=True)
+class Family:
+    """A task and its neighbours, which differ in details that change the right answer and not the difficulty.
+
+    ``details``: what may change -> its values, the assignment's own first. ``make(**details)``: the ``Exercise``.
+    ``words(**details)``: the passages of the task's cells in which the details show (text, stub, example, solution),
+    name -> passage. The source notebook holds those of its own details, and a variant's take their places.
+    """
+
+    details: dict
+    make: Callable
+    words: Callable
+
+    @property
+    def own(self):
+        """The details of the assignment as it is in the source notebook."""
+        return {name: values[0] for name, values in self.details.items()}
+
+    @functools.cached_property
+    def others(self):
+        """The details of every variant: all combinations but the assignment's own, whose solution is public."""
+        combinations = (dict(zip(self.details, values, strict=True))
+                        for values in itertools.product(*self.details.values()))
+        return [details for details in combinations if details != self.own]
+
+
+@dataclass(frozen=True)
 class Task:
-    """One tested function. ``forbidden``: names that the code should not mention, reported to the teacher."""
+    """One tested function. ``forbidden``: names that the code should not mention, reported to the teacher;
+    ``family``: its variants, if it has any."""
 
     exercise: Exercise
     forbidden: tuple = ()
+    family: Family | None = None
+
+    def variant(self, details=None):
+        """The ``Task`` with other details; without any it is this one."""
+        return replace(self, exercise=self.family.make(**details)) if details else self
 
 
-def find(assignment, grade_id):
+def in_variants(details, make, words, forbidden=()):
+    """A ``Task`` that is a family."""
+    family = Family(details, make, words)
+    return Task(make(**family.own), forbidden, family)
+
+
+def with_details(reference, **details):
+    """The reference of a variant: a function of what an attempt is given, under the same name. With the details that
+    are its defaults it is ``reference`` itself."""
+    if details == reference.__kwdefaults__:
+        return reference
+    bound = functools.partial(reference, **details)
+    bound.__name__ = reference.__name__
+    return bound
+
+
+def tasks_of(assignment):
+    """Name of the function -> ``Task``, for every task of an assignment."""
+    return importlib.import_module(f"classroom.tasks.{assignment}").TASKS
+
+
+def find(assignment, grade_id, details=None):
     """The ``Task`` behind the test cell ``grade_id`` of an assignment: ``test-NAME`` calls NAME on ordinary
-    inputs, ``test-NAME-extreme`` on extreme ones alone. Raises KeyError where there is none."""
-    module = importlib.import_module(f"classroom.tasks.{assignment}")
+    inputs, ``test-NAME-extreme`` on extreme ones alone. ``details``: those of a variant. Raises KeyError where
+    there is none."""
     name, _, part = grade_id.removeprefix("test-").partition("-")
-    if name not in module.TASKS or part not in ("", "extreme"):
+    known = tasks_of(assignment)
+    if name not in known or part not in ("", "extreme"):
         raise KeyError(f"The assignment {assignment} has no task for the test cell {grade_id!r}.")
-    task = module.TASKS[name]
+    task = known[name].variant(details)
     probes = tuple(p for p in task.exercise.probes if p.extreme == (part == "extreme"))
     return replace(task, exercise=replace(task.exercise, probes=probes))
 
 
-def judge(function, assignment, part=""):
-    """The ``Outcome`` for a function, for the hidden tests of nbgrader. ``part``: "" or "extreme"."""
+def judge(function, assignment, part="", details=None):
+    """The ``Outcome`` for a function, for the hidden tests of nbgrader. ``part``: "" or "extreme"; ``details``:
+    those of a variant."""
     name = f"test-{function.__name__}-{part}".rstrip("-")
-    return evaluate(find(assignment, name).exercise, function)
+    return evaluate(find(assignment, name, details).exercise, function)

@@ -1,20 +1,37 @@
-"""Assignment 1: similarity and simple attention (lessons 01 and 02)."""
+"""Assignment 1: similarity and simple attention (lessons 01 and 02). What makes a task this one and not its
+neighbour is an argument behind the * of its reference."""
 
 import numpy as np
 
-from classroom.tasks import Task
+from classroom.tasks import Task, in_variants, with_details
 from helpers.attention import softmax
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.embeddings import cosine_similarity
 
 
-def most_similar_pair(X):
+def _centred(X):
+    return X - X.mean(axis=1, keepdims=True)
+
+
+def _unit(X):
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths == 0, 1, lengths)
+
+
+MEASURES = {"cosine": lambda X: cosine_similarity(X, X),
+            "centred": lambda X: cosine_similarity(_centred(X), _centred(X)),
+            "absolute": lambda X: np.abs(cosine_similarity(X, X))}
+COUNTED_FROM = {0: lambda i: int(i), 1: lambda i: int(i) + 1}
+
+
+def most_similar_pair(X, *, measure="cosine", first="smaller", start=0):
     """X (n, d) -> (i, j), i < j: the two different rows with the largest cosine; rows of zeros have cosine
-    0."""
-    cosines = cosine_similarity(X, X)
-    cosines[np.tril_indices(len(X))] = -np.inf
-    i, j = np.unravel_index(np.argmax(cosines), cosines.shape)
-    return int(i), int(j)
+    0. ``measure``: what is largest, a key of MEASURES; ``first``: the index that comes first; ``start``: the
+    index of the first row."""
+    table = MEASURES[measure](X)
+    table[np.tril_indices(len(X))] = -np.inf
+    i, j = map(COUNTED_FROM[start], np.unravel_index(np.argmax(table), table.shape))
+    return (i, j) if first == "smaller" else (j, i)
 
 
 def softmax_with_temperature(x, temperature):
@@ -25,18 +42,35 @@ def softmax_with_temperature(x, temperature):
     return softmax(np.asarray(x) / temperature)
 
 
-def cosine_attention(X, temperature):
+OUTPUTS = {"mixture": lambda weights, X: weights @ X,
+           "unit words": lambda weights, X: weights @ _unit(X),
+           "unit mixture": lambda weights, X: _unit(weights @ X),
+           "added": lambda weights, X: X + weights @ X,
+           "moved": lambda weights, X: weights @ X - X}
+
+
+def cosine_attention(X, temperature, *, measure="cosine", output="mixture"):
     """X (T, d) -> output (T, d), weights (T, T): self-attention whose scores are cosines divided by a
-    temperature."""
-    weights = softmax_with_temperature(cosine_similarity(X, X), temperature)
-    return weights @ X, weights
+    temperature. ``measure``: the scores, a key of MEASURES; ``output``: a key of OUTPUTS."""
+    weights = softmax_with_temperature(MEASURES[measure](X), temperature)
+    return OUTPUTS[output](weights, X), weights
 
 
-def effective_words(weights):
+OTHER_COUNTS = {"squares": lambda w, axis=-1: 1 / (w ** 2).sum(axis=axis),
+                "largest": lambda w, axis=-1: 1 / w.max(axis=axis),
+                "roots": lambda w, axis=-1: np.sqrt(w).sum(axis=axis) ** 2}
+OVER_ROWS = {"each": lambda numbers: numbers, "mean": np.mean,
+             "geometric": lambda numbers: np.exp(np.log(numbers).mean())}
+
+
+def effective_words(weights, *, count="entropy", rows="each"):
     """weights (..., T) -> (...): exp of the entropy, the number of words that a row attends to in effect, 1
-    to T."""
+    to T. ``count``: "entropy" or another way to count, a key of OTHER_COUNTS; ``rows``: what becomes of the
+    numbers of all rows, a key of OVER_ROWS."""
+    if count in OTHER_COUNTS:
+        return OVER_ROWS[rows](OTHER_COUNTS[count](weights))
     logs = np.log(np.where(weights > 0, weights, 1))
-    return np.exp(-(weights * logs).sum(axis=-1))
+    return OVER_ROWS[rows](np.exp(-(weights * logs).sum(axis=-1)))
 
 
 # ---------------------------------------------------------------- most_similar_pair
@@ -61,6 +95,14 @@ def _long_rows(rng):
     return (X,)
 
 
+def _levels(rng):
+    """Two rows lie far from 0 and so have the largest cosine; two others are the same but for their mean."""
+    X = rng.normal(size=(6, 4))
+    X[[0, 2]] += 30
+    X[4] = X[1] + 3
+    return (X,)
+
+
 def _opposite(rng):
     X = rng.normal(size=(5, 6))
     X[1] = -X[0]
@@ -68,17 +110,11 @@ def _opposite(rng):
 
 
 def _with_zeros(rng):
-    """Two rows of zeros, first and last; of the others, all in one corner, every cosine is positive."""
-    X = np.abs(rng.normal(size=(5, 3))) + 0.1
+    """Two rows of zeros, first and last; of the others, all in one corner and rising, every cosine is
+    positive, centred or not."""
+    X = np.sort(np.abs(rng.normal(size=(5, 3))) + 0.1)
     X[0] = X[4] = 0
     return (X,)
-
-
-def _pair(table, largest=True):
-    table = np.array(table, dtype=float)
-    table[np.tril_indices(len(table))] = -np.inf if largest else np.inf
-    i, j = np.unravel_index(np.argmax(table) if largest else np.argmin(table), table.shape)
-    return int(i), int(j)
 
 
 def _distances(X):
@@ -96,61 +132,132 @@ def _use_pair(function, X):
     return tuple(pair.tolist()) if isinstance(pair, np.ndarray) and pair.ndim == 1 else pair
 
 
-MOST_SIMILAR_PAIR = Exercise(
-    reference=most_similar_pair,
-    use=_use_pair,
-    probes=(
-        Probe("two rows", _rows(2, 3), "With two rows there is one pair: (0, 1)."),
-        Probe("five rows", _rows(5, 3), (
-            "Compare all cosines of two different rows and return the two indices, the smaller one first."
-        ), draws=3),
-        Probe("a pair at the end", _late_pair, (
-            "The best pair stands at the end here: every row must be compared."
-        )),
-        Probe("lengths differ", _long_rows, (
-            "The rows have very different lengths here. Compare cosines, which look at directions only."
-        ), draws=3),
-        Probe("opposite rows", _opposite, (
-            "Two rows point in opposite directions here: their cosine is -1, the smallest."
-        )),
-        Probe("rows of zeros", _with_zeros, (
-            "Two rows hold only zeros here. Their cosine with every row is 0, and never NaN."
-        ), extreme=True),
-        larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
-    ),
-    misconceptions=(
-        Misconception("itself", (
-            "You return a row with itself: its cosine is 1, always the largest. Leave the diagonal out."
+def _most_similar_pair(measure, first, start):
+    compare = {"cosine": "Compare cosines", "absolute": "Compare absolute values of cosines",
+               "centred": "Compare cosines of centred rows"}[measure]
+    largest = {"cosine": "the largest cosine", "absolute": "the cosine with the largest absolute value",
+               "centred": "the largest cosine after centring"}[measure]
+    opposite = "their cosine is -1, and its absolute value is 1, the largest" if measure == "absolute" else \
+        "their cosine is -1, the smallest"
+    other = "larger" if first == "smaller" else "smaller"
+
+    def like(**others):
+        own = {"measure": measure, "first": first, "start": start}
+        return with_details(most_similar_pair, **own | others)
+
+    def told(i, j):
+        i, j = map(COUNTED_FROM[start], (i, j))
+        return (i, j) if first == "smaller" else (j, i)
+
+    def largest_in(table):
+        """The pair with the largest entry of ``table(X)``."""
+        def function(X):
+            numbers = np.array(table(X), dtype=float)
+            numbers[np.tril_indices(len(X))] = -np.inf
+            return told(*np.unravel_index(np.argmax(numbers), numbers.shape))
+        return function
+
+    def with_nan(X):
+        cosines = _cosines_with_nan(_centred(X) if measure == "centred" else X)
+        return np.abs(cosines) if measure == "absolute" else cosines
+
+    values, right = MEASURES[measure], like()
+    signs = Misconception("sign-kept", (
+        "You keep the sign of the cosine. Here opposite rows are as similar as equal ones: take its absolute "
+        "value."
+    ), like(measure="cosine")) if measure == "absolute" else Misconception("absolute-value", (
+        "You drop the sign of the cosine: opposite rows are not similar."
+    ), largest_in(lambda X: np.abs(values(X))))
+    centring = Misconception("not-centred", (
+        "You take the cosines of the rows as they came. Subtract each row's own mean first."
+    ), like(measure="cosine")) if measure == "centred" else Misconception("centred", (
+        "You subtract each row's mean first. Take the cosines of the rows as they came."
+    ), largest_in(lambda X: (np.abs if measure == "absolute" else np.asarray)(MEASURES["centred"](X))))
+    return Exercise(
+        reference=right,
+        use=_use_pair,
+        probes=(
+            Probe("two rows", _rows(2, 3), f"With two rows there is one pair: {told(0, 1)}."),
+            Probe("five rows", _rows(5, 3), (
+                f"{compare}, for all pairs of two different rows, and return the two indices, counted from "
+                f"{start}, the {first} one first."
+            ), draws=3),
+            Probe("a pair at the end", _late_pair, (
+                "The best pair stands at the end here: every row must be compared."
+            )),
+            Probe("lengths differ", _long_rows, (
+                f"The rows have very different lengths here. {compare}, which look at directions only."
+            ), draws=3),
+            Probe("means differ", _levels, (
+                "Two rows lie far from 0 here, and two others differ by one number in all entries. "
+                + ("Subtract each row's own mean first." if measure == "centred" else
+                   "Take the cosines of the rows as they came.")
+            )),
+            Probe("opposite rows", _opposite, (
+                f"Two rows point in opposite directions here: {opposite}."
+            )),
+            Probe("rows of zeros", _with_zeros, (
+                "Two rows hold only zeros here. Their cosine with every row is 0, and never NaN."
+            ), extreme=True),
+            larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
         ),
-            lambda X: tuple(int(i) for i in np.unravel_index(np.argmax(cosine_similarity(X, X)),
-                                                             (len(X),) * 2))),
-        Misconception("larger-first", (
-            "The right pair in the wrong order: the smaller index comes first."
-        ), lambda X: most_similar_pair(X)[::-1]),
-        Misconception("dot-product", (
-            "You compare dot products, so long rows win. Compare cosines."
-        ), lambda X: _pair(X @ X.T)),
-        Misconception("distance", (
-            "You look for the smallest distance, which depends on lengths. Compare cosines."
-        ), lambda X: _pair(-_distances(X))),
-        Misconception("least-similar", (
-            "You return the least similar pair. Look for the largest cosine."
-        ), lambda X: _pair(cosine_similarity(X, X), largest=False)),
-        Misconception("absolute-value", (
-            "You drop the sign of the cosine: opposite rows are not similar."
-        ), lambda X: _pair(np.abs(cosine_similarity(X, X)))),
-        Misconception("the-cosine", (
-            "You return the cosine. The result is the two indices."
-        ), lambda X: float(cosine_similarity(X, X)[most_similar_pair(X)])),
-        Misconception("neighbours-only", (
-            "You compare each row with the next one only. Any two rows may be the pair."
-        ), lambda X: (lambda i: (i, i + 1))(int(np.argmax(np.diag(cosine_similarity(X, X), k=1))))),
-        Misconception("zero-over-zero", (
-            "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the largest. The cosine of such a row "
-            "is 0 by convention."
-        ), lambda X: _pair(_cosines_with_nan(X))),
-    ),
-)
+        misconceptions=(
+            Misconception("itself", (
+                "You return a row with itself: its cosine is 1, always the largest. Leave the diagonal out."
+            ), lambda X: told(*np.unravel_index(np.argmax(values(X)), (len(X),) * 2))),
+            Misconception(f"{other}-first", (
+                f"The right pair in the wrong order: the {first} index comes first."
+            ), like(first=other)),
+            Misconception(f"counted-from-{1 - start}", (
+                f"The right pair, counted from {1 - start}. Here the first row has the index {start}."
+            ), like(start=1 - start)),
+            Misconception("dot-product", (
+                f"You compare dot products, so long rows win. {compare}."
+            ), largest_in(lambda X: X @ X.T)),
+            Misconception("distance", (
+                f"You look for the smallest distance, which depends on lengths. {compare}."
+            ), largest_in(lambda X: -_distances(X))),
+            Misconception("least-similar", (
+                f"You return the least similar pair. Look for {largest}."
+            ), largest_in(lambda X: -values(X))),
+            signs,
+            centring,
+            Misconception("the-cosine", (
+                "You return the cosine. The result is the two indices."
+            ), lambda X: float(values(X)[most_similar_pair(X, measure=measure)])),
+            Misconception("neighbours-only", (
+                "You compare each row with the next one only. Any two rows may be the pair."
+            ), lambda X: (lambda i: told(i, i + 1))(int(np.argmax(np.diag(values(X), k=1))))),
+            Misconception("zero-over-zero", (
+                "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the largest. The cosine of such a "
+                "row is 0 by convention."
+            ), largest_in(with_nan)),
+        ),
+    )
+
+
+CENTRED = "centred = X - X.mean(axis=1, keepdims=True)\n    "  # a line of the solutions
+
+
+def _most_similar_pair_in_words(measure, first, start):
+    sign, order = ("<", "i, j") if first == "smaller" else (">", "j, i")
+    largest = {"cosine": "with the largest cosine", "centred": "with the largest cosine after centring",
+               "absolute": "whose cosine has the largest absolute value"}[measure]
+    more = {"cosine": "", "absolute": " Opposite directions count as similar here.",
+            "centred": " Centring subtracts each row's own mean from its entries."}[measure]
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 0.1]])
+    pair = most_similar_pair(X, measure=measure, first=first, start=start)
+    return {
+        "largest": f"Find the two **different** rows {largest}.{more}",
+        "order": f"Return their indices `(i, j)` with `i {sign} j`" + (", counted from 1." if start else "."),
+        "docstring": f"X (n, d) -> (i, j), i {sign} j: the two different rows {largest}.",
+        "cosines": {"cosine": "cosines = cosine_similarity(X, X)  # (n, n)",
+                    "centred": f"{CENTRED}cosines = cosine_similarity(centred, centred)  # (n, n)",
+                    "absolute": "cosines = np.abs(cosine_similarity(X, X))  # (n, n)"}[measure],
+        "result": "return " + ", ".join(f"int({i}) + 1" if start else f"int({i})" for i in order.split(", ")),
+        "expected": f"most_similar_pair(X)) == {pair}",
+    }
+
 
 # ---------------------------------------------------------------- softmax_with_temperature
 
@@ -252,80 +359,158 @@ def _word_of_zeros(rng):
     return X, 0.5
 
 
-def _attend(scores, X):
-    weights = softmax(scores)
-    return weights @ X, weights
+def _cosine_attention(measure, output):
+    cosines = {"cosine": "cosines", "centred": "cosines of the centred words"}[measure]
+    of_the_weights = {
+        "mixture": "weights @ X, with X as it came",
+        "unit words": "weights @ X, with each row of X divided by its length",
+        "unit mixture": "weights @ X, with each row of it divided by its length",
+        "added": "X + weights @ X", "moved": "weights @ X - X"}[output]
+    alone = {"mixture": "the output is X itself", "unit words": "the output is X, divided by its length",
+             "unit mixture": "the output is X, divided by its length", "added": "the output is 2 X",
+             "moved": "the output is 0"}[output]
 
+    def like(**others):
+        return with_details(cosine_attention, **{"measure": measure, "output": output} | others)
 
-def _unit(X):
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(lengths == 0, 1, lengths)
+    def attend(scores, X, axis=-1):
+        weights = _along(scores, axis)
+        return OUTPUTS[output](weights, X), weights
 
+    def scored(scores):
+        return lambda X, t: attend(scores(X, t), X)
 
-def _with(scores):
-    return lambda X, temperature: _attend(scores(X, temperature), X)
+    def without_itself(X, t):
+        if len(X) == 1:
+            return OUTPUTS[output](np.ones((1, 1)), X), np.ones((1, 1))
+        return attend(np.where(np.eye(len(X), dtype=bool), -1e30, values(X) / t), X)
 
-
-COSINE_ATTENTION = Exercise(
-    reference=cosine_attention,
-    probes=(
-        Probe("one word", _words(1, 3, 0.5), (
-            "A word alone has weight 1, so the output is X itself."
-        ), draws=1),
-        Probe("two words", _words(2, 2, 1.0), (
-            "Follow the steps on two words: cosines (2, 2), divided by the temperature, softmax along each "
-            "row, weighted sum of the rows of X."
-        )),
-        Probe("T is not d", _words(3, 5, 0.3), (
-            "T = 3 words of d = 5 numbers: the weights are (3, 3), the output is (3, 5)."
-        )),
-        Probe("more words than numbers", _words(6, 2, 0.1), (
-            "The temperature is 0.1 here: the scores are the cosines divided by it, so up to 10."
-        )),
-        Probe("a word of zeros", _word_of_zeros, (
-            "One word is all zeros here. Its cosine with every word is 0, never NaN."
-        ), extreme=True),
-        larger(_words(9, 10, 0.2)),
-    ),
-    misconceptions=(
-        Misconception("dot-product", (
-            "Your scores are dot products, so long words win. Use cosines."
-        ), _with(lambda X, t: X @ X.T / t)),
-        Misconception("no-temperature", (
-            "The temperature has no effect in your function. Divide the cosines by it."
-        ), _with(lambda X, t: cosine_similarity(X, X))),
-        Misconception("multiplied", (
-            "You multiply by the temperature. Divide."
-        ), _with(lambda X, t: cosine_similarity(X, X) * t)),
-        Misconception("scaled", (
-            "You also divide by √d. Cosines do not grow with d; the temperature alone does the work here."
-        ), _with(lambda X, t: cosine_similarity(X, X) / t / np.sqrt(X.shape[1]))),
-        Misconception("mixes-unit-rows", (
-            "Your weights are right, but you mix rows of length 1. The output is weights @ X, with X as it "
-            "came."
-        ), lambda X, t: (softmax(_unit(X) @ _unit(X).T / t) @ _unit(X), softmax(_unit(X) @ _unit(X).T / t))),
-        Misconception("columns-sum-to-1", (
-            "Your weights sum to 1 down the columns. A row belongs to the word that looks: axis=-1."
-        ), lambda X, t: (lambda w: (w @ X, w))(_along(cosine_similarity(X, X) / t, 0))),
-        Misconception("output-only", (
-            "You return the output alone. Return the weights as well: return output, weights."
-        ), lambda X, t: cosine_attention(X, t)[0]),
-        Misconception("weights-only", (
-            "You return the weights alone. The output is weights @ X."
-        ), lambda X, t: cosine_attention(X, t)[1]),
-        Misconception("order-swapped", (
-            "Both results are right, in the wrong order: return output, weights."
-        ), lambda X, t: cosine_attention(X, t)[::-1]),
-        Misconception("itself-left-out", (
-            "You leave each word out of its own sum. Here a word attends to itself as well."
+    values, right = MEASURES[measure], like()
+    mixes = {
+        "mixture": Misconception("mixes-words-as-they-came", (
+            "Your weights are right, but your output is the plain mixture of the words. The output is "
+            f"{of_the_weights}."
+        ), like(output="mixture")),
+        "unit words": Misconception("mixes-unit-rows", (
+            f"Your weights are right, but you mix rows of length 1. The output is {of_the_weights}."
+        ), like(output="unit words")),
+        "unit mixture": Misconception("unit-mixture", (
+            "Your weights are right, but you divide each row of the mixture by its length. The output is "
+            f"{of_the_weights}."
+        ), like(output="unit mixture")),
+        "added": Misconception("added", (
+            f"Your weights are right, but you add the mixture to X. The output is {of_the_weights}."
+        ), like(output="added")),
+    }
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one word", _words(1, 3, 0.5), (
+                f"A word alone has weight 1, so {alone}."
+            ), draws=1),
+            Probe("two words", _words(2, 2, 1.0), (
+                f"Follow the steps on two words: {cosines} (2, 2), divided by the temperature, softmax along "
+                f"each row. The output is {of_the_weights}."
+            )),
+            Probe("T is not d", _words(3, 5, 0.3), (
+                "T = 3 words of d = 5 numbers: the weights are (3, 3), the output is (3, 5)."
+            )),
+            Probe("more words than numbers", _words(6, 2, 0.1), (
+                f"The temperature is 0.1 here: the scores are the {cosines} divided by it, so up to 10."
+            )),
+            Probe("a word of zeros", _word_of_zeros, (
+                "One word is all zeros here. Its cosine with every word is 0, never NaN."
+            ), extreme=True),
+            larger(_words(9, 10, 0.2)),
         ),
-            lambda X, t: _attend(np.where(np.eye(len(X), dtype=bool), -1e30, cosine_similarity(X, X) / t), X)
-            if len(X) > 1 else (X.copy(), np.ones((1, 1)))),
-        Misconception("zero-over-zero", (
-            "Right for ordinary words, but a word of zeros gives 0/0 = NaN. Its cosine is 0 by convention."
-        ), _with(lambda X, t: _cosines_with_nan(X) / t)),
-    ),
-)
+        misconceptions=(
+            Misconception("dot-product", (
+                f"Your scores are dot products, so long words win. Use {cosines}."
+            ), scored(lambda X, t: X @ X.T / t)),
+            Misconception("not-centred", (
+                "Your scores are the cosines of the words as they came. Subtract each word's own mean first."
+            ), like(measure="cosine")) if measure == "centred" else Misconception("centred", (
+                "You subtract each word's mean first. The scores are the cosines of the words as they came."
+            ), like(measure="centred")),
+            Misconception("no-temperature", (
+                "The temperature has no effect in your function. Divide the cosines by it."
+            ), scored(lambda X, t: values(X))),
+            Misconception("multiplied", (
+                "You multiply by the temperature. Divide."
+            ), scored(lambda X, t: values(X) * t)),
+            Misconception("scaled", (
+                "You also divide by √d. Cosines do not grow with d; the temperature alone does the work "
+                "here."
+            ), scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
+            *(mistake for wrong, mistake in mixes.items() if wrong != output),
+            *((Misconception("mixes-centred-words", (
+                f"Your scores are right, but centred words go into the output. It is {of_the_weights}."
+            ), lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),)
+              if measure == "centred" else ()),
+            Misconception("columns-sum-to-1", (
+                "Your weights sum to 1 down the columns. A row belongs to the word that looks: axis=-1."
+            ), lambda X, t: attend(values(X) / t, X, axis=0)),
+            Misconception("output-only", (
+                "You return the output alone. Return the weights as well: return output, weights."
+            ), lambda X, t: right(X, t)[0]),
+            Misconception("weights-only", (
+                f"You return the weights alone. The output is {of_the_weights}."
+            ), lambda X, t: right(X, t)[1]),
+            Misconception("order-swapped", (
+                "Both results are right, in the wrong order: return output, weights."
+            ), lambda X, t: right(X, t)[::-1]),
+            Misconception("itself-left-out", (
+                "You leave each word out of its own sum. Here a word attends to itself as well."
+            ), without_itself),
+            Misconception("zero-over-zero", (
+                "Right for ordinary words, but a word of zeros gives 0/0 = NaN. Its cosine is 0 by "
+                "convention."
+            ), scored(lambda X, t: _cosines_with_nan(_centred(X) if measure == "centred" else X) / t)),
+        ),
+    )
+
+
+def _rounded(table):
+    return str(np.round(np.asarray(table) + 0.0, 6).tolist())
+
+
+def _cosine_attention_in_words(measure, output):
+    scores = "**cosines** of centred words" if measure == "centred" else "**cosines**"
+    third = {"mixture": "", "unit words": "every word has length 1 where it is mixed",
+             "unit mixture": "the mixture is brought to length 1", "moved":
+             "the word is subtracted from the mixture", "added": "the mixture is added to the word"}[output]
+    changes = (f"{'three' if third else 'two'} changes: the scores are {scores} instead of dot products,"
+               f"{'' if third else ' and'} they are divided by a temperature before the softmax"
+               f"{', and ' if third else ''}{third}.")
+    of_the_output = {
+        "mixture": "The output mixes the rows of `X` as they came.",
+        "unit words": "The output mixes the rows of `X`, each divided by its length; a row of zeros stays as "
+                      "it is.",
+        "unit mixture": "The output mixes the rows of `X` as they came, and each row of the mixture is "
+                        "divided by its length.",
+        "added": "The output is `X` plus the mixture of its rows.",
+        "moved": "The output is the mixture of the rows of `X`, minus `X`: how far each word moves."}[output]
+    centring = " Centring subtracts each word's own mean from its numbers." if measure == "centred" else ""
+    X, temperature = np.array([[2.0, 0.0], [0.0, 5.0]]), 1 / np.log(3.0)
+    result, weights = cosine_attention(X, temperature, measure=measure, output=output)
+    centred, of = (CENTRED, "centred, centred") if measure == "centred" else ("", "X, X")
+    return {
+        "changes": f"with {changes}",
+        "output": of_the_output,
+        "zeros": f"{centring} A word of zeros has cosine 0 with every word.",
+        "weights": f"{centred}weights = softmax_with_temperature(cosine_similarity({of}), temperature)",
+        "result": {
+            "mixture": "return weights @ X, weights",
+            "unit words": "lengths = np.linalg.norm(X, axis=1, keepdims=True)\n"
+                          "    return weights @ (X / np.where(lengths == 0, 1, lengths)), weights",
+            "unit mixture": "mixture = weights @ X\n"
+                            "    return mixture / np.linalg.norm(mixture, axis=1, keepdims=True), weights",
+            "added": "return X + weights @ X, weights",
+            "moved": "return weights @ X - X, weights"}[output],
+        "expected weights": f"assert np.allclose(weights, {_rounded(weights)})",
+        "expected output": f"assert np.allclose(output, {_rounded(result)})",
+    }
+
 
 # ---------------------------------------------------------------- effective_words
 
@@ -346,56 +531,182 @@ def _entropy(weights, log=np.log, axis=-1):
     return -(weights * log(np.where(weights > 0, weights, 1))).sum(axis=axis)
 
 
-EFFECTIVE_WORDS = Exercise(
-    reference=effective_words,
-    probes=(
-        Probe("one row", _weights(4), (
-            "One row of weights gives one number: exp(-Σ w log w), with the natural logarithm."
-        )),
-        Probe("rows", _weights(2, 3), "Each row gives its own number: sum along the last axis, then exp."),
-        Probe("three axes", _weights(2, 3, 4), (
-            "The weights may have any number of axes. The last one holds the words."
-        )),
-        Probe("some zeros", _some_zero, (
-            "Some weights are exactly 0 here. They add nothing: 0 log 0 counts as 0, not NaN."
-        ), extreme=True),
-        larger(_weights(5, 9, 10)),
-    ),
-    misconceptions=(
-        Misconception("entropy", (
-            "This is the entropy. The effective number of words is exp of it."
-        ), lambda w: _entropy(w)),
-        Misconception("sign", (
-            "The sign is wrong: the entropy is minus the sum of w log w."
-        ), lambda w: np.exp(-_entropy(w))),
-        Misconception("bits", (
-            "You take the logarithm to base 2 and then exp. Both must have the same base."
-        ), lambda w: np.exp(_entropy(w, np.log2))),
-        Misconception("two-to-the-nats", (
-            "You take the natural logarithm and then a power of 2. Both must have the same base."
-        ), lambda w: 2 ** _entropy(w)),
-        Misconception("whole-array", (
-            "You sum over the whole array. Each row has its own number: axis=-1."
-        ), lambda w: np.exp(_entropy(w, axis=None))),
-        Misconception("mean", (
-            "You take the mean of w log w. The entropy is their sum."
-        ), lambda w: np.exp(_entropy(w) / w.shape[-1])),
-        Misconception("first-axis", (
-            "You sum along the first axis. The words are on the last one: axis=-1."
-        ), lambda w: np.exp(_entropy(w, axis=0))),
-        Misconception("inverse-squares", (
-            "This is 1/Σ w², another way to count. The task asks for exp of the entropy."
-        ), lambda w: 1 / (w ** 2).sum(axis=-1)),
-        Misconception("zero-times-log-zero", (
-            "Right unless a weight is 0: 0 · log 0 is NaN in NumPy and must count as 0."
-        ), lambda w: np.exp(-(w * np.log(w)).sum(axis=-1))),
-    ),
-)
+FORMULAS = {"entropy": "exp(-Σ w log w)", "squares": "1 / Σ w²", "largest": "1 / max w",
+            "roots": "(Σ √w)²"}
+COUNTS = {"entropy": lambda w, axis=-1: np.exp(_entropy(w, axis=axis)), **OTHER_COUNTS}
+
+
+def _effective_words(count, rows):
+    formula = FORMULAS[count]
+    over_rows = "Each row has its own number" + {
+        "each": "", "mean": ", and the result is their mean",
+        "geometric": ", and the result is their geometric mean"}[rows]
+    taken = ("sum over", "sum", "Sum")
+    if count == "largest":
+        taken = "look for the largest weight in", "look", "Look"
+
+    def like(**others):
+        return with_details(effective_words, **{"count": count, "rows": rows} | others)
+
+    def counted(number):
+        """``number(w)`` of each row in the place of the right one."""
+        return lambda w: OVER_ROWS[rows](number(w))
+
+    halfway = {
+        "entropy": (
+            Misconception("entropy", (
+                "This is the entropy. The effective number of words is exp of it."
+            ), counted(_entropy)),
+            Misconception("sign", (
+                "The sign is wrong: the entropy is minus the sum of w log w."
+            ), counted(lambda w: np.exp(-_entropy(w)))),
+            Misconception("bits", (
+                "You take the logarithm to base 2 and then exp. Both must have the same base."
+            ), counted(lambda w: np.exp(_entropy(w, np.log2)))),
+            Misconception("two-to-the-nats", (
+                "You take the natural logarithm and then a power of 2. Both must have the same base."
+            ), counted(lambda w: 2 ** _entropy(w))),
+            Misconception("mean", (
+                "You take the mean of w log w. The entropy is their sum."
+            ), counted(lambda w: np.exp(_entropy(w) / w.shape[-1]))),
+            Misconception("zero-times-log-zero", (
+                "Right unless a weight is 0: 0 · log 0 is NaN in NumPy and must count as 0."
+            ), counted(lambda w: np.exp(-(w * np.log(w)).sum(axis=-1)))),
+        ),
+        "squares": (
+            Misconception("sum-of-squares", (
+                "This is the sum of the squares. The effective number of words is 1 divided by it."
+            ), counted(lambda w: (w ** 2).sum(axis=-1))),
+            Misconception("mean", (
+                "You take the mean of the squares. Divide 1 by their sum."
+            ), counted(lambda w: 1 / (w ** 2).mean(axis=-1))),
+            Misconception("root", (
+                "You take a root of the sum of the squares. Divide 1 by the sum itself."
+            ), counted(lambda w: 1 / np.sqrt((w ** 2).sum(axis=-1)))),
+        ),
+        "largest": (
+            Misconception("largest-weight", (
+                "This is the largest weight. The effective number of words is 1 divided by it."
+            ), counted(lambda w: w.max(axis=-1))),
+            Misconception("smallest", (
+                "You divide 1 by the smallest weight. Divide by the largest."
+            ), counted(lambda w: 1 / w.min(axis=-1))),
+            Misconception("mean", (
+                "You divide 1 by the mean weight, which gives T for every row. Divide by the largest."
+            ), counted(lambda w: 1 / w.mean(axis=-1))),
+        ),
+        "roots": (
+            Misconception("sum-of-roots", (
+                "This is the sum of the roots. The effective number of words is its square."
+            ), counted(lambda w: np.sqrt(w).sum(axis=-1))),
+            Misconception("mean", (
+                "You take the mean of the roots. Square their sum."
+            ), counted(lambda w: np.sqrt(w).mean(axis=-1) ** 2)),
+            Misconception("root-of-the-sum", (
+                "You take the root of the sum, which is 1 for every row. Take the root of each weight, then "
+                "sum."
+            ), counted(lambda w: np.sqrt(w.sum(axis=-1)) ** 2)),
+        ),
+    }[count]
+    others = {
+        "entropy": Misconception("exp-of-the-entropy", (
+            f"This is exp of the entropy, another way to count. The task asks for {formula}."
+        ), like(count="entropy")),
+        "squares": Misconception("inverse-squares", (
+            "This is 1/Σ w², another way to count. The task asks for "
+            f"{'exp of the entropy' if count == 'entropy' else formula}."
+        ), like(count="squares")),
+    }
+    means = (
+        Misconception("not-averaged", (
+            "You return a number for each row. The result is one number for all rows: their "
+            f"{'geometric mean' if rows == 'geometric' else 'mean'}."
+        ), like(rows="each")),
+        Misconception("weights-averaged", (
+            f"You average the weights of all rows and count once. {over_rows}."
+        ), lambda w: COUNTS[count](w.reshape(-1, w.shape[-1]).mean(axis=0))),
+        Misconception("arithmetic-mean", (
+            "You take the mean of the numbers. Here it is the geometric mean: exp of the mean of their "
+            "logarithms."
+        ), like(rows="mean")) if rows == "geometric" else Misconception("geometric-mean", (
+            "You take the mean of logarithms. The numbers themselves are averaged."
+        ), like(rows="geometric"))) if rows != "each" else (
+        Misconception("averaged", (
+            "You return one number, the mean of all rows. Each row has its own number."
+        ), like(rows="mean")),)
+    return Exercise(
+        reference=like(),
+        probes=(
+            Probe("one row", _weights(4), (
+                f"One row of weights gives one number: {formula}"
+                + (", with the natural logarithm." if count == "entropy" else ".")
+            )),
+            Probe("rows", _weights(2, 3), f"{over_rows}. {taken[2]} along the last axis."),
+            Probe("three axes", _weights(2, 3, 4), (
+                f"The weights may have any number of axes. The last one holds the words. {over_rows}."
+            )),
+            Probe("some zeros", _some_zero, (
+                "Some weights are exactly 0 here. They add nothing"
+                + (": 0 log 0 counts as 0, not NaN." if count == "entropy" else ".")
+            ), extreme=True),
+            larger(_weights(5, 9, 10)),
+        ),
+        misconceptions=(
+            *halfway,
+            Misconception("whole-array", (
+                f"You {taken[0]} the whole array. Each row has its own number: axis=-1."
+            ), lambda w: COUNTS[count](w, axis=None)),
+            Misconception("first-axis", (
+                f"You {taken[1]} along the first axis. The words are on the last one: axis=-1."
+            ), counted(lambda w: COUNTS[count](w, axis=0))),
+            *(mistake for wrong, mistake in others.items() if wrong != count),
+            *means,
+        ),
+    )
+
+
+def _effective_words_in_words(count, rows):
+    answer = {
+        "entropy": "A common answer is exp of the entropy, with the natural logarithm.",
+        "squares": "A common answer is 1 divided by the sum of the squared weights.",
+        "largest": "A strict answer is 1 divided by the largest weight.",
+        "roots": "A generous answer is the square of the sum of the roots of the weights."}[count]
+    short = {"entropy": "exp of the entropy", "squares": "1 / the sum of the squared weights", "largest":
+             "1 / the largest weight", "roots": "the squared sum of the roots"}[count]
+    number = {"entropy": "np.exp(-(weights * logs).sum(axis=-1))",
+              "squares": "1 / (weights ** 2).sum(axis=-1)",
+              "largest": "1 / weights.max(axis=-1)", "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
+    example = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
+    logs = "logs = np.log(np.where(weights > 0, weights, 1))\n    " if count == "entropy" else ""
+    return {
+        "answer": answer,
+        "shape": {
+            "each": "Return an array of shape `(...)`.",
+            "mean": "Return **one number** for all rows: the mean of theirs.",
+            "geometric": "Return **one number** for all rows: the geometric mean of theirs, which is exp of "
+                         "the mean of their logarithms."}[rows],
+        "zeros": "A weight of 0 adds nothing" + (": 0 · log 0 counts as 0." if count == "entropy" else "."),
+        "docstring": {"each": f"(...): {short} of each row, between 1 and T.",
+                      "mean": f"one number: the mean over all rows of {short}.",
+                      "geometric": f"one number: the geometric mean over all rows of {short}."}[rows],
+        "solution": logs + {"each": f"return {number}", "mean": f"return np.mean({number})",
+                            "geometric": f"return np.exp(np.mean(np.log({number})))"}[rows],
+        "equal": "np.full((2, 4), 0.25)), " + ("[4, 4])" if rows == "each" else "4)"),
+        "expected": f"np.array([0.5, 0.25, 0.25])), {example:.6g})",
+    }
+
 
 TASKS = {
-    "most_similar_pair": Task(MOST_SIMILAR_PAIR),
+    "most_similar_pair": in_variants(
+        {"measure": ("cosine", "centred", "absolute"), "first": ("smaller", "larger"), "start": (0, 1)},
+        _most_similar_pair, _most_similar_pair_in_words),
     "softmax_with_temperature": Task(SOFTMAX_WITH_TEMPERATURE,
                                      forbidden=("softmax", "log_softmax", "logsumexp")),
-    "cosine_attention": Task(COSINE_ATTENTION, forbidden=("self_attention", "scaled_dot_product_attention")),
-    "effective_words": Task(EFFECTIVE_WORDS, forbidden=("attention_entropy", "entropy")),
+    "cosine_attention": in_variants(
+        {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
+        _cosine_attention, _cosine_attention_in_words,
+        forbidden=("self_attention", "scaled_dot_product_attention")),
+    "effective_words": in_variants(
+        {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
+        _effective_words, _effective_words_in_words, forbidden=("attention_entropy", "entropy")),
 }

@@ -1,38 +1,63 @@
-"""Assignment 2: lookup, queries and keys, scaling (lessons 03 to 05)."""
+"""Assignment 2: lookup, queries and keys, scaling (lessons 03 to 05). What makes a task this one and not its
+neighbour is an argument behind the * of its reference."""
+
+import json
 
 import numpy as np
 
-from classroom.tasks import Task
+from classroom.tasks import Task, in_variants, with_details
 from helpers.attention import softmax
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
+SCORES = {"dot": lambda query, keys: keys @ query,
+          "scaled": lambda query, keys: keys @ query / np.sqrt(len(query)),
+          "square": lambda query, keys: -((keys - query) ** 2).sum(axis=1) / 2,
+          "absolute": lambda query, keys: -np.abs(keys - query).sum(axis=1)}
+RESULTS = {"all": lambda output, weights, best: (output, weights),
+           "chosen": lambda output, weights, best: (output, weights[best]),
+           "indices": lambda output, weights, best: (output, weights[best], best)}
 
-def top_k_attention(query, keys, values, k):
+
+def top_k_attention(query, keys, values, k, *, score="dot", result="all"):
     """query (d,), keys (n, d), values (n, m) -> output (m,), weights (n,): soft lookup among the k best keys
     only. Scores are plain dot products; the other weights are exactly 0. Raises ValueError unless 1 <= k <=
-    n."""
+    n. ``score``: a key of SCORES; ``result``: what is returned of the weights, a key of RESULTS."""
     if not 1 <= k <= len(keys):
         raise ValueError(f"k must lie between 1 and the number of keys, {len(keys)}; it is {k}.")
-    scores = keys @ query
+    scores = SCORES[score](query, keys)
     kept = np.full(len(keys), -np.inf)
     best = np.argsort(-scores)[:k]
     kept[best] = scores[best]
     weights = softmax(kept)
-    return weights @ values, weights
+    return RESULTS[result](weights @ values, weights, best)
 
 
-def general_scores(Q, K, W):
+TURNED = {False: lambda table: table, True: lambda table: table.T}
+DIVIDED = {"no": lambda scores, Q, K: scores,
+           "d_q": lambda scores, Q, K: scores / np.sqrt(Q.shape[1]),
+           "d_k": lambda scores, Q, K: scores / np.sqrt(K.shape[1])}
+
+
+def general_scores(Q, K, W, *, W_turned=False, divided="no", turned=False):
     """Q (T_q, d_q), K (T_k, d_k), W (d_q, d_k) -> (T_q, T_k): entry [i, j] is q_iᵀ W k_j (Luong et al. 2015,
-    "general")."""
-    return Q @ W @ K.T
+    "general"). ``W_turned``: W is (d_k, d_q); ``divided``: by the root of which width, a key of DIVIDED;
+    ``turned``: the result is (T_k, T_q)."""
+    scores = Q @ TURNED[W_turned](W) @ K.T
+    return TURNED[turned](DIVIDED[divided](scores, Q, K))
 
 
-def attention_head(X, W_q, W_k, W_v):
+DIVISORS = {"root": np.sqrt, "width": lambda d_k: d_k, "none": lambda d_k: 1}
+
+
+def attention_head(X, W_q, W_k, W_v, *, divisor="root", W_turned=False, first="output"):
     """X (T, d), W_q and W_k (d, d_k), W_v (d, d_v) -> output (T, d_v), weights (T, T): one head of scaled
-    attention."""
-    Q, K, V = X @ W_q, X @ W_k, X @ W_v
-    weights = softmax(Q @ K.T / np.sqrt(W_q.shape[1]))
-    return weights @ V, weights
+    attention. ``divisor``: of the scores, a key of DIVISORS (Yang et al. 2022 divide by d_k, Raffel et al.
+    2020 do not divide); ``W_turned``: the matrices are (d_k, d) and (d_v, d); ``first``: what is returned
+    first."""
+    Q, K, V = (X @ TURNED[W_turned](W) for W in (W_q, W_k, W_v))
+    weights = softmax(Q @ K.T / DIVISORS[divisor](Q.shape[1]))
+    output = weights @ V
+    return (output, weights) if first == "output" else (weights, output)
 
 
 def unit_divisor(d_k, sigma_q, sigma_k):
@@ -48,238 +73,504 @@ def _table(n, d, m, k):
     return lambda rng: (rng.normal(size=d), rng.normal(size=(n, d)), rng.normal(size=(n, m)), k)
 
 
-def _far(rng):
-    return rng.normal(size=3) * 100, rng.normal(size=(6, 3)) * 100, rng.normal(size=(6, 2)), 3
+def _far(size):
+    return lambda rng: (rng.normal(size=3) * size, rng.normal(size=(6, 3)) * size, rng.normal(size=(6, 2)), 3)
 
 
-def _kept(scores, k, best=None):
-    best = np.argsort(-scores)[:k] if best is None else best
+def _kept(scores, best):
     kept = np.full(len(scores), -np.inf)
     kept[best] = scores[best]
     return kept
-
-
-def _lookup(weights, values):
-    return weights @ values, weights
-
-
-def _cut_after(query, keys, values, k):
-    """All weights first, then the small ones are dropped and nothing is divided again."""
-    weights = softmax(keys @ query)
-    return _lookup(np.where(np.isfinite(_kept(weights, k)), weights, 0), values)
-
-
-def _zero_scores(query, keys, values, k):
-    scores = keys @ query
-    return _lookup(softmax(np.where(np.isfinite(_kept(scores, k)), scores, 0)), values)
-
-
-def _unstable(query, keys, values, k):
-    scores = keys @ query
-    e = np.exp(_kept(scores, k))
-    return _lookup(e / e.sum(), values)
 
 
 def _cosines(query, keys):
     return keys @ query / np.linalg.norm(keys, axis=1) / np.linalg.norm(query)
 
 
-TOP_K_ATTENTION = Exercise(
-    reference=top_k_attention,
-    probes=(
-        Probe("k is 1", _table(4, 2, 3, 1), (
-            "With k = 1 the best key has all the weight: the output is its value."
-        )),
-        Probe("k is n", _table(3, 2, 2, 3), (
-            "With k = n nothing is left out: this is soft attention over all keys."
-        )),
-        Probe("two of five", _table(5, 3, 2, 2), (
-            "The k largest scores share all the weight by softmax; every other weight is exactly 0."
-        ), draws=3),
-        Probe("three of seven", _table(7, 4, 1, 3), (
-            "n, d, m and k all differ here. The weights (n,) keep the order of the keys."
-        ), draws=3),
-        Probe("large scores", _far, (
-            "The scores are in the thousands here: use a softmax that does not overflow."
-        ), extreme=True),
-        larger(_table(11, 9, 10, 5)),
-    ),
-    misconceptions=(
-        Misconception("all-keys", (
-            "You let every key take part. Only the k largest scores may have weight."
-        ), lambda q, K, V, k: _lookup(softmax(K @ q), V)),
-        Misconception("not-normalised-again", (
-            "You drop small weights after the softmax, so the rest no longer sums to 1. Choose first, then "
-            "softmax over the chosen scores."
-        ), _cut_after),
-        Misconception("scores-set-to-zero", (
-            "You set the other scores to 0. exp(0) is 1, so they keep weight: -inf gives exactly 0."
-        ), _zero_scores),
-        Misconception("smallest", (
-            "You keep the k smallest scores: argsort sorts from small to large."
-        ), lambda q, K, V, k: _lookup(softmax(_kept(K @ q, k, np.argsort(K @ q)[:k])), V)),
-        Misconception("plain-mean", (
-            "The k best share equally in your function. Softmax over their scores gives the better ones "
-            "more."
-        ), lambda q, K, V, k: _lookup(np.isfinite(_kept(K @ q, k)) / k, V)),
-        Misconception("short-weights", (
-            "You return the k weights, best first. The result is n weights in the order of the keys, with "
-            "zeros."
+def _distances(query, keys):
+    return np.linalg.norm(keys - query, axis=1)
+
+
+def _top_k_attention(score, result):
+    the_scores = {"dot": "plain dot products", "scaled": "dot products divided by √d",
+                  "square": "minus half the squared distances",
+                  "absolute": "minus the sums of absolute differences"}
+    are = f"The scores are {the_scores[score]}."
+    returned = "output, weights, indices" if result == "indices" else "output, weights"
+    order = "The weights (n,) keep the order of the keys." if result == "all" else \
+        "The weights (k,) are those of the chosen keys, the best first."
+
+    def like(**others):
+        return with_details(top_k_attention, **{"score": score, "result": result} | others)
+
+    def found(weigh, scores=SCORES[score], worst=False):
+        """Lookup with other scores, other keys, or other weights: ``weigh(scores, best)``."""
+        def function(query, keys, values, k):
+            numbers = scores(query, keys)
+            best = np.argsort(numbers if worst else -numbers)[:k]
+            weights = weigh(numbers, best)
+            return RESULTS[result](weights @ values, weights, best)
+        return function
+
+    def soft(scores, best):
+        return softmax(_kept(scores, best))
+
+    def scored(scores):
+        return found(soft, scores)
+
+    def cut_after(scores, best):
+        """All weights first, then the small ones are dropped and nothing is divided again."""
+        return np.where(np.isfinite(_kept(scores, best)), softmax(scores), 0)
+
+    def unstable(scores, best):
+        e = np.exp(_kept(scores, best))
+        return e / e.sum()
+
+    def sorted_by_key(query, keys, values, k):
+        output, weights, best = right_with_indices(query, keys, values, k)
+        return (output, weights[np.argsort(best)], np.sort(best))[:2 if result == "chosen" else 3]
+
+    right, right_with_indices = like(), like(result="indices")
+    wrong_scores = {
+        "dot": (
+            Misconception("scaled", (
+                f"You divide by √d. {are}"
+            ), like(score="scaled")),
+            Misconception("cosine", (
+                f"You rank and weigh by cosine. {are}"
+            ), scored(_cosines)),
+            Misconception("absolute-value", (
+                "You drop the signs of the scores: a very negative score is not a good one."
+            ), scored(lambda query, keys: np.abs(keys @ query))),
         ),
-            lambda q, K, V, k: (top_k_attention(q, K, V, k)[0],
-                                np.sort(top_k_attention(q, K, V, k)[1])[::-1][:k])),
-        Misconception("scaled", (
-            "You divide by √d. The scores are plain dot products here."
-        ), lambda q, K, V, k: _lookup(softmax(_kept(K @ q / np.sqrt(len(q)), k)), V)),
-        Misconception("cosine", (
-            "You rank and weigh by cosine. The scores are plain dot products."
-        ), lambda q, K, V, k: _lookup(softmax(_kept(_cosines(q, K), k)), V)),
-        Misconception("absolute-value", (
-            "You drop the signs of the scores: a very negative score is not a good one."
-        ), lambda q, K, V, k: _lookup(softmax(_kept(np.abs(K @ q), k)), V)),
-        Misconception("output-only", (
-            "You return the output alone. Return output, weights."
-        ), lambda q, K, V, k: top_k_attention(q, K, V, k)[0]),
-        Misconception("overflow", (
-            "Right for small scores, but exp of thousands overflows. Subtract the largest score first, or "
-            "use attention.softmax."
-        ), _unstable),
-    ),
-    contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
-                                              rng.normal(size=(3, 2)), 0)),),
-)
+        "scaled": (
+            Misconception("not-scaled", (
+                "Your scores are plain dot products. Divide them by √d."
+            ), like(score="dot")),
+            Misconception("divided-by-d", (
+                "You divide by d. It is the square root of d."
+            ), scored(lambda query, keys: keys @ query / len(query))),
+            Misconception("root-of-n", (
+                "You divide by the root of the number of keys. It is d, the width of the query."
+            ), scored(lambda query, keys: keys @ query / np.sqrt(len(keys)))),
+            Misconception("cosine", (
+                f"You rank and weigh by cosine. {are}"
+            ), scored(_cosines)),
+            Misconception("absolute-value", (
+                "You drop the signs of the scores: a very negative score is not a good one."
+            ), scored(lambda query, keys: np.abs(SCORES["scaled"](query, keys)))),
+        ),
+        "square": (
+            Misconception("dot-product", (
+                f"You score by dot products. {are}"
+            ), like(score="dot")),
+            Misconception("not-halved", (
+                f"You do not halve the squared distance. {are}"
+            ), scored(lambda query, keys: 2 * SCORES["square"](query, keys))),
+            Misconception("not-squared", (
+                f"You do not square the distance. {are}"
+            ), scored(lambda query, keys: -_distances(query, keys) / 2)),
+            Misconception("no-minus", (
+                "The minus is missing: the farthest keys win. The nearest keys have the largest scores."
+            ), scored(lambda query, keys: -SCORES["square"](query, keys))),
+        ),
+        "absolute": (
+            Misconception("dot-product", (
+                f"You score by dot products. {are}"
+            ), like(score="dot")),
+            Misconception("distance", (
+                f"You score by minus the distance, the root of the sum of squares. {are}"
+            ), scored(lambda query, keys: -_distances(query, keys))),
+            Misconception("squares", (
+                f"You sum squares of the differences. {are}"
+            ), scored(lambda query, keys: 2 * SCORES["square"](query, keys))),
+            Misconception("no-minus", (
+                "The minus is missing: the farthest keys win. The nearest keys have the largest scores."
+            ), scored(lambda query, keys: -SCORES["absolute"](query, keys))),
+        ),
+    }[score]
+    wrong_results = {
+        "all": (
+            Misconception("short-weights", (
+                "You return the k weights, best first. The result is n weights in the order of the keys, "
+                "with zeros."
+            ), like(result="chosen")),
+        ),
+        "chosen": (
+            Misconception("all-weights", (
+                "You return n weights, with zeros. The result is the weights of the k chosen keys, the best "
+                "first."
+            ), like(result="all")),
+            Misconception("order-of-the-keys", (
+                "Your k weights are in the order of the keys. The best key comes first."
+            ), sorted_by_key),
+            Misconception("worst-first", (
+                "Your k weights begin with the smallest. The best key comes first."
+            ), lambda *given: (lambda output, weights: (output, weights[::-1]))(*right(*given))),
+        ),
+        "indices": (
+            Misconception("all-weights", (
+                "You return n weights, with zeros. The result is the weights of the k chosen keys, the best "
+                "first."
+            ), lambda *given: (*like(result="all")(*given), right(*given)[2])),
+            Misconception("order-of-the-keys", (
+                "Your k weights and indices are in the order of the keys. The best key comes first."
+            ), sorted_by_key),
+            Misconception("no-indices", (
+                f"You return two things. The indices of the chosen keys are missing: return {returned}."
+            ), like(result="chosen")),
+            Misconception("indices-second", (
+                f"All three are right, in the wrong order: return {returned}."
+            ), lambda *given: (lambda output, weights, best: (output, best, weights))(*right(*given))),
+        ),
+    }[result]
+    large, overflow = (
+        ("in the thousands", "exp of thousands overflows") if score in ("dot", "scaled") else
+        ("far below 0", "exp of minus thousands is 0 for every key, and 0/0 is NaN"))
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("k is 1", _table(4, 2, 3, 1), (
+                "With k = 1 the best key has all the weight: the output is its value."
+            )),
+            Probe("k is n", _table(3, 2, 2, 3), (
+                "With k = n nothing is left out: this is soft attention over all keys."
+                + ("" if score == "dot" else f" {are}")
+            )),
+            Probe("two of five", _table(5, 3, 2, 2), (
+                "The k largest scores share all the weight by softmax; every other weight is exactly 0."
+            ), draws=3),
+            Probe("three of seven", _table(7, 4, 1, 3), (
+                f"n, d, m and k all differ here. {order}"
+            ), draws=3),
+            Probe("large scores", _far(3000 if score == "absolute" else 100), (
+                f"The scores are {large} here: use a softmax that "
+                + ("does not overflow." if score in ("dot", "scaled") else "subtracts the largest first.")
+            ), extreme=True),
+            larger(_table(11, 9, 10, 5)),
+        ),
+        misconceptions=(
+            Misconception("all-keys", (
+                "You let every key take part. Only the k largest scores may have weight."
+            ), found(lambda scores, best: softmax(scores))),
+            Misconception("not-normalised-again", (
+                "You drop small weights after the softmax, so the rest no longer sums to 1. Choose first, "
+                "then softmax over the chosen scores."
+            ), found(cut_after)),
+            Misconception("scores-set-to-zero", (
+                "You set the other scores to 0. exp(0) is 1, so they keep weight: -inf gives exactly 0."
+            ), found(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
+            Misconception("smallest", (
+                "You keep the k smallest scores: argsort sorts from small to large."
+            ), found(soft, worst=True)),
+            Misconception("plain-mean", (
+                "The k best share equally in your function. Softmax over their scores gives the better ones "
+                "more."
+            ), found(lambda scores, best: np.isfinite(_kept(scores, best)) / len(best))),
+            *wrong_results,
+            *wrong_scores,
+            Misconception("output-only", (
+                f"You return the output alone. Return {returned}."
+            ), lambda *given: right(*given)[0]),
+            Misconception("overflow", (
+                f"Right for small scores, but {overflow}. Subtract the largest score first, or use "
+                "attention.softmax."
+            ), found(unstable)),
+        ),
+        contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
+                                                  rng.normal(size=(3, 2)), 0)),),
+    )
+
+
+def _numbers(table):
+    """As in a test cell: rounded, and whole numbers without a point."""
+    return json.dumps(np.round(table, 6).tolist()).replace(".0,", ",").replace(".0]", "]")
+
+
+def _top_k_attention_in_words(score, result):
+    keys, values, query = np.array([[0.0], [1.0], [2.0]]), np.array([[10.0], [20.0], [30.0]]), np.log([3.0])
+    output, weights, *best = top_k_attention(query, keys, values, 2, score=score, result=result)
+    return {
+        "score": {"dot": "The score is the dot product of query and key.",
+                  "scaled": "The score is the dot product of query and key, divided by √d.",
+                  "square": "The score is minus half the squared distance of query and key.",
+                  "absolute": "The score is minus the sum of the absolute differences of query and "
+                              "key."}[score],
+        "result": {"all": "Return the output `(m,)` and the weights `(n,)`, in the order of the keys.",
+                   "chosen": "Return the output `(m,)` and the weights of the chosen keys `(k,)`, the best "
+                             "first.",
+                   "indices": "Return the output `(m,)`, the weights of the chosen keys `(k,)`, and their "
+                              "indices `(k,)`, both with the best key first."}[result],
+        "docstring": "output (m,), " + {"all": "weights (n,), at most k above 0.",
+                                        "chosen": "weights (k,), best first.",
+                                        "indices": "weights (k,), indices (k,), best first."}[result],
+        "scores": {"dot": "scores = keys @ query", "scaled": "scores = keys @ query / np.sqrt(len(query))",
+                   "square": "scores = -((keys - query) ** 2).sum(axis=1) / 2",
+                   "absolute": "scores = -np.abs(keys - query).sum(axis=1)"}[score] + "  # (n,)",
+        "return": "return weights @ values, " + {"all": "weights", "chosen": "weights[best]",
+                                                 "indices": "weights[best], best"}[result],
+        "call": f"output, weights{', best' if result == 'indices' else ''} = top_k_attention(",
+        "expected weights": f"assert np.allclose(weights, {_numbers(weights)})",
+        "expected output": f"assert np.allclose(output, {_numbers(output)})"
+                           + (f"\nassert np.array_equal(best, {best[0].tolist()})" if best else ""),
+    }
+
 
 # ---------------------------------------------------------------- general_scores
 
 
-def _general(T_q, T_k, d_q, d_k):
-    return lambda rng: (rng.normal(size=(T_q, d_q)), rng.normal(size=(T_k, d_k)), rng.normal(size=(d_q, d_k)))
+def _general(T_q, T_k, d_q, d_k, W_turned=False):
+    return lambda rng: (rng.normal(size=(T_q, d_q)), rng.normal(size=(T_k, d_k)),
+                        rng.normal(size=(d_k, d_q) if W_turned else (d_q, d_k)))
 
 
-GENERAL_SCORES = Exercise(
-    reference=general_scores,
-    probes=(
-        Probe("one pair", _general(1, 1, 2, 2), (
-            "One query and one key give one number, qᵀ W k, in a (1, 1) array."
-        )),
-        Probe("square", _general(3, 3, 3, 3), (
-            "Every size is 3 here, so every product fits: check the order, Q W Kᵀ."
-        )),
-        Probe("more keys", _general(2, 5, 3, 3), (
-            "The result has a row for each query and a column for each key."
-        )),
-        Probe("widths differ", _general(4, 2, 3, 5), (
-            "Queries have 3 numbers and keys 5. W leads from one to the other."
-        )),
-        larger(_general(9, 10, 11, 12)),
-    ),
-    misconceptions=(
-        Misconception("no-W", (
-            "You leave W out where the shapes allow it. The score is qᵀ W k."
-        ), lambda Q, K, W: Q @ K.T if Q.shape[1] == K.shape[1] else Q @ W @ K.T),
-        Misconception("W-ignored", (
-            "W does not enter your result. The score is qᵀ W k."
-        ), lambda Q, K, W: Q @ K.T),
-        Misconception("W-transposed", (
-            "You use Wᵀ. The rows of W belong to the query, its columns to the key."
-        ), lambda Q, K, W: Q @ W.T @ K.T),
-        Misconception("transposed", (
-            "Your rows belong to keys. A row is a query: Q W Kᵀ."
-        ), lambda Q, K, W: (Q @ W @ K.T).T),
+def _general_scores(W_turned, divided, turned):
+    by = "" if divided == "no" else f" / √{divided}"
+    one = ("kᵀ W q" if W_turned else "qᵀ W k") + by
+    all_of = {(False, False): "Q W Kᵀ", (True, False): "Q Wᵀ Kᵀ",
+              (False, True): "K Wᵀ Qᵀ", (True, True): "K W Qᵀ"}[W_turned, turned]
+    row, column = ("key", "query") if turned else ("query", "key")
+
+    def like(**others):
+        own = {"W_turned": W_turned, "divided": divided, "turned": turned}
+        return with_details(general_scores, **own | others)
+
+    def given(*sizes):
+        return _general(*sizes, W_turned=W_turned)
+
+    def done(scores, Q, K):
+        """Divided and turned as they should be."""
+        return TURNED[turned](DIVIDED[divided](scores, Q, K))
+
+    def no_W(Q, K, W):
+        return done(Q @ K.T, Q, K) if Q.shape[1] == K.shape[1] else right(Q, K, W)
+
+    def row_by_row(Q, K, W):
+        few = min(len(Q), len(K))
+        pairs = ((Q @ TURNED[W_turned](W))[:few] * K[:few]).sum(axis=1)
+        return DIVIDED[divided](pairs, Q, K)
+
+    right = like()
+    roots = (
         Misconception("scaled", (
-            "You divide by √d_k. Luong's score is not scaled."
-        ), lambda Q, K, W: Q @ W @ K.T / np.sqrt(K.shape[1])),
-        Misconception("softmax", (
-            "You return weights. Stop at the scores."
-        ), lambda Q, K, W: softmax(Q @ W @ K.T)),
-        Misconception("row-by-row", (
-            "You pair query i with key i only. Every query meets every key."
-        ), lambda Q, K, W: ((Q @ W)[:min(len(Q), len(K))] * K[:min(len(Q), len(K))]).sum(axis=1)),
-    ),
-)
+            f"You divide by √d_k. The score is {one}, and not scaled."
+        ), like(divided="d_k")),
+    ) if divided == "no" else (
+        Misconception("not-scaled", (
+            f"You do not scale the scores. A score is {one}."
+        ), like(divided="no")),
+        Misconception("other-root", (
+            f"You divide by √{'d_q' if divided == 'd_k' else 'd_k'}. A score is {one}."
+        ), like(divided="d_q" if divided == "d_k" else "d_k")),
+        Misconception("no-root", (
+            f"You divide by {divided}. It is the square root of {divided}."
+        ), lambda Q, K, W: right(Q, K, W) / np.sqrt((Q if divided == "d_q" else K).shape[1])),
+    )
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one pair", given(1, 1, 2, 2), (
+                f"One query and one key give one number, {one}, in a (1, 1) array."
+            )),
+            Probe("square", given(3, 3, 3, 3), (
+                f"Every size is 3 here, so every product fits: check the order, {all_of}{by}."
+            )),
+            Probe("more keys", given(2, 5, 3, 3), (
+                f"The result has a row for each {row} and a column for each {column}."
+            )),
+            Probe("widths differ", given(4, 2, 3, 5), (
+                "Queries have 3 numbers and keys 5. W leads from one to the other."
+                + (f" Divide by √{divided}." if by else "")
+            )),
+            larger(given(9, 10, 11, 12)),
+        ),
+        misconceptions=(
+            Misconception("no-W", (
+                f"You leave W out where the shapes allow it. The score is {one}."
+            ), no_W),
+            Misconception("W-ignored", (
+                f"W does not enter your result. The score is {one}."
+            ), lambda Q, K, W: done(Q @ K.T, Q, K)),
+            Misconception("W-transposed", (
+                "You use Wᵀ. The rows of W belong to the query, its columns to the key."
+                if not W_turned else
+                "You use W where its transpose belongs. The rows of W belong to the key, its columns to the "
+                "query."
+            ), like(W_turned=not W_turned)),
+            Misconception("transposed", (
+                f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: {all_of}{by}."
+            ), like(turned=not turned)),
+            *roots,
+            Misconception("softmax", (
+                "You return weights. Stop at the scores."
+            ), lambda Q, K, W: softmax(right(Q, K, W))),
+            Misconception("row-by-row", (
+                "You pair query i with key i only. Every query meets every key."
+            ), row_by_row),
+        ),
+    )
+
+
+def _general_scores_in_words(W_turned, divided, turned):
+    Q, K, W = np.array([[1.0, 2.0]]), np.array([[1.0], [10.0]]), np.array([[3.0], [4.0]])
+    expected = general_scores(Q, K, W, divided=divided, turned=turned)
+    by = "" if divided == "no" else f" / √{divided}"
+    shape = "(T_k, T_q)" if turned else "(T_q, T_k)"
+    code = "Q @ W.T @ K.T" if W_turned else "Q @ W @ K.T"
+    if divided != "no":
+        code += f" / np.sqrt({'Q' if divided == 'd_q' else 'K'}.shape[1])"
+    return {
+        "score": f"is `{'kᵀ W q' if W_turned else 'qᵀ W k'}{by}`",
+        "W": f"`W` is `{'(d_k, d_q)' if W_turned else '(d_q, d_k)'}`",
+        "result": f"Return all scores, shape `{shape}`, without softmax" + (
+            " and without scaling." if divided == "no" else "."),
+        "docstring": f"W {'(d_k, d_q)' if W_turned else '(d_q, d_k)'} -> scores {shape}.",
+        "code": "return " + (f"({code}).T" if turned else code),
+        "given": f"np.array([[1.0], [10.0]]), np.array({'[[3.0, 4.0]]' if W_turned else '[[3.0], [4.0]]'})",
+        "expected": f"np.allclose(general_scores(Q, K, W), {_numbers(expected)})",
+    }
+
 
 # ---------------------------------------------------------------- attention_head
 
 
-def _head(T, d, d_k, d_v, size=1.0):
-    return lambda rng: (rng.normal(size=(T, d)) * size, rng.normal(size=(d, d_k)), rng.normal(size=(d, d_k)),
-                        rng.normal(size=(d, d_v)))
+def _head(T, d, d_k, d_v, size=1.0, W_turned=False):
+    def make(rng):
+        matrices = [rng.normal(size=(d, width)) for width in (d_k, d_k, d_v)]
+        return rng.normal(size=(T, d)) * size, *map(TURNED[W_turned], matrices)
+    return make
 
 
-def _attend(Q, K, V, divisor):
-    weights = softmax(Q @ K.T / divisor)
-    return weights @ V, weights
+def _attention_head(divisor, W_turned, first):
+    step = {"root": "divide by √d_k", "width": "divide by d_k", "none": "do not divide"}[divisor]
+    turned = TURNED[W_turned]
+    names = ("X W_qᵀ", "X W_kᵀ", "X W_vᵀ") if W_turned else ("X W_q", "X W_k", "X W_v")
+    returned = "output, weights" if first == "output" else "weights, output"
+
+    def like(**others):
+        own = {"divisor": divisor, "W_turned": W_turned, "first": first}
+        return with_details(attention_head, **own | others)
+
+    def given(*sizes, size=1.0):
+        return _head(*sizes, size=size, W_turned=W_turned)
+
+    def attend(divided_by=lambda X, Q: DIVISORS[divisor](Q.shape[1]), weigh=softmax,
+               roles=lambda X, Q, K, V: (Q, K, V)):
+        """With another divisor, another softmax, or other queries, keys and values."""
+        def function(X, W_q, W_k, W_v):
+            Q, K, V = roles(X, *(X @ turned(W) for W in (W_q, W_k, W_v)))
+            weights = weigh(Q @ K.T / divided_by(X, Q))
+            return (weights @ V, weights) if first == "output" else (weights, weights @ V)
+        return function
+
+    def naive(scores):
+        e = np.exp(scores)
+        return e / e.sum(axis=-1, keepdims=True)
+
+    right = like()
+    no_scaling = Misconception("no-scaling", (
+        f"You do not divide the scores by {'√d_k' if divisor == 'root' else 'd_k'}."
+    ), like(divisor="none"))
+    by_width = Misconception("divided-by-d_k", (
+        "You divide by d_k. "
+        + ("It is the square root." if divisor == "root" else "The scores are not scaled here.")
+    ), like(divisor="width"))
+    by_root = Misconception("root", (
+        "You divide by √d_k. "
+        + ("It is d_k itself." if divisor == "width" else "The scores are not scaled here.")
+    ), like(divisor="root"))
+    scale = {"root": np.sqrt, "width": lambda number: number}.get(divisor)
+    of = "the root of " if divisor == "root" else ""
+    wrong_scales = (by_root, by_width) if divisor == "none" else (
+        no_scaling, by_width if divisor == "root" else by_root,
+        Misconception("root-of-d" if divisor == "root" else "width-of-X", (
+            f"You divide by {of}d, the width of X. It is d_k, the width of the queries."
+        ), attend(lambda X, Q: scale(X.shape[1]))),
+        Misconception("root-of-T" if divisor == "root" else "number-of-tokens", (
+            f"You divide by {of}the number of tokens. It is d_k, the width of the queries."
+        ), attend(lambda X, Q: scale(len(X)))))
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one token", given(1, 3, 2, 2), f"A token alone has weight 1: the output is {names[2]}."),
+            Probe("two tokens", given(2, 3, 3, 3), (
+                f"Project, score, {step}, softmax along each row, mix the values."
+            )),
+            Probe("all sizes differ", given(3, 5, 2, 4), (
+                "T = 3, d = 5, d_k = 2, d_v = 4: the weights are (3, 3), the output (3, 4)."
+            )),
+            Probe("d_k is larger than d", given(4, 2, 6, 1), (
+                "d_k = 6 and d = 2 here, and the scores are not scaled." if divisor == "none" else
+                f"d_k = 6 and d = 2 here: {step}, the width of the queries."
+            )),
+            Probe("long vectors", given(4, 3, 4, 2, size=40.0), (
+                "The scores are in the thousands here: use a softmax that does not overflow."
+            ), extreme=True),
+            larger(given(9, 10, 11, 12, size=0.2)),
+        ),
+        misconceptions=(
+            *wrong_scales,
+            Misconception("matrices-not-transposed" if W_turned else "matrices-transposed", (
+                "You multiply by the matrices as they are. Each of their rows makes one number of a query, "
+                "a key or a value: multiply by their transposes." if W_turned else
+                "You multiply by the transposes of the matrices. Multiply by the matrices as they are."
+            ), like(W_turned=not W_turned)),
+            Misconception("values-not-projected", (
+                f"You mix the rows of X. The values are {names[2]}."
+            ), attend(roles=lambda X, Q, K, V: (Q, K, X))),
+            Misconception("same-projection", (
+                f"You use W_q for the keys as well. The keys are {names[1]}."
+            ), attend(roles=lambda X, Q, K, V: (Q, Q, V))),
+            Misconception("roles-swapped", (
+                "Queries and keys have changed places: a row belongs to a query."
+            ), attend(roles=lambda X, Q, K, V: (K, Q, V))),
+            Misconception("columns-sum-to-1", (
+                "Your weights sum to 1 down the columns. Softmax runs over the keys, axis -1."
+            ), attend(weigh=lambda scores: softmax(scores.T).T)),
+            Misconception("no-softmax", (
+                "You mix with the raw scores. They must pass through softmax."
+            ), attend(weigh=lambda scores: scores)),
+            Misconception("order-swapped", (
+                f"Both results are right, in the wrong order: return {returned}."
+            ), lambda *args: right(*args)[::-1]),
+            Misconception("output-only", (
+                f"You return the output alone. Return {returned}."
+            ), lambda *args: like(first="output")(*args)[0]),
+            Misconception("overflow", (
+                "Right for small scores, but exp of thousands overflows. Subtract each row's largest score, "
+                "or use attention.softmax."
+            ), attend(weigh=naive)),
+        ),
+    )
 
 
-def _naive(X, W_q, W_k, W_v):
-    e = np.exp((X @ W_q) @ (X @ W_k).T / np.sqrt(W_q.shape[1]))
-    weights = e / e.sum(axis=-1, keepdims=True)
-    return weights @ (X @ W_v), weights
+def _attention_head_in_words(divisor, W_turned, first):
+    X, W_q, W_k = np.eye(2), np.array([[4.0] * 4, [0.0] * 4]), np.array([[0.0] * 4, [0.125] * 4])
+    output, weights = attention_head(X, W_q * np.log(3.0), W_k, np.array([[8.0], [16.0]]), divisor=divisor)
+    T = ".T" if W_turned else ""
+    width = f"W_q.shape[{0 if W_turned else 1}]"
+    scale = {"root": f" / np.sqrt({width})", "width": f" / {width}", "none": ""}[divisor]
+    of_keys, of_values = ("(d_k, d)", "(d_v, d)") if W_turned else ("(d, d_k)", "(d, d_v)")
+    results = {"output": ("the output `(T, d_v)`", "output (T, d_v)"),
+               "weights": ("the weights `(T, T)`", "weights (T, T)")}
+    second = "weights" if first == "output" else "output"
+    (one, one_short), (two, two_short) = results[first], results[second]
+    return {
+        "scores": {"root": "compute scaled scores", "width": "compute scores and divide them by d_k",
+                   "none": "compute scores without scaling"}[divisor],
+        "shapes": f"`W_q` and `W_k` are `{of_keys}`, `W_v` is `{of_values}`"
+                  + (", as `torch.nn.Linear` keeps them." if W_turned else "."),
+        "returned": f"Return {one} and {two}" + ("." if first == "output" else ", in this order."),
+        "docstring": f"W_q and W_k {of_keys}, W_v {of_values} -> {one_short}, {two_short}.",
+        "projected": f"Q, K, V = X @ W_q{T}, X @ W_k{T}, X @ W_v{T}",
+        "weights": f"weights = softmax(Q @ K.T{scale})  # (T, T)",
+        "return": "return weights @ V, weights" if first == "output" else "return weights, weights @ V",
+        "call": f"{first}, {second} = attention_head(X, W_q{T} * np.log(3.0), W_k{T}, "
+                f"np.array({'[[8.0, 16.0]]' if W_turned else '[[8.0], [16.0]]'}))",
+        "expected weights": f"np.allclose(weights, {_numbers(weights)})",
+        "expected output": f"np.allclose(output, {_numbers(output)})",
+    }
 
-
-def _columns(X, W_q, W_k, W_v):
-    weights = softmax((X @ W_k) @ (X @ W_q).T / np.sqrt(W_q.shape[1])).T
-    return weights @ (X @ W_v), weights
-
-
-ATTENTION_HEAD = Exercise(
-    reference=attention_head,
-    probes=(
-        Probe("one token", _head(1, 3, 2, 2), "A token alone has weight 1: the output is X W_v."),
-        Probe("two tokens", _head(2, 3, 3, 3), (
-            "Project, score, divide by √d_k, softmax along each row, mix the values."
-        )),
-        Probe("all sizes differ", _head(3, 5, 2, 4), (
-            "T = 3, d = 5, d_k = 2, d_v = 4: the weights are (3, 3), the output (3, 4)."
-        )),
-        Probe("d_k is larger than d", _head(4, 2, 6, 1), (
-            "d_k = 6 and d = 2 here: divide by √d_k, the width of the queries."
-        )),
-        Probe("long vectors", _head(4, 3, 4, 2, size=40.0), (
-            "The scores are in the thousands here: use a softmax that does not overflow."
-        ), extreme=True),
-        larger(_head(9, 10, 11, 12, size=0.2)),
-    ),
-    misconceptions=(
-        Misconception("no-scaling", (
-            "You do not divide the scores by √d_k."
-        ), lambda X, a, b, c: _attend(X @ a, X @ b, X @ c, 1)),
-        Misconception("divided-by-d_k", (
-            "You divide by d_k. It is the square root."
-        ), lambda X, a, b, c: _attend(X @ a, X @ b, X @ c, a.shape[1])),
-        Misconception("root-of-d", (
-            "You divide by the root of d, the width of X. It is d_k, the width of the queries."
-        ), lambda X, a, b, c: _attend(X @ a, X @ b, X @ c, np.sqrt(X.shape[1]))),
-        Misconception("root-of-T", (
-            "You divide by the root of the number of tokens. It is d_k, the width of the queries."
-        ), lambda X, a, b, c: _attend(X @ a, X @ b, X @ c, np.sqrt(len(X)))),
-        Misconception("values-not-projected", (
-            "You mix the rows of X. The values are X W_v."
-        ), lambda X, a, b, c: _attend(X @ a, X @ b, X, np.sqrt(a.shape[1]))),
-        Misconception("same-projection", (
-            "You use W_q for the keys as well. The keys are X W_k."
-        ), lambda X, a, b, c: _attend(X @ a, X @ a, X @ c, np.sqrt(a.shape[1]))),
-        Misconception("roles-swapped", (
-            "Queries and keys have changed places: a row belongs to a query."
-        ), lambda X, a, b, c: _attend(X @ b, X @ a, X @ c, np.sqrt(a.shape[1]))),
-        Misconception("columns-sum-to-1", (
-            "Your weights sum to 1 down the columns. Softmax runs over the keys, axis -1."
-        ), _columns),
-        Misconception("no-softmax", (
-            "You mix with the raw scores. They must pass through softmax."
-        ), lambda X, a, b, c: (lambda s: (s @ (X @ c), s))((X @ a) @ (X @ b).T / np.sqrt(a.shape[1]))),
-        Misconception("order-swapped", (
-            "Both results are right, in the wrong order: return output, weights."
-        ), lambda X, a, b, c: attention_head(X, a, b, c)[::-1]),
-        Misconception("output-only", (
-            "You return the output alone. Return output, weights."
-        ), lambda X, a, b, c: attention_head(X, a, b, c)[0]),
-        Misconception("overflow", (
-            "Right for small scores, but exp of thousands overflows. Subtract each row's largest score, or "
-            "use attention.softmax."
-        ), _naive),
-    ),
-)
 
 # ---------------------------------------------------------------- unit_divisor
 
@@ -332,9 +623,16 @@ UNIT_DIVISOR = Exercise(
 )
 
 TASKS = {
-    "top_k_attention": Task(TOP_K_ATTENTION, forbidden=("soft_attention",)),
-    "general_scores": Task(GENERAL_SCORES),
-    "attention_head": Task(ATTENTION_HEAD, forbidden=("scaled_dot_product_attention", "masked_attention",
-                                                      "multi_head_attention", "MultiheadAttention")),
+    "top_k_attention": in_variants(
+        {"score": tuple(SCORES), "result": tuple(RESULTS)},
+        _top_k_attention, _top_k_attention_in_words, forbidden=("soft_attention",)),
+    "general_scores": in_variants(
+        {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)},
+        _general_scores, _general_scores_in_words),
+    "attention_head": in_variants(
+        {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
+        _attention_head, _attention_head_in_words,
+        forbidden=("scaled_dot_product_attention", "masked_attention", "multi_head_attention",
+                   "MultiheadAttention")),
     "unit_divisor": Task(UNIT_DIVISOR),
 }

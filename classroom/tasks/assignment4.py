@@ -1,32 +1,53 @@
 """Assignment 4: block, decoding, a trained model (lessons 09 to 11). Inputs are torch tensors."""
 
 import torch
+from torch.nn import functional as F
 
-from classroom.tasks import Task
+from classroom.tasks import Task, in_variants, with_details
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 
-def rms_norm(x, gain, eps):
+def rms_norm(x, gain, eps, *, part="all", plus_one=False, place="inside"):
     """x (..., d), gain (d,) -> (..., d): x / sqrt(mean(x²) + eps) * gain, over the last axis (Zhang and
-    Sennrich " "2019)."""
-    return x / torch.sqrt((x * x).mean(dim=-1, keepdim=True) + eps) * gain
+    Sennrich 2019). ``part``: the entries whose mean square it is, "all" or the "first half" (their pRMSNorm);
+    ``plus_one``: 1 + gain multiplies; ``place``: of eps, "inside" the root, "outside" it, or the "least" that
+    is divided by."""
+    of = x if part == "all" else x[..., :x.shape[-1] // 2]
+    mean_square = (of * of).mean(dim=-1, keepdim=True)
+    if place == "inside":
+        size = torch.sqrt(mean_square + eps)
+    elif place == "outside":
+        size = torch.sqrt(mean_square) + eps
+    else:
+        size = torch.sqrt(mean_square).clamp(min=eps)
+    return x / size * (1 + gain if plus_one else gain)
 
 
-def gated_feed_forward(x, W_gate, W_up, W_down):
+BENDS = {"silu": F.silu, "gelu": F.gelu, "sigmoid": torch.sigmoid, "relu": torch.relu, "tanh": torch.tanh,
+         "relu2": lambda z: torch.relu(z) ** 2}
+
+
+def gated_feed_forward(x, W_gate, W_up, W_down, *, bend="silu", plus_one=False):
     """x (..., d), W_gate and W_up (d, m), W_down (m, d) -> (..., d): (silu(x W_gate) * (x W_up)) W_down, with
-    silu(z) = z sigmoid(z) (Shazeer 2020, "SwiGLU")."""
-    z = x @ W_gate
-    return (z * torch.sigmoid(z) * (x @ W_up)) @ W_down
+    silu(z) = z sigmoid(z) (Shazeer 2020, "SwiGLU"). ``bend``: the gate's function, a key of BENDS;
+    ``plus_one``: x W_up + 1 is gated."""
+    up = x @ W_up
+    return (BENDS[bend](x @ W_gate) * (up + 1 if plus_one else up)) @ W_down
 
 
-def beam_step(scores, log_probs, k):
+def beam_step(scores, log_probs, k, *, given="beams, tokens, scores", best_last=False, costs=False):
     """scores (b,), log_probs (b, V) -> beams (k,), tokens (k,), scores (k,): the k best continuations, best
-    first."""
+    first. ``given``: the results in their order; ``best_last``: best last; ``costs``: scores have the other
+    sign, and the smallest is best."""
     b, V = log_probs.shape
     if not 1 <= k <= b * V:
         raise ValueError(f"There are {b * V} continuations; k is {k}.")
-    best, index = (scores[:, None] + log_probs).flatten().topk(k)
-    return index // V, index % V, best
+    total = scores[:, None] - log_probs if costs else scores[:, None] + log_probs
+    best, index = total.flatten().topk(k, largest=not costs)
+    if best_last:
+        best, index = best.flip(0), index.flip(0)
+    found = {"beams": index // V, "tokens": index % V, "scores": best}
+    return tuple(found[name] for name in given.split(", "))
 
 
 def token_accuracy(logits, targets, pad):
@@ -49,63 +70,135 @@ def _rms(*shape, scale=1.0, shift=0.0, eps=1e-5):
                         eps)
 
 
-def _mean_square(x, axis=-1):
-    return (x * x).mean(dim=axis, keepdim=True)
+EPS = {  # (what a large one shows, what a mistake makes of it, what it should be, what to do with it)
+    "inside": ("where it stands: inside the root, added once", "You add eps inside the root.",
+               "It belongs inside, beside the mean square.", "Add it to the mean square."),
+    "outside": ("where it stands: outside the root, added once", "You add eps outside the root.",
+                "It is added to the root itself.", "Add it to the root."),
+    "least": ("what it is: the least that you divide by", "You use eps as the least that you divide by.",
+              "It is the least that you divide by, and not added.",
+              "Divide by it where the root is smaller."),
+}
 
 
-RMS_NORM = Exercise(
-    reference=rms_norm,
-    probes=(
-        Probe("one vector", _rms(4), (
-            "One vector: divide by the root of its mean square, then multiply by the gain."
-        )),
-        Probe("rows with a mean", _rms(2, 3, shift=4.0), (
-            "The mean is not subtracted here, unlike in LayerNorm."
-        )),
-        Probe("three axes", _rms(2, 3, 5, scale=3.0), (
-            "Each vector along the last axis is treated by itself."
-        )),
-        Probe("a large eps", _rms(3, 4, eps=2.0), (
-            "eps is large here, to show where it stands: inside the root, added once."
-        )),
-        Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), _normal(rng, 3), 1e-5), (
-            "A vector of zeros stays zeros: eps keeps the division from 0/0."
-        ), extreme=True),
-        larger(_rms(5, 9, 10)),
-    ),
-    misconceptions=(
-        Misconception("layer-norm", (
-            "You subtract the mean: this is LayerNorm. RMSNorm leaves the mean where it is."
+def _rms_norm(part, plus_one, place):
+    half = part == "first half"
+    square_of = "the mean square of its first d/2 entries" if half else "its mean square"
+
+    def like(**others):
+        return with_details(rms_norm, **{"part": part, "plus_one": plus_one, "place": place, **others})
+
+    def entries(x):
+        return x[..., :x.shape[-1] // 2] if half else x
+
+    def rooted(square, eps, root=torch.sqrt):
+        return root(square + eps) if place == "inside" else (
+            root(square) + eps if place == "outside" else root(square).clamp(min=eps))
+
+    def divided(square, eps_in=lambda eps: eps, **others):
+        """x over the root of another ``square(x)``, with eps and gain as they should be."""
+        return lambda x, g, eps: x / rooted(square(x), eps_in(eps), **others) * (1 + g if plus_one else g)
+
+    def mean_square(x):
+        return entries(x).square().mean(dim=-1, keepdim=True)
+
+    def even(*shape, **others):
+        return _rms(*shape[:-1], shape[-1] + shape[-1] % 2 if half else shape[-1], **others)
+
+    right, ones = like(), 0 if plus_one else 1
+    of_the_half = (
+        Misconception("all-entries", (
+            "You take the mean square of all entries. Here it is that of the first d/2."
+        ), like(part="all")),
+        Misconception("last-half", (
+            "You take the mean square of the last d/2 entries. Here it is that of the first d/2."
+        ), divided(lambda x: x[..., x.shape[-1] // 2:].square().mean(dim=-1, keepdim=True))),
+        Misconception("half-divided", (
+            "You divide the first d/2 entries alone. Their root divides all d."
+        ), lambda x, g, eps: torch.cat([
+            entries(right(x, g, eps)), (x * (1 + g if plus_one else g))[..., x.shape[-1] // 2:]], dim=-1)),
+    ) if half else ()
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one vector", even(4), (
+                f"One vector: divide by the root of {square_of}, then multiply by "
+                f"{'1 + gain' if plus_one else 'the gain'}."
+            )),
+            Probe("rows with a mean", even(2, 3, shift=4.0), (
+                "The mean is not subtracted here, unlike in LayerNorm."
+            )),
+            Probe("three axes", even(2, 3, 5, scale=3.0), (
+                "Each vector along the last axis is treated by itself."
+            )),
+            Probe("a large eps", even(3, 4, eps=2.0), (
+                f"eps is large here, to show {EPS[place][0]}."
+            )),
+            Probe("zeros", lambda rng: (
+                torch.zeros(2, 4, dtype=torch.float64), _normal(rng, 4), 1e-5), (
+                "A vector of zeros stays zeros: eps keeps the division from 0/0."
+            ), extreme=True),
+            larger(even(5, 9, 10)),
         ),
-            lambda x, g, eps: (x - x.mean(-1, keepdim=True))
-            / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + eps) * g),
-        Misconception("no-root", (
-            "You divide by the mean square. Divide by its root."
-        ), lambda x, g, eps: x / (_mean_square(x) + eps) * g),
-        Misconception("sum", (
-            "You sum the squares. RMS takes their mean."
-        ), lambda x, g, eps: x / torch.sqrt((x * x).sum(-1, keepdim=True) + eps) * g),
-        Misconception("eps-outside", (
-            "eps stands outside the root. It belongs inside, beside the mean square."
-        ), lambda x, g, eps: x / (torch.sqrt(_mean_square(x)) + eps) * g),
-        Misconception("no-eps", (
-            "eps has no effect in your function, and a vector of zeros gives NaN. Add it to the mean "
-            "square."
-        ), lambda x, g, eps: x / torch.sqrt(_mean_square(x)) * g),
-        Misconception("no-gain", (
-            "You leave out the gain."
-        ), lambda x, g, eps: rms_norm(x, torch.ones_like(g), eps)),
-        Misconception("gain-plus-one", (
-            "You multiply by 1 + gain. Multiply by the gain."
-        ), lambda x, g, eps: rms_norm(x, 1 + g, eps)),
-        Misconception("whole-array", (
-            "You take the mean square of everything. Each vector has its own: dim=-1, keepdim=True."
-        ), lambda x, g, eps: x / torch.sqrt((x * x).mean() + eps) * g),
-        Misconception("first-axis", (
-            "You normalise along the first axis. A vector lies along the last: dim=-1."
-        ), lambda x, g, eps: x / torch.sqrt(_mean_square(x, 0) + eps) * g),
-    ),
-)
+        misconceptions=(
+            Misconception("layer-norm", (
+                "You subtract the mean, as LayerNorm does. RMSNorm leaves the mean where it is."
+            ), lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
+            Misconception("no-root", (
+                "You divide by the mean square. Divide by its root."
+            ), divided(mean_square, root=lambda square: square)),
+            Misconception("sum", (
+                "You sum the squares. RMS takes their mean."
+            ), divided(lambda x: entries(x).square().sum(dim=-1, keepdim=True))),
+            *of_the_half,
+            *(Misconception(f"eps-{other}", f"{EPS[other][1]} {EPS[place][2]}", like(place=other))
+              for other in EPS if other != place),
+            Misconception("no-eps", (
+                "eps has no effect in your function, and a vector of zeros gives NaN. " + EPS[place][3]
+            ), divided(mean_square, eps_in=lambda eps: 0.0)),
+            Misconception("no-gain", (
+                f"You leave out the gain{': multiply by 1 + gain' if plus_one else ''}."
+            ), lambda x, g, eps: right(x, torch.full_like(g, ones), eps)),
+            Misconception("gain-alone", (
+                "You multiply by the gain. Multiply by 1 + gain."
+            ), like(plus_one=False)) if plus_one else
+            Misconception("gain-plus-one", (
+                "You multiply by 1 + gain. Multiply by the gain."
+            ), like(plus_one=True)),
+            Misconception("whole-array", (
+                "You take the mean square of everything. Each vector has its own: dim=-1, keepdim=True."
+            ), divided(lambda x: entries(x).square().mean())),
+            Misconception("first-axis", (
+                "You normalise along the first axis. A vector lies along the last: dim=-1."
+            ), divided(lambda x: x.square().mean(dim=0, keepdim=True))),
+        ),
+    )
+
+
+def _rms_norm_in_words(part, plus_one, place):
+    half = part == "first half"
+    x, gain = torch.tensor([[3.0, 4.0], [-5.0, 5.0]]).double(), torch.tensor([1.0, 2.0]).double()
+    result = rms_norm(x, gain, 0.0, part=part, plus_one=plus_one, place=place)
+    times, of = "1 + gain" if plus_one else "gain", "half" if half else "x"
+    square = f"mean({'x[:d/2]' if half else 'x'}²)"
+    size = {"inside": "torch.sqrt(mean_square + eps)", "outside": "(torch.sqrt(mean_square) + eps)",
+            "least": "torch.sqrt(mean_square).clamp(min=eps)"}[place]
+    return {
+        "size": "the root of the mean square of **its first d/2 entries** (d is even)" if half
+                else "the root of its mean square",
+        "gain": f"multiplied by {'**1 + gain**' if plus_one else 'the gain'}, entry by entry.",
+        "eps": {"inside": "`eps` is added to the mean square, inside the root.",
+                "outside": "`eps` is added to that root, outside it.",
+                "least": "Where that root is smaller than `eps`, divide by `eps`."}[place],
+        "docstring": "x / {}, times {}.".format({
+            "inside": f"sqrt({square} + eps)", "outside": f"(sqrt({square}) + eps)",
+            "least": f"max(sqrt({square}), eps)"}[place], times if plus_one else "the gain"),
+        "mean square": ("half = x[..., :x.shape[-1] // 2]\n    " if half else "")
+                       + f"mean_square = ({of} * {of}).mean",
+        "solution": f"return x / {size} * {f'({times})' if plus_one else times}",
+        "expected": f"expected = torch.tensor({[[round(n, 4) for n in row] for row in result.tolist()]})",
+    }
+
 
 # ---------------------------------------------------------------- gated_feed_forward
 
@@ -114,128 +207,240 @@ def _gated(d, m, *shape):
     return lambda rng: (_normal(rng, *shape, d), _normal(rng, d, m), _normal(rng, d, m), _normal(rng, m, d))
 
 
-def _gate(function, swapped=False):
-    def gated(x, W_gate, W_up, W_down):
-        if swapped:
-            W_gate, W_up = W_up, W_gate
-        return (function(x @ W_gate) * (x @ W_up)) @ W_down
-    return gated
+FORMULAS = {"silu": "silu(z) = z · sigmoid(z)", "gelu": "gelu(z) = z · Φ(z)",
+            "sigmoid": "sigmoid(z) = 1 / (1 + exp(-z))", "relu": "relu(z) = max(0, z)",
+            "tanh": "tanh(z) = (exp(z) - exp(-z)) / (exp(z) + exp(-z))", "relu2": "relu2(z) = max(0, z)²"}
+CODE = {"silu": "z * torch.sigmoid(z)", "gelu": "z * torch.special.ndtr(z)", "sigmoid": "torch.sigmoid(z)",
+        "relu": "torch.relu(z)", "tanh": "torch.tanh(z)", "relu2": "torch.relu(z) ** 2"}
 
 
-silu = torch.nn.functional.silu
+def _gated_feed_forward(bend, plus_one):
+    act, formula, second = BENDS[bend], FORMULAS[bend], "x W_up + 1" if plus_one else "x W_up"
 
-GATED_FEED_FORWARD = Exercise(
-    reference=gated_feed_forward,
-    probes=(
-        Probe("one number", _gated(1, 1, 1), (
-            "With one number each: z sigmoid(z) times x W_up, times W_down, for z = x W_gate."
-        )),
-        Probe("wider inside", _gated(2, 5, 3), (
-            "d = 2 and m = 5: two products lead up to m, one leads back to d."
-        )),
-        Probe("a batch", _gated(3, 4, 2, 5), (
-            "Any axes may stand in front; the last has the d numbers of a token."
-        )),
-        larger(_gated(9, 10, 5, 11)),
-    ),
-    misconceptions=(
-        Misconception("no-gate", (
-            "You leave out the second factor, x W_up."
-        ), lambda x, a, b, c: silu(x @ a) @ c),
-        Misconception("sigmoid", (
-            "You use sigmoid(z) as the gate. silu(z) is z sigmoid(z)."
-        ), _gate(torch.sigmoid)),
-        Misconception("relu", "You use ReLU. The gate is silu(z) = z sigmoid(z).", _gate(torch.relu)),
-        Misconception("gelu", (
-            "You use GELU. The gate is silu(z) = z sigmoid(z), which is close, but not the same."
-        ), _gate(torch.nn.functional.gelu)),
-        Misconception("tanh", "You use tanh. The gate is silu(z) = z sigmoid(z).", _gate(torch.tanh)),
-        Misconception("factors-swapped", (
-            "silu stands on the wrong factor: it belongs to x W_gate."
-        ), _gate(silu, swapped=True)),
-        Misconception("added", (
-            "You add the two factors. A gate multiplies."
-        ), lambda x, a, b, c: (silu(x @ a) + x @ b) @ c),
-        Misconception("residual", (
-            "You add x. The residual connection belongs to the block around it."
-        ), lambda x, a, b, c: x + gated_feed_forward(x, a, b, c)),
-        Misconception("both-gated", (
-            "You apply silu to both factors. Only the gate is bent."
-        ), lambda x, a, b, c: (silu(x @ a) * silu(x @ b)) @ c),
-    ),
-)
+    def like(**others):
+        return with_details(gated_feed_forward, **{"bend": bend, "plus_one": plus_one, **others})
+
+    def joined(join):
+        """``join(x W_gate, x W_up)``, to the second of which 1 is added where it should be, times W_down."""
+        return lambda x, W_gate, W_up, W_down: join(x @ W_gate, x @ W_up + plus_one) @ W_down
+
+    right = like()
+    of_the_one = (
+        Misconception("one-left-out", (
+            f"You leave out the 1: the second factor is {second}."
+        ), like(plus_one=False)),
+        Misconception("one-on-the-gate", (
+            f"You add the 1 to the gate. It belongs to the other factor, {second}."
+        ), lambda x, a, b, c: ((act(x @ a) + 1) * (x @ b)) @ c),
+    ) if plus_one else ()
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one number", _gated(1, 1, 1), (
+                f"With one number each: {bend}(z) times {second}, times W_down, for z = x W_gate."
+                if bend != "silu" or plus_one else
+                "With one number each: z sigmoid(z) times x W_up, times W_down, for z = x W_gate."
+            )),
+            Probe("wider inside", _gated(2, 5, 3), (
+                "d = 2 and m = 5: two products lead up to m, one leads back to d."
+            )),
+            Probe("a batch", _gated(3, 4, 2, 5), (
+                "Any axes may stand in front; the last has the d numbers of a token."
+            )),
+            larger(_gated(9, 10, 5, 11)),
+        ),
+        misconceptions=(
+            Misconception("no-gate", (
+                f"You leave out the second factor, {second}."
+            ), joined(lambda gate, up: act(gate))),
+            *(Misconception(other, (
+                f"You use {'the square of relu' if other == 'relu2' else other}. The gate is {formula}"
+                f"{', which is close, but not the same' if {bend, other} == {'silu', 'gelu'} else ''}."
+            ), like(bend=other)) for other in BENDS if other != bend),
+            Misconception("factors-swapped", (
+                f"{bend} stands on the wrong factor: it belongs to x W_gate."
+            ), lambda x, a, b, c: right(x, b, a, c)),
+            Misconception("added", (
+                "You add the two factors. A gate multiplies."
+            ), joined(lambda gate, up: act(gate) + up)),
+            Misconception("residual", (
+                "You add x. The residual connection belongs to the block around it."
+            ), lambda x, a, b, c: x + right(x, a, b, c)),
+            Misconception("both-gated", (
+                f"You apply {bend} to both factors. Only the gate is bent."
+            ), joined(lambda gate, up: act(gate) * act(up))),
+            *of_the_one,
+        ),
+    )
+
+
+def _gated_feed_forward_in_words(bend, plus_one):
+    one, two = torch.ones(1, 1).double(), torch.full((1, 1), 2.0).double()
+    results = [gated_feed_forward(one, gate, two, down, bend=bend, plus_one=plus_one).item()
+               for gate, down in ((0 * one, one), (one, two))]
+    at_0 = f"torch.tensor([[{results[0]:.1f}]])" if results[0] else "torch.zeros(1, 1)"
+    formula = FORMULAS[bend] + (", Φ is the distribution function of the normal distribution "
+                                "(`torch.special.ndtr`)," if bend == "gelu" else "")
+    return {
+        "formula": f"({bend}(x W_gate) ⊙ (x W_up{' + 1' if plus_one else ''})) W_down, where {formula} and",
+        "biases": "The 1 is added to every number; there are no bias vectors." if plus_one else
+                  "There are no bias vectors.",
+        "solution": "return ({} * {}) @ W_down".format(
+            f"({CODE[bend]})" if "**" in CODE[bend] else CODE[bend],
+            "(x @ W_up + 1)" if plus_one else "(x @ W_up)"),
+        "at 0": f"assert torch.allclose(result, {at_0})",
+        "at 1": f"torch.tensor([[{results[1]:.4f}]])",
+    }
+
 
 # ---------------------------------------------------------------- beam_step
 
-
-def _beams(b, V, k):
-    def make(rng):
-        log_probs = torch.log_softmax(_normal(rng, b, V, scale=1.5), dim=-1)
-        return _normal(rng, b, scale=1.5, shift=-4.0), log_probs, k
-    return make
+ORDERS = ("beams, tokens, scores", "tokens, beams, scores", "scores, beams, tokens")
 
 
-def _one_each(scores, log_probs, k):
-    """The best token of each beam."""
-    best, tokens = (scores[:, None] + log_probs).max(dim=-1)
-    order = best.argsort(descending=True)[:k]
-    return order, tokens[order], best[order]
+def _beam_step(given, best_last, costs):
+    sign, word = (-1, "cost") if costs else (1, "score")
 
+    def like(**others):
+        return with_details(beam_step, **{"given": given, "best_last": best_last, "costs": costs, **others})
 
-def _with_total(total, given=None):
-    best, index = total.flatten().topk(given)
-    return index // total.shape[1], index % total.shape[1], best
+    def beams(b, V, k):
+        def make(rng):
+            log_probs = torch.log_softmax(_normal(rng, b, V, scale=1.5), dim=-1)
+            return sign * _normal(rng, b, scale=1.5, shift=-4.0), log_probs, k
+        return make
 
+    def give(beams, tokens, best, order=given):
+        found = {"beams": beams, "tokens": tokens, "scores": best}
+        return tuple(found[name].flip(0) if best_last else found[name] for name in order.split(", "))
 
-BEAM_STEP = Exercise(
-    reference=beam_step,
-    probes=(
-        Probe("one beam", _beams(1, 4, 2), (
-            "With one beam: its k best tokens, each with the old score plus its log probability."
-        )),
-        Probe("k is 1", _beams(3, 4, 1), "The best of all b · V continuations."),
-        Probe("three of two beams", _beams(2, 5, 3), (
-            "All continuations of all beams compete with each other; one beam may have several."
-        ), draws=4),
-        Probe("wider", _beams(4, 9, 6), (
-            "b = 4, V = 9, k = 6: three results of shape (6,), sorted by score, best first."
-        ), draws=4),
-        larger(_beams(9, 10, 8)),
-    ),
-    misconceptions=(
-        Misconception("one-each", (
-            "You take the best token of each beam. All continuations compete: a good beam may go on twice."
-        ), _one_each),
-        Misconception("old-scores-ignored", (
-            "You look at the new log probabilities alone. The score of a continuation is the sum."
-        ), lambda s, L, k: _with_total(L, k)),
-        Misconception("product", (
-            "You multiply scores and log probabilities. Logarithms of a product are added."
-        ), lambda s, L, k: _with_total(s[:, None] * L, k)),
-        Misconception("probabilities", (
-            "You add probabilities to log scores. Stay with logarithms."
-        ), lambda s, L, k: _with_total(s[:, None] + L.exp(), k)),
-        Misconception("flat-index", (
-            "You return positions in the flattened table. Divide by V: the quotient is the beam, the rest "
-            "the token."
-        ), lambda s, L, k: (lambda best, index: (index, index, best))(*(s[:, None] + L).flatten().topk(k))),
-        Misconception("beam-and-token-swapped", (
-            "The first two results have changed places: beams, tokens, scores."
-        ), lambda s, L, k: (lambda beams, tokens, best: (tokens, beams, best))(*beam_step(s, L, k))),
-        Misconception("worst", (
-            "You return the worst continuations: the largest log probability is the best."
-        ), lambda s, L, k: (lambda b, t, v: (b, t, -v))(*_with_total(-(s[:, None] + L), k))),
-        Misconception("divided-by-b", (
-            "You divide the position by the number of beams. A row of the table has V entries."
+    def with_total(total, give=give, largest=not costs, width=lambda L: L.shape[1]):
+        """The best of another table ``total(scores as a column, log probabilities with their sign)``."""
+        def function(s, L, k):
+            best, index = total(s[:, None], sign * L).flatten().topk(k, largest=largest)
+            return give(index // width(L), index % width(L), best)
+        return function
+
+    def added(s, L):
+        return s + L
+
+    def one_each(s, L, k):
+        """The best token of each beam."""
+        best, tokens = (sign * s[:, None] + L).max(dim=-1)
+        order = best.argsort(descending=True)[:k]
+        return give(order, tokens[order], sign * best[order])
+
+    def flat(s, L, k):
+        best, index = (s[:, None] + sign * L).flatten().topk(k, largest=not costs)
+        return give(index, index, best)
+
+    right = like()
+    scores_last = given.endswith("scores")
+    of_the_costs = (
+        Misconception("costs-as-scores", (
+            "You treat the scores as log probabilities. They are costs: subtract log probabilities from "
+            "them, and the smallest is the best."
+        ), like(costs=False)),
+        Misconception("sign", (
+            "You add log probabilities to costs, which have the other sign. Subtract them."
+        ), with_total(lambda s, L: s - L)),
+    ) if costs else ()
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one beam", beams(1, 4, 2), (
+                "With one beam: its k best tokens, each with the old "
+                f"{'cost minus' if costs else 'score plus'} its log probability."
+            )),
+            Probe("k is 1", beams(3, 4, 1), "The best of all b · V continuations."),
+            Probe("three of two beams", beams(2, 5, 3), (
+                "All continuations of all beams compete with each other; one beam may have several."
+            ), draws=4),
+            Probe("wider", beams(4, 9, 6), (
+                f"b = 4, V = 9, k = 6: three results of shape (6,), sorted by {word}, best "
+                f"{'last' if best_last else 'first'}."
+            ), draws=4),
+            larger(beams(9, 10, 8)),
         ),
-            lambda s, L, k: (lambda best, index: (index // L.shape[0], index % L.shape[0], best))(
-                *(s[:, None] + L).flatten().topk(k))),
-        Misconception("worst-first", (
-            "The right continuations, the best last. The best comes first."
-        ), lambda s, L, k: tuple(value.flip(0) for value in beam_step(s, L, k))),
-    ),
-    contracts=(Contract("a k larger than b · V", lambda rng: _beams(1, 2, 3)(rng)),),
-)
+        misconceptions=(
+            Misconception("one-each", (
+                "You take the best token of each beam. All continuations compete: a good beam may go on "
+                "twice."
+            ), one_each),
+            Misconception("old-scores-ignored", (
+                "You look at the new log probabilities alone. " + (
+                    "The cost of a continuation is the old cost minus that." if costs else
+                    "The score of a continuation is the sum.")
+            ), with_total(lambda s, L: L)),
+            Misconception("product", (
+                "You multiply costs and log probabilities. Subtract: these are logarithms." if costs else
+                "You multiply scores and log probabilities. Logarithms of a product are added."
+            ), with_total(lambda s, L: s * L)),
+            Misconception("probabilities", (
+                f"You {'subtract probabilities from costs' if costs else 'add probabilities to log scores'}. "
+                "Stay with logarithms."
+            ), with_total(lambda s, L: s + sign * (sign * L).exp())),
+            *of_the_costs,
+            Misconception("flat-index", (
+                "You return positions in the flattened table. Divide by V: the quotient is the beam, the "
+                "rest the token."
+            ), flat),
+            Misconception("beam-and-token-swapped", (
+                f"Beams and tokens have changed places: {given}."
+            ), with_total(added, lambda beams, tokens, best: give(tokens, beams, best))),
+            Misconception("scores-first", (
+                f"The new {word}s stand first. They stand last: {given}."
+            ), with_total(added, lambda *found: give(*found, f"scores, {given.removesuffix(', scores')}")))
+            if scores_last else
+            Misconception("scores-last", (
+                f"The new {word}s stand last. They stand first: {given}."
+            ), with_total(added, lambda *found: give(*found, "beams, tokens, scores"))),
+            Misconception("worst", (
+                "You return the worst continuations: the "
+                f"{'smallest cost' if costs else 'largest log probability'} is the best."
+            ), with_total(added, largest=costs)),
+            Misconception("divided-by-b", (
+                "You divide the position by the number of beams. A row of the table has V entries."
+            ), with_total(added, width=lambda L: L.shape[0])),
+            Misconception("best-first", (
+                "The right continuations, the best first. The best comes last."
+            ), like(best_last=False)) if best_last else
+            Misconception("worst-first", (
+                "The right continuations, the best last. The best comes first."
+            ), like(best_last=True)),
+        ),
+        contracts=(Contract("a k larger than b · V", lambda rng: beams(1, 2, 3)(rng)),),
+    )
+
+
+def _beam_step_in_words(given, best_last, costs):
+    names, word = given.split(", "), "cost" if costs else "score"
+    best = "best last" if best_last else "best first"
+    scores = torch.tensor([1.0, 3.0] if costs else [-1.0, -3.0])
+    log_probs = torch.tensor([[-2.0, -1.0, -5.0], [-0.5, -9.0, -4.0]])
+    results = beam_step(scores, log_probs, 3, given=given, best_last=best_last, costs=costs)
+    found = {name: result.tolist() for name, result in zip(names, results, strict=True)}
+    said = {"beams": "the number of the beam that is continued", "tokens": "the token",
+            "scores": f"the new {word}"}
+    named = {"beams": "beams (k,)", "tokens": "tokens (k,)", "scores": f"new {word}s (k,)"}
+    code = {"beams": "index // V", "tokens": "index % V", "scores": "best"}
+    one, two, three = (said[name] for name in names)
+    return {
+        "scores": "`scores` `(b,)`, which are **costs**: the sums of their log probabilities so far with the "
+                  "sign turned, so that the smallest is the best." if costs else
+                  "`scores` `(b,)`, the sums of their log probabilities so far.",
+        "results": f"continuations, {best}, as three tensors of shape `(k,)`: {one}, {two}, and {three}.",
+        "docstring": f"-> {', '.join(named[name] for name in names)}, {best}.",
+        "total": "(scores[:, None] - log_probs).flatten().topk(k, largest=False)" if costs else
+                 "(scores[:, None] + log_probs).flatten().topk(k)",
+        "return": ("best, index = best.flip(0), index.flip(0)\n    " if best_last else "")
+                  + "return " + ", ".join(code[name] for name in names),
+        "given": f"scores = torch.tensor({scores.tolist()})",
+        "call": f"{given.replace('scores', 'best')} = beam_step(scores",
+        "expected": f"assert beams.tolist() == {found['beams']} and tokens.tolist() == {found['tokens']}\n"
+                    f"assert torch.allclose(best, torch.tensor({found['scores']}))",
+    }
+
 
 # ---------------------------------------------------------------- token_accuracy
 
@@ -313,8 +518,11 @@ TOKEN_ACCURACY = Exercise(
 )
 
 TASKS = {
-    "rms_norm": Task(RMS_NORM, forbidden=("RMSNorm", "layer_norm")),
-    "gated_feed_forward": Task(GATED_FEED_FORWARD),
-    "beam_step": Task(BEAM_STEP),
+    "rms_norm": in_variants({"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(EPS)},
+                            _rms_norm, _rms_norm_in_words, forbidden=("RMSNorm", "layer_norm")),
+    "gated_feed_forward": in_variants({"bend": tuple(BENDS), "plus_one": (False, True)},
+                                      _gated_feed_forward, _gated_feed_forward_in_words),
+    "beam_step": in_variants({"given": ORDERS, "best_last": (False, True), "costs": (False, True)},
+                             _beam_step, _beam_step_in_words),
     "token_accuracy": Task(TOKEN_ACCURACY),
 }

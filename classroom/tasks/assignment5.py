@@ -6,36 +6,48 @@ import math
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task
+from classroom.tasks import Task, in_variants, with_details
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
+MEASURES = {"mean": torch.mean, "largest": torch.amax, "sum": torch.sum}
 
-def abs_norm(x, gain, eps, *, measure=torch.mean, offset=1.0):
+
+def abs_norm(x, gain, eps, *, measure="mean", offset=1, floor=False):
     """x (..., d), gain (d,) -> (..., d): x / (mean(|x|) + eps) * (1 + gain), over the last axis. ``measure``:
-    what is taken of the absolute values; ``offset``: what a gain of 0 multiplies by."""
-    return x / (measure(x.abs(), dim=-1, keepdim=True) + eps) * (offset + gain)
+    what is taken of the absolute values, a key of MEASURES; ``offset``: what a gain of 0 multiplies by;
+    ``floor``: eps is not added, but the least that is divided by."""
+    size = MEASURES[measure](x.abs(), dim=-1, keepdim=True)
+    return x / (size.clamp(min=eps) if floor else size + eps) * (offset + gain)
 
 
-def packed_mlp(x, W_in, W_out, *, bend=F.gelu, gate=1):
+BENDS = {"gelu": F.gelu, "silu": F.silu, "sigmoid": torch.sigmoid, "relu": torch.relu, "tanh": torch.tanh,
+         "softplus": F.softplus}
+
+
+def packed_mlp(x, W_in, W_out, *, bend="gelu", gate="right"):
     """x (..., d), W_in (d, 2m), W_out (m, d) -> (..., d): (a * GELU(b)) W_out, where a and b are the left and
-    the right half of x W_in (Shazeer 2020, "GEGLU"). ``bend``: the gate's function; ``gate``: its half."""
-    halves = (x @ W_in).chunk(2, dim=-1)
-    return (halves[1 - gate] * bend(halves[gate])) @ W_out
+    the right half of x W_in (Shazeer 2020, "GEGLU"). ``bend``: the gate's function, a key of BENDS; ``gate``:
+    the half that it bends."""
+    left, right = (x @ W_in).chunk(2, dim=-1)
+    straight, bent = (left, right) if gate == "right" else (right, left)
+    return (straight * BENDS[bend](bent)) @ W_out
 
 
-def turn_half(x, positions, *, base=1000.0, parts=2, turned=1):
+def turn_half(x, positions, *, base=1000, turned="last", pairs="neighbours"):
     """x (..., T, d), positions (T,) -> (..., T, d): RoPE on the last d/2 columns, base 1000, of neighbours.
-    ``parts``: into how many the columns are cut; ``turned``: which of them is turned."""
-    if x.shape[-1] % (2 * parts):
-        raise ValueError(f"The {x.shape[-1]} columns cannot be cut into {parts} parts of whole pairs.")
-    pieces = [*x.chunk(parts, dim=-1)]
-    pairs = pieces[turned].unflatten(-1, (-1, 2))
-    a, b = pairs[..., 0], pairs[..., 1]
+    ``turned``: the half of the columns that is turned; ``pairs``: "neighbours" in it, or "halves": column i of
+    it and the one half its width further."""
+    if x.shape[-1] % 4:
+        raise ValueError(f"4 must divide the number of columns, {x.shape[-1]}.")
+    first, last = x.chunk(2, dim=-1)
+    still, moving = (first, last) if turned == "last" else (last, first)
+    a, b = (moving[..., ::2], moving[..., 1::2]) if pairs == "neighbours" else moving.chunk(2, dim=-1)
     i = torch.arange(a.shape[-1], dtype=torch.float64)
     angles = positions[:, None] * base ** (-i / a.shape[-1])
     cos, sin = torch.cos(angles), torch.sin(angles)
-    pieces[turned] = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-    return torch.cat(pieces, dim=-1)
+    new = a * cos - b * sin, a * sin + b * cos
+    moving = torch.stack(new, dim=-1).flatten(-2) if pairs == "neighbours" else torch.cat(new, dim=-1)
+    return torch.cat([still, moving] if turned == "last" else [moving, still], dim=-1)
 
 
 def window_attention(q, k, v, cache, window, *, own=1):
@@ -78,73 +90,130 @@ def _vectors(*shape, scale=1.0, shift=0.0, eps=1e-5):
                         eps)
 
 
-def _mean_size(x, axis=-1):
-    return x.abs().mean(dim=axis, keepdim=True)
+def _small_and_large(rng):
+    """Three vectors, of which the first is smaller than eps in any measure and the last larger."""
+    return _normal(rng, 3, 4) * torch.tensor([[0.1], [1.0], [20.0]]), _normal(rng, 4, scale=0.5), 2.0
 
 
-ABS_NORM = Exercise(
-    reference=abs_norm,
-    probes=(
-        Probe("one vector", _vectors(4), (
-            "One vector: divide by the mean of its absolute values, then multiply by 1 + gain."
-        )),
-        Probe("rows with a mean", _vectors(2, 3, shift=4.0), (
-            "The mean of x is not subtracted here, unlike in LayerNorm."
-        )),
-        Probe("three axes", _vectors(2, 3, 5, scale=3.0), (
-            "Each vector along the last axis is treated by itself."
-        )),
-        Probe("a large eps", _vectors(3, 4, eps=2.0), (
-            "eps is large here, to show where it stands: it is added to the mean, once."
-        )),
-        Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), _normal(rng, 3), 1e-5), (
-            "A vector of zeros stays zeros: eps keeps the division from 0/0."
-        ), extreme=True),
-        larger(_vectors(5, 9, 10)),
-    ),
-    misconceptions=(
-        Misconception("rms", (
-            "You divide by the root of the mean square, as lesson 16 does. Here it is the mean of the "
-            "absolute values."
-        ), lambda x, g, eps: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * (1 + g)),
-        Misconception("gain-alone", (
-            "You multiply by the gain. Here it is 1 + gain, so that a gain of 0 changes nothing."
-        ), lambda x, g, eps: abs_norm(x, g, eps, offset=0.0)),
-        Misconception("no-gain", (
-            "You leave out the gain: multiply by 1 + gain."
-        ), lambda x, g, eps: abs_norm(x, torch.zeros_like(g), eps)),
-        Misconception("gain-added", (
-            "You add 1 + gain. It multiplies."
-        ), lambda x, g, eps: x / (_mean_size(x) + eps) + (1 + g)),
-        Misconception("no-absolute", (
-            "You divide by the mean of x, in which numbers of both signs cancel. Take absolute values first."
-        ), lambda x, g, eps: x / (x.mean(-1, keepdim=True) + eps) * (1 + g)),
+SIZES = {"mean": "the mean of the absolute values", "largest": "the largest absolute value",
+         "sum": "the sum of the absolute values"}
+
+
+def _abs_norm(measure, offset, floor):
+    size, gain = SIZES[measure], "1 + gain" if offset else "the gain"
+    eps_is = "the least that you divide by" if floor else f"added to {size}"
+
+    def like(**others):
+        return with_details(abs_norm, **{"measure": measure, "offset": offset, "floor": floor, **others})
+
+    def divided(number, x, g, eps):
+        """x over another number, with eps and gain as they should be."""
+        return x / (number.clamp(min=eps) if floor else number + eps) * (offset + g)
+
+    def along(axis):
+        return lambda x, g, eps: divided(MEASURES[measure](x.abs(), dim=axis, keepdim=True), x, g, eps)
+
+    def measured(x, axis=-1):
+        return MEASURES[measure](x, dim=axis, keepdim=True)
+
+    right = like()
+    signs = "which may be negative" if measure == "largest" else "in which numbers of both signs cancel"
+    of_x = {"mean": "the mean of x", "largest": "the largest entry of x", "sum": "the sum of x"}[measure]
+    of_the_mean = () if measure == "largest" else (
         Misconception("absolute-of-the-mean", (
-            "You take the absolute value of the mean. It is the mean of the absolute values."
-        ), lambda x, g, eps: x / (x.mean(-1, keepdim=True).abs() + eps) * (1 + g)),
-        Misconception("sum", (
-            "You add the absolute values up. Take their mean."
-        ), lambda x, g, eps: abs_norm(x, g, eps, measure=torch.sum)),
-        Misconception("largest", (
-            "You divide by the largest absolute value. Take their mean."
-        ), lambda x, g, eps: abs_norm(x, g, eps, measure=torch.amax)),
-        Misconception("mean-subtracted", (
-            "You subtract the mean of x first, as LayerNorm does. Leave it where it is."
-        ), lambda x, g, eps: abs_norm(x - x.mean(-1, keepdim=True), g, eps)),
-        Misconception("eps-for-each", (
-            "You add eps to x. It is added to the mean of the absolute values."
-        ), lambda x, g, eps: (x + eps) / _mean_size(x + eps) * (1 + g)),
-        Misconception("no-eps", (
-            "eps has no effect in your function, and a vector of zeros gives NaN. Add it to the mean."
-        ), lambda x, g, eps: x / _mean_size(x) * (1 + g)),
-        Misconception("whole-array", (
-            "You take the mean over everything. Each vector has its own: dim=-1, keepdim=True."
-        ), lambda x, g, eps: x / (x.abs().mean() + eps) * (1 + g)),
-        Misconception("first-axis", (
-            "You normalise along the first axis. A vector lies along the last: dim=-1."
-        ), lambda x, g, eps: x / (_mean_size(x, 0) + eps) * (1 + g)),
-    ),
-)
+            f"You take the absolute value of {of_x}. It is {size}."
+        ), lambda x, g, eps: divided(measured(x).abs(), x, g, eps)),)
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one vector", _vectors(4), (
+                f"One vector: divide by {size}, then multiply by {gain}."
+            )),
+            Probe("rows with a mean", _vectors(2, 3, shift=4.0), (
+                "The mean of x is not subtracted here, unlike in LayerNorm."
+            )),
+            Probe("three axes", _vectors(2, 3, 5, scale=3.0), (
+                "Each vector along the last axis is treated by itself."
+            )),
+            Probe("a large eps", _small_and_large, (
+                f"eps is large here, to show where it stands: it is {eps_is}."
+            )),
+            Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), _normal(rng, 3), 1e-5), (
+                "A vector of zeros stays zeros: eps keeps the division from 0/0."
+            ), extreme=True),
+            larger(_vectors(5, 9, 10)),
+        ),
+        misconceptions=(
+            Misconception("rms", (
+                f"You divide by the root of the mean square, as lesson 16 does. Here it is {size}."
+            ), lambda x, g, eps: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * (offset + g)),
+            Misconception("gain-alone", (
+                "You multiply by the gain. Here it is 1 + gain, so that a gain of 0 changes nothing."
+            ), like(offset=0)) if offset else
+            Misconception("one-plus-gain", (
+                "You multiply by 1 + gain. Here it is the gain alone."
+            ), like(offset=1)),
+            Misconception("no-gain", (
+                f"You leave out the gain: multiply by {gain}."
+            ), lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps)),
+            Misconception("gain-added", (
+                f"You add {gain}. It multiplies."
+            ), lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps) + (offset + g)),
+            Misconception("no-absolute", (
+                f"You divide by {of_x}, {signs}. Take absolute values first."
+            ), lambda x, g, eps: divided(measured(x), x, g, eps)),
+            *of_the_mean,
+            *(Misconception(other, (
+                f"You divide by {SIZES[other]}. Divide by {size}."
+            ), like(measure=other)) for other in MEASURES if other != measure),
+            Misconception("mean-subtracted", (
+                "You subtract the mean of x first, as LayerNorm does. Leave it where it is."
+            ), lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
+            Misconception("eps-for-each", (
+                f"You add eps to x. It is {eps_is}."
+            ), lambda x, g, eps: (x + eps) / measured((x + eps).abs()) * (offset + g)),
+            Misconception("eps-added", (
+                f"You add eps. It is the least that you divide by: divide by eps where {size} is smaller."
+            ), like(floor=False)) if floor else
+            Misconception("eps-as-the-least", (
+                f"You divide by eps where {size} is smaller than it. eps is added, always."
+            ), like(floor=True)),
+            Misconception("no-eps", (
+                f"eps has no effect in your function, and a vector of zeros gives NaN. It is {eps_is}."
+            ), lambda x, g, eps: x / measured(x.abs()) * (offset + g)),
+            Misconception("whole-array", (
+                f"You take {size} over everything. Each vector has its own: dim=-1, keepdim=True."
+            ), lambda x, g, eps: divided(MEASURES[measure](x.abs().flatten(), dim=0), x, g, eps)),
+            Misconception("first-axis", (
+                "You normalise along the first axis. A vector lies along the last: dim=-1."
+            ), along(0)),
+        ),
+    )
+
+
+def _abs_norm_in_words(measure, offset, floor):
+    it = {"mean": "that mean", "largest": "that number", "sum": "that sum"}[measure]
+    x, gains = torch.tensor([[3.0, -5.0], [1.0, 0.0]]).double(), torch.tensor([0.0, 1.0]).double()
+    plain = abs_norm(x, gains * 0, 0.0, measure=measure)[0].tolist()
+    result = (abs_norm(x, gains, 0.0, measure=measure, offset=offset) + 0.0).tolist()
+    size = {"mean": "mean", "largest": "largest", "sum": "sum"}[measure]
+    call = {"mean": "mean", "largest": "amax", "sum": "sum"}[measure]
+    return {
+        "measure": {"mean": "**mean of its absolute values**", "largest": "**largest of its absolute values**",
+                    "sum": "**sum of its absolute values**"}[measure],
+        "eps": f"Where {it} is smaller than `eps`, divide by `eps`." if floor else f"`eps` is added to {it}.",
+        "gain": "Then each entry is multiplied by **1 + gain**, so that a gain of 0 changes nothing." if offset
+                else "Then each entry is multiplied by **its gain**.",
+        "by hand": "with {} {:g}. So x becomes ({:g}, {:g}). With the gains (0, 1) the result is ({:g}, {:g})."
+                   .format(size, 3 / plain[0], *plain, *result[0]),
+        "formula": "x / {}, times {}.".format(
+            f"max({size}(|x|), eps)" if floor else f"({size}(|x|) + eps)", "1 + gain" if offset else "gain"),
+        "size": f"size = x.abs().{call}(dim=-1, keepdim=True)",
+        "result": "return x / {} * {}".format("size.clamp(min=eps)" if floor else "(size + eps)",
+                                             "(1 + gain)" if offset else "gain"),
+        "expected": str([[round(number, 6) for number in row] for row in result]),
+    }
+
 
 # ---------------------------------------------------------------- packed_mlp
 
@@ -153,85 +222,131 @@ def _packed(d, m, *shape):
     return lambda rng: (_normal(rng, *shape, d), _normal(rng, d, 2 * m), _normal(rng, m, d))
 
 
-def _branches(join):
-    """``join(a, b)`` of the left and the right half, then W_out."""
-    return lambda x, W_in, W_out: join(*(x @ W_in).chunk(2, dim=-1)) @ W_out
-
-
-def _every_other(x, W_in, W_out):
-    h = x @ W_in
-    return (h[..., ::2] * F.gelu(h[..., 1::2])) @ W_out
-
-
-PACKED_MLP = Exercise(
-    reference=packed_mlp,
-    probes=(
-        Probe("one number", _packed(1, 1, 1), (
-            "d = m = 1: x W_in has two numbers, a and b. The result is a · GELU(b) · W_out."
-        ), draws=3),
-        Probe("wider inside", _packed(2, 5, 3), (
-            "d = 2 and m = 5: x W_in has 10 columns. The left five are a, the right five b."
-        )),
-        Probe("a batch", _packed(3, 4, 2, 5), (
-            "Any axes may stand in front; the last has the d numbers of a token."
-        )),
-        larger(_packed(9, 10, 5, 11)),
-    ),
-    misconceptions=(
-        Misconception("wrong-half", (
-            "GELU stands on the left half. The gate is the right one: a · GELU(b)."
-        ), lambda x, W_in, W_out: packed_mlp(x, W_in, W_out, gate=0)),
-        Misconception("silu", (
-            "You use SiLU, as lesson 16 does. Here the gate is GELU(b) = b · Φ(b)."
-        ), lambda x, W_in, W_out: packed_mlp(x, W_in, W_out, bend=F.silu)),
-        Misconception("silu-wrong-half", (
-            "You use SiLU, and on the left half. Here it is GELU, on the right half: a · GELU(b)."
-        ), lambda x, W_in, W_out: packed_mlp(x, W_in, W_out, bend=F.silu, gate=0)),
-        Misconception("tanh-form", (
-            "You use the approximation of GELU by tanh, which is close, but not the same. Use b · Φ(b)."
-        ), lambda x, W_in, W_out: packed_mlp(
-            x, W_in, W_out, bend=lambda z: F.gelu(z, approximate="tanh"))),
-        Misconception("sigmoid-form", (
-            "You use the approximation b · sigmoid(1.702 b), which is close, but not the same. Use b · Φ(b)."
-        ), lambda x, W_in, W_out: packed_mlp(
-            x, W_in, W_out, bend=lambda z: z * torch.sigmoid(1.702 * z))),
-        Misconception("erf-without-root", (
-            "Φ(b) is (1 + erf(b / √2)) / 2: the root of 2 is missing."
-        ), lambda x, W_in, W_out: packed_mlp(
-            x, W_in, W_out, bend=lambda z: z * (1 + torch.erf(z)) / 2)),
-        Misconception("no-factor", (
-            "You use Φ(b) as the gate. GELU(b) is b · Φ(b)."
-        ), lambda x, W_in, W_out: packed_mlp(x, W_in, W_out, bend=torch.special.ndtr)),
-        Misconception("relu", (
-            "You use ReLU. The gate is GELU(b) = b · Φ(b)."
-        ), lambda x, W_in, W_out: packed_mlp(x, W_in, W_out, bend=torch.relu)),
-        Misconception("sigmoid", (
-            "You use the sigmoid. The gate is GELU(b) = b · Φ(b)."
-        ), lambda x, W_in, W_out: packed_mlp(x, W_in, W_out, bend=torch.sigmoid)),
-        Misconception("both-bent", (
-            "You apply GELU to both halves. Only the gate, the right half, is bent."
-        ), _branches(lambda a, b: F.gelu(a) * F.gelu(b))),
-        Misconception("product-bent", (
-            "You apply GELU to the product. Bend the right half first, then multiply."
-        ), _branches(lambda a, b: F.gelu(a * b))),
-        Misconception("added", (
-            "You add the two halves. A gate multiplies."
-        ), _branches(lambda a, b: a + F.gelu(b))),
-        Misconception("no-gate", (
-            "You leave out the left half. It is a · GELU(b)."
-        ), _branches(lambda a, b: F.gelu(b))),
-        Misconception("every-other", (
-            "You take every other column. a is the left half of the columns, b the right half."
-        ), _every_other),
-        Misconception("residual", (
-            "You add x. The residual connection belongs to the block around it."
-        ), lambda x, W_in, W_out: x + packed_mlp(x, W_in, W_out)),
-    ),
+FORMULAS = {"gelu": "GELU({0}) = {0} · Φ({0})", "silu": "SiLU({0}) = {0} · σ({0})",
+            "sigmoid": "σ({0}) = 1 / (1 + exp(-{0}))", "relu": "ReLU({0}) = max(0, {0})",
+            "tanh": "tanh({0}), the hyperbolic tangent", "softplus": "softplus({0}) = log(1 + exp({0}))"}
+NAMES = {"gelu": "GELU", "silu": "SiLU", "sigmoid": "σ", "relu": "ReLU", "tanh": "tanh", "softplus": "softplus"}
+CALLS = {"gelu": "F.gelu", "silu": "F.silu", "sigmoid": "torch.sigmoid", "relu": "torch.relu",
+         "tanh": "torch.tanh", "softplus": "F.softplus"}
+ONLY_GELU = (  # (misconception, what is said of it, the gate's function)
+    ("tanh-form", "You use the approximation of GELU by tanh, which is close, but not the same.",
+     lambda z: F.gelu(z, approximate="tanh")),
+    ("sigmoid-form", "You use the approximation z · sigmoid(1.702 z), which is close, but not the same.",
+     lambda z: z * torch.sigmoid(1.702 * z)),
+    ("erf-without-root", "Φ(z) is (1 + erf(z / √2)) / 2: the root of 2 is missing.",
+     lambda z: z * (1 + torch.erf(z)) / 2),
+    ("no-factor", "You use Φ as the gate.", torch.special.ndtr),
 )
+
+
+def _packed_mlp(bend, gate):
+    name, formula = NAMES[bend], FORMULAS[bend].format("b" if gate == "right" else "a")
+    other, act = "left" if gate == "right" else "right", BENDS[bend]
+    product = f"a · {name}(b)" if gate == "right" else f"{name}(a) · b"
+
+    def like(**others):
+        return with_details(packed_mlp, **{"bend": bend, "gate": gate, **others})
+
+    def joined(join):
+        """``join(straight, bent)`` of the two halves, then W_out."""
+        def function(x, W_in, W_out):
+            left, right = (x @ W_in).chunk(2, dim=-1)
+            return (join(left, right) if gate == "right" else join(right, left)) @ W_out
+        return function
+
+    def every_other(x, W_in, W_out):
+        h = x @ W_in
+        a, b = h[..., ::2], h[..., 1::2]
+        return (a * act(b) if gate == "right" else act(a) * b) @ W_out
+
+    def wrongly(function):
+        return joined(lambda straight, bent: straight * function(bent))
+
+    silu = () if bend == "silu" else (
+        Misconception("silu", (
+            f"You use SiLU, as lesson 16 does. Here the gate is {formula}."
+        ), like(bend="silu")),
+        Misconception("silu-wrong-half", (
+            f"You use SiLU, and on the {other} half. Here it is {name}, on the {gate} half: {product}."
+        ), like(bend="silu", gate=other)))
+    return Exercise(
+        reference=like(),
+        probes=(
+            Probe("one number", _packed(1, 1, 1), (
+                f"d = m = 1: x W_in has two numbers, a and b. The result is {product} · W_out."
+            ), draws=3),
+            Probe("wider inside", _packed(2, 5, 3), (
+                "d = 2 and m = 5: x W_in has 10 columns. The left five are a, the right five b."
+            )),
+            Probe("a batch", _packed(3, 4, 2, 5), (
+                "Any axes may stand in front; the last has the d numbers of a token."
+            )),
+            larger(_packed(9, 10, 5, 11)),
+        ),
+        misconceptions=(
+            Misconception("wrong-half", (
+                f"{name} stands on the {other} half. The gate is the {gate} one: {product}."
+            ), like(gate=other)),
+            *silu,
+            *(Misconception(id, f"{words} The gate is {formula}.", wrongly(function))
+              for id, words, function in ONLY_GELU if bend == "gelu"),
+            *(Misconception(wrong, (
+                f"You use {words}. The gate is {formula}."
+            ), like(bend=wrong)) for wrong, words in (("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))
+              if wrong != bend),
+            Misconception("both-bent", (
+                f"You apply {name} to both halves. Only the gate, the {gate} half, is bent."
+            ), joined(lambda straight, bent: act(straight) * act(bent))),
+            Misconception("product-bent", (
+                f"You apply {name} to the product. Bend the {gate} half first, then multiply."
+            ), joined(lambda straight, bent: act(straight * bent))),
+            Misconception("added", (
+                "You add the two halves. A gate multiplies."
+            ), joined(lambda straight, bent: straight + act(bent))),
+            Misconception("no-gate", (
+                f"You leave out the {other} half. It is {product}."
+            ), joined(lambda straight, bent: act(bent))),
+            Misconception("every-other", (
+                "You take every other column. a is the left half of the columns, b the right half."
+            ), every_other),
+            Misconception("residual", (
+                "You add x. The residual connection belongs to the block around it."
+            ), lambda x, W_in, W_out: x + like()(x, W_in, W_out)),
+        ),
+    )
+
+
+def _packed_mlp_in_words(bend, gate):
+    name, z = NAMES[bend], "b" if gate == "right" else "a"
+    number = torch.tensor(2.0 if gate == "right" else 3.0, dtype=torch.float64)
+    bent = BENDS[bend](number).item()
+    both = (f"3 · {bent:.4g}" if gate == "right" else f"{bent:.4g} · 2", f"a ⊙ {name}(b)" if gate == "right"
+            else f"{name}(a) ⊙ b")
+    result = (3 if gate == "right" else 2) * bent * 10
+    phi = torch.special.ndtr(number).item()
+    within = f", Φ({number:g}) = {phi:.3f}" if bend == "gelu" else ""
+    says = {"gelu": f"Φ is the distribution function of the normal distribution, and `F.gelu({z})` computes {z} · Φ({z}).",
+            "silu": f"σ is the sigmoid, and `F.silu({z})` computes {z} · σ({z})."}.get(
+                bend, f"`{CALLS[bend]}({z})` computes it.")
+    with_it = "" if bend == "tanh" else f", with {FORMULAS[bend].format(z)}"
+    function = {"sigmoid": "the sigmoid σ", "tanh": "the hyperbolic tangent"}.get(bend, name)
+    code = f"a * {CALLS[bend]}(b)" if gate == "right" else f"{CALLS[bend]}(a) * b"
+    return {
+        "gate": f"**The {gate} half is the gate**, and its function is {function}: the result is ({both[1]}) W_out"
+                f"{with_it}. {says}",
+        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {both[0]} · 10 = "
+                   f"{result:.3g}.",
+        "code": f"return ({code}) @ W_out",
+        "expected": f"[[{result:.3f}]]",
+    }
+
 
 # ---------------------------------------------------------------- turn_half
 
 AT = torch.arange
+SPLITS = {"neighbours": lambda z: (z[..., ::2], z[..., 1::2]), "halves": lambda z: z.chunk(2, dim=-1)}
+JOINS = {"neighbours": lambda a, b: torch.stack([a, b], dim=-1).flatten(-2),
+         "halves": lambda a, b: torch.cat([a, b], dim=-1)}
 
 
 def _tokens(*shape, first=0, step=1):
@@ -240,99 +355,154 @@ def _tokens(*shape, first=0, step=1):
     return make
 
 
-def _turned(x, positions, angle=None, pairs=lambda z: (z[..., ::2], z[..., 1::2]), back=None):
-    """RoPE on the last half of the columns, with other angles, pairs, or a way to put them back."""
-    still, moving = x.chunk(2, dim=-1)
-    a, b = pairs(moving)
-    i, m = AT(a.shape[-1], dtype=torch.float64), a.shape[-1]
-    angles = positions[:, None] * (1000.0 ** (-i / m) if angle is None else angle(i, m))
-    new = a * torch.cos(angles) - b * torch.sin(angles), a * torch.sin(angles) + b * torch.cos(angles)
-    moved = torch.stack(new, dim=-1).flatten(-2) if back is None else back(*new)
-    return torch.cat([still, moved], dim=-1)
+def _everything(base, pairs):
+    """RoPE on all columns."""
+    def function(x, positions):
+        if x.shape[-1] % 2:
+            raise ValueError("An odd number of columns has no pairs.")
+        a, b = SPLITS[pairs](x)
+        angles = positions[:, None] * base ** (-AT(a.shape[-1], dtype=torch.float64) / a.shape[-1])
+        cos, sin = torch.cos(angles), torch.sin(angles)
+        return JOINS[pairs](a * cos - b * sin, a * sin + b * cos)
+    return function
 
 
-def _row_numbers(x, positions):
-    return turn_half(x, AT(x.shape[-2]))
+def _turn_half(base, turned, pairs):
+    still, way = ("first" if turned == "last" else "last"), "halves" if pairs == "neighbours" else "neighbours"
+    columns = {"last": ("0 and 1 stay", "2 and 3"), "first": ("2 and 3 stay", "0 and 1")}[turned]
+
+    def like(**others):
+        return with_details(turn_half, **{"base": base, "turned": turned, "pairs": pairs, **others})
+
+    def halves(x):
+        """(what stays, what is turned)"""
+        first, last = x.chunk(2, dim=-1)
+        return (first, last) if turned == "last" else (last, first)
+
+    def other(angle=lambda i, m: float(base) ** (-i / m), split=SPLITS[pairs], join=JOINS[pairs],
+              together=lambda stays, moved: torch.cat(
+                  [stays, moved] if turned == "last" else [moved, stays], dim=-1)):
+        """With other angles, pairs, or a way to put them back."""
+        def function(x, positions):
+            stays, moving = halves(x)
+            a, b = split(moving)
+            i, m = AT(a.shape[-1], dtype=torch.float64), a.shape[-1]
+            angles = positions[:, None] * angle(i, m)
+            cos, sin = torch.cos(angles), torch.sin(angles)
+            return together(stays, join(a * cos - b * sin, a * sin + b * cos))
+        return function
+
+    right = like()
+    in_pairs = {
+        "neighbours": "You pair each column with the one half the turned part away. Neighbours are pairs here.",
+        "halves": "You pair neighbours. Here a column's partner is half the turned part away."}[pairs]
+    put_back = {
+        "neighbours": "the two numbers of a pair stay neighbours.",
+        "halves": "the first numbers of all pairs come first, then the second ones."}[pairs]
+    bases = [(number, lesson) for number, lesson in ((10000, "lesson 08 does"), (100000, "the model of lesson 16 does"),
+                                                     (1000, "many do")) if number != base]
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one pair", _tokens(3, 4), (
+                f"d = 4: columns {columns[0]}, columns {columns[1]} are one pair, turned by the position itself."
+            ), absolute=1e-5),
+            Probe("two pairs", _tokens(4, 8), (
+                f"d = 8: of the {turned} four columns, the first pair is turned by p, the second by p · "
+                f"{base}^(-1/2)."
+            ), absolute=1e-5),
+            Probe("one position", _tokens(1, 8, first=3), (
+                "One token at position 3: the positions need not begin at 0."
+            ), absolute=1e-5),
+            Probe("heads", _tokens(2, 4, 5, 12, first=2, step=3), (
+                "x is (B, h, T, d) here, and positions are 2, 5, 8 …: any axes may stand in front."
+            ), absolute=1e-5),
+            larger(_tokens(5, 7, 13, 24)),
+        ),
+        misconceptions=(
+            Misconception(f"{still}-half", (
+                f"You turn the {still} half of the columns. Here it is the {turned} half; the {still} stays as it is."
+            ), like(turned=still)),
+            Misconception("everything", (
+                f"You turn all columns. Only the {turned} half is turned; the {still} stays as it is."
+            ), _everything(base, pairs)),
+            Misconception("lesson-08", (
+                f"This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the {turned} half, "
+                f"with base {base}."
+            ), _everything(10000, "neighbours")),
+            *(Misconception(f"base-{number}", (
+                f"You use base {number}, as {whose}. Here it is {base}."
+            ), like(base=number)) for number, whose in bases),
+            Misconception("d-in-the-exponent", (
+                "You divide by all d columns in the exponent. Only d/2 are turned: pair i has -2i / (d/2)."
+            ), other(lambda i, m: float(base) ** (-i / (2 * m)))),
+            Misconception("places-in-the-whole", (
+                "You count the pairs from column 0. The first pair that is turned has i = 0."
+            ), other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),
+            Misconception("counted-from-one", (
+                "You count the pairs from 1. The first has i = 0 and is turned by the position itself."
+            ), other(lambda i, m: float(base) ** (-(i + 1) / m))),
+            Misconception("frequencies-grow", (
+                "Your later pairs turn faster. The exponent is negative: they turn more slowly."
+            ), other(lambda i, m: float(base) ** (i / m))),
+            Misconception("one-angle", (
+                f"All your pairs turn by the same angle. Pair i turns by p · {base}^(-2i / (d/2))."
+            ), other(lambda i, m: torch.ones_like(i))),
+            Misconception(way, in_pairs, like(pairs=way)),
+            Misconception(f"put-back-in-{way}", (
+                f"The pairs are turned right and put back wrongly: {put_back}"
+            ), other(join=JOINS[way])),
+            Misconception("other-way", (
+                "You turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos)."
+            ), lambda x, p: right(x, -p)),
+            Misconception("mirrored", (
+                "This is a reflection and not a turn: one of the signs is wrong. (a, b) becomes (a cos - b sin, "
+                "a sin + b cos)."
+            ), other(join=lambda a, b: JOINS[pairs](a, -b))),
+            Misconception("turned-part-only", (
+                f"You return the turned half alone. The {still} half stands beside it, as it was."
+            ), other(together=lambda stays, moved: moved)),
+            Misconception(f"turned-{'in-front' if turned == 'last' else 'behind'}", (
+                f"The turned half stands {'in front' if turned == 'last' else 'behind'}. The order of the columns stays."
+            ), other(together=lambda stays, moved: torch.cat(
+                [moved, stays] if turned == "last" else [stays, moved], dim=-1))),
+            Misconception("positions-ignored", (
+                "You count the rows of x. The positions are given, and need not begin at 0."
+            ), lambda x, positions: right(x, AT(x.shape[-2]))),
+            Misconception("one-based-positions", (
+                "You add 1 to the positions. Position 0 is not turned."
+            ), lambda x, p: right(x, p + 1)),
+        ),
+        contracts=(Contract("a d that 4 does not divide", lambda rng: _tokens(2, 6)(rng)),),
+    )
 
 
-TURN_HALF = Exercise(
-    reference=turn_half,
-    probes=(
-        Probe("one pair", _tokens(3, 4), (
-            "d = 4: columns 0 and 1 stay, columns 2 and 3 are one pair, turned by the position itself."
-        ), absolute=1e-5),
-        Probe("two pairs", _tokens(4, 8), (
-            "d = 8: of the last four columns, the first pair is turned by p, the second by p · 1000^(-1/2)."
-        ), absolute=1e-5),
-        Probe("one position", _tokens(1, 8, first=3), (
-            "One token at position 3: the positions need not begin at 0."
-        ), absolute=1e-5),
-        Probe("heads", _tokens(2, 4, 5, 12, first=2, step=3), (
-            "x is (B, h, T, d) here, and positions are 2, 5, 8 …: any axes may stand in front."
-        ), absolute=1e-5),
-        larger(_tokens(5, 7, 13, 24)),
-    ),
-    misconceptions=(
-        Misconception("first-half", (
-            "You turn the first half of the columns. Here it is the last half; the first stays as it is."
-        ), lambda x, p: turn_half(x, p, turned=0)),
-        Misconception("everything", (
-            "You turn all columns. Only the last half is turned; the first stays as it is."
-        ), lambda x, p: turn_half(x, p, parts=1, turned=0)),
-        Misconception("lesson-08", (
-            "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the last half, "
-            "with base 1000."
-        ), lambda x, p: turn_half(x, p, base=10000.0, parts=1, turned=0)),
-        Misconception("base-10000", (
-            "You use base 10000, as lesson 08 does. Here it is 1000."
-        ), lambda x, p: turn_half(x, p, base=10000.0)),
-        Misconception("base-100000", (
-            "You use base 100000, as the model of lesson 16 does. Here it is 1000."
-        ), lambda x, p: turn_half(x, p, base=100000.0)),
-        Misconception("d-in-the-exponent", (
-            "You divide by all d columns in the exponent. Only d/2 are turned: pair i has -2i / (d/2)."
-        ), lambda x, p: _turned(x, p, lambda i, m: 1000.0 ** (-i / (2 * m)))),
-        Misconception("places-in-the-whole", (
-            "You count the pairs from column 0. The first pair that is turned has i = 0."
-        ), lambda x, p: _turned(x, p, lambda i, m: 1000.0 ** (-(i + m) / (2 * m)))),
-        Misconception("counted-from-one", (
-            "You count the pairs from 1. The first has i = 0 and is turned by the position itself."
-        ), lambda x, p: _turned(x, p, lambda i, m: 1000.0 ** (-(i + 1) / m))),
-        Misconception("frequencies-grow", (
-            "Your later pairs turn faster. The exponent is negative: they turn more slowly."
-        ), lambda x, p: _turned(x, p, lambda i, m: 1000.0 ** (i / m))),
-        Misconception("one-angle", (
-            "All your pairs turn by the same angle. Pair i turns by p · 1000^(-2i / (d/2))."
-        ), lambda x, p: _turned(x, p, lambda i, m: torch.ones_like(i))),
-        Misconception("halves", (
-            "You pair each column with the one half the turned part away. Neighbours are pairs here."
-        ), lambda x, p: _turned(x, p, pairs=lambda z: z.chunk(2, dim=-1),
-                                back=lambda a, b: torch.cat([a, b], dim=-1))),
-        Misconception("put-back-in-halves", (
-            "The pairs are turned right and put back wrongly: the two numbers of a pair stay neighbours."
-        ), lambda x, p: _turned(x, p, back=lambda a, b: torch.cat([a, b], dim=-1))),
-        Misconception("other-way", (
-            "You turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos)."
-        ), lambda x, p: turn_half(x, -p)),
-        Misconception("mirrored", (
-            "This is a reflection and not a turn: one of the signs is wrong. (a, b) becomes (a cos - b sin, "
-            "a sin + b cos)."
-        ), lambda x, p: _turned(x, p, back=lambda a, b: torch.stack([a, -b], dim=-1).flatten(-2))),
-        Misconception("turned-part-only", (
-            "You return the turned half alone. The first half stands in front of it, as it was."
-        ), lambda x, p: turn_half(x, p).chunk(2, dim=-1)[1]),
-        Misconception("turned-in-front", (
-            "The turned half stands in front. The order of the columns stays."
-        ), lambda x, p: torch.cat(turn_half(x, p).chunk(2, dim=-1)[::-1], dim=-1)),
-        Misconception("positions-ignored", (
-            "You count the rows of x. The positions are given, and need not begin at 0."
-        ), _row_numbers),
-        Misconception("one-based-positions", (
-            "You add 1 to the positions. Position 0 is not turned."
-        ), lambda x, p: turn_half(x, p + 1)),
-    ),
-    contracts=(Contract("a d that 4 does not divide", lambda rng: _tokens(2, 6)(rng)),),
-)
+def _turn_half_in_words(base, turned, pairs):
+    still = "first" if turned == "last" else "last"
+    kept, moved = ["5", "6"], (["1", "0"], ["cos 1", "sin 1"], ["0.54", "0.84"])
+    before, exact, rounded = (f"({', '.join(kept + m if turned == 'last' else m + kept)})" for m in moved)
+    partners = {"neighbours": "neighbours are pairs as in lesson 08, and pair i",
+                "halves": "the number at place i and the one at place i + d/4 are a pair, and pair i"}[pairs]
+    rows = [[5.0, 6.0, 1.0, 0.0], [5.0, 6.0, 0.5403, 0.8415]]
+    before_it, after_it = (row if turned == "last" else row[2:] + row[:2] for row in rows)
+    turn = "[a * cos - b * sin, a * sin + b * cos], dim=-1)"
+    return {
+        "half": f"**{turned} half of the columns**",
+        "base": f"**base is {base}**",
+        "pairs": f"The {still} d/2 columns stay as they are. In the {turned} d/2, {partners}",
+        "angle": f"p · {base}^(-2i / (d/2))",
+        "by hand": f"the vector {before} becomes {exact} = {rounded}.",
+        "docstring": f"the {turned} d/2 columns turned, base {base}.",
+        "halves": "still, turned = x.chunk" if turned == "last" else "turned, still = x.chunk",
+        "split": "turned[..., 0::2], turned[..., 1::2]" if pairs == "neighbours" else "turned.chunk(2, dim=-1)",
+        "power": f"positions[:, None] * {base} **",
+        "join": f"torch.stack({turn}.flatten(-2)" if pairs == "neighbours" else f"torch.cat({turn}",
+        "order": "return torch.cat([still, turned], dim=-1)" if turned == "last"
+                 else "return torch.cat([turned, still], dim=-1)",
+        "given": f"x = torch.tensor([{before_it}, {before_it}])",
+        "expected": f"expected = torch.tensor([{before_it}, {after_it}])",
+    }
+
 
 # ---------------------------------------------------------------- window_attention
 
@@ -697,9 +867,11 @@ MIN_P = Exercise(
 )
 
 TASKS = {
-    "abs_norm": Task(ABS_NORM, forbidden=("rms_norm", "layer_norm", "normalize")),
-    "packed_mlp": Task(PACKED_MLP),
-    "turn_half": Task(TURN_HALF),
+    "abs_norm": in_variants({"measure": ("mean", "largest", "sum"), "offset": (1, 0), "floor": (False, True)},
+                            _abs_norm, _abs_norm_in_words, forbidden=("rms_norm", "layer_norm", "normalize")),
+    "packed_mlp": in_variants({"bend": tuple(BENDS), "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
+    "turn_half": in_variants({"base": (1000, 200, 5000, 20000), "turned": ("last", "first"),
+                              "pairs": ("neighbours", "halves")}, _turn_half, _turn_half_in_words),
     "window_attention": Task(WINDOW_ATTENTION),
     "min_p": Task(MIN_P),
 }

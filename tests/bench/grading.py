@@ -3,6 +3,7 @@
     python tests/bench/grading.py [NUMBER]         # 30 of them by default
     python tests/bench/grading.py --otter PROGRAM  # otter-grader too: `otter` of an environment of its own
     python tests/bench/grading.py --growth         # 1,000 small submissions: does time or memory grow?
+    python tests/bench/grading.py --variants       # a class with a variant for each student against one without
 
 A benchmark, not a test. Ours is the CPU time of the grader's processes and what the kernel says that each sandbox used,
 imports and calls included; theirs is that of their process and its kernels. One thread each. The environment of
@@ -10,6 +11,7 @@ otter needs this course's packages too: a .pth file that names this environment'
 """
 
 import argparse
+import functools
 import json
 import os
 import resource
@@ -116,15 +118,47 @@ def growth(top, steps=(100, 200, 300, 400)):
               f"and {inside / number:.2f} in the sandbox each; largest process so far {largest():.0f} MB", flush=True)
 
 
+def with_variants(top, number):
+    """The same class three times: without variants, each with their own, and each with the public solution instead."""
+    from classroom import assignment, batch, trial, variants
+    public = trial.solved(assignment.source(NAME), {})
+    listed = variants.release(NAME, top / "handout", "bench", [f"student{i:04}" for i in range(number)])
+    given, each = variants.read(listed), {}
+
+    def own(student):
+        path = top / "handout" / f"{NAME}-solutions" / f"{given.students[student]}.ipynb"
+        return trial.solved(json.loads(path.read_text(encoding="utf-8")), given.details[given.students[student]])
+
+    kinds = {"without variants": (lambda student: public, None), "a variant for each": (own, given),
+             "wrong, since public": (lambda student: public | {"metadata": own(student)["metadata"]}, given)}
+    for kind, (notebook, given_out) in kinds.items():
+        for student in given.students:
+            path = top / kind / student / f"{NAME}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps(notebook(student)), encoding="utf-8")
+        out = top / f"{kind}, graded"
+        grade = functools.partial(batch.grade, NAME, top / kind, out, workers=1, progress=False, given=given_out)
+        _, outside = spent(grade)
+        results = list(batch.read(out)[0])
+        full = sum(all(test["points"] == test["most"] for test in result["tests"]) for result in results)
+        inside = sum(result["cpu_seconds"] for result in results)
+        each[kind] = (outside + inside) / number
+        print(f"{kind:20} {each[kind]:.2f} s of CPU a submission ({inside / number:.2f} in the sandbox), {full} of {number} "
+              f"with full points; {each[kind] / each['without variants']:.2f} times", flush=True)
+
+
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("number", nargs="?", type=int, default=30)
     parser.add_argument("--otter", metavar="PROGRAM")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--variants", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as top:
         if options.growth:
             growth(Path(top))
+        elif options.variants:
+            with_variants(Path(top), options.number)
         else:
             compare(Path(top), options.number, options.otter)

@@ -1,16 +1,12 @@
 """Assignment 5 in a class: right answers in styles of their own, answers that belong to lesson 16, near misses, attacks."""
 
-import functools
 import json
 
 import pytest
-import torch
 from submissions import cell, data
 
 from classroom import assignment, batch, sandbox
 from classroom.sandbox import Limits
-from classroom.tasks import assignment5
-from helpers.checks.core import evaluate
 
 NAME = "assignment5"
 FULL = 29  # points for code
@@ -203,21 +199,6 @@ CASES = {
     "patched": (named("def {name}(*a):\n    return Everything()"), PATCHES, dict.fromkeys(POINTS, "")),
     "asks_the_checker": (named(ASKS), "", dict.fromkeys(POINTS, "No module named")),
 }
-
-
-DETAILS = [  # other tasks that differ in an argument of the reference alone
-    ("abs_norm", {"offset": 0.0}), ("abs_norm", {"measure": torch.amax}), ("packed_mlp", {"gate": 0}),
-    ("packed_mlp", {"bend": torch.relu}), ("turn_half", {"base": 500.0}), ("turn_half", {"turned": 0}),
-    ("turn_half", {"parts": 1, "turned": 0}), ("window_attention", {"own": 0}), ("min_p", {"yardstick": torch.mean})]
-
-
-@pytest.mark.parametrize(("name", "details"), DETAILS, ids=[f"{name} {number}" for number, (name, _) in enumerate(DETAILS)])
-def test_another_detail_is_another_task(name, details):
-    """The right answer of a neighbour is wrong here; and no attempt is given the details."""
-    exercise = assignment5.TASKS[name].exercise
-    outcome = evaluate(exercise, functools.partial(exercise.reference, **details))
-    assert outcome.status == "wrong", outcome
-    assert not set(details) & set(exercise.parameters)
 
 
 def submission(functions, first, whole=False):

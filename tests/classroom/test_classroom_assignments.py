@@ -170,8 +170,8 @@ def imported(room):
 
 def test_what_the_classroom_needs():
     """The course itself and the extra `classes`; and no lesson needs the classroom."""
-    assert imported("classroom") == {"IPython", "classroom", "distributed", "helpers", "jinja2", "numpy", "torch", "tqdm",
-                                     "wire"}
+    assert imported("classroom") == {"IPython", "classroom", "distributed", "helpers", "jinja2", "numpy", "scipy", "torch",
+                                     "tqdm", "wire"}
     assert "classroom" not in imported("helpers")
 
 

@@ -9,8 +9,9 @@ import zipfile
 import pytest
 from submissions import NAME, RIGHT, data, released, solved
 
-from classroom import collecting, notebook
+from classroom import collecting, grading, notebook
 from classroom.collecting import NothingFound, collect
+from classroom.sandbox import Limits
 
 GOOD = data(solved())
 
@@ -218,6 +219,169 @@ def test_what_is_no_zip_is_told(tmp_path, content):
         collect(tmp_path / "a.zip", NAME, set(RIGHT))
     with pytest.raises(NothingFound, match="does not exist"):
         collect(tmp_path / "b.zip", NAME, set(RIGHT))
+
+
+# ---------------------------------------------------------------- found by damaged submissions, and by hand
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are text here")
+def test_names_that_are_not_utf_8_stay_two(tmp_path):
+    for name in (b"\xff.ipynb", b"\xfe.ipynb", "\u202ea.ipynb".encode(), "\u202da.ipynb".encode()):
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
+            file.write(GOOD)
+    students, _ = found(tmp_path)
+    assert len(students) == 4 and all(name.isascii() and not s.notes for name, s in students.items())
+
+
+def test_names_that_differ_in_capitals_get_two_files_on_windows(tmp_path):
+    zipped({"Ada.ipynb": GOOD, "ada.ipynb": GOOD, "Ben.ipynb": GOOD, "con.ipynb": GOOD}, tmp_path / "all.zip")
+    keys = {name: s.key for name, s in found(tmp_path / "all.zip")[0].items()}
+    assert len({key.casefold() for key in keys.values()}) == 4
+    assert keys["Ben"] == "Ben" and keys["con"].startswith("con-")
+
+
+def test_who_handed_in_nothing_that_can_be_seen_is_not_forgotten(tmp_path):
+    for name, content in {"ada.zip": zipped({}), "ben/work.zip": zipped({"folder/": b""}), "carl/.ipynb": GOOD,
+                          "dora/d.zip": zipped({"__MACOSX/._a.ipynb": b"x"}), "good.ipynb": GOOD, ".DS_Store": b"x",
+                          "good/.DS_Store": b"x", "__MACOSX/._a.ipynb": b"x"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "ben" / "pipe.ipynb")
+    (tmp_path / "eve").mkdir()
+    os.mkfifo(tmp_path / "eve" / "pipe.ipynb")
+    students, refused = found(tmp_path)
+    assert sorted(students) == ["ada", "ben", "carl", "dora", "eve", "good"] and not refused
+    assert {name: s.problem for name, s in students.items() if name in ("ada", "carl", "eve", "good")} == {
+        "ada": "There is no notebook, only ada.zip.", "carl": "There is no notebook, only .ipynb.",
+        "eve": "There is no notebook, only pipe.ipynb.", "good": ""}
+
+
+def test_a_name_that_looks_like_moodles_is_nobody_else(tmp_path):
+    two = "Ada_12_assignsubmission_file_99_assignsubmission_file_"
+    zipped({"Ada_12_assignsubmission_file_/a.ipynb": GOOD, f"{two}/a.ipynb": GOOD,
+            f"Bob_7_assignsubmission_file_{two}.ipynb": GOOD,
+            f"Bob_7_assignsubmission_file_{two}.zip": zipped({"a.ipynb": GOOD}),
+            "Ada_\u0661\u0662_assignsubmission_file_/a.ipynb": GOOD}, tmp_path / "all.zip")
+    submissions, _ = collect(tmp_path / "all.zip", NAME, set(RIGHT))
+    assert sorted(s.id for s in submissions) == ["", "", "", "12"] and all(s.key.isascii() for s in submissions)
+    assert not any(s.notes for s in submissions if s.id)
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has no such permissions")
+def test_a_folder_that_may_not_be_read_costs_only_itself(tmp_path):
+    for student in ("closed", "listed", "good", "out"):
+        (tmp_path / "in" / student / "below").mkdir(parents=True)
+        (tmp_path / "in" / student / "a.ipynb").write_bytes(GOOD)
+    (tmp_path / "in" / "closed").chmod(0)
+    (tmp_path / "in" / "listed").chmod(0o444)
+    me, top = os.geteuid(), [tmp_path, *tmp_path.parents][:-2]
+    modes = {folder: folder.stat().st_mode & 0o7777 for folder in top}
+    try:
+        if me == 0:  # who may read everything
+            for folder in top:
+                folder.chmod(0o755)
+            os.seteuid(61_234)
+        submissions, _ = collect(tmp_path / "in", NAME, set(RIGHT), leave_out=tmp_path / "in" / "out")
+        problems = {s.student: s.problem for s in submissions}
+    finally:
+        os.seteuid(me)
+        for folder, mode in modes.items() if me == 0 else ():
+            folder.chmod(mode)
+        for student in ("closed", "listed"):
+            (tmp_path / "in" / student).chmod(0o755)
+    assert problems == {"closed": "The folder cannot be read (Permission denied).", "good": "",
+                        "listed": "The folder cannot be read (Permission denied)."} or problems == {
+        "closed": "The folder cannot be read (Permission denied).", "good": "",
+        "listed": "The file cannot be read (Permission denied)."}
+
+
+def test_small_zips_that_hold_endless_zips_are_not_read(tmp_path, monkeypatch):
+    """657 bytes took half a minute and half a gigabyte of the grader's own process."""
+    bombs = zipped({f"{i}.zip": bytes(5_000_000) for i in range(3)})
+    zipped({"a.ipynb": GOOD, "b.zip": bombs}, tmp_path / "mallory.zip")
+    zipped({"a.ipynb": GOOD}, tmp_path / "ada.zip")
+    students, refused = found(tmp_path)
+    assert not students["mallory"].problem and len(refused) == 3
+    zipped({"b.zip": bombs}, tmp_path / "mallory.zip")
+    collecting._archive.cache_clear()
+    assert "far too tightly" in found(tmp_path)[0]["mallory"].problem
+    monkeypatch.setattr(collecting, "MOST_ZIPS", 5)
+    one = zipped({"a.ipynb": GOOD})
+    (tmp_path / "mallory.zip").write_bytes(zipped({f"{i}/b.zip": one for i in range(9)}))
+    (tmp_path / "ada.zip").write_bytes(zipped({"b.zip": one}))
+    collecting._archive.cache_clear()
+    students, refused = found(tmp_path)
+    assert [s for s in refused if "more than 5 zips" in s] and students["ada"].read() == GOOD
+    assert students["mallory"].notes == ["5 notebooks were handed in; the newest counts: a.ipynb."]
+    monkeypatch.setattr(collecting, "MOST_FILES", 12)
+    seven = zipped({f"{i}.ipynb": b"" for i in range(7)})
+    (tmp_path / "mallory.zip").write_bytes(zipped({"1.zip": seven, "2.zip": seven}))
+    collecting._archive.cache_clear()
+    assert any("others in the same zip hold more than 12 files" in sentence for sentence in found(tmp_path)[1])
+
+
+def test_sixty_students_zips_in_a_zip_do_not_share_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(collecting, "MOST_ZIPS", 2)
+    for form in ("class/s{}.zip", "s{}.zip", "class/Ada_{}_assignsubmission_file_/a.zip"):
+        zipped({form.format(i): zipped({"a.ipynb": GOOD}) for i in range(60)}, tmp_path / "all.zip")
+        collecting._archive.cache_clear()
+        students, refused = collect(tmp_path / "all.zip", NAME, set(RIGHT))
+        assert len(students) == 60 and not refused and not any(s.problem for s in students)
+
+
+def test_the_length_of_a_zips_list_is_looked_up_where_zipfile_does(tmp_path, monkeypatch):
+    """A zip64 has it in another record, and the record at the end may hold what looks like one more."""
+    monkeypatch.setattr(collecting, "LARGEST_LIST", 1_000)
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 10)
+    zipped({f"{i}.ipynb": GOOD for i in range(30)}, tmp_path / "zip64.zip")
+    content = bytearray((tmp_path / "zip64.zip").read_bytes())
+    assert content[-42:-38] == b"PK\6\7"
+    content[-10:-6] = bytes(4)  # the length in the old record
+    (tmp_path / "zip64.zip").write_bytes(content)
+    inside = content[:-98] + b"PK\5\6PK\5\6" + content[-14:]
+    (tmp_path / "inside.zip").write_bytes(inside)
+    students, _ = found(tmp_path)
+    assert "too long" in students["zip64"].problem and students["inside"].problem
+
+
+def test_endless_names_are_cut(tmp_path):
+    zipped({f"{'x' * 60_000}_7_assignsubmission_file_/{'y' * 5_000}.ipynb": GOOD, "good.ipynb": GOOD}, tmp_path / "all.zip")
+    students, _ = found(tmp_path / "all.zip")
+    assert len(students) == 2 and max(len(s.student + s.file) for s in students.values()) < 1_000
+
+
+def test_the_id_of_another_assignment_is_plain_text(tmp_path):
+    for value in ("assignment1\0", "a\u202e\ud800\x1b[2J\n=1", {"a": [1]}, ["assignment1"], 10**400):
+        raw = {**solved(), "metadata": {"attention_course": {"assignment": value}}}
+        (tmp_path / "ada.ipynb").write_bytes(data(raw))
+        problem = found(tmp_path)[0]["ada"].problem
+        assert problem.isprintable() and bool(problem) == isinstance(value, str)
+
+
+def test_what_looks_for_imports_takes_no_time():
+    """Ninety thousand empty lines took it a minute and a half, and nothing limits the grader's own process."""
+    class Box:
+        def ask(self, *_):
+            return {}
+
+    session = grading.Session(["x = 1" + "\n" * 90_000 + "y = 2"] * 4, Limits(), True)
+    session.sandbox, begin = Box(), time.process_time()
+    notebook.plain_python("x = [1, 2, 3]\n" * 7_000)
+    ordinary, begin = time.process_time() - begin, time.process_time()
+    session._load()
+    assert time.process_time() - begin < 50 * ordinary
+
+
+def test_ipython_reads_only_some_lines_of_a_notebook():
+    """A second for each cell of 900 letters was ten minutes for a notebook."""
+    sources = ["a?\n" * 100] * 5
+    assert notebook.plain_cells(sources)[2:] == sources[2:] and sources[0] not in notebook.plain_cells(sources)[:2]
+
+
+@pytest.mark.parametrize("source", ["def f(x, x): return 1", "def f(a=1, *a): return 1", "def f(x, *, x=2): return 1"])
+def test_a_name_twice_in_a_signature_costs_only_that_function(source):
+    """It made the grader stop, and the whole submission was not graded."""
+    assert notebook.signature(notebook.parse(source).body[0]) is None
 
 
 STUB = "def f(x):\n    raise NotImplementedError()"

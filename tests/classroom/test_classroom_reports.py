@@ -340,7 +340,7 @@ def make(*arguments):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["release", "A=assignment1"], "Say OUT= as well, as in: make release A=assignment1 OUT=handout"),
     (["grade", "OUT=x", "FROM=y"], "Say A= as well"), (["grade", "A=x", "OUT=y"], "Say FROM= as well"),
-    (["feedback"], "Say OUT= as well"), (["export"], "Say OUT= as well")])
+    (["feedback"], "Say OUT= as well"), (["copies"], "Say OUT= as well"), (["export"], "Say OUT= as well")])
 def test_make_asks_for_what_is_missing(arguments, words):
     done = make(*arguments)
     assert done.returncode != 0 and words in done.stdout and done.stdout.count("\n") == 1
@@ -350,7 +350,8 @@ def test_make_hands_everything_on():
     wanted = ["OUT=my out", "FORMAT=canvas", "INTO=a b.csv", "COLUMN=Homework 1", "A=assignment1", "FROM=x.zip",
               "PYTHON=echo"]
     for verb, words in (("export", "export my out --format canvas --into a b.csv --column Homework 1"),
-                        ("grade", "grade assignment1 x.zip my out"), ("feedback", "feedback my out")):
+                        ("grade", "grade assignment1 x.zip my out"), ("feedback", "feedback my out"),
+                        ("copies", "copies my out")):
         done = make(verb, *wanted)
         assert done.stdout.split() == ["scripts/environment.py", "classroom", *words.split()], done.stderr
 

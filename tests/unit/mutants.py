@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import functools
 import inspect
 import sys
 import textwrap
@@ -61,8 +62,8 @@ def mutants(exercise, cases):
     family = _Family(exercise.reference)
     for member in family.members:
         tree = family.trees[member]
-        for place, node in _places(tree):
-            changes = [] if member is not exercise.reference else list(_changes(node))
+        for place, node in _places(tree, family.details):
+            changes = [] if member is not family.root else list(_changes(node))
             values = family.values(member, place, node, exercise, cases)
             changes += [(f"always {value!r}", lambda n, value=value: ast.Constant(value)) for value in values]
             for what, change in changes:
@@ -91,8 +92,10 @@ class _Family:
     """A function and the functions of the course that it calls, which can be built again with faults in them."""
 
     def __init__(self, root):
-        self.root, self.members = root, []
-        found = [inspect.unwrap(root)]
+        # Of a task in variants: the arguments behind the * of its reference, or of a functools.partial of it.
+        self.root, self.members = inspect.unwrap(getattr(root, "func", root)), []
+        self.details = (self.root.__kwdefaults__ or {}) | getattr(root, "keywords", {})
+        found = [self.root]
         while found:
             function = found.pop()
             if function not in self.members:
@@ -117,7 +120,7 @@ class _Family:
         for space in spaces.values():
             space.update({name: made[value] for name, value in space.items()
                           if isinstance(value, types.FunctionType) and value in made})
-        return made[self.root]
+        return functools.partial(made[self.root], **self.details)
 
     def values(self, member, place, node, exercise, cases):
         """The numbers that an expression takes while the reference is called on ``cases``."""
@@ -128,7 +131,7 @@ class _Family:
                 marked[one] = copy.deepcopy(tree)
                 nodes = list(ast.walk(marked[one]))
                 details = {argument.arg for argument in tree.body[0].args.kwonlyargs}
-                spots = {id(nodes[i]): i for i, _ in _places(tree) if _may_be_a_size(nodes[i], details)}
+                spots = {id(nodes[i]): i for i, _ in _places(tree, self.details) if _may_be_a_size(nodes[i], details)}
                 marked[one] = ast.fix_missing_locations(_Mark(self.members.index(one), spots).visit(marked[one]))
             for one in self.members:
                 sys.modules[one.__module__].__dict__["_see_"] = self._see
@@ -157,12 +160,20 @@ def _tree(function):
     return tree
 
 
-def _places(tree):
-    """(number in ``ast.walk``, node) for each node that a fault may change."""
+def _places(tree, known):
+    """(number in ``ast.walk``, node) for each node that a fault may change. ``known``: the details of a task in variants;
+    what is for others, in ``this if detail == "that" else other``, is left alone."""
     body = tree.body[0]
     guards = {id(n) for s in ast.walk(body) if isinstance(s, ast.If) and any(isinstance(x, ast.Raise) for x in s.body)
               for n in ast.walk(s)}
     guards |= {id(n) for x in [*body.args.defaults, *body.args.kw_defaults] if x for n in ast.walk(x)}
+    for choice in ast.walk(body):
+        names = {n.id for n in ast.walk(getattr(choice, "test", choice)) if isinstance(n, ast.Name)}
+        if isinstance(choice, (ast.IfExp, ast.If)) and names and names <= known.keys():
+            taken = eval(compile(ast.Expression(choice.test), "<choice>", "eval"), dict(known))
+            others = choice.orelse if taken else choice.body
+            for part in [choice.test, *(others if isinstance(others, list) else [others])]:
+                guards |= {id(n) for n in ast.walk(part)}
     return [(i, n) for i, n in enumerate(ast.walk(tree)) if id(n) not in guards]
 
 

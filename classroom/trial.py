@@ -1,0 +1,204 @@
+"""A dry run for teachers: ten imaginary students hand in, and everything runs from release to export."""
+
+import ast
+import copy
+import json
+import shlex
+import zipfile
+from pathlib import Path
+
+from classroom import Problem, assignment, marks, tasks, variants
+from helpers.checks.core import evaluate
+from helpers.files import write_whole
+
+STUDENTS = {  # name -> what the person hands in
+    "Rita Right": "solved everything, in ways of her own",
+    "Carl Copy": "took Rita's functions and renamed what is in them",
+    "Pia Public": "took the course's own solutions, which are public",
+    "Wim Wrong": "made mistakes that people make",
+    "Hal Half": "solved the first half",
+    "Emil Empty": "handed in the notebook as it was",
+    "Lena Loop": "wrote a loop that never ends and left its process in another task",
+    "Theo Typo": "has a cell that is not Python",
+    "Dora Damaged": "handed in half a file",
+    "Nora Neighbour": "handed in Rita's file",
+}
+
+
+class TrialError(Problem):
+    """One sentence: why there is no dry run."""
+
+
+def run(name, out, command):
+    """Release ``name`` to ten imaginary students, hand in for them, grade, report and export, all below the new folder
+    ``out``. ``command(arguments)`` runs a command of ``python -m classroom`` and returns its exit status, as this does.
+    Raises AssignmentError, TrialError."""
+    assignment.load(name)
+    out = Path(out)
+    if out.exists() and any(out.iterdir()):
+        raise TrialError(f"{out} is there already and not empty: name another folder, as in "
+                         f"python -m classroom try {name} trial2.")
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / "students.txt", "\n".join(STUDENTS) + "\n")
+    listed, graded = out / "handout" / f"{name}-variants.json", out / "graded"
+
+    def say(arguments):
+        print(f"\n$ python -m classroom {shlex.join(map(str, arguments))}", flush=True)
+        return command([*map(str, arguments)])
+
+    if status := say(["release", name, out / "handout", "--variant", "trial", "--students", out / "students.txt"]):
+        return status
+    hand_in(name, variants.read(listed), out / "handout", out / "submissions.zip")
+    print(f"\nTen imaginary students handed in {out / 'submissions.zip'}, as a platform would give it:")
+    print("\n".join(f"  {student:15} {words}" for student, words in STUDENTS.items()))
+    if status := say(["grade", name, out / "submissions.zip", graded, "--variants", listed,
+                      "--cell-seconds", 2, "--call-seconds", 1]):
+        return status
+    mark(graded)
+    print(f"\nThe written answers in {graded / marks.SHEET} got some points, as you would give them in a spreadsheet.")
+    for arguments in (["feedback", graded], ["copies", graded], ["export", graded]):
+        if status := say(arguments):
+            return status
+    print(f"\nLook at {graded / 'class.html'} first, then at a student's page in {graded / 'feedback'}, at "
+          f"{graded / 'copies.html'} and at {graded / 'grades.csv'}. Delete {out} when you have seen enough.")
+    return 0
+
+
+def hand_in(name, given, handout, path):
+    """Write a zip like Moodle's with what the STUDENTS hand in."""
+    def released(student):
+        return json.loads((handout / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
+
+    def own(student, change=lambda function, code, details: code):
+        code = given.students[student]
+        raw = json.loads((handout / f"{name}-solutions" / f"{code}.ipynb").read_text(encoding="utf-8"))
+        return solved(raw, given.details[code], change)
+
+    books = {student: released(student) for student in STUDENTS}
+    functions = list(tasks.tasks_of(name))
+    books["Rita Right"] = own("Rita Right", lambda function, code, _: rewritten(code))
+    books["Nora Neighbour"] = books["Rita Right"]
+    books["Carl Copy"] = own("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
+    public = solved(assignment.source(name), {})
+    books["Pia Public"] = own("Pia Public", lambda function, *_: function_in(public, function))
+    books["Wim Wrong"] = own("Wim Wrong", lambda function, code, details: mistaken(name, function, code, details))
+    stub = {function: function_in(released("Hal Half"), function) for function in functions}
+    half = functions[:len(functions) // 2]
+    books["Hal Half"] = own("Hal Half", lambda function, code, _: code if function in half else stub[function])
+    books["Lena Loop"] = own("Lena Loop", lambda function, code, _: {
+        functions[0]: _with_body(code, "while True:\n    pass"), functions[1]: _with_body(code, "import os\nos._exit(0)"),
+    }.get(function, code))
+    books["Theo Typo"] = own("Theo Typo", lambda function, code, _: code.replace(":", "", 1) if function == functions[-1]
+                                else code)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (student, raw) in enumerate(books.items(), 101):
+            text = json.dumps(raw, ensure_ascii=False, indent=1)
+            text = text[:len(text) // 2] if student == "Dora Damaged" else text
+            archive.writestr(f"{student}_{number}_assignsubmission_file_/{name}.ipynb", text)
+
+
+def solved(raw, details, change=lambda function, code, details: code):
+    """A student's copy of a source notebook with its solutions; ``change(function, code, details)`` gives the code that
+    stands in the cell of each function."""
+    raw, answers = copy.deepcopy(raw), []
+    for cell in raw["cells"]:
+        source, grading = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] != "code":
+            answers += [source] * bool(grading.get("solution"))
+            continue
+        source = assignment.without(source, "HIDDEN TESTS")
+        lines = [line for line in source.split("\n") if "### BEGIN SOLUTION" not in line and "### END SOLUTION" not in line]
+        source = "\n".join(lines)
+        if grading.get("solution"):
+            function = ast.parse(source).body[-1].name
+            source = change(function, source, details.get(function))
+        cell.update(source=source, outputs=[], execution_count=None)
+    return raw
+
+
+def function_in(raw, name):
+    """The source of the cell that defines a function."""
+    return next("".join(cell["source"]) for cell in raw["cells"]
+                if cell["cell_type"] == "code" and f"def {name}(" in "".join(cell["source"]))
+
+
+def rewritten(code):
+    """The same function with other operations: a product by a call, x · (1/y) for x / y, x + (-y) for x - y."""
+    return ast.unparse(ast.fix_missing_locations(_OtherOperations("torch" if "torch." in code else "np").visit(ast.parse(code))))
+
+
+class _OtherOperations(ast.NodeTransformer):
+    def __init__(self, library):
+        self.library = library
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        left, right = node.left, node.right
+        if isinstance(node.op, ast.MatMult):
+            return ast.Call(ast.parse(f"{self.library}.matmul", mode="eval").body, [left, right], [])
+        if isinstance(node.op, ast.Div):
+            return ast.BinOp(left, ast.Mult(), ast.BinOp(ast.Constant(1), ast.Div(), right))
+        if isinstance(node.op, ast.Sub):
+            return ast.BinOp(left, ast.Add(), ast.UnaryOp(ast.USub(), right))
+        return node
+
+
+def renamed(code):
+    """The same function with other names for what it gives a value itself, and without its comments."""
+    tree = ast.parse(code)
+    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    new = {name: f"my_{name.lower()}_{number}" for number, name in enumerate(sorted(own))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in new:
+            node.id = new[node.id]
+    return ast.unparse(tree)
+
+
+def mistaken(name, function, code, details):
+    """``code`` with the first small change that the checker of the task knows as a mistake; as it is if there is none."""
+    exercise = tasks.tasks_of(name)[function].variant(details).exercise
+    space = {}
+    exec("import math\nimport numpy as np\nimport torch\nfrom torch.nn import functional as F\n"
+         "from helpers import attention, embeddings\nfrom helpers.attention import *", space)
+    for changed in _changes(code):
+        try:
+            exec(changed, space)
+            if evaluate(exercise, space[function], seconds=2).misconception:
+                return changed
+        except Exception:
+            continue
+    return code
+
+
+def _changes(code):
+    """The code with an operation left out, or a last axis taken for the first."""
+    for place, node in enumerate(ast.walk(ast.parse(code))):
+        takes = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+        takes += node.args[:1] if isinstance(node, ast.Call) else []
+        takes += [ast.Constant(0)] if isinstance(node, ast.UnaryOp) and ast.unparse(node) == "-1" else []
+        for take in takes:
+            tree = ast.parse(code)
+            yield ast.unparse(_Instead([*ast.walk(tree)][place], take).visit(tree))
+
+
+class _Instead(ast.NodeTransformer):
+    def __init__(self, node, take):
+        self.node, self.take = node, take
+
+    def visit(self, node):
+        return self.take if node is self.node else self.generic_visit(node)
+
+
+def _with_body(code, body):
+    tree = ast.parse(code)
+    tree.body[-1].body = ast.parse(body).body
+    return ast.unparse(tree)
+
+
+def mark(graded):
+    """Give half of the points to every written answer in the sheet. What could not be judged stays open."""
+    rows = marks.read_csv(graded / marks.SHEET)
+    for row in rows:
+        if not row["item"].startswith("test-") and row["item"] != marks.EVERYTHING:
+            row["points"] = 0 if row["text"].startswith("(no answer") else f"{float(row['most']) / 2:g}"
+    write_whole(graded / marks.SHEET, marks.csv_text([marks.COLUMNS, *([row[c] for c in marks.COLUMNS] for row in rows)]))

@@ -1,0 +1,221 @@
+"""What somebody does to a copied answer so that it looks like their own: each takes and returns the text of a cell."""
+
+import ast
+import copy
+import random
+import re
+
+from classroom import assignment
+
+TASKS = {test.function for name in assignment.names() for test in assignment.load(name).tests}
+
+
+def _changed(transformer):
+    def disguise(source):
+        return ast.unparse(ast.fix_missing_locations(transformer().visit(ast.parse(source))))
+    return disguise
+
+
+def rename(source):
+    """Every name that is given in the source gets another, but for the functions that a task asks for."""
+    tree = ast.parse(source)
+    keep = {n.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for n in node.keywords}
+    keep |= TASKS
+    given = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    given |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    given |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    new = {name: f"my_{'thing' * (number % 3)}{number}" for number, name in enumerate(sorted(given - keep))}
+    for node in ast.walk(tree):
+        for field in ("id", "arg", "name"):
+            if not isinstance(node, ast.keyword | ast.alias) and getattr(node, field, None) in new:
+                setattr(node, field, new[getattr(node, field)])
+    return ast.unparse(tree)
+
+
+def _names(node, kind):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, kind)}
+
+
+def reorder(source):
+    """Statements next to each other change places wherever neither needs the other."""
+    tree = ast.parse(source)
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        body = function.body
+        for i in [*range(len(body) - 1), *range(len(body) - 1)]:
+            a, b = body[i], body[i + 1]
+            plain = all(isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name | ast.Tuple) for s in (a, b))
+            if plain and not (_names(a, ast.Store) & (_names(b, ast.Store) | _names(b, ast.Load))
+                              or _names(b, ast.Store) & _names(a, ast.Load)):
+                body[i], body[i + 1] = b, a
+    return ast.unparse(tree)
+
+
+def swap_functions(source):
+    """The functions in the opposite order, imports first."""
+    body = ast.parse(source).body
+    imports = [node for node in body if not isinstance(node, ast.FunctionDef)]
+    return ast.unparse(ast.Module(imports + [node for node in body if node not in imports][::-1], []))
+
+
+class _Dead(ast.NodeTransformer):
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        for argument in node.args.args:
+            argument.annotation = ast.Name("object")
+        node.body = [*ast.parse('"""My own work."""\nready = False\nif ready:\n    print("never", ready)').body,
+                     *node.body[:-1], *ast.parse("steps = len(str(ready)) - 5\nassert steps <= 0").body, node.body[-1]]
+        return node
+
+
+def padding(source):
+    """Comments, blank lines, docstrings, annotations, and statements that do nothing."""
+    return re.sub(r"^( *)(\w.*)$", r"\1# \2 ...\n\n\1\2", _changed(_Dead)(source), flags=re.MULTILINE)
+
+
+class _Spelled(ast.NodeTransformer):
+    def visit_AugAssign(self, node):
+        read = copy.deepcopy(node.target)
+        read.ctx = ast.Load()
+        return ast.Assign([node.target], ast.BinOp(read, node.op, node.value))
+
+    def visit_Assign(self, node):
+        value = node.value
+        if isinstance(value, ast.BinOp) and isinstance(node.targets[0], ast.Name) and isinstance(value.left, ast.Name) \
+                and value.left.id == node.targets[0].id:
+            return ast.AugAssign(node.targets[0], value.op, value.right)
+        return node
+
+
+class _Steps(ast.NodeTransformer):
+    """Each operation inside an operation of a plain statement becomes a statement of its own."""
+
+    def __init__(self):
+        self.count = 0
+
+    def _split(self, statement):
+        before, outer = [], self
+
+        class Inside(ast.NodeTransformer):
+            def visit_Lambda(self, node):
+                return node
+
+            visit_ListComp = visit_GeneratorExp = visit_DictComp = visit_IfExp = visit_BoolOp = visit_Lambda
+
+            def _step(self, node):
+                self.generic_visit(node)
+                if node is statement.value:
+                    return node
+                outer.count += 1
+                before.append(ast.Assign([ast.Name(f"step{outer.count}", ast.Store())], node))
+                return ast.Name(f"step{outer.count}", ast.Load())
+
+            visit_BinOp = visit_Call = visit_Compare = _step
+
+        if statement.value is not None and not any(isinstance(n, ast.NamedExpr) for n in ast.walk(statement)):
+            statement.value = Inside().visit(statement.value)
+        return [*before, statement]
+
+    visit_Assign = visit_Return = _split
+
+
+class _Other(ast.NodeTransformer):
+    """np.sum(x) for x.sum() and the other way round."""
+
+    WORDS = ("sum", "max", "min", "mean", "argmax", "argsort", "copy", "dot")
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        f = node.func
+        if isinstance(f, ast.Attribute) and f.attr in self.WORDS and not any(isinstance(a, ast.Starred) for a in node.args):
+            if isinstance(f.value, ast.Name) and f.value.id == "np" and node.args and isinstance(node.args[0], ast.Name):
+                return ast.Call(ast.Attribute(node.args[0], f.attr, ast.Load()), node.args[1:], node.keywords)
+            if not isinstance(f.value, ast.Name) or f.value.id not in ("np", "torch"):
+                return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), f.attr, ast.Load()), [f.value, *node.args],
+                                node.keywords)
+        return node
+
+
+class _Constants(ast.NodeTransformer):
+    def visit_Constant(self, node):
+        return ast.Constant(node.value + 3) if type(node.value) in (int, float) else node
+
+
+class _Products(ast.NodeTransformer):
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, ast.MatMult):
+            return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), "matmul", ast.Load()), [node.left, node.right], [])
+        if isinstance(node.op, ast.Div):
+            return ast.BinOp(node.left, ast.Mult(), ast.BinOp(ast.Constant(1), ast.Div(), node.right))
+        return node
+
+
+class _Idle(ast.NodeTransformer):
+    """A function that gives back what it was given, around every operation."""
+
+    def _idle(self, node):
+        self.generic_visit(node)
+        return ast.Call(ast.Name("_same", ast.Load()), [node], [])
+
+    visit_BinOp = visit_Call = visit_Compare = _idle
+
+    def visit_Module(self, node):
+        self.generic_visit(node)
+        return ast.Module(ast.parse("def _same(x): return x").body + node.body, [])
+
+    def visit_Subscript(self, node):
+        return self._idle(node) if isinstance(node.ctx, ast.Load) else node
+
+
+class _Parts(ast.NodeTransformer):
+    """What a function returns is computed in a function of its own."""
+
+    def visit_Module(self, node):
+        body = []
+        for s in node.body:
+            if isinstance(s, ast.FunctionDef) and isinstance(s.body[-1], ast.Return) and s.body[-1].value:
+                result = s.body[-1]
+                given = _names(s, ast.Store) - _names(result, ast.Store) | {a.arg for a in s.args.args}
+                free = sorted(_names(result, ast.Load) & given)
+                call = f"_finish_{s.name}({', '.join(free)})"
+                body += ast.parse(f"def {call}: return {ast.unparse(result.value)}").body
+                s.body[-1:] = ast.parse(f"def f(): return {call}").body[0].body
+            body.append(s)
+        return ast.Module(body, [])
+
+
+def all_at_once(source):
+    for name in ("spelling", "steps", "methods", "parts", "renamed", "reordered", "functions", "padding"):
+        source = DISGUISES[name](source)
+    return source
+
+
+def half_dropped(source, seed=0):
+    """Only every second function is copied; the rest is not handed in."""
+    body = ast.parse(source).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    random.Random(seed).shuffle(functions)
+    return ast.unparse(ast.Module([node for node in body if node not in functions[::2]], []))
+
+
+DISGUISES = {
+    "untouched": lambda source: source,
+    "renamed": rename,
+    "reordered": reorder,
+    "functions": swap_functions,
+    "padding": padding,
+    "spelling": _changed(_Spelled),
+    "steps": _changed(_Steps),
+    "methods": _changed(_Other),
+    "parts": _changed(_Parts),
+    "all_at_once": all_at_once,
+    "constants": _changed(_Constants),
+    "half": half_dropped,
+    "products": _changed(_Products),
+    "idle": _changed(_Idle),
+}
+
+
+def cells(source):
+    """The same text, a cell for each function."""
+    return [ast.unparse(node) for node in ast.parse(source).body]

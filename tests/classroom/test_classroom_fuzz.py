@@ -1,0 +1,175 @@
+"""Damaged submissions from a generator, beside good ones: each ends in a named status and costs nobody else anything.
+
+A failure names the seed and what was done: ``damage.damaged(SEED)`` makes the same submission again.
+"""
+
+import csv
+import io
+import json
+import random
+import re
+import zipfile
+
+import pytest
+import submissions
+from damage import damaged
+from submissions import FULL, NAME
+
+from classroom import batch, exports, grading, marks, notebook, reports, sandbox
+from classroom.sandbox import Limits
+
+GOOD = submissions.data(submissions.solved())
+STATUSES = ("graded", "partly graded", *grading.FAILED)
+LIMITS = Limits(cell_seconds=2, call_seconds=1, total_seconds=100, patience=1)
+CLASS = 25  # damaged submissions in one batch, with two good ones
+needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+
+
+Session = grading.Session
+
+
+class Kept(grading.Session):
+    """One sandbox of a class for all notebooks with the code of the good one: what is damaged is mostly not the code."""
+
+    code = notebook.without_stubs(notebook.plain_cells(notebook.read(GOOD).code))
+    session, run_others = None, False
+
+    def __new__(cls, sources, limits, trusted):
+        if sources != Kept.code:
+            return (Session if Kept.run_others else NotRun)(sources, limits, trusted)
+        if Kept.session is None:
+            Kept.session = Session(sources, limits, trusted)
+            Kept.session.close = lambda: None
+        return Kept.session
+
+
+class NotRun(grading.Session):
+    """Code that is read and not run."""
+
+    def run(self):
+        pass
+
+    def call(self, name, calls):
+        raise grading.NotJudged("function missing", f"There is no function called {name} in the notebook.")
+
+
+def in_this_process(todo, name, keep, workers, scheduler, options, progress):
+    """What ``batch._run`` does, without a pool, so that whatever is raised ends the test."""
+    for about, submission in todo:
+        in_this_process.graded.append(about["student"])
+        keep(about, batch._job(name, *batch._data(submission), about["details"], **options))
+
+
+def check(seeds, top, monkeypatch, run=False, packed=False):
+    """Hand in, collect, grade, report and export a class of the damaged submissions ``seeds`` and two good ones."""
+    monkeypatch.setattr(batch, "_run", in_this_process)
+    monkeypatch.setattr(grading, "Session", Kept)
+    monkeypatch.setattr(Kept, "run_others", run)
+    class_ = [damaged(seed) for seed in seeds]
+    said = {made.student: f"damaged({made.seed}): {made.words}" for made in class_}
+    source = top / "in"
+    source.mkdir(parents=True)
+    for made in class_:
+        made.put(source)
+    (source / "good").mkdir()
+    (source / "good" / "a.ipynb").write_bytes(GOOD)
+    (source / "right.ipynb").write_bytes(GOOD)
+    if packed:
+        source = pack(source, top / "in.zip")
+    in_this_process.graded = []
+    try:
+        results = {result["key"]: result for result in batch.grade(NAME, source, top / "out", limits=LIMITS,
+            progress=False)}
+    finally:
+        if Kept.session:
+            Session.close(Kept.session)
+            Kept.session = None
+    refused = json.loads((top / "out" / "batch.json").read_text())["refused"]
+
+    for made in class_:
+        mine = [r for r in results.values() if re.match(rf"{made.student}(?!\d)", r["student"])]
+        told = mine or any(re.search(rf"\b{made.student}\b", sentence) for sentence in refused)
+        assert told or packed and not any(isinstance(content, bytes) for _,
+            content in made.files), f"forgotten: {said[made.student]}"
+        for result in mine:
+            sound(result, said[made.student])
+    for name in ("good", "right"):
+        points = sum(test["points"] or 0 for test in results[name]["tests"])
+        assert (results[name]["status"], points, results[name]["notes"]) == ("graded", FULL, []), said
+    for path in (top / "out" / "results").iterdir():
+        json.loads(path.read_bytes(), parse_constant=lambda word, path=path: pytest.fail(f"{word} in {path}: {said}"))
+    written(top / "out", results, said)
+
+    in_this_process.graded = []
+    batch.grade(NAME, source, top / "out", limits=LIMITS, progress=False)
+    assert in_this_process.graded == [], f"graded again: {[said.get(name, name) for name in in_this_process.graded]}"
+
+
+def pack(source, path):
+    """The same as the zip that a platform gives."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(source.rglob("*")):
+            if file.is_file() and not file.is_symlink():
+                name = str(file.relative_to(source)).encode("utf-8", "replace").decode()
+                archive.writestr(zipfile.ZipInfo(name), file.read_bytes())
+    return path
+
+
+def sound(result, said):
+    """Is this a result that people and programs can use?"""
+    assert result["status"] in STATUSES, said
+    told = [result["reason"], result["student"], result["file"], *result["found"], *result["notes"], *result["flags"]]
+    told += [line for test in result["tests"] for line in test["message"].split("\n")]
+    for words in told:
+        assert not re.search("[\0-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
+            words), f"{said}: {words!r}"
+        assert not re.search(r'File "/(?!x)', words) and len(words) <= 4000, f"{said}: {words!r}"
+        assert not words.startswith(("The grader itself", "Traceback")), f"{said}: {words!r}"
+    if result["status"] == "unreadable":
+        assert re.fullmatch(r"[A-Z][^\n]{5,300}\.", result["reason"]), f"{said}: {result['reason']!r}"
+    for test in result["tests"]:
+        assert test["status"] in (*grading.JUDGED, *grading.FAILED) and test["message"], said
+        assert (test["points"] is None) == (test["status"] in grading.FAILED), said
+        assert test["points"] in (None, 0, test["most"]), said
+        assert (test["points"] == test["most"]) == (test["status"] == "passed"), said
+
+
+def written(out, results, said):
+    """Pages, sheet and exports of the class are written and can be read."""
+    sheet = marks.write_sheet(results.values(), out)
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"), newline="")))
+    assert {marks._unguarded(row["key"]) for row in rows} == set(results), said
+    with sheet.open("a", encoding="utf-8") as file:
+        file.write("good,,most_similar_pair,,,,,a comment\r\n")
+    assert marks.read_sheet(out), said
+    marks.write_sheet(results.values(), out)
+    reports.write_pages(out)
+    for key in results:
+        page = (out / "feedback" / f"{key}.html").read_text(encoding="utf-8")
+        assert "<script>alert" not in page and page.rstrip().endswith("</html>"), said
+    for style in exports.FORMATS:
+        paths, _, _ = exports.export(out, style)
+        assert paths and all(path.exists() for path in paths), said
+    lines = list(csv.reader(io.StringIO((out / "grades.csv").read_text("utf-8-sig"), newline="")))
+    assert len(lines) == len(results) + 1 and len({len(line) for line in lines}) == 1, said
+
+
+@needs_sandbox
+@pytest.mark.parametrize("group", range(4))
+def test_a_hundred_damaged_submissions(tmp_path, monkeypatch, group):
+    """Those whose code differs are read, and not run."""
+    check(range(group * CLASS, (group + 1) * CLASS), tmp_path, monkeypatch, packed=group == 3)
+
+
+@needs_sandbox
+def test_damaged_code_is_run(tmp_path, monkeypatch):
+    check([seed for seed in range(200) if damaged(seed).words.startswith("in_code")][:8], tmp_path, monkeypatch,
+        run=True)
+
+
+@needs_sandbox
+@pytest.mark.weekly
+@pytest.mark.parametrize("group", range(120))
+def test_three_thousand_damaged_submissions(tmp_path, monkeypatch, group):
+    start = 1000 + group * CLASS
+    check(range(start, start + CLASS), tmp_path, monkeypatch, run=True, packed=random.Random(group).random() < 0.3)

@@ -1,0 +1,366 @@
+"""The page over a term: whose work is whose, which mistakes stay, what the tests tell. From files as grade leaves them."""
+
+import csv
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_classroom_reports import MARKUP, Skeleton
+
+from classroom import assignment, marks, term
+from classroom.__main__ import main
+from classroom.collecting import Submission
+from classroom.grading import grade_one
+
+A1, A2 = "assignment1", "assignment2"
+
+
+def work(student, number="", points=None, mistakes=(), platform="moodle", failed=(), status="graded", version="a"):
+    """One submission, before it is written: ``points``: of each test, all by default; ``mistakes``: {function: name};
+    ``failed``: tests by their number that could not be judged."""
+    return locals()
+
+
+def graded(folder, name, works, mark=1, refused=()):
+    """A folder as grade leaves it, its sheet filled in with ``mark`` for each answer (None: blank)."""
+    task, keys = assignment.load(name), []
+    (folder / "results").mkdir(parents=True)
+    blank = grade_one(b"", task)
+    results = []
+    for one in works:
+        result = json.loads(json.dumps(blank)) | {"status": one["status"], "reason": ""}
+        number, student = one["number"], one["student"]
+        where = {"moodle": f"{student}_{number}_assignsubmission_file_", "canvas": f"{student}_{number}_77_a.ipynb"}
+        for i, test in enumerate(result["tests"]):
+            given = test["most"] if one["points"] is None else one["points"][i]
+            mistake = dict(one["mistakes"]).get(test["function"])
+            given = 0 if mistake else given
+            test |= {"points": given, "status": "passed" if given == test["most"] else "wrong", "misconception": mistake,
+                     "message": f"About {mistake}.\nCalled with x."}
+            if i in one["failed"] or one["status"] == "unreadable":
+                test |= {"points": None, "status": "unreadable" if one["status"] == "unreadable" else "time limit"}
+        for answer in result["answers"]:
+            answer["text"] = "because"
+        key = Submission(student, number).key
+        result |= {"student": student, "id": number, "folder": where[one["platform"]] if number else "", "key": key,
+                   "file": "a.ipynb", "modified": 1e9, "found": [], "fingerprint": f"{one['version']} 0"}
+        (folder / "results" / f"{key}.json").write_text(json.dumps(result), encoding="utf-8")
+        keys.append(key)
+        results.append(result)
+    (folder / "batch.json").write_text(json.dumps({"assignment": name, "keys": keys, "refused": [], "others": []}))
+    rows = [(r["key"], r["student"], a["grade_id"], "", "", a["most"], mark, "") for r in results for a in r["answers"]]
+    with (folder / marks.SHEET).open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file).writerows([marks.COLUMNS, *rows])
+    return folder
+
+
+def table(out):
+    """{student: (points, points ...)} of the CSV, blank as ""."""
+    rows = marks.read_csv(out / "term_students.csv")
+    names = [name for name in rows[0] if name.startswith("assignment") and " " not in name]
+    return {row["student"]: tuple(row[name] for name in names) for row in rows}
+
+
+def text_of(out):
+    return " ".join(Skeleton((out / "term.html").read_text(encoding="utf-8").replace("<", " <")).text.split())
+
+
+def test_who_has_what(tmp_path):
+    one = graded(tmp_path / "g1", A1, [work("Ada", "11"), work("Ben", "12", failed=[0], status="partly graded"),
+                                       work("Cy", "13", status="unreadable"), work("Dee", "14", [0] * 8)])
+    two = graded(tmp_path / "g2", A2, [work("Ada", "21"), work("Ben", "22"), work("Eve", "23")], mark=None)
+    rows = marks.read_csv(two / marks.SHEET)
+    for row in rows:
+        row["points"] = "4" if row["student"] == "Ada" else ""
+    (two / marks.SHEET).write_text(marks.csv_text([marks.COLUMNS, *(row.values() for row in rows)]), encoding="utf-8")
+    paths, notes = term.write_pages([one, two], tmp_path / "out")
+    assert [path.name for path in paths] == ["term.html", "term_students.csv", "term_items.csv"] and not notes
+    assert table(tmp_path / "out") == {"Ada": ("28", "32"), "Ben": ("", ""), "Cy": ("", ""), "Dee": ("2", ""),
+                                       "Eve": ("", "")}
+    rows = {row["student"]: row for row in marks.read_csv(tmp_path / "out" / "term_students.csv")}
+    assert rows["Ben"][f"{A1} blank because"] == "most_similar_pair: time limit" and rows["Ben"][f"{A1} id"] == "12"
+    assert rows["Ben"][f"{A2} blank because"] == "answer-measurement: not marked yet; answer-gradient: not marked yet"
+    assert rows["Dee"][f"{A2} blank because"] == "not handed in" and rows["Dee"][f"{A1} of"] == "35"
+    said = text_of(tmp_path / "out")
+    assert "5 students, 2 assignments" in said and "In one assignment only (3): Cy, Dee, Eve." in said
+    assert "Ben Assignment 1 most_similar_pair: time limit" in said and "Cy Assignment 1 unreadable" in said
+    assert f"Written answers without marks: 2 in {two}/to_mark.csv" in said and "for 2 the name alone decided" in said
+
+
+def canvas(student, number):
+    return work(student, number, platform="canvas")
+
+
+ZOE = "Zo\u00eb M\u00fcller"
+MATCHING = {  # works of assignment 1 and 2 -> the numbers of each student, and a word in what is said
+    "Moodle's numbers change": ([work("Ada", "1")], [work("Ada", "2")], ["1 2"], ""),
+    "Canvas' do not": ([canvas("ada", "1")], [canvas("byronada", "1")], ["1 1"], ""),
+    "a number of Canvas parts one name": ([canvas("ada", "1")], [canvas("ada", "2")], ["1", "2"], ""),
+    "two of one name": ([work("Ada", "1"), work("Ada", "2")], [work("Ada", "3")], ["1", "2", "3"], "Who is who"),
+    "and later": ([work("Ada", "1")], [work("Ada", "2"), work("Ada", "3")], ["1", "2", "3"], "Who is who"),
+    "both with numbers that last": ([canvas("ada", "1"), canvas("ada", "2")], [canvas("ada", "2")], ["1", "2 2"], ""),
+    "the same numbers and names": ([work("Ada", "1"), work("Ada", "2")], [work("Ada", "1"), work("Ada", "2")],
+                                   ["1 1", "2 2"], ""),
+    "a number, then a name alone": ([work("Ada", "1")], [work("Ada")], ["1 -"], ""),
+    "a number that lasts, then a name alone": ([canvas("ada", "1")], [work("ada")], ["1 -"], ""),
+    "a name alone, then two numbers": ([work("ada")], [canvas("ada", "1"), canvas("ada", "2")], ["-", "1", "2"],
+                                       "Who is who"),
+    "names alone": ([work("ada")], [work("ada")], ["- -"], ""),
+    "names in another order": ([work(ZOE, "1")], [work("Muller, Zoe", "2")], ["1", "2"], "may be the same"),
+    "names as Canvas writes them": ([work("Ada Lovelace", "1")], [canvas("lovelaceada", "2")], ["1", "2"],
+                                    "may be the same"),
+    "one number, two names": ([work("Ada", "1")], [work("Ben", "1")], ["1", "1"], "may be the same"),
+    "two people": ([work("Ada", "1")], [work("Ben", "2")], ["1", "2"], ""),
+    "marked without names": ([work("Participant", "1"), work("Participant", "2")],
+                             [work("Participant", "3"), work("Participant", "4")], ["1", "2", "3", "4"],
+                             "Who is who"),
+    "a chain of names": ([canvas("ada", "1"), work("ben")], [canvas("ben", "1"), work("ada")], ["-", "-", "1 1"], ""),
+}
+
+
+@pytest.mark.parametrize("case", MATCHING)
+def test_nobody_is_taken_for_somebody_else(tmp_path, case):
+    first, second, expected, word = MATCHING[case]
+    works, notes = term.read([graded(tmp_path / "g1", A1, first), graded(tmp_path / "g2", A2, second)])
+    students, unsure = term.match(works)
+    assert sorted(" ".join(w.number or "-" for w in student.works) for student in students) == expected and not notes
+    assert len({student.label for student in students}) == len(students)
+    assert word in " ".join(unsure) and bool(unsure) == bool(word)
+    assert any(student.unsure for student in students) == bool(word)
+
+
+def test_what_cannot_be_matched_is_not_called_missing(tmp_path):
+    one = graded(tmp_path / "g1", A1, [work("Ada", "1"), work("Ada", "2"), work("Ben", "3")])
+    two = graded(tmp_path / "g2", A2, [work("Ada", "4")])
+    term.write_pages([one, two], tmp_path / "out")
+    rows = marks.read_csv(tmp_path / "out" / "term_students.csv")
+    assert [row[f"{A2} blank because"] for row in rows] == ["could not be matched"] * 2 + ["", "not handed in"]
+    assert f"Ada ({one}/ number 1)" == rows[0]["student"]
+    said = text_of(tmp_path / "out")
+    assert "4 students (fewer, if some of 3 lines are of one)" in said
+    assert f"Ada ({one}/ number 1) 28 ?" in said and "Ben 28 –" in said
+
+
+def test_two_groups_and_one_student_in_both(tmp_path):
+    monday = graded(tmp_path / "mon", A1, [work("Ada", "1"), work("Ben", "2"), work("Cy", "3", [0] * 8)])
+    tuesday = graded(tmp_path / "tue", A1, [work("Cy", "3"), work("Dee", "4"), work("Eve", "5")])
+    _, notes = term.write_pages([monday, tuesday], tmp_path / "out")
+    assert notes == [f"Cy: Assignment 1 is in {monday}/ and in {tuesday}/, and none of them counts here. Take what "
+                     f"should not count from its submissions, and grade these again."]
+    assert table(tmp_path / "out") == {"Ada": ("28",), "Ben": ("28",), "Cy": ("",), "Dee": ("28",), "Eve": ("28",)}
+    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[0]
+    assert (item["submitted"], item["judged"], item["right"]) == ("4", "4", "4")
+    assert "Cy in two folders" in text_of(tmp_path / "out")
+
+
+def test_a_name_in_both_groups_may_be_two_students(tmp_path):
+    first = graded(tmp_path / "a", A1, [work("ada"), work("ben"), work("cy")])
+    second = graded(tmp_path / "b", A1, [work("ada"), work("dee"), work("eve")])
+    _, notes = term.write_pages([first, second], tmp_path / "out")
+    assert len(notes) == 1 and notes[0].startswith("ada: ") and "Who is who" in notes[0]
+    assert len(table(tmp_path / "out")) == 6
+
+
+def test_mistakes_that_stay(tmp_path):
+    """Counted by hand: three make the columns' mistake in assignment 1, one of them in two tasks; two make it again."""
+    columns, head = {"softmax_with_temperature": "columns"}, {"attention_head": "columns"}
+    one = graded(tmp_path / "g1", A1, [work("Ada", "1", mistakes={**columns, "cosine_attention": "columns"}),
+                                       work("Ben", "2", mistakes=columns), work("Dee", "4"),
+                                       work("Cy", "3", mistakes={**columns, "effective_words": "entropy"})])
+    two = graded(tmp_path / "g2", A2, [work("Ada", "5", mistakes=head), work("Cy", "6"),
+                                       work("Ben", "7", mistakes={**head, "unit_divisor": "root"})])
+    students, _ = term.match(term.read([one, two])[0])
+    found, others = term.mistakes(students, [A1, A2])
+    assert [(row["mistake"], len(row["who"]), row["again"], row["newest"]) for row in found] == [
+        ("columns", 3, ["Ada", "Ben"], 2), ("root", 1, [], 1)]
+    assert found[0]["places"] == [
+        (A1, "cosine_attention", 1, "About columns."), (A1, "softmax_with_temperature", 3, "About columns."),
+        (A2, "attention_head", 2, "About columns.")]
+    assert others == 1
+    found, others = term.mistakes(students, [A2, A1])  # the other one is the newest
+    assert [(row["mistake"], row["newest"]) for row in found] == [("columns", 3), ("entropy", 1)] and others == 1
+    found, others = term.mistakes(students, [A1, A2, "assignment3"])  # nobody has handed in the newest
+    assert [(row["mistake"], row["newest"]) for row in found] == [("columns", 0)] and others == 2
+
+
+def test_items_by_hand(tmp_path):
+    """Ten students. top_k_attention (6 points) and general_scores (4): 4 have both, 1 each has one, 4 have none, and
+    nobody has anything else. So each with the rest is a table of two by two: (4 · 4 - 1 · 1) / (5 · 5) = 0.6."""
+    points = [(6, 4)] * 4 + [(6, 0), (0, 4)] + [(0, 0)] * 4
+    folder = graded(tmp_path / "g", A2, [work(f"s{i}", "", [a, 0, b, 0, 0, 0]) for i, (a, b) in enumerate(points)])
+    found = {item.grade_id: item for item in term.items(term.read([folder])[0])}
+    half = stats.norm.ppf(0.975) / math.sqrt(10 - 3)
+    for name in ("test-top_k_attention", "test-general_scores"):
+        item = found[name]
+        assert (item.judged, item.right, item.n, item.words) == (10, 5, 10, [])
+        assert item.correlation == pytest.approx((0.6, math.tanh(math.atanh(0.6) - half), math.tanh(math.atanh(0.6) + half)))
+        assert item.share == pytest.approx((0.5, 0.2366, 0.7634), abs=5e-5)  # Wilson, from a table
+    other = found["test-unit_divisor"]
+    assert other.correlation is None and other.share == pytest.approx((0, 0, 0.2775), abs=5e-5) and other.n == 10
+    assert other.words == ["Nobody is right: look at the task, the test and the lesson."]
+    assert term._interval(other.correlation, "{:.2f}".format) == "–"
+    assert term._interval((-0.001, -0.5, 0.5), "{:.2f}".format) == "0.00 (−0.50 to 0.50)"
+
+
+def test_items_against_scipy(tmp_path):
+    rng = np.random.default_rng(5)
+    most = np.array([test.points for test in assignment.load(A1).tests])
+    able = rng.normal(size=(40, 1))
+    right = able * [1.5, 1, 2, 1, -1.5, 0, 1, 0] + rng.normal(size=(40, 8)) > [0, -0.5, 0.5, 0, 0, 0, 2, 0]
+    right[:, 7], right[:, 5] = True, np.arange(40) > 1
+    lost = {3: [0], 9: [0, 1], 30: [4]}  # could not be judged
+    folder = graded(tmp_path / "g", A1, [
+        work(f"s{i}", "", (row * most).tolist(), failed=lost.get(i, ()), status="partly graded" if i in lost else "graded")
+        for i, row in enumerate(right)], mark=None)
+    term.write_pages([folder], tmp_path / "out")
+    rows = marks.read_csv(tmp_path / "out" / "term_items.csv")
+    whole = [i for i in range(40) if i not in lost]
+    for j, row in enumerate(rows):
+        judged = [i for i in range(40) if j not in lost.get(i, ())]
+        share = stats.binomtest(int(right[judged, j].sum()), len(judged)).proportion_ci(method="wilson")
+        assert [float(row[c]) for c in ("judged", "share right", "share low", "share high")] == pytest.approx(
+            [len(judged), right[judged, j].mean(), share.low, share.high], abs=6e-5)
+        rest = (right * most).sum(1) - right[:, j] * most[j]
+        assert row["students in the correlation"] == "37"
+        if j == 7:
+            assert row["correlation"] == "" and "Everybody is right" in row["worth a look"]
+        else:
+            expected = stats.pointbiserialr(right[whole, j], rest[whole]).statistic
+            assert float(row["correlation"]) == pytest.approx(expected, abs=6e-5)
+            low, high = float(row["correlation low"]), float(row["correlation high"])
+            assert math.atanh(expected) - math.atanh(low) == pytest.approx(1.959964 / math.sqrt(34), abs=2e-3)
+            assert math.atanh(high) - math.atanh(expected) == pytest.approx(1.959964 / math.sqrt(34), abs=2e-3)
+    assert float(rows[4]["correlation high"]) < 0 and "do worse in the rest: read" in rows[4]["worth a look"]
+    assert not rows[2]["worth a look"]
+    assert rows[5]["worth a look"].startswith("Nearly everybody is right") and "Only 2 wrong: " in rows[5]["worth a look"]
+
+
+def test_items_of_small_and_odd_classes(tmp_path):
+    nine = graded(tmp_path / "nine", A1, [work(f"s{i}", "", [5 * (i % 2), 1, 5, 2, 7, 1, 4, i % 3 % 2]) for i in range(9)])
+    found = term.items(term.read([nine])[0])
+    assert all(item.correlation is None and item.n == 9 and "Too few" in item.words[0] for item in found)
+    twelve = [work(f"t{i}", "", [5, 1, 5, 2, 7, 1, 4, 1] if i % 2 else [0] * 8) for i in range(12)]
+    found = term.items(term.read([graded(tmp_path / "twelve", A1, twelve)])[0])
+    assert {(round(item.correlation[0], 6), item.correlation[1]) for item in found} == {(1.0, None)}
+    by_hand = marks.read_csv(tmp_path / "nine" / marks.SHEET)[0] | {"item": "test-effective_words", "points": "2"}
+    with (tmp_path / "nine" / marks.SHEET).open("a", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerow(by_hand.values())
+    item = next(item for item in term.items(term.read([nine])[0]) if item.grade_id == "test-effective_words")
+    assert (item.judged, item.right) == (9, 8)  # not full points any more
+
+
+def test_a_correlation_below_0_may_be_chance():
+    for low, high, words in ((-0.6, 0.2, "so little that it may be chance"), (-0.6, -0.01, "read the task and its test")):
+        item = term.Item("test-f", 5, 40, 40, 0, 20, (0.5, 0.35, 0.65), (-0.2, low, high), 40)
+        assert len(said := term._worth_a_look(item, 20)) == 1 and words in said[0]
+
+
+def changed(folder, key, change):
+    """Change the tests of a result, as another version of the course would have made them."""
+    path = folder / "results" / f"{key}.json"
+    result = json.loads(path.read_text())
+    change(result["tests"])
+    path.write_text(json.dumps(result))
+
+
+@pytest.mark.parametrize("version", ["a", "b"])
+def test_versions_are_told(tmp_path, version):
+    one = graded(tmp_path / "a", A1, [work("Ada", "1")])
+    two = graded(tmp_path / "b", A1, [work("Ben", "2", version=version)])
+    other = graded(tmp_path / "c", A2, [work("Ben", "3", version="c")])
+    changed(one, "Ada_1", lambda tests: tests[1].update(status="not started", points=0))
+    _, notes = term.write_pages([one, two, other], tmp_path / "out")
+    assert len(notes) == (version == "b")
+    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[1]
+    assert [item[c] for c in ("right", "not started", "students in the correlation")] == ["1", "1", "2"]
+    assert "1 untouched" in text_of(tmp_path / "out")
+    changed(two, "Ben_2", lambda tests: tests[0].update(most=9, points=9))  # a test with other points
+    _, notes = term.write_pages([one, two, other], tmp_path / "out")
+    assert len(notes) == 1 and "assignment1 was graded with different versions" in notes[0]
+    assert "32 of 39" in text_of(tmp_path / "out")
+    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[0]
+    assert [item[c] for c in ("right", "students in the correlation")] == ["2", "1"]
+
+
+def fails(capsys, *arguments):
+    """The one sentence with which the command ends."""
+    assert main(["term", *map(str, arguments)]) == 1
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and not said.out and "Traceback" not in said.err
+    return said.err
+
+
+def test_bad_folders_end_in_a_sentence(tmp_path, capsys):
+    good = graded(tmp_path / "g", A1, [work("Ada", "1")])
+    out = ("--out", tmp_path / "out")
+    assert "Nothing was graded into" in fails(capsys, good, tmp_path, *out)
+    assert "is named twice" in fails(capsys, good, tmp_path / "g" / ".." / "g", *out)
+    again = graded(tmp_path / "again", A1, [work("Ada", "1"), work("Ben", "2")])
+    assert "of the same students (1 of 1)" in fails(capsys, good, again, *out)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert "file" in fails(capsys, good, "--out", blocked)
+    for damage, words in (("{", "batch.json is not as grade writes it"), ("[]", "batch.json is not"),
+                          ('{"assignment": "assignment1", "keys": ["none"]}', "There are no results")):
+        (again / "batch.json").write_text(damage)
+        assert words in fails(capsys, again, *out)
+    (good / "results" / "Ada_1.json").write_text('{"student": "Ada"}')
+    assert "Ada_1.json is not as grade writes it: delete it" in fails(capsys, good, *out)
+    (again / "batch.json").write_text('{"assignment": "assignment1", "keys": ["Ada_1"]}')
+    (again / marks.SHEET).write_text("key,item,points\nAda_1,answer-cosine,many\n")
+    assert "not a number of points" in fails(capsys, again, *out)
+    assert not (tmp_path / "out").exists()
+
+
+def test_lost_results_and_unknown_assignments_are_told(tmp_path, capsys):
+    folder = graded(tmp_path / "g", A1, [work("Ada", "1"), work("Ben", "2")])
+    (folder / "results" / "Ben_2.json").write_text("{")
+    about = json.loads((folder / "batch.json").read_text())
+    (folder / "batch.json").write_text(json.dumps(about | {"assignment": "last years", "others": ["Cy_3"]}))
+    assert main(["term", str(folder), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "results of Ben_2 are missing or damaged" in said and "Cy_3 were graded there before" in said
+    assert "points for what was not graded: Ben_2, answer-measurement" in said
+    assert "last years" in text_of(tmp_path / "out")
+
+
+def test_nothing_in_the_files_is_markup_or_a_formula(tmp_path):
+    tags = {}
+    for words in ("harmless", MARKUP, "=HYPERLINK(1)"):
+        folder = graded(tmp_path / str(len(tags)) / "g", A1, [work("Eve", "1"), work("Ann", "2", failed=[0])])
+        for path in (folder / "results").glob("*.json"):
+            result = json.loads(path.read_text()) | {"student": f"{words} {path.stem}", "reason": words}
+            result["status"] = "unreadable"
+            for test in result["tests"]:
+                test |= {"grade_id": words, "function": words, "misconception": words, "message": words, "points": None}
+            path.write_text(json.dumps(result))
+        (folder / "batch.json").write_text(json.dumps({"assignment": words, "keys": ["Eve_1", "Ann_2"], "others": [words]}))
+        (folder / marks.SHEET).unlink()
+        term.write_pages([folder], tmp_path / "out")
+        skeleton = Skeleton((tmp_path / "out" / "term.html").read_text(encoding="utf-8"))
+        tags[words] = skeleton.tags
+        assert words in skeleton.text and "49" not in skeleton.text
+        for name in ("term_students.csv", "term_items.csv"):
+            with (tmp_path / "out" / name).open(newline="", encoding="utf-8-sig") as file:
+                cells = [cell for row in csv.reader(file) for cell in row]
+            assert not [cell for cell in cells if cell.startswith("=")] and any(words in cell for cell in cells)
+    assert tags["harmless"] == tags[MARKUP] == tags["=HYPERLINK(1)"]
+    assert not any(tag == "script" for tag, _ in tags[MARKUP])
+
+
+def test_a_term_of_forty_by_five(tmp_path, record_property):
+    rng = np.random.default_rng(0)
+    folders = [graded(tmp_path / name, name, [
+        work(f"Student {i}", str(1000 * n + i), [t.points * int(rng.random() < 0.6) for t in assignment.load(name).tests])
+        for i in range(40)]) for n, name in enumerate(assignment.names()[:5])]
+    start = time.process_time()
+    _, notes = term.write_pages(folders, tmp_path / "out")
+    record_property("say", f"40 students, 5 assignments: {time.process_time() - start:.2f} CPU-seconds")
+    assert not notes and len(table(tmp_path / "out")) == 40
+    assert all(all(points) for points in table(tmp_path / "out").values())
+    items = marks.read_csv(tmp_path / "out" / "term_items.csv")
+    assert len(items) == sum(len(assignment.load(name).tests) for name in assignment.names()[:5])
+    assert all(row["judged"] == "40" and row["correlation"] for row in items)

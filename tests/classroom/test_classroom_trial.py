@@ -1,0 +1,42 @@
+"""The dry run for teachers: ten imaginary students, from release to export."""
+
+import csv
+
+import pytest
+
+from classroom import assignment, batch, sandbox, tasks, trial
+from classroom.__main__ import main
+
+NAMES = assignment.names()
+
+
+@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.weekly) for name in NAMES[1:])])
+def test_everybody_gets_what_they_deserve(name, tmp_path, capsys):
+    out = tmp_path / "trial"
+    assert main(["try", name, str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.err == "" and said.out.count("\n$ python -m classroom ") >= 4
+    results = {result["student"]: result for result in batch.read(out / "graded")[0]}
+    assert set(results) == set(trial.STUDENTS)
+    points = {student: [test["points"] for test in result["tests"]] for student, result in results.items()}
+    most = [test["most"] for test in results["Rita Right"]["tests"]]
+    families = {function for function, task in tasks.tasks_of(name).items() if task.family}
+    assert points["Rita Right"] == most and not results["Rita Right"]["flags"]
+    assert points["Emil Empty"] == [0] * len(most)
+    assert results["Dora Damaged"]["status"] == "unreadable"
+    assert {"time limit", "crashed"} <= {test["status"] for test in results["Lena Loop"]["tests"]}
+    assert {test["status"] for test in results["Theo Typo"]["tests"]} == {"passed", "function missing"}
+    assert {test["status"] for test in results["Hal Half"]["tests"]} == {"passed", "not started"}
+    public = {flag.partition(" ")[0] for flag in results["Pia Public"]["flags"] if "whose solution is public" in flag}
+    assert public == families
+    assert "which is Rita Right's" in " ".join(results["Nora Neighbour"]["flags"])
+    assert len({test["misconception"] for test in results["Wim Wrong"]["tests"]} - {None}) >= 2
+    for page in ("class.html", "feedback/Rita_Right_101.html"):
+        assert "Rita Right" in (out / "graded" / page).read_text(encoding="utf-8")
+    with (out / "graded" / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
+        grades = {row["student"]: row["points"] for row in csv.DictReader(file)}
+    assert {student for student, grade in grades.items() if not grade} == {"Dora Damaged", "Lena Loop", "Theo Typo"}
+    assert float(grades["Rita Right"]) > float(grades["Hal Half"]) > float(grades["Emil Empty"]) == 0
+    assert main(["try", name, str(out)]) == 1
+    assert "name another folder" in capsys.readouterr().err

@@ -1,0 +1,267 @@
+"""Variants: each is a task of its own, told apart by its checker; released, carried, graded and held against the list."""
+
+import itertools
+import json
+from collections import Counter
+
+import pytest
+from mistakes import misnamed
+
+from classroom import assignment, batch, reports, sandbox, tasks, trial, variants
+from classroom.__main__ import main
+from helpers.checks.core import evaluate
+
+FAMILIES = [(name, function) for name in assignment.names()
+            for function, task in tasks.tasks_of(name).items() if task.family]
+needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+
+
+def exercises(name, function):
+    """(details, exercise) of the assignment's own task and of each variant."""
+    family = tasks.tasks_of(name)[function].family
+    return [(details, family.make(**details)) for details in [family.own, *family.others]]
+
+
+def each(things, config, every):
+    """All of ``things`` in the weekly run, and one in ``every`` otherwise, spread over them."""
+    return things if config.getoption("weekly", False) else things[len(things) % every::every]
+
+
+@pytest.mark.parametrize("name", assignment.names())
+def test_every_assignment_has_three_families(name):
+    assert sum(task.family is not None for task in tasks.tasks_of(name).values()) >= 3
+
+
+@pytest.mark.parametrize(("name", "function"), FAMILIES)
+def test_the_right_answer_of_one_variant_fails_every_other(name, function, pytestconfig):
+    found = exercises(name, function)
+    assert len(found) > 8
+    assert all(exercise.name == function and not set(details) & set(exercise.parameters) for details, exercise in found)
+    pairs = list(itertools.permutations(found, 2))
+    for (details, exercise), (other, another) in each(pairs, pytestconfig, 7):
+        assert evaluate(exercise, another.reference).status in ("wrong", "error"), (details, other)
+    for details, exercise in each(found, pytestconfig, 2):
+        outcome = evaluate(exercise, exercise.reference, seed=1)
+        assert outcome, (details, outcome.message)
+
+
+@pytest.mark.parametrize(("name", "function"), FAMILIES)
+def test_mistakes_are_named_as_themselves_in_a_variant(name, function, pytestconfig):
+    for details, exercise in each(exercises(name, function)[1:], pytestconfig, 6):
+        assert len(exercise.misconceptions) >= 5
+        found = misnamed(exercise, pytestconfig)
+        assert not found, "\n".join([str(details), *found])
+
+
+@pytest.mark.parametrize(("name", "function"), FAMILIES)
+def test_the_words_follow_from_the_details(name, function):
+    """The notebook's own passages stand there once; a variant's are others where its details are, and no two variants
+    have the same text."""
+    family = tasks.tasks_of(name)[function].family
+    cells = ["".join(cell["source"]) for cell in assignment.source(name)["cells"]]
+    own = family.words(**family.own)
+    assert {passage: sum(cell.count(text) for cell in cells) for passage, text in own.items()} == dict.fromkeys(own, 1)
+    seen = {json.dumps(family.words(**details)) for details in [family.own, *family.others]}
+    assert len(seen) == len(family.others) + 1
+    assert all(family.words(**details).keys() == own.keys() for details in family.others)
+
+
+@pytest.mark.parametrize("name", assignment.names())
+def test_a_variant_is_solved_by_its_own_solutions(name, pytestconfig):
+    """Every cell of the teacher's copy runs, examples and hidden tests included; released, it keeps no solution."""
+    given = variants.Variants(name, "spring", "00" * 16)
+    rounds = 12 if pytestconfig.getoption("weekly", False) else 1
+    for number in range(rounds):
+        code = given.give(f"Student {number}")
+        raw = variants.render(assignment.source(name), name, given.details[code], code)
+        space = {"__name__": "__main__", "display": lambda *_: None}
+        for cell in raw["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), cell["id"], "exec"), space)
+        text = json.dumps(assignment.strip(raw))
+        assert "BEGIN SOLUTION" not in text and "judge(" not in text and "details=" not in text
+        assert raw["metadata"]["attention_course"] == {"assignment": name, "variant": code}
+
+
+def test_a_student_always_gets_the_same_and_students_get_different_ones(tmp_path):
+    students = [f"Student {number}" for number in range(40)]
+    listed = variants.release("assignment5", tmp_path, "autumn-2027", students)
+    first = variants.read(listed)
+    variants.release("assignment5", tmp_path, "autumn-2027", [*students, "One More"])
+    again = variants.read(listed)
+    assert {student: again.students[student] for student in students} == first.students
+    assert {code: again.details[code] for code in first.details} == first.details
+    assert len(set(first.students.values())) == 40
+    for function in ("abs_norm", "turn_half"):
+        counts = Counter(str(details[function]) for details in first.details.values())
+        assert len(counts) >= 7 and max(counts.values()) <= 15
+    other = variants.read(variants.release("assignment5", tmp_path / "other", "autumn-2027", students))
+    assert other.students != first.students, "the key is a secret of the list, and another list has another"
+    own = {function: task.family.own for function, task in tasks.tasks_of("assignment5").items() if task.family}
+    assert not any(details[function] == own[function] for details in first.details.values() for function in own)
+
+
+@pytest.mark.parametrize(("words", "arguments"), [
+    ("1 to 60 letters", ["--variant", "a/b"]),
+    ("with --variant NAME as well", ["--students", "names.txt"]),
+    ("stands twice", ["--variant", "x", "--students", "twice.txt"]),
+    ("holds no names", ["--variant", "x", "--students", "empty.txt"]),
+    ("has no column of names", ["--variant", "x", "--students", "odd.csv"]),
+    ("No such file", ["--variant", "x", "--students", "missing.txt"]),
+])
+def test_what_cannot_be_released_is_one_sentence(words, arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"names.txt": "Ada\n", "twice.txt": "Ada Lovelace\nLovelace, ADA\n", "empty.txt": "\n\n",
+                       "odd.csv": "mail,mark\na@b,3\n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert main(["release", "assignment5", "out", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_come_from_a_list_or_from_a_platform(tmp_path):
+    lists = {"a.txt": "Zoë Müller \n\n Ada  Lovelace",
+             "b.csv": "Identifier;Full name\nParticipant 1;Zoë Müller\n2;Ada Lovelace",
+             "c.csv": "Student,ID\nPoints Possible,\nZoë Müller,1\nAda Lovelace,2",
+             "d.csv": "First name,Surname\nZoë,Müller\nAda,Lovelace"}
+    for name, text in lists.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert variants.students_in(tmp_path / name) == ["Zoë Müller", "Ada Lovelace"], name
+
+
+def test_another_variant_in_the_same_folder_is_refused(tmp_path):
+    variants.release("assignment5", tmp_path, "one")
+    for arguments in (("two", ()), ("one", ["Ada"])):
+        with pytest.raises(variants.VariantError, match="another folder"):
+            variants.release("assignment5", tmp_path, *arguments)
+
+
+@pytest.mark.parametrize("damage", [
+    lambda raw: "", lambda raw: "[]", lambda raw: json.dumps(raw | {"key": "no"}),
+    lambda raw: json.dumps(raw | {"details": 3}),
+    lambda raw: json.dumps(raw | {"assignment": "os"}), lambda raw: json.dumps(raw | {"students": {"Ada": "nothing"}}),
+    lambda raw: json.dumps(raw | {"details": {"one": {"abs_norm": {"measure": "mean"}}}}),
+    lambda raw: json.dumps(raw | {"details": {"one": {"abs_norm": {"measure": "no", "offset": 1, "floor": True}}}})])
+def test_a_damaged_list_is_one_sentence(damage, tmp_path):
+    path = variants.release("assignment5", tmp_path, "one")
+    path.write_text(damage(json.loads(path.read_text())))
+    with pytest.raises(variants.VariantError, match="not a list of variants"):
+        variants.read(path)
+
+
+SMALL = "assignment1"  # without torch, whose import takes most of the time
+
+
+def solved(listed, code):
+    """The notebook of a variant with its solutions, as a student might hand it in; nothing is measured or drawn."""
+    path = listed.parent / f"{SMALL}-solutions" / f"{code}.ipynb"
+    return without_the_rest(json.loads(path.read_text(encoding="utf-8")))
+
+
+def without_the_rest(raw):
+    raw["cells"] = [cell for cell in raw["cells"] if cell["id"] == "imports" or
+                    cell["cell_type"] == "code" and cell["metadata"]["nbgrader"]["solution"]]
+    return raw
+
+
+@needs_sandbox
+def test_a_class_is_graded_each_by_their_own(tmp_path):
+    """Right, copied from a neighbour, forged, without a variant, the public solution, and handed in by a stranger."""
+    names = ["Ada", "Ben", "Cem", "Dan", "Eva"]
+    listed = variants.release(SMALL, tmp_path, "autumn", names)
+    given = variants.read(listed)
+    code = given.students
+
+    def hand_in(name, raw, variant):
+        raw["metadata"]["attention_course"]["variant"] = variant
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "a.ipynb").write_text(json.dumps(raw))
+
+    hand_in("Ada", solved(listed, code["Ada"]), code["Ada"])
+    hand_in("Ben", solved(listed, code["Ada"]), code["Ada"])  # Ada's file under his name
+    hand_in("Cem", solved(listed, code["Cem"]), "autumn-00000000")
+    hand_in("Dan", without_the_rest(variants.render(assignment.source(SMALL), SMALL, {})), code["Dan"])
+    hand_in("Eva", solved(listed, code["Eva"]), "")
+    hand_in("Uwe", solved(listed, code["Ada"]), code["Ada"])
+    hand_in("Xia", solved(listed, code["Ada"]), "other")
+    results = {r["student"]: r for r in batch.grade(SMALL, tmp_path / "in", tmp_path / "out", given=given, workers=1,
+                                                    progress=False)}
+    points = {name: {t["function"]: t["points"] for t in result["tests"] if not t["grade_id"].endswith("extreme")}
+              for name, result in results.items()}
+    families = [function for function, task in tasks.tasks_of(SMALL).items() if task.family]
+    full = {test.function: test.points for test in assignment.load(SMALL).tests if not test.grade_id.endswith("extreme")}
+    for name in ("Ada", "Cem", "Eva", "Uwe"):
+        assert points[name] == full, name
+    flags = {name: " ".join(result["flags"]) for name, result in results.items()}
+    assert flags["Ada"] == ""
+    assert f"carries the variant '{code['Ada']}', which is Ada's" in flags["Ben"]
+    assert "which nobody was given" in flags["Cem"] and "carries no variant" in flags["Eva"]
+    assert "nobody called Uwe is on the list of variants; the notebook carries Ada's" in flags["Uwe"]
+    for function in families:
+        same = given.details[code["Ada"]][function] == given.details[code["Ben"]][function]
+        assert points["Ben"][function] == (full[function] if same else 0)
+        assert (f"{function} is right for another variant: that of Ada" in flags["Ben"]) != same
+        assert points["Dan"][function] == 0
+        assert f"{function} is right for another variant: the course's own, whose solution is public" in flags["Dan"]
+    assert results["Xia"]["status"] == "unreadable" and "nobody called Xia is on the list" in results["Xia"]["reason"]
+    for result in results.values():
+        assert not any("another variant" in test["message"] for test in result["tests"]), "for the teacher alone"
+    before = [path.stat().st_mtime_ns for path in sorted((tmp_path / "out" / "results").iterdir())]
+    batch.grade(SMALL, tmp_path / "in", tmp_path / "out", given=given, workers=1, progress=False)
+    assert before == [path.stat().st_mtime_ns for path in sorted((tmp_path / "out" / "results").iterdir())]
+
+
+@needs_sandbox
+def test_one_variant_for_everybody_and_a_list_that_is_forgotten(tmp_path, capsys):
+    listed = variants.release(SMALL, tmp_path, "spring")
+    (tmp_path / "in").mkdir()
+    raw = solved(listed, "spring")
+    for name in ("Ada", "Ben"):
+        (tmp_path / "in" / f"{name}.ipynb").write_text(json.dumps(raw))
+    arguments = ["grade", SMALL, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]
+    assert main(arguments) == 1
+    assert f"say --variants and the list that release wrote, {SMALL}-variants.json" in capsys.readouterr().err
+    assert main([*arguments, "--variants", str(listed)]) == 0
+    for result in batch.read(tmp_path / "out")[0]:
+        assert [t["points"] for t in result["tests"]] == [t["most"] for t in result["tests"]] and not result["flags"]
+
+
+@needs_sandbox
+@pytest.mark.weekly
+def test_a_class_of_forty_from_release_to_the_pages(tmp_path):
+    """Each with a variant of their own: solved, other names, a mistake, public answers, untouched."""
+    name = "assignment1"
+    students = [f"Student {number:02}" for number in range(40)]
+    listed = variants.release(name, tmp_path, "autumn", students)
+    given, public = variants.read(listed), trial.solved(assignment.source(name), {})
+    change = {"solved": lambda function, code, details: code,
+              "renamed": lambda function, code, details: trial.renamed(code),
+              "mistaken": lambda function, code, details: trial.mistaken(name, function, code, details),
+              "public": lambda function, code, details: trial.function_in(public, function)}
+    kinds = dict(zip(students, itertools.cycle([*change, "untouched"])))
+    for student, kind in kinds.items():
+        code = given.students[student]
+        if kind == "untouched":
+            raw = json.loads((tmp_path / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
+        else:
+            source = json.loads((tmp_path / f"{name}-solutions" / f"{code}.ipynb").read_text(encoding="utf-8"))
+            raw = trial.solved(source, given.details[code], change[kind])
+        (tmp_path / "in" / student).mkdir(parents=True)
+        (tmp_path / "in" / student / "a.ipynb").write_text(json.dumps(raw), encoding="utf-8")
+    results = batch.grade(name, tmp_path / "in", tmp_path / "out", given=given, progress=False)
+    families = {function for function, task in tasks.tasks_of(name).items() if task.family}
+    assert {result["student"] for result in results} == set(students)
+    for result in results:
+        kind, points = kinds[result["student"]], [test["points"] for test in result["tests"]]
+        assert result["status"] == "graded", result
+        if kind in ("solved", "renamed"):
+            assert points == [test["most"] for test in result["tests"]] and not result["flags"], (kind, result)
+        elif kind == "untouched":
+            assert set(points) == {0}
+        elif kind == "mistaken":
+            assert sum(test["misconception"] is not None for test in result["tests"]) >= 2
+        else:
+            assert {flag.split()[0] for flag in result["flags"] if "is public" in flag} == families, result
+    page = reports.write_pages(tmp_path / "out")
+    assert all(student in page.read_text(encoding="utf-8") for student in students)
