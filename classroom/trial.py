@@ -124,7 +124,8 @@ def function_in(raw, name):
 
 def rewritten(code):
     """The same function with other operations: a product by a call, x · (1/y) for x / y, x + (-y) for x - y."""
-    return ast.unparse(ast.fix_missing_locations(_OtherOperations("torch" if "torch." in code else "np").visit(ast.parse(code))))
+    tree = _OtherOperations("torch" if "torch." in code else "np").visit(ast.parse(code))
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 class _OtherOperations(ast.NodeTransformer):
