@@ -23,7 +23,7 @@ from scripts.environment import Stop
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
 FOLDER = ROOT / "build" / "book"
-MEGABYTES = 47  # that a lesson loads in the browser edition the first time; a test measures it
+MEGABYTES = 45  # that a lesson loads in the browser edition the first time; a test measures it
 EXERCISE = re.compile(r"^#+ Exercise \d+ · `(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 
@@ -101,13 +101,14 @@ def button(path):
     if path not in edition.RUNS:
         return ("\n\n<p class='run'>This lesson trains or loads models with PyTorch, which no browser runs: "
                 "<a href='index.html#run-it'>install the course</a> to run it.</p>")
-    return (f"\n\n<p class='run'><a class='run' href='run/notebooks/index.html?path={Path(path).name}'>Run this lesson now</a> "
+    page = f"run/notebooks/index.html?path={Path(path).name}"
+    return (f"\n\n<p class='run'><a class='run' href='{page}'>Run this lesson now</a> "
             f"<span>in your browser, with nothing installed: {MEGABYTES} MB the first time, about half a minute</span></p>")
 
 
 def index():
     """The contents page: index.md with the map that README.md has."""
-    page = (HERE / "index.md").read_text(encoding="utf-8")
+    page = (HERE / "index.md").read_text(encoding="utf-8").replace("MEGABYTES", str(MEGABYTES))
     return page.replace("<!-- map of the course -->", relink(readme_map(LESSONS.values()), "README.md"))
 
 

@@ -29,17 +29,17 @@ VARIABLE = "ATTENTION_COURSE_PYODIDE"
 TAG = "needs-install"
 RUNS = [f"notebooks/{lesson.file}" for number, lesson in LESSONS.items() if number <= "08" or number == "15"]
 PYODIDE = json.loads((HERE / "pyodide.json").read_text(encoding="utf-8"))
-DATA = "claims.json", "course.toml", "word_vectors.npz"  # what these lessons read
+DATA = "claims.json", "course.toml", "experiments/08.json", "word_vectors.npz"  # what these lessons read
 TITLE = "Attention and transformers"
 APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
 DISABLED = ["@jupyter-notebook/notebook-extension:trusted"]  # every result in the page was made in it
 FROM_PACKAGES = "comm", "ipywidgets"  # pure Python that Pyodide does not carry: taken from this environment
 EXTENSIONS = "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension"
 BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its place, which no builder knows
-STORED = ("*This cell needs [an installation]({}index.html#run-it): it does not run in a browser. "
-          "Here is what it gave when the course was last run.*").format(BOOK)
-NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and nothing is installed. What you write, predict and pass "
-        "is kept in this browser; *File > Download* takes a copy out of it.{}")
+STORED = (f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser. "
+          "Here is what it gave when the course was last run.*")
+NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and nothing is installed. What you write, predict "
+        "and pass is kept in this browser; *File > Download* takes a copy out of it.{}")
 NOTE_STORED = " Cells that need PyTorch, or another package that browsers lack, show stored results."
 
 
@@ -130,8 +130,8 @@ def copy_pyodide(source, target):
     if missing or wrong:
         says = [f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
                 for names, what in ((missing, "missing"), (wrong, f"not of Pyodide {PYODIDE['version']}")) if names]
-        raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of its release {PYODIDE['version']} "
-                   "there, or unset the variable, and the page will load them from Pyodide's own address.")
+        raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} there, "
+                   "or unset the variable, and the page will load them from Pyodide's own address.")
     lock = json.loads(found.pop("pyodide-lock.json"))
     lock["packages"] = {name: package for name, package in lock["packages"].items() if package["file_name"] in found}
     target.mkdir(parents=True)
@@ -161,12 +161,12 @@ def build(html, work, relink, exercises):
     if folder:
         copy_pyodide(Path(folder), run / "pyodide")
     configure(run, own, "./pyodide/" if folder else PYODIDE["address"])
-    return (f"the files of Pyodide {PYODIDE['version']} were copied from {folder} and verified" if folder else
-            f"the page loads Pyodide {PYODIDE['version']} from its own address, because {VARIABLE} names no folder that has it")
+    return (f"Pyodide {PYODIDE['version']} was copied from {folder} and verified" if folder else
+            f"its pages load Pyodide {PYODIDE['version']} from its own address, since {VARIABLE} names no folder that has it")
 
 
 def configure(run, own, pyodide):
-    """Say in the edition's own files where Python comes from, ``pyodide``, and what it begins with; and show it loading."""
+    """Say in the edition's own files where Python comes from, ``pyodide``, and what it begins with; show it loading."""
     # Pyodide looks for a wheel beside the kernel's own script.
     up = "../" * len((Path("extensions") / EXTENSIONS[1] / "static").parts)
     kernel = {"pyodideUrl": "./python.js", "disablePyPIFallback": True, "loadPyodideOptions": {
@@ -179,11 +179,11 @@ def configure(run, own, pyodide):
     page.setdefault("disabledExtensions", []).extend(DISABLED)
     page.setdefault("litePluginSettings", {}).setdefault(f"{EXTENSIONS[1]}:kernel", {}).update(kernel)
     write(path, config)
-    size = sum(file["bytes"] for name, file in PYODIDE["files"].items() if not name.endswith(".js"))  # which are not counted
+    size = sum(file["bytes"] for name, file in PYODIDE["files"].items() if not name.endswith(".js"))  # not counted
     size += sum((run / "wheels" / name).stat().st_size for name in own)
-    for name in ("loading.js", "python.js"):
+    for name in ("loading.js", "python.js", "static/icon.svg"):
         shutil.copy(HERE / name, run)
-    head = (f"<link rel='icon' href='../../_static/icon.svg'><script>const BYTES = {size}, BOOK = {json.dumps(BOOK)};</script>"
+    head = (f"<link rel='icon' href='../icon.svg'><script>const BYTES = {size}, BOOK = {json.dumps(BOOK)};</script>"
             "<script defer src='../loading.js'></script></head>")
     for app in APPS:
         path = run / app / "index.html"

@@ -262,6 +262,7 @@ def _within(seconds, function):
         try:
             threading.Thread(target=watch, daemon=True).start()
         except RuntimeError:
+            calm = True  # nothing will be on its way
             return _watched(seconds, function)
         return function()
     finally:
