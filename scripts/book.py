@@ -103,7 +103,7 @@ def button(path):
                 "<a href='index.html#run-it'>install the course</a> to run it.</p>")
     page = f"run/notebooks/index.html?path={Path(path).name}"
     return (f"\n\n<p class='run'><a class='run' href='{page}'>Run this lesson now</a> "
-            f"<span>in your browser, with nothing installed: {MEGABYTES} MB the first time, about half a minute</span></p>")
+            f"<span>in your browser, with nothing installed ({MEGABYTES} MB, half a minute)</span></p>")
 
 
 def index():

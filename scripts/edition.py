@@ -36,8 +36,8 @@ DISABLED = ["@jupyter-notebook/notebook-extension:trusted"]  # every result in t
 FROM_PACKAGES = "comm", "ipywidgets"  # pure Python that Pyodide does not carry: taken from this environment
 EXTENSIONS = "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension"
 BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its place, which no builder knows
-STORED = (f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser. "
-          "Here is what it gave when the course was last run.*")
+STORED = f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser.{{}}*"
+GAVE = " Here is what it gave when the course was last run."
 NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and nothing is installed. What you write, predict "
         "and pass is kept in this browser; *File > Download* takes a copy out of it.{}")
 NOTE_STORED = " Cells that need PyTorch, or another package that browsers lack, show stored results."
@@ -79,7 +79,7 @@ def address(page):
 
 def stored(cell):
     """A code cell as text: one line that says why, its code unless that is folded, and what it gave."""
-    source, parts, pictures = "".join(cell["source"]), [STORED], {}
+    source, parts, pictures = "".join(cell["source"]), [STORED.format(GAVE if cell["outputs"] else "")], {}
     if "hide-input" not in cell["metadata"].get("tags", ()):
         parts.append(f"```python\n{source}\n```")
     for number, output in enumerate(cell["outputs"]):
@@ -130,8 +130,8 @@ def copy_pyodide(source, target):
     if missing or wrong:
         says = [f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
                 for names, what in ((missing, "missing"), (wrong, f"not of Pyodide {PYODIDE['version']}")) if names]
-        raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} there, "
-                   "or unset the variable, and the page will load them from Pyodide's own address.")
+        raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} "
+                   "there, or unset the variable, and the page will load them from Pyodide's own address.")
     lock = json.loads(found.pop("pyodide-lock.json"))
     lock["packages"] = {name: package for name, package in lock["packages"].items() if package["file_name"] in found}
     target.mkdir(parents=True)
@@ -156,13 +156,13 @@ def build(html, work, relink, exercises):
         raise Stop("JupyterLite is not installed: run `make book`, which installs what the book needs.")
     done = subprocess.run([sys.executable, "-m", "jupyterlite_core", "build"], cwd=work, capture_output=True, text=True)
     if done.returncode:
-        raise Stop(f"The browser edition could not be built; JupyterLite's last words:\n{(done.stdout + done.stderr)[-1500:]}")
+        raise Stop(f"The browser edition could not be built. JupyterLite says: {(done.stdout + done.stderr)[-1500:]}")
     own = wheels(run / "wheels")
     if folder:
         copy_pyodide(Path(folder), run / "pyodide")
     configure(run, own, "./pyodide/" if folder else PYODIDE["address"])
     return (f"Pyodide {PYODIDE['version']} was copied from {folder} and verified" if folder else
-            f"its pages load Pyodide {PYODIDE['version']} from its own address, since {VARIABLE} names no folder that has it")
+            f"its pages load Pyodide {PYODIDE['version']} from its own address, since {VARIABLE} names no folder with it")
 
 
 def configure(run, own, pyodide):

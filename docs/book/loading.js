@@ -23,7 +23,7 @@ reports.onmessage = ({data}) => {
     failed = true;
     bar.className = "failed";
     progress.remove();
-    say(`Python could not be loaded (${data.failed}). Check the network and load the page again. You can read on meanwhile.`);
+    say(`Python could not be loaded: check the network and load the page again. You can read on meanwhile. (${data.failed})`);
   } else if (data.here < BYTES) {
     start ??= performance.now();
     const left = (performance.now() - start) / 1000 * (BYTES - data.here) / data.here;

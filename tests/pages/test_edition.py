@@ -85,7 +85,8 @@ def test_a_cell_that_needs_an_installation_shows_what_it_gave():
     assert parts == ["```python\nimport torch\ntorch.zeros(1)\n```", "```text\none\ntwo\n```",
                      "![Figure; the text below it says what it shows.](attachment:1.png)", "```text\n3\n```"]
     cell["metadata"]["tags"].append("hide-input")
-    assert "import torch" not in edition.stored(cell)["source"]
+    assert "import torch" not in edition.stored(cell)["source"] and edition.GAVE in edition.stored(cell)["source"]
+    assert edition.GAVE not in edition.stored(cell | {"outputs": []})["source"]
 
 
 def made(path):
