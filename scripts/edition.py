@@ -10,6 +10,7 @@ import functools
 import hashlib
 import http.server
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -32,14 +33,16 @@ PYODIDE = json.loads((HERE / "pyodide.json").read_text(encoding="utf-8"))
 DATA = "claims.json", "course.toml", "experiments/08.json", "word_vectors.npz"  # what these lessons read
 TITLE = "Attention and transformers"
 APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
-DISABLED = ["@jupyter-notebook/notebook-extension:trusted"]  # every result in the page was made in it
+DISABLED = ["@jupyter-notebook/notebook-extension:trusted",  # every result in the page was made in it
+            "@jupyter-notebook/application-extension:pages"]  # which leads to JupyterLab, which is not here
 FROM_PACKAGES = "comm", "ipywidgets"  # pure Python that Pyodide does not carry: taken from this environment
 EXTENSIONS = "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension"
 BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its place, which no builder knows
 STORED = f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser.{{}}*"
 GAVE = " Here is what it gave when the course was last run."
 NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and nothing is installed. What you write, predict "
-        "and pass is kept in this browser; *File > Download* takes a copy out of it.{}")
+        "and pass is kept in this browser. *File > Open* lists the lessons: there you can download your copy of one, or delete "
+        "it to begin the lesson again.{}")
 NOTE_STORED = " Cells that need PyTorch, or another package that browsers lack, show stored results."
 
 

@@ -242,9 +242,9 @@ def _call(function, args, seconds, use=Exercise.use):
 
 def _within(seconds, function):
     """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is
-    repeated, so that a loop that catches everything does not survive it for long. Locks of threading.Event are
-    avoided: an interrupt inside one would leave it locked for ever. Where no thread can start, as in a browser,
-    the clock is looked at before every line, and what catches everything survives."""
+    repeated, so that a loop that catches everything does not survive it for long. Where no thread can start,
+    as in a browser, the clock is looked at before every line instead, and such a loop survives. Locks of
+    threading.Event are avoided: an interrupt inside one would leave it locked for ever."""
     thread = ctypes.c_ulong(threading.get_ident())
     over, sending, ended = [], threading.Lock(), threading.Lock()
     ended.acquire()

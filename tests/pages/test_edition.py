@@ -226,11 +226,14 @@ RIGHT = """def cosine_similarity(X, Y):
 ENDLESS = "def cosine_similarity(X, Y):\n    while True:\n        pass"
 
 
-def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, record_property):
+def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, record_property):
     lesson = opened("01")
     megabytes = sum(Counting.served) / 1e6
     record_property("say", f"the browser edition: a lesson loads {megabytes:.0f} MB")
     assert megabytes < 50 and abs(megabytes - book.MEGABYTES) < 1, "say the new number in scripts/book.py"
+    link = lesson.page.locator(f"a[href^='{edition.BOOK}']").first
+    link.hover()
+    assert link.get_attribute("href").startswith(address.split("run/")[0])
     assert not lesson.run("import numpy")["errors"]
     assert "Not yet" in lesson.answer("cosine_similarity", WRONG)
     assert "Passed" in lesson.answer("cosine_similarity", RIGHT)
