@@ -41,8 +41,8 @@ BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its 
 STORED = f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser.{{}}*"
 GAVE = " Here is what it gave when the course was last run."
 NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and nothing is installed. What you write, predict "
-        "and pass is kept in this browser. *File > Open* lists the lessons: there you can download your copy of one, or delete "
-        "it to begin the lesson again.{}")
+        "and pass is kept in this browser. *File > Open* lists the lessons: there you can download your copy of one, or "
+        "delete it to begin the lesson again.{}")
 NOTE_STORED = " Cells that need PyTorch, or another package that browsers lack, show stored results."
 
 

@@ -231,7 +231,7 @@ def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, re
     megabytes = sum(Counting.served) / 1e6
     record_property("say", f"the browser edition: a lesson loads {megabytes:.0f} MB")
     assert megabytes < 50 and abs(megabytes - book.MEGABYTES) < 1, "say the new number in scripts/book.py"
-    link = lesson.page.locator(f"a[href^='{edition.BOOK}']").first
+    link = lesson.page.locator(f"a[href^='{edition.BOOK}']").first.element_handle()
     link.hover()
     assert link.get_attribute("href").startswith(address.split("run/")[0])
     assert not lesson.run("import numpy")["errors"]
