@@ -131,7 +131,8 @@ def copy_pyodide(source, target):
     wrong = [name for name, pinned in PYODIDE["files"].items()
              if found[name] is not None and hashlib.sha256(found[name]).hexdigest() != pinned["sha256"]]
     if missing or wrong:
-        says = [f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
+        says = [f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''} "
+                f"{'are' if names[1:] else 'is'} {what}"
                 for names, what in ((missing, "missing"), (wrong, f"not of Pyodide {PYODIDE['version']}")) if names]
         raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} "
                    "there, or unset the variable, and the page will load them from Pyodide's own address.")

@@ -69,6 +69,8 @@ def test_a_file_of_pyodide_that_is_missing_or_another_one_is_told(tmp_path, monk
     (source / name).unlink()
     with pytest.raises(Stop, match=f"where {re.escape(name)} is missing: put the files of Pyodide 0.27.7 there, or"):
         edition.copy_pyodide(source, tmp_path / "lacking")
+    with pytest.raises(Stop, match=r"where pyodide.js, pyodide.asm.js, pyodide.asm.wasm and \d\d more are missing: put"):
+        edition.copy_pyodide(tmp_path, tmp_path / "lacking")
     assert not (tmp_path / "changed").exists() and not (tmp_path / "lacking").exists()
 
 
