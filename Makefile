@@ -50,8 +50,8 @@ stability:  ## do the stored outputs hold with other threads, processors, packag
 lint:  ## check the style of the code and the spelling
 	$(RUN) lint $(ARGS)
 
-book:  ## make a static site of all lessons, to read in a browser: build/book/html
-	$(RUN) book
+book:  ## make a site of all lessons, to read and to run in a browser: build/book/html; ARGS=--serve shows it
+	$(RUN) book $(ARGS)
 
 # $(call need,NAME): one sentence when the variable NAME is missing
 need = @[ -n "$($(1))" ] || { echo "Say $(1)= as well, as in: make $@ $(EXAMPLE)"; exit 1; }

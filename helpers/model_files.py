@@ -61,6 +61,10 @@ def find(model, path=None, download=True):
     if not problem:
         return folder
 
+    if not importlib.util.find_spec("pooch"):  # as in a browser
+        raise ModelNotAvailable(
+            f"The model {model.name} is not in the package {model.package} ({problem}), and pooch, which fetches it, is "
+            "missing as well: install the course, which brings both.")
     import pooch
 
     pooch.get_logger().setLevel("WARNING")  # it announces each download on stderr

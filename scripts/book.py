@@ -1,9 +1,11 @@
-"""Build the book, a static site of all lessons, in build/book/html: python -m scripts.book.
+"""Build the book, a static site of all lessons, in build/book/html: python -m scripts.book [--serve [PORT]].
 
-First every page is staged: a copy whose links lead to pages of the book. Then Sphinx makes the site of the copies. Nothing
-is run and nothing is fetched. What a person can mend is told in a sentence.
+First every page is staged: a copy whose links lead to pages of the book. Then Sphinx makes the site of the copies, and
+scripts/edition.py the lessons that run in a browser. Nothing is run and nothing is fetched. What a person can mend is told
+in a sentence.
 """
 
+import argparse
 import io
 import json
 import os
@@ -14,13 +16,14 @@ import time
 from pathlib import Path
 
 from helpers.course import LESSONS
-from scripts import colab, register
+from scripts import colab, edition, register
 from scripts.course import readme_map
 from scripts.environment import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
 FOLDER = ROOT / "build" / "book"
+MEGABYTES = 45  # that a lesson loads in the browser edition the first time; a test measures it
 EXERCISE = re.compile(r"^#+ Exercise \d+ · `(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 
@@ -40,8 +43,11 @@ def staged(path):
     return FOLDER / "source" / (PAGES[path] + Path(path).suffix)
 
 
-def relink(text, origin):
-    """The text of the file ``origin``, with links that lead to pages of the book, or else to nothing but a name."""
+def relink(text, origin, to=None):
+    """The text of the file ``origin``, with links that lead to pages of the book, or else to nothing but a name.
+
+    ``to``: how a page is linked to, given its name in the book; by default, as from the page that is made of ``origin``.
+    """
     # Not myst_heading_slug_func: notebooks use JupyterLab's names of headings and Markdown pages GitHub's, and links that
     # leave the book must be changed in any case.
     def new(link):
@@ -55,9 +61,10 @@ def relink(text, origin):
             return f"![{words}]({Path(os.path.relpath(ROOT / path, staged(origin).parent)).as_posix()})"
         if path not in PAGES:
             return f"`{path}`" if words.strip("`") in (path, target) else f"{words} (`{path}`)"
-        page = Path(os.path.relpath(staged(path), staged(origin).parent)).as_posix()
+        page = to(PAGES[path]) if to else Path(os.path.relpath(staged(path), staged(origin).parent)).as_posix()
         # JupyterLab's name of a heading keeps capitals and points, the book's does not
-        anchor = "#" + re.sub(r"[^\w\- ]", "", heading.lower()) if heading else ""
+        heading = heading if to and page.endswith(".ipynb") else re.sub(r"[^\w\- ]", "", (heading or "").lower())
+        anchor = f"#{heading}" if heading else ""
         return f"[{words}]({page}{anchor})"
 
     return LINK.sub(new, text)
@@ -81,15 +88,27 @@ def notebook(path):
         elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
             cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
     name = colab.known_name(ROOT)
+    if re.match(r"notebooks/\d", path):
+        text["cells"][0]["source"] += button(path)
     services = [f"<a href='{colab.link(service, name, path)}'>{service}</a>" for service in colab.SERVICES if name]
     text["cells"][0]["source"] += (f"\n\n<p class='origin'>As last run, from <code>{path}</code>. "
                                    f"To work on it, run <code>make lab</code>. {' · '.join(services)}</p>\n")
     return json.dumps(text, ensure_ascii=False)
 
 
+def button(path):
+    """What leads from a lesson's page to the lesson in the browser edition, or says that it is not there."""
+    if path not in edition.RUNS:
+        return ("\n\n<p class='run'>This lesson trains or loads models with PyTorch, which no browser runs: "
+                "<a href='index.html#run-it'>install the course</a> to run it.</p>")
+    page = f"run/notebooks/index.html?path={Path(path).name}"
+    return (f"\n\n<p class='run'><a class='run' href='{page}'>Run this lesson now</a> "
+            f"<span>in your browser, with nothing installed ({MEGABYTES} MB, half a minute)</span></p>")
+
+
 def index():
     """The contents page: index.md with the map that README.md has."""
-    page = (HERE / "index.md").read_text(encoding="utf-8")
+    page = (HERE / "index.md").read_text(encoding="utf-8").replace("MEGABYTES", str(MEGABYTES))
     return page.replace("<!-- map of the course -->", relink(readme_map(LESSONS.values()), "README.md"))
 
 
@@ -104,7 +123,8 @@ def stage():
 
 
 def build():
-    """Stage the pages and let Sphinx build them, every warning being an error. Returns the contents page's path."""
+    """Stage the pages and let Sphinx build them, every warning being an error; then build the browser edition.
+    Returns the contents page's path, and where that edition has Python from."""
     try:
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -125,20 +145,42 @@ def build():
         for path in PAGES:  # name the page itself, not its copy
             told = told.replace(str(staged(path)), path)
         raise Stop(f"{told}\nThe book was not built: mend what is named above, then run the same command again.")
-    return html / "index.html"
+    return html / "index.html", edition.build(html, FOLDER / "edition", relink, EXERCISE)
 
 
-def main():
+def serve(folder, port):
+    """Serve the book on this machine until Ctrl-C: lessons run in pages that a server gives, and not in files."""
+    try:
+        server = edition.server(folder, port)
+    except OSError as error:
+        raise Stop(f"The book cannot be served at port {port} ({error.strerror}): say another one, "
+                   "as in make book ARGS=\"--serve 8001\".") from None
+    with server:
+        print(f"The book is served at http://localhost:{server.server_port}/ until you stop it with Ctrl-C.", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            pass
+
+
+def main(arguments=()):
+    parser = argparse.ArgumentParser(prog="make book", description="Build the book in build/book/html.")
+    parser.add_argument("--serve", nargs="?", type=int, const=8000, metavar="PORT",
+                        help="then serve it on this machine, at port 8000 or another one")
+    port = parser.parse_args(arguments).serve
     start = time.monotonic()
     print("Building the book ...", flush=True)
     try:
-        page = build()
+        page, python = build()
+        print(f"The browser edition is in it: {python}.")
+        print(f"The book is ready after {time.monotonic() - start:.0f} s: open {page} in a browser.", flush=True)
+        if port is not None:
+            serve(page.parent, port)
     except Stop as stop:
         print(stop, file=sys.stderr)
         return 1
-    print(f"The book is ready after {time.monotonic() - start:.0f} s: open {page} in a browser.")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

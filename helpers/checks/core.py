@@ -13,8 +13,10 @@ import inspect
 import io
 import linecache
 import re
+import sys
 import textwrap
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -241,8 +243,8 @@ def _call(function, args, seconds, use=Exercise.use):
 def _within(seconds, function):
     """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is
     repeated, so that a loop that catches everything does not survive it for long. Where no thread can start,
-    as in a browser, there is no limit. Locks of threading.Event are avoided: an interrupt inside one would
-    leave it locked for ever."""
+    as in a browser, the clock is looked at before every line instead, and such a loop survives. Locks of
+    threading.Event are avoided: an interrupt inside one would leave it locked for ever."""
     thread = ctypes.c_ulong(threading.get_ident())
     over, sending, ended = [], threading.Lock(), threading.Lock()
     ended.acquire()
@@ -260,7 +262,8 @@ def _within(seconds, function):
         try:
             threading.Thread(target=watch, daemon=True).start()
         except RuntimeError:
-            pass
+            calm = True  # nothing will be on its way
+            return _watched(seconds, function)
         return function()
     finally:
         while not calm:
@@ -272,6 +275,22 @@ def _within(seconds, function):
             except TimeLimit:
                 pass
         ended.release()
+
+
+def _watched(seconds, function):
+    """``function()``, with TimeLimit raised at the first line of Python that begins after ``seconds``."""
+    end, before = time.monotonic() + seconds, sys.gettrace()
+
+    def look(frame, event, arg):
+        if time.monotonic() > end:
+            raise TimeLimit
+        return look
+
+    sys.settrace(look)
+    try:
+        return function()
+    finally:
+        sys.settrace(before)
 
 
 def is_stub(function):

@@ -17,6 +17,7 @@ import pytest
 from browser import REPO, VIEWS, Window, look, no_network
 
 from helpers.claims import register
+from scripts import edition
 
 HTML = REPO / "build" / "book" / "html"
 LESSONS = sorted(path.stem for path in (REPO / "notebooks").glob("[0-9]*.ipynb"))
@@ -32,7 +33,8 @@ def book():
     done = subprocess.run([*no_network(), sys.executable, "-m", "scripts.book"], cwd=REPO, capture_output=True, text=True,
                           env={**os.environ, **closed})
     assert done.returncode == 0, done.stdout + done.stderr
-    pages = Pages((path.relative_to(HTML).as_posix(), Page(path)) for path in sorted(HTML.rglob("*.html")))
+    pages = Pages((path.relative_to(HTML).as_posix(), Page(path)) for path in sorted(HTML.rglob("*.html"))
+                  if HTML / "run" not in path.parents)  # the browser edition: test_edition.py
     pages.said, pages.seconds = done.stdout, time.monotonic() - start
     return pages
 
@@ -62,12 +64,16 @@ class Page(HTMLParser):
 
 
 def test_it_builds_with_the_network_closed(book, record_property):
-    last = book.said.strip().splitlines()[-1]
+    *_, python, last = book.said.strip().splitlines()
     assert last.endswith("in a browser.") and str(HTML / "index.html") in last
-    size = sum(path.stat().st_size for path in HTML.rglob("*") if path.is_file()) / 1e6
-    record_property("say", f"the book: {len(book)} pages, {size:.0f} MB, built in {book.seconds:.0f} s")
+    folder = os.environ.get(edition.VARIABLE)
+    assert f"copied from {folder} and verified" in python if folder else "from its own address" in python
+    pages, run, pyodide = (sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+                           for folder in (HTML, HTML / "run", HTML / "run" / "pyodide"))
+    record_property("say", f"the book: {len(book)} pages, {pages - run:.0f} MB, with {run - pyodide:.0f} MB of JupyterLite "
+                    f"and {pyodide:.0f} MB of Pyodide, built in {book.seconds:.0f} s")
     assert {f"{name}.html" for name in LESSONS} | {f"solutions/{name}.html" for name in SOLUTIONS} <= set(book)
-    assert size < 40
+    assert pages - run < 40 and run - pyodide < 30 and pyodide < 40 and bool(pyodide) == bool(folder)
 
 
 def test_every_link_and_anchor_leads_somewhere(book):
@@ -188,8 +194,19 @@ def test_the_front_page_has_the_live_page_and_what_a_stranger_looks_for(book, pa
     first = page.frame_locator("iframe.explainer").locator("#next button").first
     first.wait_for()
     assert first.inner_text() == "anna"
-    for words in ("Read lesson 01", "Install", "For teachers", "What people say about attention"):
-        assert page.locator("article a", has_text=words).first.is_visible(), words
+    for words in ("Run lesson 01 now", "Install", "For teachers", "What people say about attention"):
+        place = page.locator("article a", has_text=words).first.bounding_box()
+        assert place and place["y"] < 900, f"{words} is not seen at once"
+
+
+def test_a_lesson_has_a_button_or_says_how_to_install(book, page):
+    for name in LESSONS:
+        button = f"run/notebooks/index.html?path={name}.ipynb"
+        assert (button in book[f"{name}.html"].links) == (f"notebooks/{name}.ipynb" in edition.RUNS), name
+        assert button in book[f"{name}.html"].links or "index.html#run-it" in book[f"{name}.html"].links, name
+    page.goto(address(f"{LESSONS[1]}.html"))
+    page.locator("a.run").click()  # nothing runs in pages that are opened as files: it says what to do
+    assert "make book ARGS=--serve" in page.locator("p.run").inner_text() and page.url == address(f"{LESSONS[1]}.html")
 
 
 def test_the_register_sorts_and_filters(book, page):

