@@ -40,6 +40,8 @@ def main(arguments=None):
         problem = f"Stopped. The same command{again} goes on where it was."
     except ModuleNotFoundError as error:
         problem = f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
+    except NotADirectoryError as error:
+        problem = f"{error.filename} cannot be written: a part of its name is a file. Name a folder."
     except OSError as error:
         problem = f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
     print(problem, file=sys.stderr)
@@ -105,12 +107,15 @@ def release(options):
     if not options.variant:
         if options.students:
             raise variants.VariantError("Students get notebooks of their own with --variant NAME as well.")
+        if (listed := Path(options.out) / f"{options.assignment}-variants.json").exists():
+            raise variants.VariantError(f"{listed} says that {options.out} holds a variant, and this would be the public "
+                                        "version: say --variant NAME, or name another folder.")
         print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
         return
     students = variants.students_in(options.students) if options.students else []
     listed = variants.release(options.assignment, options.out, options.variant, students)
     folder = listed.parent / options.assignment
-    hand_out = (f"{folder}, one notebook for each of {len(students)} students" if students else
+    hand_out = (f"what is in {folder}: a notebook for each student, {len(students)} in all" if students else
                 folder / f"{options.assignment}.ipynb")
     print(f"Hand out {hand_out}. Keep for yourself: {listed}, which grade --variants reads, and the solutions in "
           f"{folder}-solutions.")
@@ -132,6 +137,8 @@ def grade(options):
         print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
               f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
     sheet = marks.write_sheet(results, options.out)
+    if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
+        print(f"Of an earlier grading, until you make them again: {', '.join(old)}.")
     print(f"To mark by hand: {sheet}. Then: python -m classroom feedback {options.out}")
 
 

@@ -49,6 +49,7 @@ class Assignment:
     questions: tuple
     limits: Limits = Limits()
     details: dict = field(default_factory=dict)  # of a variant: function -> its details
+    given: dict = field(default_factory=dict)  # function -> all the details with which somebody has it
 
     @property
     def points(self):

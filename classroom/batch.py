@@ -12,7 +12,7 @@ from pathlib import Path
 
 from classroom import sandbox, variants
 from classroom.assignment import fingerprint, load
-from classroom.collecting import collect
+from classroom.collecting import NothingFound, collect
 from classroom.grading import grade_one
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
@@ -33,7 +33,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         raise sandbox.NoSandbox(sandbox.problem())
     functions = {test.function for test in assignment.tests}
     submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
-    _hold_against(submissions, assignment.name, given)
+    _hold_against(submissions, assignment.name, given, Path(out))
     folder = Path(out) / "results"
     folder.mkdir(parents=True, exist_ok=True)
     keys, todo = [submission.key for submission in submissions], []
@@ -52,24 +52,38 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
 
     def keep(about, result):
         flag = about.pop("flag")
-        whose = given.whose if given else lambda *_: "another than the course's own"
-        result["flags"] += [flag] * bool(flag) + [f"{function} is right for another variant: {whose(function, other)}"
-                                                  for function, other in result.pop("right_for", {}).items()]
+        mistakes = {test["function"]: f", or simply the mistake {test['misconception']!r}"
+                    for test in result["tests"] if test["misconception"]}
+        result["flags"] += [flag] * bool(flag) + [
+            f"{function} is right for another variant: {given.whose(function, other)}{mistakes.get(function, '')}"
+            for function, other in result.pop("right_for", {}).items()]
         write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
 
-    _run(todo, name, keep, workers, scheduler, {"trusted": trusted, "limits": limits}, progress)
+    options = {"trusted": trusted, "limits": limits, "given": given and given.given()}
+    _run(todo, name, keep, workers, scheduler, options, progress)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "others": others}, indent=1))
     return read(out)[0]
 
 
-def _hold_against(submissions, name, given):
-    """Raises VariantError when the list of variants is not the one of these submissions."""
-    carry = [submission for submission in submissions if submission.variant]
+def _hold_against(submissions, name, given, out):
+    """Raises NothingFound or VariantError when ``out``, most submissions or the list of variants are of something else,
+    which one hostile student alone cannot bring about."""
+    half, carry = max(1, len(submissions) / 2), [submission for submission in submissions if submission.variant]
+    before = (read_result(out / "batch.json") or {}).get("assignment", name)
+    if before != name:
+        raise NothingFound(f"{out} holds the results of {before}: name another folder for those of {name}.")
+    others = [submission.problem for submission in submissions if submission.problem.startswith("No notebook of")]
+    if len(others) > half:
+        raise NothingFound(f"{len(others)} of {len(submissions)} submissions are of something else: {others[0]}")
     if given and given.assignment != name:
         raise variants.VariantError(f"The list of variants is one of {given.assignment}, and {name} is to be graded.")
-    if not given and len(carry) > max(1, len(submissions) / 2):  # one alone may be forged
+    if given and len(strange := [one.variant for one in carry if one.variant not in given.details]) > half:
+        raise variants.VariantError(f"{len(strange)} of {len(submissions)} notebooks carry variants that this list does not "
+                                    f"know, such as {strange[0]!r}: it is the list of {given.variant!r}. Give the one that "
+                                    "was released with them.")
+    if not given and len(carry) > half:
         raise variants.VariantError(f"{len(carry)} of {len(submissions)} notebooks carry a variant, such as "
                                     f"{carry[0].variant!r}: say --variants and the list that release wrote, "
                                     f"{name}-variants.json.")
@@ -90,7 +104,9 @@ def _variant(submission, given):
 
 def read(out):
     """The ``Results`` that the last ``grade`` into ``out`` covered, and what it was about."""
-    about = json.loads((Path(out) / "batch.json").read_text(encoding="utf-8"))
+    about = read_result(Path(out) / "batch.json")
+    if not about or not isinstance(about.get("keys"), list):
+        raise NothingFound(f"{Path(out) / 'batch.json'} is not as grade writes it: give the command of grade once more.")
     return Results(Path(out) / "results", about["keys"]), about
 
 
@@ -199,11 +215,11 @@ def _pool(workers, scheduler):
                                initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
 
 
-def _job(name, data, unreadable, details=None, *, trusted, limits):
+def _job(name, data, unreadable, details=None, *, trusted, limits, given=None):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, "unreadable", unreadable)
-    return grade_one(data, replace(load(name), limits=limits, details=details or {}), trusted=trusted)
+    return grade_one(data, replace(load(name), limits=limits, details=details or {}, given=given or {}), trusted=trusted)
 
 
 def failed(name, status, reason):
@@ -216,13 +232,19 @@ def failed(name, status, reason):
 
 
 def summary(results):
-    """A table in plain text: how many ended how."""
+    """A table in plain text: how many ended how, and who has flags."""
     counts = {}
     for result in results:
         counts.setdefault(result["status"], []).append(result["student"])
-    lines = [f"{len(students):5}  {status:16}  {', '.join(students)[:70] if status != 'graded' else ''}".rstrip()
+    lines = [f"{len(students):5}  {status:16}  {_short(students) if status != 'graded' else ''}".rstrip()
              for status, students in sorted(counts.items(), key=lambda pair: -len(pair[1]))]
+    if flagged := [result["student"] for result in results if result["flags"]]:
+        lines.append(f"With flags, which class.html will show: {_short(flagged)}.")
     return "\n".join(lines)
+
+
+def _short(students):
+    return ", ".join(students[:6]) + (f" and {len(students) - 6} more" if len(students) > 6 else "")
 
 
 def when(seconds):

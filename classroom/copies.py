@@ -55,6 +55,7 @@ LARGE_CLASS = 20  # students: from here on the pairs themselves tell how much is
 LIKE = 0.8  # of a function's fingerprints: like the course's solution
 MOST_NODES = 10_000  # operations, names and numbers of one submission; a solution has 300 to 900
 MOST_PAIRS, MOST_LINES = 60, 150  # pairs on the page with their passages, lines of each side
+FEWEST_WORDS = 8  # of a written answer that is compared
 MOST_PLACES = 20  # of a fingerprint, that are looked at to find lines that match
 COMMUTE = {"Add", "Mult", "BitAnd", "BitOr", "And", "Or", "Eq", "NotEq"}
 TURNED = {"Gt": "Lt", "GtE": "LtE"}
@@ -389,12 +390,32 @@ def write_page(out):
                       "sizes": [len(found[key]) for key in (pair.left, pair.right)]})
     more = [(names[pair.left], names[pair.right], len(pair.shared)) for pair in comparison.pairs[MOST_PAIRS:]]
     page = PAGES.get_template("copies.html").render(
+        answers=same_answers(results, about["assignment"]),
         title=assignment.load(about["assignment"]).title, pairs=shown, more=more, compared=len(found),
         left_out=left_out, least=comparison.least, usual=comparison.usual, large=LARGE_CLASS,
         solution={function: sorted(names[key] for key in keys)
                   for function, keys in comparison.solution.items() if keys})
     write_whole(out / "copies.html", page)
     return out / "copies.html", len(comparison.pairs)
+
+
+def same_answers(results, name):
+    """Written answers that agree word for word: (question, students), the course's own among them as a name. ``results``: of
+    ``batch.read``."""
+    answers = defaultdict(list)
+    for cell in notebook.read(json.dumps(assignment.source(name)).encode()).cells:
+        answers[cell.grade_id, _plain(cell.source)].append("the course's own answer")
+    questions = {question.grade_id: question.words for question in assignment.load(name).questions}
+    for result in results:
+        for answer in result["answers"]:
+            if len((words := _plain(answer["text"] or "")).split()) >= FEWEST_WORDS:
+                answers[answer["grade_id"], words].append(result["student"])
+    return [(questions[grade_id], who) for (grade_id, _), who in answers.items()
+            if grade_id in questions and len(who) > 1]
+
+
+def _plain(text):
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _side_by_side(pair, found, sources):

@@ -110,27 +110,30 @@ def _judge(assignment, test, places, session, seed):
         return _test(test, "function missing", f"{test.function} {why}"), None
     if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
         return _test(test, "not started", "The function is still as it was handed out.", points=0), None
-    other = None if outcome or untouched else _right_for(task, assignment.details.get(test.function), remote, cases)
+    others = [] if outcome or untouched or test.grade_id.endswith("-extreme") else assignment.given.get(test.function, [])
+    own = assignment.details.get(test.function) or task.family and task.family.own
+    other = next((details for details in others if details != own and _right_for(task, details, remote, cases, seed)), None)
     return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), other
 
 
-def _right_for(task, details, remote, cases):
-    """The details of another variant whose reference a wrong function agrees with on all ``cases``, or None."""
-    cases = [case for case in cases if not case.probe.extreme]
-    if not task.family or not cases:
-        return None
-    use = task.exercise.use
-    got = [core._call(remote, case.args, 3600, use) for case in cases]
-    if any(result.kind != "value" for result in got):
-        return None
-    for other in [task.family.own, *task.family.others]:
-        reference = task.family.make(**other).reference
-        if other != (details or task.family.own) and all(
-                wanted.kind == "value" and not core._difference(wanted.value, result.value, case.probe)
-                for case, result in zip(cases, got, strict=True)
-                for wanted in [core._call(reference, case.args, 3600, use)]):
-            return other
-    return None
+def _right_for(task, details, remote, cases, seed):
+    """Is a wrong function right with other details? On the inputs that it had already, or, where these do not suit the
+    other task, on inputs made for that."""
+    exercise = task.family.make(**details)
+    for inputs in (cases, None):
+        try:
+            if inputs is None:
+                inputs = core._cases(exercise, seed)
+                remote.fetch([case.args for case in inputs])
+            inputs = [case for case in inputs if not case.probe.extreme]
+            pairs = [(core._call(exercise.reference, case.args, 3600, exercise.use),
+                      core._call(remote, case.args, 3600, exercise.use)) for case in inputs]
+            if all(wanted.kind == got.kind == "value" for wanted, got in pairs):
+                return not any(core._difference(wanted.value, got.value, case.probe)
+                               for case, (wanted, got) in zip(inputs, pairs, strict=True))
+        except (NotJudged, Exception):
+            return False
+    return False
 
 
 def _test(test, status, message, points=None, misconception=None):

@@ -69,10 +69,10 @@ def hand_in(name, given, handout, path):
     def released(student):
         return json.loads((handout / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
 
-    def own(student, change=lambda function, code, details: code):
-        code = given.students[student]
-        raw = json.loads((handout / f"{name}-solutions" / f"{code}.ipynb").read_text(encoding="utf-8"))
-        return solved(raw, given.details[code], change)
+    def own(student, change=lambda function, code, details: code, words=""):
+        raw = json.loads((handout / f"{name}-solutions" / given.file_of(student)).read_text(encoding="utf-8"))
+        return solved(raw, given.details[given.students[student]], change,
+                      words or f"An answer as {student} would write it, in words that nobody else has chosen.")
 
     books = {student: released(student) for student in STUDENTS}
     functions = list(tasks.tasks_of(name))
@@ -80,7 +80,7 @@ def hand_in(name, given, handout, path):
     books["Nora Neighbour"] = books["Rita Right"]
     books["Carl Copy"] = own("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
     public = solved(assignment.source(name), {})
-    books["Pia Public"] = own("Pia Public", lambda function, *_: function_in(public, function))
+    books["Pia Public"] = own("Pia Public", lambda function, *_: function_in(public, function), PUBLIC)
     books["Wim Wrong"] = own("Wim Wrong", lambda function, code, details: mistaken(name, function, code, details))
     stub = {function: function_in(released("Hal Half"), function) for function in functions}
     half = functions[:len(functions) // 2]
@@ -97,14 +97,18 @@ def hand_in(name, given, handout, path):
             archive.writestr(f"{student}_{number}_assignsubmission_file_/{name}.ipynb", text)
 
 
-def solved(raw, details, change=lambda function, code, details: code):
+PUBLIC = object()  # the model answers of the source
+
+
+def solved(raw, details, change=lambda function, code, details: code, words=PUBLIC):
     """A student's copy of a source notebook with its solutions; ``change(function, code, details)`` gives the code that
-    stands in the cell of each function."""
-    raw, answers = copy.deepcopy(raw), []
+    stands in the cell of each function, ``words`` the written answers."""
+    raw = copy.deepcopy(raw)
     for cell in raw["cells"]:
         source, grading = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] != "code":
-            answers += [source] * bool(grading.get("solution"))
+            if grading.get("solution") and words is not PUBLIC:
+                cell["source"] = words
             continue
         source = assignment.without(source, "HIDDEN TESTS")
         lines = [line for line in source.split("\n") if "### BEGIN SOLUTION" not in line and "### END SOLUTION" not in line]

@@ -36,14 +36,30 @@ class Variants:
     students: dict = field(default_factory=dict)
 
     def give(self, student=""):
-        """The code of the variant of a student, or of the class; drawn when it is new."""
+        """The code of the variant of a student, or of the class. A new one is drawn among the details that fewest have."""
         code = f"{self.variant}-{self._digest(words_of(student))[:8]}" if student else self.variant
-        self.details.setdefault(code, {
-            function: task.family.others[int(self._digest(code, function), 16) % len(task.family.others)]
-            for function, task in tasks.tasks_of(self.assignment).items() if task.family})
+        if code not in self.details:
+            self.details[code] = {}
+            for function, task in tasks.tasks_of(self.assignment).items():
+                if task.family:
+                    given = [details.get(function) for details in self.details.values()]
+                    counts = [given.count(details) for details in task.family.others]
+                    rare = [one for one, count in zip(task.family.others, counts, strict=True) if count == min(counts)]
+                    self.details[code][function] = rare[int(self._digest(code, function), 16) % len(rare)]
         if student:
             self.students[student] = code
         return code
+
+    def file_of(self, student=""):
+        """The name of the teacher's copy with solutions."""
+        return f"{folder_of(student) if student else self.variant}.ipynb"
+
+    def given(self):
+        """Function -> the details with which somebody has it: those given out, and the course's own."""
+        known = tasks.tasks_of(self.assignment)
+        return {function: [task.family.own, *{str(details[function]): details[function]
+                                              for details in self.details.values()}.values()]
+                for function, task in known.items() if task.family}
 
     def _digest(self, *words):
         return hmac.new(bytes.fromhex(self.key), repr((self.assignment, self.variant, *words)).encode(),
@@ -64,15 +80,15 @@ class Variants:
             return mine, "" if carried == mine else f"the notebook {says}{whose}; it was graded as this student's own"
         if owner:
             return carried, f"nobody called {student} is on the list of variants; the notebook carries {owner}'s"
-        return None, f"The notebook {says} that the list knows, and nobody called {student} is on the list."
+        which = ", which the list does not know" if carried else ""
+        return None, f"The notebook {says}{which}, and nobody called {student} is on the list."
 
     def whose(self, function, details):
         """In words: who was given these details of a function."""
         if details == tasks.tasks_of(self.assignment)[function].family.own:
             return "the course's own, whose solution is public"
         names = [name for name, code in self.students.items() if self.details[code].get(function) == details]
-        return (f"that of {', '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "") if names
-                else "another than was given out")
+        return f"that of {', '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
 def read(path):
@@ -97,7 +113,8 @@ def read(path):
 
 def release(name, out, variant, students=()):
     """Write an assignment in a variant of its own to ``out``: for everybody ``name/name.ipynb``, or with ``students``
-    (names) ``name/STUDENT/name.ipynb`` for each. For the teacher ``name-variants.json``, the list, and ``name-solutions/``.
+    (names) ``name/STUDENT/name.ipynb`` for each. For the teacher ``name-variants.json``, the list, and ``name-solutions/``,
+    a notebook with solutions for each.
     Returns the path of the list. Given again with the same ``out`` and ``variant``, everybody keeps their variant.
     Raises AssignmentError, VariantError."""
     source, out = assignment.source(name), Path(out)
@@ -116,7 +133,7 @@ def release(name, out, variant, students=()):
         raw = render(source, name, given.details[code], code)
         folder = out / name / folder_of(student) if student else out / name
         _write(folder / f"{name}.ipynb", assignment.strip(raw))
-        _write(out / f"{name}-solutions" / f"{code}.ipynb", raw)
+        _write(out / f"{name}-solutions" / given.file_of(student), raw)
     write_whole(path, json.dumps(asdict(given), indent=1, ensure_ascii=False) + "\n")
     return path
 
@@ -169,10 +186,15 @@ def students_in(path):
                 raise VariantError(f"{path} has no column of names: Full name, Student, Name, or First name and Last name.")
         else:
             names = path.read_text(encoding="utf-8-sig").splitlines()
-    except (marks.SheetError, UnicodeDecodeError) as error:
+    except marks.SheetError as error:
         raise VariantError(f"{path} cannot be read as a list of students: {error}") from None
-    names = [" ".join(name.split()) for name in names if words_of(name) not in ((), ("points", "possible"))]
+    except UnicodeDecodeError:
+        raise VariantError(f"{path} is not a list of names: save it as text or CSV, in UTF-8.") from None
+    names = [" ".join(name.split()) for name in names if name.strip() and words_of(name) != ("points", "possible")]
     for number, name in enumerate(names):
+        if odd := re.search(r"[^\w\s.,'\u2019\u00b7()-]", name):
+            raise VariantError(f"{path} is not a list of names: {name[:60]!r} has {odd[0]!r} in it. Give a text in UTF-8 "
+                               "with one name in each line, or a CSV with a column of names.")
         if words_of(name) in map(words_of, names[:number]):
             raise VariantError(f"{name} stands twice in {path}: tell the two apart, such as by a number.")
     if not names:

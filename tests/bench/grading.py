@@ -126,7 +126,7 @@ def with_variants(top, number):
     given, each = variants.read(listed), {}
 
     def own(student):
-        path = top / "handout" / f"{NAME}-solutions" / f"{given.students[student]}.ipynb"
+        path = top / "handout" / f"{NAME}-solutions" / given.file_of(student)
         return trial.solved(json.loads(path.read_text(encoding="utf-8")), given.details[given.students[student]])
 
     kinds = {"without variants": (lambda student: public, None), "a variant for each": (own, given),

@@ -3,12 +3,14 @@
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from mistakes import misnamed
 
-from classroom import assignment, batch, reports, sandbox, tasks, trial, variants
+from classroom import assignment, batch, collecting, reports, sandbox, tasks, trial, variants
 from classroom.__main__ import main
+from classroom.grading import grade_one
 from helpers.checks.core import evaluate
 
 FAMILIES = [(name, function) for name in assignment.names()
@@ -94,7 +96,7 @@ def test_a_student_always_gets_the_same_and_students_get_different_ones(tmp_path
     assert len(set(first.students.values())) == 40
     for function in ("abs_norm", "turn_half"):
         counts = Counter(str(details[function]) for details in first.details.values())
-        assert len(counts) >= 7 and max(counts.values()) <= 15
+        assert max(counts.values()) - min(counts.values()) <= 1, "the details that fewest have are given next"
     other = variants.read(variants.release("assignment5", tmp_path / "other", "autumn-2027", students))
     assert other.students != first.students, "the key is a secret of the list, and another list has another"
     own = {function: task.family.own for function, task in tasks.tasks_of("assignment5").items() if task.family}
@@ -108,12 +110,17 @@ def test_a_student_always_gets_the_same_and_students_get_different_ones(tmp_path
     ("holds no names", ["--variant", "x", "--students", "empty.txt"]),
     ("has no column of names", ["--variant", "x", "--students", "odd.csv"]),
     ("No such file", ["--variant", "x", "--students", "missing.txt"]),
+    ("in UTF-8", ["--variant", "x", "--students", "old.txt"]),
+    ("has '{' in it", ["--variant", "x", "--students", "list.json"]),
+    ("has '@' in it", ["--variant", "x", "--students", "mails.txt"]),
 ])
 def test_what_cannot_be_released_is_one_sentence(words, arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, text in {"names.txt": "Ada\n", "twice.txt": "Ada Lovelace\nLovelace, ADA\n", "empty.txt": "\n\n",
-                       "odd.csv": "mail,mark\na@b,3\n"}.items():
+                       "odd.csv": "mail,mark\na@b,3\n", "list.json": '{"Ada": 1}\n',
+                       "mails.txt": "Ada, ada@x.org\n"}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "old.txt").write_bytes("Zoë".encode("latin-1"))
     assert main(["release", "assignment5", "out", *arguments]) == 1
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1
@@ -153,9 +160,9 @@ def test_a_damaged_list_is_one_sentence(damage, tmp_path):
 SMALL = "assignment1"  # without torch, whose import takes most of the time
 
 
-def solved(listed, code):
+def solved(listed, student=""):
     """The notebook of a variant with its solutions, as a student might hand it in; nothing is measured or drawn."""
-    path = listed.parent / f"{SMALL}-solutions" / f"{code}.ipynb"
+    path = listed.parent / f"{SMALL}-solutions" / variants.read(listed).file_of(student)
     return without_the_rest(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -178,13 +185,13 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
         (tmp_path / "in" / name).mkdir(parents=True)
         (tmp_path / "in" / name / "a.ipynb").write_text(json.dumps(raw))
 
-    hand_in("Ada", solved(listed, code["Ada"]), code["Ada"])
-    hand_in("Ben", solved(listed, code["Ada"]), code["Ada"])  # Ada's file under his name
-    hand_in("Cem", solved(listed, code["Cem"]), "autumn-00000000")
+    hand_in("Ada", solved(listed, "Ada"), code["Ada"])
+    hand_in("Ben", solved(listed, "Ada"), code["Ada"])  # Ada's file under his name
+    hand_in("Cem", solved(listed, "Cem"), "autumn-00000000")
     hand_in("Dan", without_the_rest(variants.render(assignment.source(SMALL), SMALL, {})), code["Dan"])
-    hand_in("Eva", solved(listed, code["Eva"]), "")
-    hand_in("Uwe", solved(listed, code["Ada"]), code["Ada"])
-    hand_in("Xia", solved(listed, code["Ada"]), "other")
+    hand_in("Eva", solved(listed, "Eva"), "")
+    hand_in("Uwe", solved(listed, "Ada"), code["Ada"])
+    hand_in("Xia", solved(listed, "Ada"), "other")
     results = {r["student"]: r for r in batch.grade(SMALL, tmp_path / "in", tmp_path / "out", given=given, workers=1,
                                                     progress=False)}
     points = {name: {t["function"]: t["points"] for t in result["tests"] if not t["grade_id"].endswith("extreme")}
@@ -212,11 +219,45 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
     assert before == [path.stat().st_mtime_ns for path in sorted((tmp_path / "out" / "results").iterdir())]
 
 
+def test_the_list_of_another_term_and_another_assignment_are_refused(tmp_path):
+    """Before anything is graded, and nothing that was is lost."""
+    names, out = ["Ada", "Ben", "Cem"], tmp_path / "out"
+    lists = {term: variants.release(SMALL, tmp_path / term, term, names) for term in ("spring", "autumn")}
+    for name in names:
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "a.ipynb").write_text(json.dumps(solved(lists["spring"], name)))
+    unknown = "3 of 3 notebooks carry variants that this list does not know.*'autumn'"
+    with pytest.raises(variants.VariantError, match=unknown):
+        batch.grade(SMALL, tmp_path / "in", out, given=variants.read(lists["autumn"]), trusted=True)
+    with pytest.raises(collecting.NothingFound, match="3 of 3 submissions are of something else.*only one of assignment1"):
+        batch.grade("assignment2", tmp_path / "in", out, trusted=True)
+    out.mkdir()
+    (out / "batch.json").write_text(json.dumps({"assignment": "assignment2", "keys": []}))
+    with pytest.raises(collecting.NothingFound, match="holds the results of assignment2"):
+        batch.grade(SMALL, tmp_path / "in", out, given=variants.read(lists["spring"]), trusted=True)
+    assert main(["release", SMALL, str(tmp_path / "spring")]) == 1
+
+
+@needs_sandbox
+def test_a_neighbours_answer_of_another_shape_is_seen(tmp_path):
+    """What is right for a neighbour and stops with an error on the inputs of this variant."""
+    name, function = "assignment3", "head_contribution"
+    given = variants.Variants(name, "spring", "00" * 16)
+    ada, ben = ({"first": 0, "rows": "together", "axis": axis, "turned": False} for axis in (1, 2))
+    for student, details in (("a", ada), ("b", ben)):
+        given.details[given.give(student)][function] = details
+    a, b = (given.details[given.students[student]] for student in "ab")
+    source = variants.render(assignment.source(name), name, a)
+    task = replace(assignment.load(name), details=b, given=given.given())
+    result = grade_one(json.dumps(without_the_rest(source)).encode(), task)
+    assert result["right_for"][function] == ada != b[function]
+
+
 @needs_sandbox
 def test_one_variant_for_everybody_and_a_list_that_is_forgotten(tmp_path, capsys):
     listed = variants.release(SMALL, tmp_path, "spring")
     (tmp_path / "in").mkdir()
-    raw = solved(listed, "spring")
+    raw = solved(listed)
     for name in ("Ada", "Ben"):
         (tmp_path / "in" / f"{name}.ipynb").write_text(json.dumps(raw))
     arguments = ["grade", SMALL, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]
@@ -245,7 +286,7 @@ def test_a_class_of_forty_from_release_to_the_pages(tmp_path):
         if kind == "untouched":
             raw = json.loads((tmp_path / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
         else:
-            source = json.loads((tmp_path / f"{name}-solutions" / f"{code}.ipynb").read_text(encoding="utf-8"))
+            source = json.loads((tmp_path / f"{name}-solutions" / given.file_of(student)).read_text(encoding="utf-8"))
             raw = trial.solved(source, given.details[code], change[kind])
         (tmp_path / "in" / student).mkdir(parents=True)
         (tmp_path / "in" / student / "a.ipynb").write_text(json.dumps(raw), encoding="utf-8")
