@@ -326,7 +326,7 @@ def _packed_mask(padding, blind, given):
 
 
 def _packed_mask_in_words(padding, blind, given):
-    row = np.array([[5, 5, 1, 0, 0]]) + padding
+    row = np.array([[5, 1, 1, 0, 0]]) + padding
     mask = packed_mask(row, padding=padding, blind=blind, given="hidden" if given == "hidden" else "allowed")
     text, pad = ("segments >= 0", "segments < 0") if padding == -1 else ("segments > 0", "segments == 0")
     seen = "same & causal" + {"nothing": f" & ({text})[:, :, None]", "everything": f" | ({pad})[:, :, None]",
