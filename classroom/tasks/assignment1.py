@@ -57,7 +57,6 @@ def cosine_attention(X, temperature, *, measure="cosine", output="mixture"):
 
 
 OTHER_COUNTS = {"squares": lambda w, axis=-1: 1 / (w ** 2).sum(axis=axis),
-                "largest": lambda w, axis=-1: 1 / w.max(axis=axis),
                 "roots": lambda w, axis=-1: np.sqrt(w).sum(axis=axis) ** 2}
 OVER_ROWS = {"each": lambda numbers: numbers, "mean": np.mean,
              "geometric": lambda numbers: np.exp(np.log(numbers).mean())}
@@ -173,6 +172,15 @@ def _most_similar_pair(measure, first, start):
     ), like(measure="cosine")) if measure == "centred" else Misconception("centred", (
         "You subtract each row's mean first. Take the cosines of the rows as they came."
     ), largest_in(lambda X: (np.abs if measure == "absolute" else np.asarray)(MEASURES["centred"](X))))
+    of_the_measure = {
+        "cosine": (),
+        "centred": (Misconception("columns-centred", (
+            "You subtract the mean of each column. Subtract each row's own mean: axis=1."
+        ), largest_in(lambda X: cosine_similarity(*[X - X.mean(axis=0)] * 2))),),
+        "absolute": (Misconception("absolute-dot-product", (
+            f"You compare absolute values of dot products, so long rows win. {compare}."
+        ), largest_in(lambda X: np.abs(X @ X.T))),),
+    }[measure]
     return Exercise(
         reference=right,
         use=_use_pair,
@@ -222,6 +230,7 @@ def _most_similar_pair(measure, first, start):
             ), largest_in(lambda X: -values(X))),
             signs,
             centring,
+            *of_the_measure,
             Misconception("the-cosine", (
                 "You return the cosine. The result is the two indices."
             ), lambda X: float(values(X)[most_similar_pair(X, measure=measure)])),
@@ -245,7 +254,7 @@ def _most_similar_pair_in_words(measure, first, start):
                "absolute": "whose cosine has the largest absolute value"}[measure]
     more = {"cosine": "", "absolute": " Opposite directions count as similar here.",
             "centred": " Centring subtracts each row's own mean from its entries."}[measure]
-    X = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 0.1]])
+    X = np.array([[4.0, 4, 5], [4, 5, 4], [1, 0, -1], [-2, 0, 2], [2, 1, 0]])
     pair = most_similar_pair(X, measure=measure, first=first, start=start)
     return {
         "largest": f"Find the two **different** rows {largest}.{more}",
@@ -443,6 +452,9 @@ def _cosine_attention(measure, output):
                 "here."
             ), scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
             *(mistake for wrong, mistake in mixes.items() if wrong != output),
+            *((Misconception("other-way", (
+                f"Your sign is the other way round: you subtract the mixture. The output is {of_the_weights}."
+            ), lambda X, t: (-right(X, t)[0], right(X, t)[1])),) if output == "moved" else ()),
             *((Misconception("mixes-centred-words", (
                 f"Your scores are right, but centred words go into the output. It is {of_the_weights}."
             ), lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),)
@@ -476,7 +488,7 @@ def _rounded(table):
 
 def _cosine_attention_in_words(measure, output):
     scores = "**cosines** of centred words" if measure == "centred" else "**cosines**"
-    third = {"mixture": "", "unit words": "every word has length 1 where it is mixed",
+    third = {"mixture": "", "unit words": "every word is brought to length 1 before it is mixed",
              "unit mixture": "the mixture is brought to length 1", "moved":
              "the word is subtracted from the mixture", "added": "the mixture is added to the word"}[output]
     changes = (f"{'three' if third else 'two'} changes: the scores are {scores} instead of dot products,"
@@ -531,8 +543,7 @@ def _entropy(weights, log=np.log, axis=-1):
     return -(weights * log(np.where(weights > 0, weights, 1))).sum(axis=axis)
 
 
-FORMULAS = {"entropy": "exp(-Σ w log w)", "squares": "1 / Σ w²", "largest": "1 / max w",
-            "roots": "(Σ √w)²"}
+FORMULAS = {"entropy": "exp(-Σ w log w)", "squares": "1 / Σ w²", "roots": "(Σ √w)²"}
 COUNTS = {"entropy": lambda w, axis=-1: np.exp(_entropy(w, axis=axis)), **OTHER_COUNTS}
 
 
@@ -541,9 +552,6 @@ def _effective_words(count, rows):
     over_rows = "Each row has its own number" + {
         "each": "", "mean": ", and the result is their mean",
         "geometric": ", and the result is their geometric mean"}[rows]
-    taken = ("sum over", "sum", "Sum")
-    if count == "largest":
-        taken = "look for the largest weight in", "look", "Look"
 
     def like(**others):
         return with_details(effective_words, **{"count": count, "rows": rows} | others)
@@ -584,17 +592,6 @@ def _effective_words(count, rows):
                 "You take a root of the sum of the squares. Divide 1 by the sum itself."
             ), counted(lambda w: 1 / np.sqrt((w ** 2).sum(axis=-1)))),
         ),
-        "largest": (
-            Misconception("largest-weight", (
-                "This is the largest weight. The effective number of words is 1 divided by it."
-            ), counted(lambda w: w.max(axis=-1))),
-            Misconception("smallest", (
-                "You divide 1 by the smallest weight. Divide by the largest."
-            ), counted(lambda w: 1 / w.min(axis=-1))),
-            Misconception("mean", (
-                "You divide 1 by the mean weight, which gives T for every row. Divide by the largest."
-            ), counted(lambda w: 1 / w.mean(axis=-1))),
-        ),
         "roots": (
             Misconception("sum-of-roots", (
                 "This is the sum of the roots. The effective number of words is its square."
@@ -617,7 +614,11 @@ def _effective_words(count, rows):
             f"{'exp of the entropy' if count == 'entropy' else formula}."
         ), like(count="squares")),
     }
+    entropies = (Misconception("mean-entropy", (
+        "You return the mean of the entropies. The geometric mean of the numbers is exp of it."
+    ), lambda w: _entropy(w).mean()),) if (count, rows) == ("entropy", "geometric") else ()
     means = (
+        *entropies,
         Misconception("not-averaged", (
             "You return a number for each row. The result is one number for all rows: their "
             f"{'geometric mean' if rows == 'geometric' else 'mean'}."
@@ -641,7 +642,7 @@ def _effective_words(count, rows):
                 f"One row of weights gives one number: {formula}"
                 + (", with the natural logarithm." if count == "entropy" else ".")
             )),
-            Probe("rows", _weights(2, 3), f"{over_rows}. {taken[2]} along the last axis."),
+            Probe("rows", _weights(2, 3), f"{over_rows}. Sum along the last axis."),
             Probe("three axes", _weights(2, 3, 4), (
                 f"The weights may have any number of axes. The last one holds the words. {over_rows}."
             )),
@@ -654,10 +655,10 @@ def _effective_words(count, rows):
         misconceptions=(
             *halfway,
             Misconception("whole-array", (
-                f"You {taken[0]} the whole array. Each row has its own number: axis=-1."
+                "You sum over the whole array. Each row has its own number: axis=-1."
             ), lambda w: COUNTS[count](w, axis=None)),
             Misconception("first-axis", (
-                f"You {taken[1]} along the first axis. The words are on the last one: axis=-1."
+                "You sum along the first axis. The words are on the last one: axis=-1."
             ), counted(lambda w: COUNTS[count](w, axis=0))),
             *(mistake for wrong, mistake in others.items() if wrong != count),
             *means,
@@ -669,30 +670,30 @@ def _effective_words_in_words(count, rows):
     answer = {
         "entropy": "A common answer is exp of the entropy, with the natural logarithm.",
         "squares": "A common answer is 1 divided by the sum of the squared weights.",
-        "largest": "A strict answer is 1 divided by the largest weight.",
         "roots": "A generous answer is the square of the sum of the roots of the weights."}[count]
-    short = {"entropy": "exp of the entropy", "squares": "1 / the sum of the squared weights", "largest":
-             "1 / the largest weight", "roots": "the squared sum of the roots"}[count]
+    short = {"entropy": "exp of the entropy", "squares": "1 / the sum of the squared weights",
+             "roots": "the squared sum of the roots of the weights"}[count]
     number = {"entropy": "np.exp(-(weights * logs).sum(axis=-1))",
               "squares": "1 / (weights ** 2).sum(axis=-1)",
-              "largest": "1 / weights.max(axis=-1)", "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
-    example = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
+              "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
+    one_row = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
+    two_rows = effective_words(np.array([[0.25] * 4, [0.5, 0.25, 0.125, 0.125]]), count=count, rows=rows)
     logs = "logs = np.log(np.where(weights > 0, weights, 1))\n    " if count == "entropy" else ""
     return {
         "answer": answer,
         "shape": {
             "each": "Return an array of shape `(...)`.",
-            "mean": "Return **one number** for all rows: the mean of theirs.",
-            "geometric": "Return **one number** for all rows: the geometric mean of theirs, which is exp of "
-                         "the mean of their logarithms."}[rows],
+            "mean": "Return **one number** for all rows: the mean of the rows' numbers.",
+            "geometric": "Return **one number** for all rows: the geometric mean of the rows' numbers, which "
+                         "is exp of the mean of their logarithms."}[rows],
         "zeros": "A weight of 0 adds nothing" + (": 0 · log 0 counts as 0." if count == "entropy" else "."),
         "docstring": {"each": f"(...): {short} of each row, between 1 and T.",
                       "mean": f"one number: the mean over all rows of {short}.",
                       "geometric": f"one number: the geometric mean over all rows of {short}."}[rows],
         "solution": logs + {"each": f"return {number}", "mean": f"return np.mean({number})",
                             "geometric": f"return np.exp(np.mean(np.log({number})))"}[rows],
-        "equal": "np.full((2, 4), 0.25)), " + ("[4, 4])" if rows == "each" else "4)"),
-        "expected": f"np.array([0.5, 0.25, 0.25])), {example:.6g})",
+        "two rows": f"effective_words(weights), {np.round(two_rows, 5).tolist()})",
+        "one row": f"np.array([0.5, 0.25, 0.25])), {one_row:.6g})",
     }
 
 

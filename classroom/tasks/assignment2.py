@@ -216,6 +216,10 @@ def _top_k_attention(score, result):
             Misconception("order-of-the-keys", (
                 "Your k weights and indices are in the order of the keys. The best key comes first."
             ), sorted_by_key),
+            Misconception("worst-first", (
+                "Your k weights and indices begin with the worst of the chosen keys. The best key comes "
+                "first."
+            ), lambda *given: (lambda output, *both: (output, *(a[::-1] for a in both)))(*right(*given))),
             Misconception("no-indices", (
                 f"You return two things. The indices of the chosen keys are missing: return {returned}."
             ), like(result="chosen")),
@@ -288,7 +292,8 @@ def _numbers(table):
 
 
 def _top_k_attention_in_words(score, result):
-    keys, values, query = np.array([[0.0], [1.0], [2.0]]), np.array([[10.0], [20.0], [30.0]]), np.log([3.0])
+    keys, values = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), np.array([[10.0], [20.0], [30.0]])
+    query = np.array([np.log(3.0), 0.0])
     output, weights, *best = top_k_attention(query, keys, values, 2, score=score, result=result)
     return {
         "score": {"dot": "The score is the dot product of query and key.",
@@ -392,10 +397,9 @@ def _general_scores(W_turned, divided, turned):
                 f"W does not enter your result. The score is {one}."
             ), lambda Q, K, W: done(Q @ K.T, Q, K)),
             Misconception("W-transposed", (
-                "You use Wᵀ. The rows of W belong to the query, its columns to the key."
-                if not W_turned else
-                "You use W where its transpose belongs. The rows of W belong to the key, its columns to the "
-                "query."
+                "You use W the wrong way round. "
+                + ("The rows of W belong to the key, its columns to the query." if W_turned else
+                   "The rows of W belong to the query, its columns to the key.")
             ), like(W_turned=not W_turned)),
             Misconception("transposed", (
                 f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: {all_of}{by}."
@@ -412,7 +416,8 @@ def _general_scores(W_turned, divided, turned):
 
 
 def _general_scores_in_words(W_turned, divided, turned):
-    Q, K, W = np.array([[1.0, 2.0]]), np.array([[1.0], [10.0]]), np.array([[3.0], [4.0]])
+    Q, K = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0, 0.0], [10.0, 0.0, 1.0]])
+    W = np.array([[3.0, 0.0, 1.0], [4.0, 5.0, 0.0]])
     expected = general_scores(Q, K, W, divided=divided, turned=turned)
     by = "" if divided == "no" else f" / √{divided}"
     shape = "(T_k, T_q)" if turned else "(T_q, T_k)"
@@ -426,7 +431,7 @@ def _general_scores_in_words(W_turned, divided, turned):
             " and without scaling." if divided == "no" else "."),
         "docstring": f"W {'(d_k, d_q)' if W_turned else '(d_q, d_k)'} -> scores {shape}.",
         "code": "return " + (f"({code}).T" if turned else code),
-        "given": f"np.array([[1.0], [10.0]]), np.array({'[[3.0, 4.0]]' if W_turned else '[[3.0], [4.0]]'})",
+        "given": f"W = np.array({TURNED[W_turned](W).tolist()})",
         "expected": f"np.allclose(general_scores(Q, K, W), {_numbers(expected)})",
     }
 

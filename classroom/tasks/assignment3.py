@@ -126,7 +126,7 @@ def _prefix_mask(beyond, prefix_sees):
             "columns as well."
         ), built(columns=nobody)) if everything else
         Misconception("rows-and-columns", (
-            "You let the prefix's tokens see everything, beside being seen. Fill their columns, not their "
+            "You let the prefix's tokens see everything, besides being seen. Fill their columns, not their "
             "rows."
         ), built(rows=lambda key, query, p: query < p)),
         Misconception("all-before", (
@@ -139,13 +139,13 @@ def _prefix_mask(beyond, prefix_sees):
             f"Your queries see to both sides. Beyond the prefix {rule}."
         ), built(lambda back: BEYOND[beyond](np.abs(back)))),
     )
-    rows = ", and the first two rows throughout" if everything else ""
+    rows = ", and the first two rows are True throughout" if everything else ""
     return Exercise(
         reference=right,
         probes=(
             Probe("no prefix", _prefix(0, 3), (
-                "Without a prefix this is the causal mask: True on and below the diagonal."
-                if beyond == "causal" else f"There is no prefix: {rule}."
+                "Here prefix = 0, so this is the causal mask: True on and below the diagonal."
+                if beyond == "causal" else f"Here prefix = 0: {rule}."
             ), draws=1),
             Probe("a prefix of two", _prefix(2, 4), (
                 f"Every row is True in the first two columns{rows}; from there on "
@@ -228,7 +228,8 @@ def _triangle(segments, k=0):
 
 
 def _packed_mask(padding, blind, given):
-    sees = {"nothing": "nothing", "itself": "itself alone", "everything": "the whole row"}
+    sees = {"nothing": "nothing", "itself": "only itself, not the other padding",
+            "everything": "the whole row"}
     means = {"allowed": "True means may attend", "hidden": "here True means hidden",
              "added": "0 is for what may be seen, -inf for the rest"}[given]
     turned_round = f"{'0 and -inf' if given == 'added' else 'True and False'} have changed places: {means}."
@@ -302,6 +303,9 @@ def _packed_mask(padding, blind, given):
             Misconception("padding-sees-padding", (
                 f"Padding has the same number as other padding, so it sees it. It must see {sees[blind]}."
             ), lambda s: give(_same(s) & _triangle(s))),
+            Misconception("padding-sees-all-padding", (
+                f"In your mask padding sees all padding of its row. It must see {sees[blind]}."
+            ), lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
             *(Misconception(f"padding-sees-{other}", (
                 f"In your mask padding sees {sees[other]}. It must see {sees[blind]}."
             ), like(blind=other)) for other in BLIND if other != blind),
@@ -322,7 +326,7 @@ def _packed_mask(padding, blind, given):
 
 
 def _packed_mask_in_words(padding, blind, given):
-    row = np.array([[5, 5, 1, 0]]) + padding
+    row = np.array([[5, 1, 1, 0, 0]]) + padding
     mask = packed_mask(row, padding=padding, blind=blind, given="hidden" if given == "hidden" else "allowed")
     text, pad = ("segments >= 0", "segments < 0") if padding == -1 else ("segments > 0", "segments == 0")
     seen = "same & causal" + {"nothing": f" & ({text})[:, :, None]", "everything": f" | ({pad})[:, :, None]",
@@ -333,8 +337,8 @@ def _packed_mask_in_words(padding, blind, given):
     return {
         "numbers": f"whole numbers from {padding + 1}, in any order, and {padding} for padding.",
         "padding": {"nothing": "Padding sees nothing and nobody sees it.",
-                    "itself": "Padding sees itself alone, so that no query is left with nothing to see, and "
-                              "nobody else sees it.",
+                    "itself": "Each padding token sees only itself, so that no query is left with nothing to "
+                              "see, and no other token sees it.",
                     "everything": "Padding sees the whole row, so that no query is left with nothing to see, "
                                   "and no token of a text sees padding."}[blind],
         "return": {"allowed": "Return a boolean array of shape `(B, T, T)`.",
@@ -346,7 +350,7 @@ def _packed_mask_in_words(padding, blind, given):
         "solution": {"allowed": f"return {seen}", "hidden": f"return ~({seen})",
                      "added": f"return np.where({seen}, 0.0, -np.inf)"}[given],
         "example": f"packed_mask(np.array({row.tolist()}))\nassert {dtype}\n"
-                   f"assert np.array_equal({values}, {mask[0].astype(int).tolist()})",
+                   f"assert np.array_equal({values}, [\n    {str(mask[0].astype(int).tolist())[1:-1]}])",
     }
 
 
@@ -382,7 +386,7 @@ def _head_contribution(first, rows, axis, turned):
         "You count the heads from 0. Here head 1 is the first."
     ), like(first=0)) if first else Misconception("counted-from-one", (
         "You count the heads from 1. Head 0 is the first."
-    ), lambda X, W, i: right(X, W, max(i - 1, 0)))
+    ), lambda X, W, i: right(X, W, i - 1))
     neighbours = Misconception("every-hth-row", (
         f"You take every h-th {lines[:-1]} of W_o. The heads stand side by side, each with d_k neighbouring "
         f"{lines}."
@@ -410,7 +414,8 @@ def _head_contribution(first, rows, axis, turned):
                 f"Head {first} meets {first_lines} of W_o and no others."
             )),
             Probe("last of three", inputs(2, 3, 4, 2, 6, 2), (
-                f"Head i meets the {formula} of W_o" + (", where i = head - 1." if first else ".")
+                f"Head {'`head`' if first else 'i'} meets the {formula} of W_o"
+                + (", where i = head - 1." if first else ".")
             )),
             Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), (
                 "B = 3, h = 4, T = 2, d_k = 5, d = 7: the result is (3, 2, 7)."

@@ -62,6 +62,11 @@ def _normal(rng, *shape, scale=1.0, shift=0.0):
     return torch.tensor(rng.normal(size=shape) * scale + shift)
 
 
+def _numbers(table):
+    """As in a test cell."""
+    return [[round(number, 4) + 0.0 for number in row] for row in table.tolist()]
+
+
 # ---------------------------------------------------------------- rms_norm
 
 
@@ -178,7 +183,8 @@ def _rms_norm(part, plus_one, place):
 def _rms_norm_in_words(part, plus_one, place):
     half = part == "first half"
     x, gain = torch.tensor([[3.0, 4.0], [-5.0, 5.0]]).double(), torch.tensor([1.0, 2.0]).double()
-    result = rms_norm(x, gain, 0.0, part=part, plus_one=plus_one, place=place)
+    small, large = (_numbers(rms_norm(x, gain, eps, part=part, plus_one=plus_one, place=place))
+                    for eps in (0.0, 4.0))
     times, of = "1 + gain" if plus_one else "gain", "half" if half else "x"
     square = f"mean({'x[:d/2]' if half else 'x'}²)"
     size = {"inside": "torch.sqrt(mean_square + eps)", "outside": "(torch.sqrt(mean_square) + eps)",
@@ -196,7 +202,8 @@ def _rms_norm_in_words(part, plus_one, place):
         "mean square": ("half = x[..., :x.shape[-1] // 2]\n    " if half else "")
                        + f"mean_square = ({of} * {of}).mean",
         "solution": f"return x / {size} * {f'({times})' if plus_one else times}",
-        "expected": f"expected = torch.tensor({[[round(n, 4) for n in row] for row in result.tolist()]})",
+        "expected": f"expected = torch.tensor({small})",
+        "with eps": f"expected = torch.tensor({large})",
     }
 
 
@@ -215,7 +222,8 @@ CODE = {"silu": "z * torch.sigmoid(z)", "gelu": "z * torch.special.ndtr(z)", "si
 
 
 def _gated_feed_forward(bend, plus_one):
-    act, formula, second = BENDS[bend], FORMULAS[bend], "x W_up + 1" if plus_one else "x W_up"
+    act, formula = BENDS[bend], FORMULAS[bend]
+    second, factor = ("x W_up + 1", "(x W_up + 1)") if plus_one else ("x W_up", "x W_up")
 
     def like(**others):
         return with_details(gated_feed_forward, **{"bend": bend, "plus_one": plus_one, **others})
@@ -237,7 +245,7 @@ def _gated_feed_forward(bend, plus_one):
         reference=right,
         probes=(
             Probe("one number", _gated(1, 1, 1), (
-                f"With one number each: {bend}(z) times {second}, times W_down, for z = x W_gate."
+                f"With one number each: {bend}(z) times {factor}, times W_down, for z = x W_gate."
                 if bend != "silu" or plus_one else
                 "With one number each: z sigmoid(z) times x W_up, times W_down, for z = x W_gate."
             )),
@@ -276,10 +284,9 @@ def _gated_feed_forward(bend, plus_one):
 
 def _gated_feed_forward_in_words(bend, plus_one):
     one, two = torch.ones(1, 1).double(), torch.full((1, 1), 2.0).double()
-    results = [gated_feed_forward(one, gate, two, down, bend=bend, plus_one=plus_one).item()
-               for gate, down in ((0 * one, one), (one, two))]
-    at_0 = f"torch.tensor([[{results[0]:.1f}]])" if results[0] else "torch.zeros(1, 1)"
-    formula = FORMULAS[bend] + (", Φ is the distribution function of the normal distribution "
+    low, high = (_numbers(gated_feed_forward(one, gate, two, two, bend=bend, plus_one=plus_one))
+                 for gate in (-two, two))
+    formula = FORMULAS[bend] + (", Φ is the distribution function of the standard normal distribution "
                                 "(`torch.special.ndtr`)," if bend == "gelu" else "")
     return {
         "formula": f"({bend}(x W_gate) ⊙ (x W_up{' + 1' if plus_one else ''})) W_down, where {formula} and",
@@ -288,8 +295,8 @@ def _gated_feed_forward_in_words(bend, plus_one):
         "solution": "return ({} * {}) @ W_down".format(
             f"({CODE[bend]})" if "**" in CODE[bend] else CODE[bend],
             "(x @ W_up + 1)" if plus_one else "(x @ W_up)"),
-        "at 0": f"assert torch.allclose(result, {at_0})",
-        "at 1": f"torch.tensor([[{results[1]:.4f}]])",
+        "at -2": f"torch.tensor({low})",
+        "at 2": f"torch.tensor({high})",
     }
 
 
@@ -300,6 +307,7 @@ ORDERS = ("beams, tokens, scores", "tokens, beams, scores", "scores, beams, toke
 
 def _beam_step(given, best_last, costs):
     sign, word = (-1, "cost") if costs else (1, "score")
+    order = given.replace("score", word)
 
     def like(**others):
         return with_details(beam_step, **{"given": given, "best_last": best_last, "costs": costs, **others})
@@ -310,9 +318,9 @@ def _beam_step(given, best_last, costs):
             return sign * _normal(rng, b, scale=1.5, shift=-4.0), log_probs, k
         return make
 
-    def give(beams, tokens, best, order=given):
+    def give(beams, tokens, best, names=given):
         found = {"beams": beams, "tokens": tokens, "scores": best}
-        return tuple(found[name].flip(0) if best_last else found[name] for name in order.split(", "))
+        return tuple(found[name].flip(0) if best_last else found[name] for name in names.split(", "))
 
     def with_total(total, give=give, largest=not costs, width=lambda L: L.shape[1]):
         """The best of another table ``total(scores as a column, log probabilities with their sign)``."""
@@ -327,8 +335,8 @@ def _beam_step(given, best_last, costs):
     def one_each(s, L, k):
         """The best token of each beam."""
         best, tokens = (sign * s[:, None] + L).max(dim=-1)
-        order = best.argsort(descending=True)[:k]
-        return give(order, tokens[order], sign * best[order])
+        first = best.argsort(descending=True)[:k]
+        return give(first, tokens[first], sign * best[first])
 
     def flat(s, L, k):
         best, index = (s[:, None] + sign * L).flatten().topk(k, largest=not costs)
@@ -369,13 +377,13 @@ def _beam_step(given, best_last, costs):
             ), one_each),
             Misconception("old-scores-ignored", (
                 "You look at the new log probabilities alone. " + (
-                    "The cost of a continuation is the old cost minus that." if costs else
+                    "The cost of a continuation is the old cost minus the new log probability." if costs else
                     "The score of a continuation is the sum.")
             ), with_total(lambda s, L: L)),
             Misconception("product", (
                 "You multiply costs and log probabilities. Subtract: these are logarithms." if costs else
                 "You multiply scores and log probabilities. Logarithms of a product are added."
-            ), with_total(lambda s, L: s * L)),
+            ), with_total(lambda s, L: s * sign * L)),
             Misconception("probabilities", (
                 f"You {'subtract probabilities from costs' if costs else 'add probabilities to log scores'}. "
                 "Stay with logarithms."
@@ -386,14 +394,14 @@ def _beam_step(given, best_last, costs):
                 "rest the token."
             ), flat),
             Misconception("beam-and-token-swapped", (
-                f"Beams and tokens have changed places: {given}."
+                f"Beams and tokens have changed places: {order}."
             ), with_total(added, lambda beams, tokens, best: give(tokens, beams, best))),
             Misconception("scores-first", (
-                f"The new {word}s stand first. They stand last: {given}."
+                f"The new {word}s stand first. They belong last: {order}."
             ), with_total(added, lambda *found: give(*found, f"scores, {given.removesuffix(', scores')}")))
             if scores_last else
             Misconception("scores-last", (
-                f"The new {word}s stand last. They stand first: {given}."
+                f"The new {word}s stand last. They belong first: {order}."
             ), with_total(added, lambda *found: give(*found, "beams, tokens, scores"))),
             Misconception("worst", (
                 "You return the worst continuations: the "
@@ -427,7 +435,7 @@ def _beam_step_in_words(given, best_last, costs):
     one, two, three = (said[name] for name in names)
     return {
         "scores": "`scores` `(b,)`, which are **costs**: the sums of their log probabilities so far with the "
-                  "sign turned, so that the smallest is the best." if costs else
+                  "opposite sign, so that the smallest is the best." if costs else
                   "`scores` `(b,)`, the sums of their log probabilities so far.",
         "results": f"continuations, {best}, as three tensors of shape `(k,)`: {one}, {two}, and {three}.",
         "docstring": f"-> {', '.join(named[name] for name in names)}, {best}.",

@@ -101,7 +101,8 @@ SIZES = {"mean": "the mean of the absolute values", "largest": "the largest abso
 
 def _abs_norm(measure, offset, floor):
     size, gain = SIZES[measure], "1 + gain" if offset else "the gain"
-    eps_is = "the least that you divide by" if floor else f"added to {size}"
+    shows, eps_is = ("what it is", "the least that you divide by") if floor else (
+        "where it stands", f"added to {size}")
 
     def like(**others):
         return with_details(abs_norm, **{"measure": measure, "offset": offset, "floor": floor, **others})
@@ -136,7 +137,7 @@ def _abs_norm(measure, offset, floor):
                 "Each vector along the last axis is treated by itself."
             )),
             Probe("a large eps", _small_and_large, (
-                f"eps is large here, to show where it stands: it is {eps_is}."
+                f"eps is large here, to show {shows}: it is {eps_is}."
             )),
             Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), _normal(rng, 3), 1e-5), (
                 "A vector of zeros stays zeros: eps keeps the division from 0/0."
@@ -191,27 +192,34 @@ def _abs_norm(measure, offset, floor):
     )
 
 
+def _rounded(table, digits=6):
+    """As in a test cell."""
+    return [[round(number, digits) + 0.0 for number in row] for row in table.tolist()]
+
+
 def _abs_norm_in_words(measure, offset, floor):
     it = {"mean": "that mean", "largest": "that number", "sum": "that sum"}[measure]
-    x, gains = torch.tensor([[3.0, -5.0], [1.0, 0.0]]).double(), torch.tensor([0.0, 1.0]).double()
+    x, gains = torch.tensor([[3.0, -5.0], [0.0, 1.0]]).double(), torch.tensor([0.0, 1.0]).double()
     plain = abs_norm(x, gains * 0, 0.0, measure=measure)[0].tolist()
-    result = (abs_norm(x, gains, 0.0, measure=measure, offset=offset) + 0.0).tolist()
-    size = {"mean": "mean", "largest": "largest", "sum": "sum"}[measure]
+    result, large = (_rounded(abs_norm(x, gains, eps, measure=measure, offset=offset, floor=floor))
+                     for eps in (0.0, 2.0))
     call = {"mean": "mean", "largest": "amax", "sum": "sum"}[measure]
+    with_size = {"mean": "with mean", "largest": "of which the largest is", "sum": "with sum"}[measure]
     return {
         "measure": {"mean": "**mean of its absolute values**", "largest": "**largest of its absolute values**",
                     "sum": "**sum of its absolute values**"}[measure],
         "eps": f"Where {it} is smaller than `eps`, divide by `eps`." if floor else f"`eps` is added to {it}.",
         "gain": "Then each entry is multiplied by **1 + gain**, so that a gain of 0 changes nothing." if offset
                 else "Then each entry is multiplied by **its gain**.",
-        "by hand": "with {} {:g}. So x becomes ({:g}, {:g}). With the gains (0, 1) the result is ({:g}, {:g})."
-                   .format(size, 3 / plain[0], *plain, *result[0]),
+        "by hand": "{} {:g}. So x becomes ({:g}, {:g}). With the gains (0, 1) the result is ({:g}, {:g})."
+                   .format(with_size, 3 / plain[0], *plain, *result[0]),
         "formula": "x / {}, times {}.".format(
-            f"max({size}(|x|), eps)" if floor else f"({size}(|x|) + eps)", "1 + gain" if offset else "gain"),
+            f"max({measure}(|x|), eps)" if floor else f"({measure}(|x|) + eps)", "1 + gain" if offset else "gain"),
         "size": f"size = x.abs().{call}(dim=-1, keepdim=True)",
         "result": "return x / {} * {}".format("size.clamp(min=eps)" if floor else "(size + eps)",
                                              "(1 + gain)" if offset else "gain"),
-        "expected": str([[round(number, 6) for number in row] for row in result]),
+        "expected": str(result),
+        "with eps": str(large),
     }
 
 
@@ -222,11 +230,12 @@ def _packed(d, m, *shape):
     return lambda rng: (_normal(rng, *shape, d), _normal(rng, d, 2 * m), _normal(rng, m, d))
 
 
-FORMULAS = {"gelu": "GELU({0}) = {0} · Φ({0})", "silu": "SiLU({0}) = {0} · σ({0})",
+GATES = ("gelu", "sigmoid", "relu", "tanh", "softplus")  # SiLU is the gate of lesson 16
+FORMULAS = {"gelu": "GELU({0}) = {0} · Φ({0})",
             "sigmoid": "σ({0}) = 1 / (1 + exp(-{0}))", "relu": "ReLU({0}) = max(0, {0})",
             "tanh": "tanh({0}), the hyperbolic tangent", "softplus": "softplus({0}) = log(1 + exp({0}))"}
-NAMES = {"gelu": "GELU", "silu": "SiLU", "sigmoid": "σ", "relu": "ReLU", "tanh": "tanh", "softplus": "softplus"}
-CALLS = {"gelu": "F.gelu", "silu": "F.silu", "sigmoid": "torch.sigmoid", "relu": "torch.relu",
+NAMES = {"gelu": "GELU", "sigmoid": "σ", "relu": "ReLU", "tanh": "tanh", "softplus": "softplus"}
+CALLS = {"gelu": "F.gelu", "sigmoid": "torch.sigmoid", "relu": "torch.relu",
          "tanh": "torch.tanh", "softplus": "F.softplus"}
 ONLY_GELU = (  # (misconception, what is said of it, the gate's function)
     ("tanh-form", "You use the approximation of GELU by tanh, which is close, but not the same.",
@@ -262,13 +271,6 @@ def _packed_mlp(bend, gate):
     def wrongly(function):
         return joined(lambda straight, bent: straight * function(bent))
 
-    silu = () if bend == "silu" else (
-        Misconception("silu", (
-            f"You use SiLU, as lesson 16 does. Here the gate is {formula}."
-        ), like(bend="silu")),
-        Misconception("silu-wrong-half", (
-            f"You use SiLU, and on the {other} half. Here it is {name}, on the {gate} half: {product}."
-        ), like(bend="silu", gate=other)))
     return Exercise(
         reference=like(),
         probes=(
@@ -287,7 +289,12 @@ def _packed_mlp(bend, gate):
             Misconception("wrong-half", (
                 f"{name} stands on the {other} half. The gate is the {gate} one: {product}."
             ), like(gate=other)),
-            *silu,
+            Misconception("silu", (
+                f"You use SiLU, as lesson 16 does. Here the gate is {formula}."
+            ), like(bend="silu")),
+            Misconception("silu-wrong-half", (
+                f"You use SiLU, and on the {other} half. Here it is {name}, on the {gate} half: {product}."
+            ), like(bend="silu", gate=other)),
             *(Misconception(id, f"{words} The gate is {formula}.", wrongly(function))
               for id, words, function in ONLY_GELU if bend == "gelu"),
             *(Misconception(wrong, (
@@ -325,11 +332,15 @@ def _packed_mlp_in_words(bend, gate):
     result = (3 if gate == "right" else 2) * bent * 10
     phi = torch.special.ndtr(number).item()
     within = f", Φ({number:g}) = {phi:.3f}" if bend == "gelu" else ""
-    says = {"gelu": f"Φ is the distribution function of the normal distribution, and `F.gelu({z})` computes {z} · Φ({z}).",
-            "silu": f"σ is the sigmoid, and `F.silu({z})` computes {z} · σ({z})."}.get(
-                bend, f"`{CALLS[bend]}({z})` computes it.")
+    says = {"gelu": "Φ is the distribution function of the standard normal distribution, and "
+                    f"`F.gelu({z})` computes {z} · Φ({z}).",
+            "tanh": f"`torch.tanh({z})` computes tanh({z})."}.get(bend, f"`{CALLS[bend]}({z})` computes it.")
     with_it = "" if bend == "tanh" else f", with {FORMULAS[bend].format(z)}"
     function = {"sigmoid": "the sigmoid σ", "tanh": "the hyperbolic tangent"}.get(bend, name)
+    negative = torch.tensor([[3.0, -2.0] if gate == "right" else [-3.0, 2.0]])
+    expected, expected_of_it = (
+        _rounded(packed_mlp(torch.ones(1, 1), W_in, torch.full((1, 1), 10.0), bend=bend, gate=gate), 3)
+        for W_in in (negative.abs(), negative))
     code = f"a * {CALLS[bend]}(b)" if gate == "right" else f"{CALLS[bend]}(a) * b"
     return {
         "gate": f"**The {gate} half is the gate**, and its function is {function}: the result is ({both[1]}) W_out"
@@ -337,7 +348,9 @@ def _packed_mlp_in_words(bend, gate):
         "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {both[0]} · 10 = "
                    f"{result:.3g}.",
         "code": f"return ({code}) @ W_out",
-        "expected": f"[[{result:.3f}]]",
+        "expected": str(expected),
+        "negative": str(negative.tolist()),
+        "expected of it": str(expected_of_it),
     }
 
 
@@ -393,6 +406,9 @@ def _turn_half(base, turned, pairs):
         return function
 
     right = like()
+    of_the_place = (Misconception("places-in-the-whole", (
+        "You count the pairs from column 0. The first pair that is turned has i = 0."
+    ), other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),) if turned == "last" else ()
     in_pairs = {
         "neighbours": "You pair each column with the one half the turned part away. Neighbours are pairs here.",
         "halves": "You pair neighbours. Here a column's partner is half the turned part away."}[pairs]
@@ -436,9 +452,7 @@ def _turn_half(base, turned, pairs):
             Misconception("d-in-the-exponent", (
                 "You divide by all d columns in the exponent. Only d/2 are turned: pair i has -2i / (d/2)."
             ), other(lambda i, m: float(base) ** (-i / (2 * m)))),
-            Misconception("places-in-the-whole", (
-                "You count the pairs from column 0. The first pair that is turned has i = 0."
-            ), other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),
+            *of_the_place,
             Misconception("counted-from-one", (
                 "You count the pairs from 1. The first has i = 0 and is turned by the position itself."
             ), other(lambda i, m: float(base) ** (-(i + 1) / m))),
@@ -483,8 +497,9 @@ def _turn_half_in_words(base, turned, pairs):
     before, exact, rounded = (f"({', '.join(kept + m if turned == 'last' else m + kept)})" for m in moved)
     partners = {"neighbours": "neighbours are pairs as in lesson 08, and pair i",
                 "halves": "the number at place i and the one at place i + d/4 are a pair, and pair i"}[pairs]
-    rows = [[5.0, 6.0, 1.0, 0.0], [5.0, 6.0, 0.5403, 0.8415]]
-    before_it, after_it = (row if turned == "last" else row[2:] + row[:2] for row in rows)
+    halves = [5.0, 6.0, 7.0, 8.0], [1.0, 0.0, 1.0, 0.0] if pairs == "neighbours" else [1.0, 1.0, 0.0, 0.0]
+    x = torch.tensor([sum(halves if turned == "last" else halves[::-1], [])] * 2, dtype=torch.float64)
+    after = _rounded(turn_half(x, AT(2), base=base, turned=turned, pairs=pairs), 4)[1]
     turn = "[a * cos - b * sin, a * sin + b * cos], dim=-1)"
     return {
         "half": f"**{turned} half of the columns**",
@@ -499,8 +514,8 @@ def _turn_half_in_words(base, turned, pairs):
         "join": f"torch.stack({turn}.flatten(-2)" if pairs == "neighbours" else f"torch.cat({turn}",
         "order": "return torch.cat([still, turned], dim=-1)" if turned == "last"
                  else "return torch.cat([turned, still], dim=-1)",
-        "given": f"x = torch.tensor([{before_it}, {before_it}])",
-        "expected": f"expected = torch.tensor([{before_it}, {after_it}])",
+        "given": f"x = torch.tensor([{x[0].tolist()}] * 2)",
+        "expected": f"expected = torch.tensor({after})",
     }
 
 
@@ -869,7 +884,7 @@ MIN_P = Exercise(
 TASKS = {
     "abs_norm": in_variants({"measure": ("mean", "largest", "sum"), "offset": (1, 0), "floor": (False, True)},
                             _abs_norm, _abs_norm_in_words, forbidden=("rms_norm", "layer_norm", "normalize")),
-    "packed_mlp": in_variants({"bend": tuple(BENDS), "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
+    "packed_mlp": in_variants({"bend": GATES, "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
     "turn_half": in_variants({"base": (1000, 200, 5000, 20000), "turned": ("last", "first"),
                               "pairs": ("neighbours", "halves")}, _turn_half, _turn_half_in_words),
     "window_attention": Task(WINDOW_ATTENTION),
