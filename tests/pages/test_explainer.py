@@ -150,3 +150,19 @@ def test_the_lessons_show_this_page(number):
              if "A transformer at work" in (html := "".join(output.get("data", {}).get("text/html", "")))]
     page = explainer.PAGE.read_text(encoding="utf-8").replace("&", "&amp;").replace("'", "&#x27;")
     assert len(shown) == 1 and page in shown[0], f"Run {lesson.name} again with `make execute`."
+
+
+@pytest.mark.parametrize(("frame", "seen"), [("src='explainer.html'", True), ("srcdoc='{}'", False)])
+def test_in_a_frame_it_hides_the_note_of_a_lesson_and_nothing_of_the_book(browser, frame, seen):
+    """Both are served, as the book is: in pages that are opened as files a frame cannot reach what is around it."""
+    inside_it = explainer.PAGE.read_text(encoding="utf-8")
+    frame = frame.format(inside_it.replace("&", "&amp;").replace("'", "&#x27;"))
+    around = f"<!doctype html><div><p>What stands before it</p><iframe {frame} style='height:900px'></iframe></div>"
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("http://course.test/**", lambda route: route.fulfill(
+        content_type="text/html", body=inside_it if route.request.url.endswith("explainer.html") else around))
+    page.goto("http://course.test/index.html")
+    page.frame_locator("iframe").locator("#next button").first.wait_for()
+    assert page.get_by_text("What stands before it").is_visible() == seen
+    context.close()
