@@ -36,6 +36,7 @@ APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
 DISABLED = ["@jupyter-notebook/notebook-extension:trusted",  # every result in the page was made in it
             "@jupyter-notebook/application-extension:pages"]  # which leads to JupyterLab, which is not here
 FROM_PACKAGES = "comm", "ipywidgets"  # pure Python that Pyodide does not carry: taken from this environment
+LITE = "lite"  # where the set-up puts what JupyterLab cannot load, beside its labextensions
 EXTENSIONS = "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension"
 BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its place, which no builder knows
 STORED = f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser.{{}}*"
@@ -151,11 +152,12 @@ def build(html, work, relink, exercises):
     contents.mkdir(parents=True)
     for path in RUNS:
         (contents / Path(path).name).write_text(lesson(path, relink, exercises), encoding="utf-8")
-    extensions = Path(sysconfig.get_path("data")) / "share" / "jupyter" / "labextensions"
+    share = Path(sysconfig.get_path("data")) / "share" / "jupyter"
+    extensions = [share / (LITE if (share / LITE / name).exists() else "labextensions") / name for name in EXTENSIONS]
     write(work / "jupyter_lite_config.json", {"LiteBuildConfig": {
         "apps": APPS, "contents": ["contents"], "output_dir": str(run), "no_sourcemaps": True,
         "no_unused_shared_packages": True, "ignore_sys_prefix": ["federated_extensions"],
-        "federated_extensions": [str(extensions / name) for name in EXTENSIONS]}})
+        "federated_extensions": [*map(str, extensions)]}})
     if not importlib.util.find_spec("jupyterlite_pyodide_kernel"):
         raise Stop("JupyterLite is not installed: run `make book`, which installs what the book needs.")
     done = subprocess.run([sys.executable, "-m", "jupyterlite_core", "build"], cwd=work, capture_output=True, text=True)

@@ -147,6 +147,11 @@ def make(extras):
         os.makedirs(settings)
     with open(os.path.join(settings, "overrides.json"), "w") as file:
         file.write('{"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": true}}\n')
+    # JupyterLite's kernel serves the book's browser edition alone; JupyterLab would report that it cannot load it.
+    here, there = (os.path.join(VENV, "share", "jupyter", folder, "@jupyterlite") for folder in ("labextensions", "lite"))
+    if os.path.isdir(here):
+        shutil.rmtree(there, ignore_errors=True)
+        os.renames(here, there)
     with open(COMPLETE, "w") as file:
         file.write("\n".join([ROOT, fingerprint(), " ".join(extras), ""]))
     os.remove(UNFINISHED)

@@ -1,5 +1,6 @@
 """What the functions of each assignment have to do: one module an assignment, in the form of
-helpers/checks. A task whose details may change, so that last year's answer is wrong this year, is a family."""
+helpers/checks. A task whose details may change, so that last year's answer is wrong this year, is a
+family."""
 
 import functools
 import importlib
@@ -14,9 +15,10 @@ from helpers.checks.core import Exercise, evaluate
 class Family:
     """A task and its neighbours, which differ in details that change the right answer and not the difficulty.
 
-    ``details``: what may change -> its values, the assignment's own first. ``make(**details)``: the ``Exercise``.
-    ``words(**details)``: the passages of the task's cells in which the details show (text, stub, example, solution),
-    name -> passage. The source notebook holds those of its own details, and a variant's take their places.
+    ``details``: what may change -> its values, the assignment's own first. ``make(**details)``: the
+    ``Exercise``. ``words(**details)``: the passages of the task's cells in which the details show (text,
+    stub, example, solution), name -> passage. The source notebook holds those of its own details, and a
+    variant's take their places.
     """
 
     details: dict
@@ -30,7 +32,8 @@ class Family:
 
     @functools.cached_property
     def others(self):
-        """The details of every variant: all combinations but the assignment's own, whose solution is public."""
+        """The details of every variant: all combinations but the assignment's own, whose solution is
+        public."""
         combinations = (dict(zip(self.details, values, strict=True))
                         for values in itertools.product(*self.details.values()))
         return [details for details in combinations if details != self.own]
@@ -57,8 +60,8 @@ def in_variants(details, make, words, forbidden=()):
 
 
 def with_details(reference, **details):
-    """The reference of a variant: a function of what an attempt is given, under the same name. With the details that
-    are its defaults it is ``reference`` itself."""
+    """The reference of a variant: a function of what an attempt is given, under the same name. With the
+    details that are its defaults it is ``reference`` itself."""
     if details == reference.__kwdefaults__:
         return reference
     bound = functools.partial(reference, **details)
@@ -73,8 +76,8 @@ def tasks_of(assignment):
 
 def find(assignment, grade_id, details=None):
     """The ``Task`` behind the test cell ``grade_id`` of an assignment: ``test-NAME`` calls NAME on ordinary
-    inputs, ``test-NAME-extreme`` on extreme ones alone. ``details``: those of a variant. Raises KeyError where
-    there is none."""
+    inputs, ``test-NAME-extreme`` on extreme ones alone. ``details``: those of a variant. Raises KeyError
+    where there is none."""
     name, _, part = grade_id.removeprefix("test-").partition("-")
     known = tasks_of(assignment)
     if name not in known or part not in ("", "extreme"):
@@ -85,7 +88,7 @@ def find(assignment, grade_id, details=None):
 
 
 def judge(function, assignment, part="", details=None):
-    """The ``Outcome`` for a function, for the hidden tests of nbgrader. ``part``: "" or "extreme"; ``details``:
-    those of a variant."""
+    """The ``Outcome`` for a function, for the hidden tests of nbgrader. ``part``: "" or "extreme";
+    ``details``: those of a variant."""
     name = f"test-{function.__name__}-{part}".rstrip("-")
     return evaluate(find(assignment, name, details).exercise, function)

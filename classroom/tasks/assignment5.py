@@ -35,8 +35,8 @@ def packed_mlp(x, W_in, W_out, *, bend="gelu", gate="right"):
 
 def turn_half(x, positions, *, base=1000, turned="last", pairs="neighbours"):
     """x (..., T, d), positions (T,) -> (..., T, d): RoPE on the last d/2 columns, base 1000, of neighbours.
-    ``turned``: the half of the columns that is turned; ``pairs``: "neighbours" in it, or "halves": column i of
-    it and the one half its width further."""
+    ``turned``: the half of the columns that is turned; ``pairs``: "neighbours" in it, or "halves": column i
+    of it and the one half its width further."""
     if x.shape[-1] % 4:
         raise ValueError(f"4 must divide the number of columns, {x.shape[-1]}.")
     first, last = x.chunk(2, dim=-1)
@@ -206,15 +206,17 @@ def _abs_norm_in_words(measure, offset, floor):
     call = {"mean": "mean", "largest": "amax", "sum": "sum"}[measure]
     with_size = {"mean": "with mean", "largest": "of which the largest is", "sum": "with sum"}[measure]
     return {
-        "measure": {"mean": "**mean of its absolute values**", "largest": "**largest of its absolute values**",
+        "measure": {"mean": "**mean of its absolute values**",
+                    "largest": "**largest of its absolute values**",
                     "sum": "**sum of its absolute values**"}[measure],
         "eps": f"Where {it} is smaller than `eps`, divide by `eps`." if floor else f"`eps` is added to {it}.",
-        "gain": "Then each entry is multiplied by **1 + gain**, so that a gain of 0 changes nothing." if offset
-                else "Then each entry is multiplied by **its gain**.",
+        "gain": "Then each entry is multiplied by **1 + gain**, so that a gain of 0 changes nothing."
+                if offset else "Then each entry is multiplied by **its gain**.",
         "by hand": "{} {:g}. So x becomes ({:g}, {:g}). With the gains (0, 1) the result is ({:g}, {:g})."
                    .format(with_size, 3 / plain[0], *plain, *result[0]),
         "formula": "x / {}, times {}.".format(
-            f"max({measure}(|x|), eps)" if floor else f"({measure}(|x|) + eps)", "1 + gain" if offset else "gain"),
+            f"max({measure}(|x|), eps)" if floor else f"({measure}(|x|) + eps)",
+            "1 + gain" if offset else "gain"),
         "size": f"size = x.abs().{call}(dim=-1, keepdim=True)",
         "result": "return x / {} * {}".format("size.clamp(min=eps)" if floor else "(size + eps)",
                                              "(1 + gain)" if offset else "gain"),
@@ -299,7 +301,8 @@ def _packed_mlp(bend, gate):
               for id, words, function in ONLY_GELU if bend == "gelu"),
             *(Misconception(wrong, (
                 f"You use {words}. The gate is {formula}."
-            ), like(bend=wrong)) for wrong, words in (("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))
+            ), like(bend=wrong))
+              for wrong, words in (("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))
               if wrong != bend),
             Misconception("both-bent", (
                 f"You apply {name} to both halves. Only the gate, the {gate} half, is bent."
@@ -343,9 +346,11 @@ def _packed_mlp_in_words(bend, gate):
         for W_in in (negative.abs(), negative))
     code = f"a * {CALLS[bend]}(b)" if gate == "right" else f"{CALLS[bend]}(a) * b"
     return {
-        "gate": f"**The {gate} half is the gate**, and its function is {function}: the result is ({both[1]}) W_out"
+        "gate": f"**The {gate} half is the gate**, and its function is {function}: the result is "
+        f"({both[1]}) W_out"
                 f"{with_it}. {says}",
-        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {both[0]} · 10 = "
+        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {both[0]} "
+        "· 10 = "
                    f"{result:.3g}.",
         "code": f"return ({code}) @ W_out",
         "expected": str(expected),
@@ -381,7 +386,8 @@ def _everything(base, pairs):
 
 
 def _turn_half(base, turned, pairs):
-    still, way = ("first" if turned == "last" else "last"), "halves" if pairs == "neighbours" else "neighbours"
+    still = "first" if turned == "last" else "last"
+    way = "halves" if pairs == "neighbours" else "neighbours"
     columns = {"last": ("0 and 1 stay", "2 and 3"), "first": ("2 and 3 stay", "0 and 1")}[turned]
 
     def like(**others):
@@ -410,18 +416,20 @@ def _turn_half(base, turned, pairs):
         "You count the pairs from column 0. The first pair that is turned has i = 0."
     ), other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),) if turned == "last" else ()
     in_pairs = {
-        "neighbours": "You pair each column with the one half the turned part away. Neighbours are pairs here.",
+        "neighbours": "You pair each column with the one half the turned part away. Neighbours are pairs "
+                      "here.",
         "halves": "You pair neighbours. Here a column's partner is half the turned part away."}[pairs]
     put_back = {
         "neighbours": "the two numbers of a pair stay neighbours.",
         "halves": "the first numbers of all pairs come first, then the second ones."}[pairs]
-    bases = [(number, lesson) for number, lesson in ((10000, "lesson 08 does"), (100000, "the model of lesson 16 does"),
-                                                     (1000, "many do")) if number != base]
+    known = (10000, "lesson 08 does"), (100000, "the model of lesson 16 does"), (1000, "many do")
+    bases = [(number, whose) for number, whose in known if number != base]
     return Exercise(
         reference=right,
         probes=(
             Probe("one pair", _tokens(3, 4), (
-                f"d = 4: columns {columns[0]}, columns {columns[1]} are one pair, turned by the position itself."
+                f"d = 4: columns {columns[0]}, columns {columns[1]} are one pair, turned by the position "
+                "itself."
             ), absolute=1e-5),
             Probe("two pairs", _tokens(4, 8), (
                 f"d = 8: of the {turned} four columns, the first pair is turned by p, the second by p · "
@@ -437,13 +445,15 @@ def _turn_half(base, turned, pairs):
         ),
         misconceptions=(
             Misconception(f"{still}-half", (
-                f"You turn the {still} half of the columns. Here it is the {turned} half; the {still} stays as it is."
+                f"You turn the {still} half of the columns. Here it is the {turned} half; the {still} "
+                "stays as it is."
             ), like(turned=still)),
             Misconception("everything", (
                 f"You turn all columns. Only the {turned} half is turned; the {still} stays as it is."
             ), _everything(base, pairs)),
             Misconception("lesson-08", (
-                f"This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the {turned} half, "
+                "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the "
+                f"{turned} half, "
                 f"with base {base}."
             ), _everything(10000, "neighbours")),
             *(Misconception(f"base-{number}", (
@@ -470,14 +480,16 @@ def _turn_half(base, turned, pairs):
                 "You turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos)."
             ), lambda x, p: right(x, -p)),
             Misconception("mirrored", (
-                "This is a reflection and not a turn: one of the signs is wrong. (a, b) becomes (a cos - b sin, "
+                "This is a reflection and not a turn: one of the signs is wrong. (a, b) becomes (a cos - b "
+                "sin, "
                 "a sin + b cos)."
             ), other(join=lambda a, b: JOINS[pairs](a, -b))),
             Misconception("turned-part-only", (
                 f"You return the turned half alone. The {still} half stands beside it, as it was."
             ), other(together=lambda stays, moved: moved)),
             Misconception(f"turned-{'in-front' if turned == 'last' else 'behind'}", (
-                f"The turned half stands {'in front' if turned == 'last' else 'behind'}. The order of the columns stays."
+                f"The turned half stands {'in front' if turned == 'last' else 'behind'}. The order of the "
+                "columns stays."
             ), other(together=lambda stays, moved: torch.cat(
                 [moved, stays] if turned == "last" else [stays, moved], dim=-1))),
             Misconception("positions-ignored", (
@@ -509,7 +521,8 @@ def _turn_half_in_words(base, turned, pairs):
         "by hand": f"the vector {before} becomes {exact} = {rounded}.",
         "docstring": f"the {turned} d/2 columns turned, base {base}.",
         "halves": "still, turned = x.chunk" if turned == "last" else "turned, still = x.chunk",
-        "split": "turned[..., 0::2], turned[..., 1::2]" if pairs == "neighbours" else "turned.chunk(2, dim=-1)",
+        "split": "turned[..., 0::2], turned[..., 1::2]" if pairs == "neighbours"
+                 else "turned.chunk(2, dim=-1)",
         "power": f"positions[:, None] * {base} **",
         "join": f"torch.stack({turn}.flatten(-2)" if pairs == "neighbours" else f"torch.cat({turn}",
         "order": "return torch.cat([still, turned], dim=-1)" if turned == "last"
