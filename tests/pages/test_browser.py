@@ -73,6 +73,7 @@ def test_run_all(at_peace, name):
 PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
+@pytest.mark.weekly
 def test_what_a_stored_notebook_does_not_show_is_seen(made):
     good, broken = (new_output("display_data", {"image/png": picture}) for picture in (PIXEL, "broken"))
     cells = [new_markdown_cell("$x$ costs"), new_markdown_cell("<b></b>"),
@@ -86,6 +87,7 @@ def test_what_a_stored_notebook_does_not_show_is_seen(made):
     until(notebook.page, lambda: missing(notebook, cells) == expected, lambda: missing(notebook, cells), 120)
 
 
+@pytest.mark.weekly
 def test_errors_and_stderr_are_seen(made):
     notebook = made(new_code_cell("1 / 0"), new_code_cell("import warnings; warnings.warn('old')"))
     notebook.run_all()
@@ -94,6 +96,7 @@ def test_errors_and_stderr_are_seen(made):
     assert "old" in notebook.run(1)["stderr"][0]
 
 
+@pytest.mark.weekly
 def test_requests_of_the_page_are_refused_and_seen(lab, made):
     notebook = made(new_code_cell("from IPython.display import HTML\nHTML('<img src=\"http://example.org/x.png\">')"),
                     new_code_cell("from IPython.display import Javascript\n"
@@ -103,6 +106,7 @@ def test_requests_of_the_page_are_refused_and_seen(lab, made):
     assert any("lost" in line for line in notebook.console_errors())
 
 
+@pytest.mark.weekly
 def test_the_kernel_has_no_network(lab, made):
     notebook = made(new_code_cell(
         "import urllib.request\ntry:\n    urllib.request.urlopen('http://192.0.2.1/', timeout=5)\n"
@@ -114,6 +118,7 @@ def test_the_kernel_has_no_network(lab, made):
         assert "unreachable" in said, said
 
 
+@pytest.mark.weekly
 def test_typing(made):
     notebook = made(new_markdown_cell("# Title"), new_code_cell("def double(x):\n    ..."),
                     new_code_cell("def check(f):\n    print('got', f(2))\ncheck(double)"))
