@@ -10,6 +10,7 @@ import json
 import os
 import random
 import stat
+import warnings
 import zipfile
 from dataclasses import dataclass, field
 
@@ -479,7 +480,8 @@ def in_containers(rng, made):
 
 def zipped(members):
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        warnings.simplefilter("ignore")  # two members of one name are meant
         for name, content in members:
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # not with the time of today
     return buffer.getvalue()

@@ -150,7 +150,8 @@ def test_nbgrader_takes_them_unchanged(tmp_path):
         assert ["".join(c["source"]) for c in theirs["cells"]] == ["".join(c["source"]) for c in ours["cells"]]
 
 
-@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.weekly) for name in NAMES[1:])])
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", NAMES)
 def test_nbgrader_runs_the_hidden_tests(name, tmp_path):
     pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install nbgrader")
     shutil.copytree(assignment.SOURCES / name, tmp_path / "source" / name)

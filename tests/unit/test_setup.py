@@ -481,7 +481,8 @@ WEEKLY = pytest.mark.weekly
 
 
 @pytest.mark.parametrize("python, platform", [
-    ("3.10", "linux"), ("3.11", "windows"), pytest.param("3.11", "aarch64-apple-darwin", marks=WEEKLY),
+    ("3.10", "linux"), pytest.param("3.11", "windows", marks=WEEKLY),
+    pytest.param("3.11", "aarch64-apple-darwin", marks=WEEKLY),
     pytest.param("3.12", "linux", marks=WEEKLY),
     pytest.param("3.13", "linux", marks=WEEKLY), pytest.param("3.14", "linux", marks=WEEKLY),
     pytest.param("3.14", "windows", marks=WEEKLY), pytest.param("3.14", "aarch64-apple-darwin", marks=WEEKLY)])
