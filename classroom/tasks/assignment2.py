@@ -261,7 +261,7 @@ def _top_k_attention(score, result):
                 "You drop small weights after the softmax, so the rest no longer sums to 1. Choose first, "
                 "then softmax over the chosen scores."
             ), found(cut_after)),
-            Misconception("scores-set-to-zero", (
+            Misconception("hidden-with-0", (
                 "You set the other scores to 0. exp(0) is 1, so they keep weight: -inf gives exactly 0."
             ), found(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
             Misconception("smallest", (
@@ -473,7 +473,7 @@ def _attention_head(divisor, W_turned, first):
         return e / e.sum(axis=-1, keepdims=True)
 
     right = like()
-    no_scaling = Misconception("no-scaling", (
+    no_scaling = Misconception("not-scaled", (
         f"You do not divide the scores by {'√d_k' if divisor == 'root' else 'd_k'}."
     ), like(divisor="none"))
     by_width = Misconception("divided-by-d_k", (

@@ -384,7 +384,7 @@ def _head_contribution(first, rows, axis, turned):
 
     miscounted = Misconception("counted-from-zero", (
         "You count the heads from 0. Here head 1 is the first."
-    ), like(first=0)) if first else Misconception("counted-from-one", (
+    ), like(first=0)) if first else Misconception("counted-from-1", (
         "You count the heads from 1. Head 0 is the first."
     ), lambda X, W, i: right(X, W, i - 1))
     neighbours = Misconception("every-hth-row", (

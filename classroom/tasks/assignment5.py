@@ -176,7 +176,7 @@ def _abs_norm(measure, offset, floor):
             Misconception("eps-added", (
                 f"You add eps. It is the least that you divide by: divide by eps where {size} is smaller."
             ), like(floor=False)) if floor else
-            Misconception("eps-as-the-least", (
+            Misconception("eps-least", (
                 f"You divide by eps where {size} is smaller than it. eps is added, always."
             ), like(floor=True)),
             Misconception("no-eps", (
@@ -448,7 +448,7 @@ def _turn_half(base, turned, pairs):
                 f"You turn the {still} half of the columns. Here it is the {turned} half; the {still} "
                 "stays as it is."
             ), like(turned=still)),
-            Misconception("everything", (
+            Misconception("all-columns", (
                 f"You turn all columns. Only the {turned} half is turned; the {still} stays as it is."
             ), _everything(base, pairs)),
             Misconception("lesson-08", (
@@ -463,7 +463,7 @@ def _turn_half(base, turned, pairs):
                 "You divide by all d columns in the exponent. Only d/2 are turned: pair i has -2i / (d/2)."
             ), other(lambda i, m: float(base) ** (-i / (2 * m)))),
             *of_the_place,
-            Misconception("counted-from-one", (
+            Misconception("counted-from-1", (
                 "You count the pairs from 1. The first has i = 0 and is turned by the position itself."
             ), other(lambda i, m: float(base) ** (-(i + 1) / m))),
             Misconception("frequencies-grow", (
@@ -727,20 +727,20 @@ WINDOW_ATTENTION = Exercise(
         Misconception("not-scaled", (
             "The scores are not scaled: divide them by √d_k."
         ), _attends(scale=lambda q: 1.0)),
-        Misconception("softmax-over-queries", (
+        Misconception("columns-sum-to-1", (
             "Your softmax runs over the queries. It runs over the keys, the last axis."
         ), _attends(axis=-2)),
         Misconception("hidden-with-0", (
             "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use -inf."
         ), _attends(bar=0.0)),
-        Misconception("after-the-softmax", (
+        Misconception("not-normalised-again", (
             "You set weights outside the window to 0 after the softmax, so the others no longer sum to 1. "
             "Hide the scores before it."
         ), _after_softmax),
         Misconception("cache-swapped", (
             "The cache is given back as (V, K). It is (K, V)."
         ), _attends(keep=lambda window, k, v, cache: _last(window - 1, *_joined(k, v, cache))[::-1])),
-        Misconception("only-the-output", (
+        Misconception("output-only", (
             "You return the output alone. The caller needs the new cache too: return output, (K, V)."
         ), lambda q, k, v, cache, window: window_attention(q, k, v, cache, window)[0]),
         Misconception("three-values", (
@@ -840,7 +840,7 @@ MIN_P = Exercise(
         Misconception("no-temperature", (
             "The temperature has no effect. Divide the logits of the words that stay by it."
         ), lambda logits, temperature, p: min_p(logits, 1.0, p)),
-        Misconception("temperature-multiplied", (
+        Misconception("multiplied", (
             "You multiply by the temperature. Divide: a high temperature makes words more alike."
         ), lambda logits, temperature, p: min_p(logits, 1 / temperature, p)),
         Misconception("threshold", (
@@ -861,13 +861,13 @@ MIN_P = Exercise(
         Misconception("more-than-p", (
             "A word with exactly p times the best is dropped. At least p times is enough: ≥."
         ), _kept(lambda probabilities, p: probabilities > p * probabilities.max())),
-        Misconception("mean", (
+        Misconception("mean-as-the-bar", (
             "You compare with the mean probability. The bar is p times the largest."
         ), lambda logits, temperature, p: min_p(logits, temperature, p, yardstick=torch.mean)),
         Misconception("the-others", (
             "You keep the words below the bar and drop those above."
         ), _kept(lambda probabilities, p: ~_near_the_best(probabilities, p) | (p == 0))),
-        Misconception("not-renormalised", (
+        Misconception("not-normalised-again", (
             "What stays does not sum to 1. Normalise again after the cut."
         ), _kept(_near_the_best, lambda logits, temperature, gone: torch.softmax(
             logits / temperature, dim=-1).masked_fill(gone, 0.0))),
