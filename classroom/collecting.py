@@ -196,12 +196,8 @@ def _archive(path, inside):
     """The open zip at ``path``, or the one in it that the numbers ``inside`` lead to."""
     data = _read_member(path, inside, LARGEST_ZIP) if inside else b""
     with io.BytesIO(data) if inside else path.open("rb") as file:
-        file.seek(max(0, file.seek(0, io.SEEK_END) - 66_000))
-        end = file.read()
-    # The list is read into memory before it can be counted. A zip64 has its length in a record of its own:
-    lengths = [end[at.start() + 12:at.start() + 16] for at in re.finditer(b"(?=PK\5\6)", end)]
-    lengths += [end[at.start() + 40:at.start() + 48] for at in re.finditer(b"(?=PK\6\6)", end)]
-    if any(int.from_bytes(length, "little") > LARGEST_LIST for length in lengths):
+        record = zipfile._EndRecData(file)  # the one that ZipFile goes by: files in the zip may hold others like it
+    if record and record[zipfile._ECD_SIZE] > LARGEST_LIST:  # the list is read into memory before it can be counted
         raise notebook.Unreadable("The zip's list of files is too long.")
     return zipfile.ZipFile(io.BytesIO(data) if inside else path)
 

@@ -344,6 +344,18 @@ def test_the_length_of_a_zips_list_is_looked_up_where_zipfile_does(tmp_path, mon
     assert "too long" in students["zip64"].problem and students["inside"].problem
 
 
+def test_what_looks_like_a_zips_end_in_a_students_file_is_not_taken_for_it(tmp_path):
+    """A file that is stored as it is, last in the class's zip, must not cost the whole class its work."""
+    forged = b"PK\5\6" + bytes(8) + b"\xff" * 8 + bytes(2) + b"PK\6\6" + b"\xff" * 52
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr("ada/a.ipynb", GOOD)
+        archive.writestr("zoe/forged.bin", forged)
+        archive.writestr("zoe/z.zip", forged)
+    students, refused = found(tmp_path / "class.zip")
+    assert students["ada"].problem == "" and students["zoe"].problem
+    assert refused == ["zoe/z.zip is not a zip that can be opened."]
+
+
 def test_endless_names_are_cut(tmp_path):
     zipped({f"{'x' * 60_000}_7_assignsubmission_file_/{'y' * 5_000}.ipynb": GOOD, "good.ipynb": GOOD}, tmp_path / "all.zip")
     students, _ = found(tmp_path / "all.zip")
