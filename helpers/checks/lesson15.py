@@ -534,6 +534,12 @@ BPE_ENCODE = Exercise(
             draws=1,
         ),
         Probe(
+            "neither frequent nor low",
+            lambda rng: ([A, B, C, B, C], {(C, B): 256, (B, C): 257, (A, B): 258}),
+            "What counts is which pair was learned first, not how often it stands here, nor its ids.",
+            draws=1,
+        ),
+        Probe(
             "early ones have large ids inside",
             lambda rng: (
                 [D, C, B, A, A, B],
