@@ -4,6 +4,7 @@ reads the notebooks and writes ``data/course_paragraphs.tsv`` again. ``data/ques
 its questions names the paragraph that answers it.
 """
 
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -52,8 +53,8 @@ def is_plain(text):
 def main(path=PARAGRAPHS_FILE):
     """Build, and say which questions have lost their paragraph; returns the exit status."""
     paragraphs = build(path=path)
-    print(f"Wrote data/{path.name}: {len(paragraphs)} paragraphs of lessons "
-          f"{paragraphs[0].lesson} to {paragraphs[-1].lesson}.")
+    print(f"Wrote data/{path.name}: {len(paragraphs)} paragraphs of lessons {paragraphs[0].lesson} to "
+          f"{paragraphs[-1].lesson}.\nIts SHA-256, for data/README.md: {hashlib.sha256(path.read_bytes()).hexdigest()}")
     try:
         print(f"All {len(load_questions(paragraphs))} questions have their paragraph.")
     except ValueError as error:

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from helpers import claims
+from helpers.course import LESSONS
 from helpers.files import write_whole
 from scripts import claim, execute
 
@@ -26,7 +27,9 @@ def collect(folder, path=claims.REGISTER):
     new = {entry["id"]: entry for entry in (json.loads(p.read_text(encoding="utf-8")) for p in Path(folder).glob("C*.json"))}
     changed = {name: (held.get(name, {}).get("verdict"), entry["verdict"]) for name, entry in sorted(new.items())
                if held.get(name, {}).get("verdict") != entry["verdict"]}
-    entries = [entry for _, entry in sorted({**held, **new}.items())]
+    known = {claim for lesson in LESSONS.values() for claim in lesson.claims}  # one that was taken out leaves the register
+    entries = [entry for name, entry in sorted({**held, **new}.items(), key=lambda item: (len(item[0]), item[0]))
+               if name in known]
     write_whole(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
     return changed
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import hygiene
@@ -17,6 +18,7 @@ from mutants import survivors
 
 from classroom import assignment, sandbox, tasks
 from classroom.grading import grade_one
+from classroom.sandbox import Limits
 from helpers.checks import INDEX
 from helpers.checks.core import evaluate
 
@@ -119,6 +121,18 @@ def test_what_classes_were_given_before_still_has_full_marks(name):
     assert "from helpers.classroom.tasks import judge" in "".join(HANDED_OUT[name])
     assert [(t["points"], t["message"]) for t in result["tests"] if t["points"] != t["most"]] == []
     assert (result["status"], result["notes"], result["flags"]) == ("graded", [], [])
+
+
+@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+def test_what_the_task_excludes_is_told_and_costs_nothing():
+    """A right function may hang or give back nonsense where the temperature is not above 0."""
+    task = replace(assignment.load("assignment1"), limits=Limits(call_seconds=2))
+    for does in ("while True: pass", "return object()"):
+        slow = submissions.RIGHT["softmax_with_temperature"].replace("):", f"):\n    if temperature <= 0:\n        {does}")
+        result = grade_one(submissions.data(submissions.solved(softmax_with_temperature=slow)), task)
+        judged = [test for test in result["tests"] if "softmax" in test["grade_id"]]
+        assert judged and all(test["points"] == test["most"] for test in judged), (does, judged)
+        assert "raises ValueError for a temperature of 0" in judged[0]["message"]
 
 
 GENERATE = """

@@ -457,9 +457,9 @@ def claims(book):
             shown += cell.output_text()
     found, wanted = set(re.findall(r"\bC\d\d\b", shown)), set(book.lesson.claims if book.lesson else ())
     for claim in sorted(wanted - found):
-        yield f"{book.name} does not show claim {claim} in the output below '{CLAIMS}': add it to the table."
+        yield f"{book.name} does not show claim {claim} in the output below '{CLAIMS}': measure it and run the lesson again."
     for claim in sorted(found - wanted):
-        yield f"{book.name} shows claim {claim}, which another lesson measures: take it out of the table."
+        yield f"{book.name} shows claim {claim}, which data/course.toml does not have for this lesson: run it again."
 
 
 @rule("lessons")

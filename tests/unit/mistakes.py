@@ -21,6 +21,9 @@ def misnamed(exercise, config):
                 outcome = core.evaluate(exercise, mistake.function, seed=seed)
                 if (outcome.status, outcome.misconception) != ("wrong", mistake.id) or mistake.hint not in outcome.message:
                     found.append(f"{exercise.name}, {mistake.id}, seed {seed}: {outcome}")
+                raised = {core._call(mistake.function, case.args, core.SECONDS, exercise.use).error for case in cases}
+                if len(raised) == 1 and None not in raised:  # anything that stops with this error would be named so
+                    found.append(f"{exercise.name}, {mistake.id}, seed {seed}: raises {raised.pop().__name__} everywhere")
     return found
 
 

@@ -63,7 +63,8 @@ def test_mutants_are_rejected(record_property, each):
     record_property("say", f"mutation kill rate {1 - len(alive) / tried:.1%} of {tried} mutants of {len(ALL)} references "
                            f"({len(EQUIVALENT)} kinds that compute the same are listed apart)")
     assert tried > 50 / each * len(ALL)
-    assert not alive, "mutants that pass the checker:\n" + "\n\n".join(alive)
+    assert not alive, ("mutants that pass the checker (add a probe; one that computes the same as the reference goes into "
+                       "EQUIVALENT):\n" + "\n\n".join(alive))
 
 
 def test_a_number_in_the_place_of_a_size_is_rejected():
