@@ -42,7 +42,8 @@ def lint(arguments):
 
 
 def pytest(*arguments):
-    return run("-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments, **QUIET)
+    """Three workers keep two cores busy: browsers and sandboxes wait a good deal."""
+    return run("-m", "pytest", "-n", "3", "--dist", "loadfile", *arguments, **QUIET)
 
 
 def chosen(arguments, *default):
@@ -74,7 +75,7 @@ def test(arguments):
     """What protects a reader: the tests, and every stored output against a fresh run."""
     if lint([]):
         return 1
-    say("Running the tests and every notebook, two at a time ...")
+    say("Running the tests and every notebook, three at a time ...")
     return pytest("--nbval", "--nbval-current-env", *chosen(arguments, "tests", "notebooks"))
 
 
