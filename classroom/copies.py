@@ -114,7 +114,14 @@ _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 class _Reader:
     """Turns code into what is computed from what. A name stands for the value that it was given, so names, steps
-    in between and the order of statements do not show."""
+    in between and the order of statements do not show. So
+
+        t = x * 2                       t becomes Mult(name x, number)
+        y = t + b                       y becomes Add(Mult(name x, number), name b)
+
+    and ``z = b + 2 * x`` becomes the same as y: where the order of the parts does not matter (COMMUTE), it does
+    not count. A label says what an operation is: a kind of ast, ``name x`` for what the code did not define,
+    ``own`` for a function of the submission, ``call exp`` for a call."""
 
     def __init__(self, own):
         self.nodes, self.cell, self.scopes, self.own = [], 0, [{}], own
@@ -422,19 +429,19 @@ def _side_by_side(pair, found, sources):
     """For both students the passages (the statements at the top of a cell in which something is shared): lists of
     (number of the cell, lines, number of the lines left out), a line being (its text, its mark or None). Lines with
     the same mark match."""
-    met = Counter()
+    met = Counter()  # (line on the left, line on the right) -> how many fingerprints both hold
     for one in pair.shared:
         left, right = (sorted(found[key][one])[:MOST_PLACES] for key in (pair.left, pair.right))
         met.update(product(left, right))
     order = [{place: n for n, place in enumerate(sorted({lines[side] for lines in met}))} for side in (0, 1)]
     best = sorted(met, key=lambda lines: (-met[lines], abs(order[0][lines[0]] - order[1][lines[1]]), lines))
-    of_left, of_right = {}, {}
+    of_left, of_right = {}, {}  # a line -> its partner on the other side
     for a, b in best:  # each line has one that no other has, as far as there are enough
         if a not in of_left and b not in of_right:
             of_left[a], of_right[b] = b, a
     left = {a: number for number, a in enumerate(sorted(of_left), 1)}
     right = {b: left[a] for b, a in of_right.items()}
-    for a, b in best:
+    for a, b in best:  # one that is left without takes the mark of the line that it shares most with
         if a not in left and b in of_right:
             left[a] = right[b]
         elif b not in right and a in of_left:
