@@ -87,7 +87,7 @@ def test_an_entry_has_to_be_the_registers(data, monkeypatch):
 
 def test_a_changed_verdict_is_told_and_other_entries_stay(data):
     path = data / "claims.json"
-    path.write_text(json.dumps([ENTRY | {"id": "C09"}, ENTRY]))
+    path.write_text(json.dumps([ENTRY | {"id": "C998"}, ENTRY | {"id": "C09"}, ENTRY]))  # the course has no C998
     (data / "new").mkdir()
     (data / "new" / "C01.json").write_text(json.dumps(ENTRY | {"verdict": "not settled"}))
     assert experiments.collect(data / "new", path) == {"C01": ("holds", "not settled")}
