@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import jitter
 from scripts.limits import CELL_SECONDS, KNOWN_SECONDS
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
@@ -73,7 +74,10 @@ def pytest_configure(config):
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         profile = folder / "profile_default"
         profile.mkdir()
-        (profile / "ipython_kernel_config.py").write_text("get_config().HistoryManager.hist_file = ':memory:'\n")
+        settings = ["c = get_config()", "c.HistoryManager.hist_file = ':memory:'"]
+        if os.environ.get(jitter.VARIABLE):     # scripts/stability.py asks for it
+            settings.append("c.IPKernelApp.exec_lines = ['from helpers import jitter; jitter.install(); del jitter']")
+        (profile / "ipython_kernel_config.py").write_text("\n".join([*settings, ""]))
         os.environ["IPYTHONDIR"] = str(folder)
         if hasattr(config.option, "loadscopereorder"):
             config.option.loadscopereorder = False      # our order below is better than the number of cells

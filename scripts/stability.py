@@ -18,6 +18,7 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from helpers import jitter
 from scripts import environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,9 +28,13 @@ SETTINGS = {  # name: (what the kernels see, in words)
     "two-threads": (dict.fromkeys(THREADS, "2") | {"PYTHONHASHSEED": "2"}, "two threads, another order of sets"),
     "old-processor": ({"OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
                        "PYTHONHASHSEED": "3"}, "no AVX in NumPy's and torch's matrix products"),
+    **{f"jitter-{draw}": ({jitter.VARIABLE: str(draw), "PYTHONHASHSEED": str(10 + draw)},
+                          f"first weights that differ in their last bit, draw {draw}: as on another processor")
+       for draw in jitter.DRAWS},
     "oldest": ({}, "the oldest packages that pyproject.toml admits"),
     "newest": ({}, "the newest packages that there are"),
 }
+JITTER = [name for name in SETTINGS if name.startswith("jitter")]  # what the word "jitter" stands for
 RESOLUTION = {"oldest": "lowest-direct", "newest": "highest"}  # uv's words for those two
 
 
@@ -94,8 +99,10 @@ def compare(name, notebooks):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", help=f"notebooks, or settings: {', '.join(SETTINGS)} (default: all of both)")
+    parser.add_argument("what", nargs="*", help=f"notebooks, or settings: {', '.join(SETTINGS)}, or jitter for "
+                        "its draws (default: all of both)")
     what = parser.parse_args(arguments).what
+    what = [name for word in what for name in (JITTER if word == "jitter" else [word])]
     settings = [name for name in SETTINGS if name in what] or list(SETTINGS)
     notebooks = [name for name in what if name not in SETTINGS]
     for name in notebooks:

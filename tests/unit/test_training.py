@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from helpers import training
+from helpers.jitter import SIZE, jitter
 from helpers.transformer import Config, Encoder
 
 
@@ -22,7 +23,7 @@ def build(seed=0, **options):
         return Encoder(Config(10, max_length=8, **options))
 
 
-def trained(seed, steps=60):
+def trained(seed, steps=40):
     model = build(seed)
     return model, training.fit(model, reverse, loss, steps, seed=seed)
 
@@ -77,3 +78,23 @@ def test_it_is_the_loop_of_lesson_11():
             schedule.step()
             losses.append(value.item())
     assert losses == training.fit(build(), reverse, loss, 25)
+
+
+def test_jitter_changes_the_last_bits_of_what_is_trained_and_nothing_else():
+    exact, state = trained(0), torch.random.get_rng_state()
+    with jitter(1) as made:
+        drawn, again = trained(0), trained(0)
+    with jitter(2):
+        other = trained(0)
+    assert drawn[1] == again[1], "two loops that a cell compares get the same noise"
+    assert len(made) == 2 and made[0] == sum(weight.numel() for weight in build().parameters())
+    assert drawn[1] != exact[1] and drawn[1] != other[1]
+    assert abs(drawn[1][0] - exact[1][0]) < 100 * SIZE, "the first loss differs in its last digits only"
+    assert trained(0)[1] == exact[1], "what is trained afterwards is as it was before"
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_jitter_of_an_evaluation_alone_says_that_nothing_was_trained():
+    with jitter(1) as made:
+        build()(torch.zeros(1, 8, dtype=torch.long))
+    assert made == []

@@ -1,0 +1,49 @@
+"""Another processor, emulated: first weights that differ in their last bit.
+
+Training amplifies the last bit, so that a processor that adds in another order ends with slightly other weights. ``jitter``
+does the same on purpose, and on one machine: what still holds under a few draws of it holds on other processors.
+`make stability` runs every notebook that trains under five draws, and an experiment measures with it how far its own
+numbers drift (see ``helpers/experiment.py``).
+"""
+
+import contextlib
+import os
+
+SIZE = 2e-7  # of the noise, relative to each weight: about one unit in the last place of float32
+DRAWS = range(1, 6)
+VARIABLE = "ATTENTION_COURSE_JITTER"  # an environment variable: the draw that a kernel of `make stability` works under
+_for_ever = contextlib.ExitStack()  # what `install` entered
+
+
+@contextlib.contextmanager
+def jitter(draw, size=SIZE):
+    """Every optimiser of torch that is made in the body first multiplies its weights by 1 + ``size`` · normal noise.
+
+    ``draw``: a whole number that seeds the noise. Each optimiser gets the same noise for the same shapes, so that two loops
+    which a cell compares begin alike. Yields a list with one entry, a number of weights, for each optimiser made: an empty
+    one says that nothing was trained. torch's global random numbers are left alone.
+    """
+    import torch
+
+    made, first = [], torch.optim.Optimizer.__init__
+
+    def noisy(self, *args, **options):
+        first(self, *args, **options)
+        generator = torch.Generator().manual_seed(draw)
+        weights = [weight for group in self.param_groups for weight in group["params"]]
+        with torch.no_grad():
+            for weight in weights:
+                weight.mul_(1 + size * torch.randn(weight.shape, generator=generator, dtype=weight.dtype))
+        made.append(sum(weight.numel() for weight in weights))
+
+    torch.optim.Optimizer.__init__ = noisy
+    try:
+        yield made
+    finally:
+        torch.optim.Optimizer.__init__ = first
+
+
+def install():
+    """Jitter everything that this process trains from now on, if the environment variable asks for it."""
+    if os.environ.get(VARIABLE):
+        _for_ever.enter_context(jitter(int(os.environ[VARIABLE])))
