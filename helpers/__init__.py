@@ -1,5 +1,33 @@
-"""What the lessons share: references, figures, checkers, data and the pretrained model.
+"""What the lessons share: references, figures, checkers, data and the pretrained models.
 
 Each lesson imports the modules it needs, for instance ``from helpers.embeddings import WordVectors``.
-Importing ``helpers`` itself imports nothing else.
+Importing ``helpers`` itself imports nothing else. A map, in the order of the lessons:
+
+    embeddings       word vectors, neighbours, analogies                          lesson 01
+    attention        NumPy: softmax to multi-head attention, masks, positions     lessons 02-08
+    seq2seq          the recurrent encoder-decoder that attention was made for    lesson 03
+    transformer      torch: attention, block, encoder, decoder, whole models      lessons 09-14
+    vocabularies     words to ids and back                                        lessons 10-12
+    translation      the English-French grammar                                   lesson 10
+    grammars         the grammar whose entropy is known                           lessons 11, 12
+    training         the training loop                                            lessons 03-15
+    inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12, 17
+    attention_views  BertViz's views, without a network                           lesson 12
+    minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 12, 13
+    course_text      the paragraphs of the course that lesson 13 searches
+    efficient        attention that costs less, and what it costs                 lesson 14
+    tokens, texts    byte-pair encoding; real text to train on                    lesson 15
+    smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 16, 17
+    gguf             reads the file that it comes in
+
+    checks           the exercises' checkers, a module a lesson
+    predictions      predict and reveal
+    progress         the file that remembers both
+    plots, steps     figures; a computation step by step
+    show             notes and tables
+    claims           what people say, and what was measured
+    course           lessons, exercises and claims, from data/course.toml
+    model_files      finds the models' files and verifies them
+    files, colab     writes a file whole; the first cell on Google Colab
+    jitter           emulates another processor, for tests
 """

@@ -11,7 +11,7 @@ from html import escape
 
 import torch
 
-from helpers import language, progress
+from helpers import progress, smollm2
 from helpers import show as showing
 
 _STYLE = "color:#1a1a1a;font-family:sans-serif;font-size:14px;line-height:1.5;"
@@ -20,7 +20,7 @@ _STYLE = "color:#1a1a1a;font-family:sans-serif;font-size:14px;line-height:1.5;"
 class Conversation:
     """What was said so far, and the answer that is being written.
 
-    ``options``: as for `language.stream`. ``messages`` grows by a question and an answer with each call of ``ask``; of each
+    ``options``: as for `smollm2.stream`. ``messages`` grows by a question and an answer with each call of ``ask``; of each
     answer ``words`` keeps a list of (text, the likeliest tokens at this place, seconds since the question).
     """
 
@@ -42,7 +42,7 @@ class Conversation:
         self.words.append(words)
         changed()
         try:
-            for step in language.stream(self.model, list(self.messages), **(self.options | options)):
+            for step in smollm2.stream(self.model, list(self.messages), **(self.options | options)):
                 words.append((step.text, self._likeliest(step.logits), step.seconds))
                 changed()
                 if self.halted:
@@ -74,7 +74,7 @@ class Conversation:
 def box(model, *questions, **options):
     """Show a chat box whose conversation begins with ``questions``; returns the `Conversation`.
 
-    ``options``: as for `language.stream`. Without a kernel, what the model answered stands there.
+    ``options``: as for `smollm2.stream`. Without a kernel, what the model answered stands there.
     """
     talk = Conversation(model, **options)
     for question in questions:

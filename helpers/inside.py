@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 
-from helpers import corpora
+from helpers import vocabularies
+from helpers.smollm2 import rms_norm
 from helpers.transformer import Config, LanguageModel
 
 MINI_FILE = Path(__file__).resolve().parent.parent / "data" / "mini_transformer.safetensors"
@@ -104,11 +105,58 @@ def trace(model, tokens, keep=None, edit=None):
     return Trace(logits, weights, values, heads)
 
 
+# ---------------------------------------------------------------- inside a chat model (lesson 17)
+
+
+def induction_score(weights, period):
+    """How much each head looks at what came after the same token, in a text that repeats every ``period`` tokens.
+
+    ``weights``: ``(h, T, T)``. Returns ``(h,)``: the mean weight from position i to i - period + 1, over i ≥ period.
+    Raises ValueError unless 1 ≤ period < T. Source: Olsson et al. 2022 (prefix matching).
+    """
+    T = weights.shape[-1]
+    if not 1 <= period < T:
+        raise ValueError(f"The period must be at least 1 and below the {T} tokens of the text; it is {period}.")
+    places = torch.arange(period, T)
+    return weights[:, places, places - period + 1].mean(dim=-1)
+
+
+def logit_lens(states, gain, W_U, eps=1e-5):
+    """What the model would answer after each layer: its last norm and output matrix, applied to every state.
+
+    ``states``: list of L tensors ``(T, d)``; ``gain``: ``(d,)``; ``W_U``: ``(d, V)``. Returns logits ``(L, T, V)``.
+    Source: nostalgebraist 2020.
+    """
+    return rms_norm(torch.stack(list(states)), gain, eps) @ W_U
+
+
+def ablate_heads(head_outputs, heads, mean=False):
+    """A copy in which the named heads say nothing: 0, or with ``mean`` the same everywhere.
+
+    ``head_outputs``: ``(B, h, T, d_k)``; ``heads``: a list of numbers; ``mean=True``: their mean over batch and positions
+    stands in every place. Returns the same shape.
+    """
+    changed = head_outputs.clone()
+    for head in heads:
+        changed[:, head] = head_outputs[:, head].mean(dim=(0, 1)) if mean else 0.0
+    return changed
+
+
+def patching_effect(clean, corrupt, patched, right, wrong):
+    """How far a patch brings back the right answer: 0 as corrupt as before, 1 as clean.
+
+    ``clean``, ``corrupt``, ``patched``: logits ``(V,)``; ``right``, ``wrong``: ids. Each is judged by the difference of the
+    logits of ``right`` and ``wrong``: ``(patched - corrupt) / (clean - corrupt)``. Source: Wang et al. 2022, section 3.
+    """
+    clean, corrupt, patched = (float(logits[right] - logits[wrong]) for logits in (clean, corrupt, patched))
+    return (patched - corrupt) / (clean - corrupt)
+
+
 # ---------------------------------------------------------------- the mini-transformer, trained
 
 
 def load_mini(path=None):
-    """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``corpora.Vocabulary``).
+    """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``vocabularies.Vocabulary``).
 
     Raises ValueError, in one sentence, when the file is missing, or is not this model.
     """
@@ -127,4 +175,4 @@ def load_mini(path=None):
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         kind = type(error).__name__
         raise ValueError(f"The file {path.name} does not hold the mini-transformer ({kind}); {repair}") from None
-    return model.eval(), corpora.Vocabulary(words[len(corpora.SPECIAL):])
+    return model.eval(), vocabularies.Vocabulary(words[len(vocabularies.SPECIAL):])

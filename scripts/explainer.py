@@ -10,7 +10,7 @@ import json
 import struct
 from pathlib import Path
 
-from helpers import corpora
+from helpers import grammars
 from helpers.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ def states(grammar):
 
 def build():
     """The page, a string."""
-    rows, shares = states(corpora.agreement_grammar())
+    rows, shares = states(grammars.agreement_grammar())
     facts = {"weights": packed(WEIGHTS.read_bytes()), "grammar": packed(rows), "shares": shares}
     return TEMPLATE.read_text(encoding="utf-8").replace("{{facts}}", json.dumps(facts))
 

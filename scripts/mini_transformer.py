@@ -9,7 +9,7 @@ import sys
 
 from safetensors.torch import save
 
-from helpers import corpora, training
+from helpers import grammars, training, vocabularies
 from helpers.files import write_whole
 from helpers.inside import MINI_FILE
 from helpers.transformer import Config, LanguageModel, language_model_loss
@@ -20,11 +20,11 @@ TRAINING = {"steps": 600, "lr": 0.015, "seed": 0}  # arguments of training.fit
 
 def build(path=MINI_FILE, train=TRAINING):
     """Train and write the model; returns the file's SHA-256. ``train``: arguments of `training.fit`."""
-    grammar = corpora.agreement_grammar()
+    grammar = grammars.agreement_grammar()
     with training.seeded(train["seed"]):
         model = LanguageModel(Config(len(grammar.vocabulary), **SETTINGS))
     training.fit(model, lambda generator: (grammar.write(32, SETTINGS["max_length"], generator).tokens,),
-                 lambda model, tokens: language_model_loss(model(tokens), tokens, corpora.PAD),
+                 lambda model, tokens: language_model_loss(model(tokens), tokens, vocabularies.PAD),
                  label="mini-transformer", **train)
     weights = {name: x.half().contiguous() for name, x in model.state_dict().items()}
     about = {"settings": SETTINGS, "training": train, "vocabulary": grammar.vocabulary.words}

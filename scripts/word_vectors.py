@@ -12,7 +12,7 @@ import numpy as np
 
 from helpers.embeddings import VECTORS_FILE
 from helpers.files import write_whole
-from helpers.pretrained import WEIGHTS, ModelNotAvailable, find_model, load_tokenizer
+from helpers.minilm import WEIGHTS, ModelNotAvailable, find_model, load_tokenizer
 
 REQUIRED_FILE = VECTORS_FILE.with_name("required_words.txt")
 LEFT_OUT_FILE = VECTORS_FILE.with_name("left_out_words.txt")
@@ -26,7 +26,7 @@ SHORT_WORDS = (
 def build(path=VECTORS_FILE, model=None):
     """Write the word vectors from the verified model and return the file's SHA-256.
 
-    path   where to write. model   the model's folder, see `pretrained.find_model`.
+    path   where to write. model   the model's folder, see `minilm.find_model`.
     Raises ModelNotAvailable, and OSError if the file cannot be written; then an older file stays as it was.
     """
     from safetensors import safe_open

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
-from helpers.pretrained import map_weight_name, mean_pool, semantic_search
+from helpers.minilm import map_weight_name, mean_pool, semantic_search
 
 # ---------------------------------------------------------------- map_weight_name
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
-from helpers.language import cached_attention, dequantise, gated_mlp, nucleus, rms_norm
+from helpers.smollm2 import cached_attention, dequantise, gated_mlp, nucleus, rms_norm
 
 
 def _tensor(rng, *shape, std=1.0, mean=0.0):

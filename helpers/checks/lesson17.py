@@ -3,7 +3,7 @@
 import torch
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
-from helpers.language import ablate_heads, induction_score, logit_lens, patching_effect
+from helpers.inside import ablate_heads, induction_score, logit_lens, patching_effect
 
 
 def _tensor(x):

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from helpers import course_text, language
+from helpers import course_text, smollm2
 
 torch.set_num_threads(1)
 
@@ -58,12 +58,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="turns; the fastest counts")
     parser.add_argument("--only", choices=["ours", "theirs"], help=argparse.SUPPRESS)  # one of them, for its memory
     chosen = parser.parse_args()
-    model = language.load()
+    model = smollm2.load()
     text = " ".join(paragraph.text for paragraph in course_text.load_paragraphs())
     ids = torch.tensor([model.tokens.encode(text)[:chosen.prompt]])
     runs = {"ours": lambda: ours(model, ids, chosen.new)}
     if chosen.only != "ours":
-        other = language.reference(model)
+        other = smollm2.reference(model)
         runs["theirs"] = lambda: theirs(other, ids, chosen.new)
     with torch.inference_mode():
         if chosen.only:

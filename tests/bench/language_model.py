@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from helpers import corpora, training
+from helpers import grammars, training, vocabularies
 from helpers.transformer import Config, LanguageModel, language_model_loss
 
 GOAL = 0.05  # nats a token
@@ -48,7 +48,7 @@ class Usual(nn.Module):
 
 
 def loss(model, tokens):
-    return language_model_loss(model(tokens), tokens, corpora.PAD)
+    return language_model_loss(model(tokens), tokens, vocabularies.PAD)
 
 
 @torch.no_grad()
@@ -96,7 +96,7 @@ def main(arguments=None):
     parser.add_argument("--tiny", action="store_true", help="a few steps, to see that the script works")
     options = parser.parse_args(arguments)
     steps, budget, every = (3, 0.01, 2) if options.tiny else (STEPS, options.budget, 100)
-    grammar = corpora.agreement_grammar()
+    grammar = grammars.agreement_grammar()
     test = grammar.write(16 if options.tiny else 512, T, torch.Generator().manual_seed(1000))
     nats, length = grammar.entropy()
     print(f"entropy {nats / length:.4f} nats a token; floor of the test rows {-test.log_p[:, 1:].mean():.4f}; "

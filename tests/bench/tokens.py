@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from helpers import corpora, tokens
+from helpers import texts, tokens
 
 
 def rank(pair):
@@ -85,7 +85,7 @@ def main(arguments=None):
     parser.add_argument("--tiny", action="store_true", help="a few merges, to see that the script works")
     options = parser.parse_args(arguments)
     n, size = (5, 20_000) if options.tiny else (options.merges, int(options.megabytes * 1e6))
-    text = "\n".join(corpora.addresses().values())[:size]
+    text = "\n".join(texts.addresses().values())[:size]
     print(f"{n} merges of {size / 1e6:.2f} MB, {len(tokens.split(text)):,} words, "
           f"{len(set(tokens.split(text))):,} different ones")
     seconds, merges = {}, {}

@@ -22,9 +22,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from helpers import attention, corpora, training
-from helpers.corpora import BOS, EOS, PAD
+from helpers import attention, training, translation
 from helpers.transformer import Config, TranslationModel, shift_right
+from helpers.vocabularies import BOS, EOS, PAD
 
 EVERY = 250  # steps between two tests of the usual training
 
@@ -72,10 +72,10 @@ class Task:
     """The pairs for training and testing, as tensors."""
 
     def __init__(self, n, n_test):
-        self.source, self.target, _ = corpora.translation_tensors(corpora.translation_pairs(n, seed=0))
-        held_out = corpora.translation_pairs(n_test, seed=1, held_out=True)
-        self.asked, self.wanted, self.aligned = corpora.translation_tensors(held_out)
-        self.sizes = [len(vocabulary) for vocabulary in corpora.translation_vocabularies()]
+        self.source, self.target, _ = translation.translation_tensors(translation.translation_pairs(n, seed=0))
+        held_out = translation.translation_pairs(n_test, seed=1, held_out=True)
+        self.asked, self.wanted, self.aligned = translation.translation_tensors(held_out)
+        self.sizes = [len(vocabulary) for vocabulary in translation.translation_vocabularies()]
 
     def exact(self, model):
         """Share of the held-out texts that come out right to the last word."""

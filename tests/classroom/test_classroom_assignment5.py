@@ -115,12 +115,12 @@ def turn_half(x, positions):
 """,
     "window_attention": """
 def window_attention(q, k, v, cache, window):
-    from helpers.language import cached_attention
+    from helpers.smollm2 import cached_attention
     return cached_attention(q, k, v, cache)
 """,
     "min_p": """
 def min_p(logits, temperature, p):
-    from helpers.language import nucleus
+    from helpers.smollm2 import nucleus
     return (nucleus(logits.softmax(0), p).log() / temperature).softmax(0)
 """,
 }

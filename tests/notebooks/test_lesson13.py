@@ -11,9 +11,9 @@ from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 
 torch = pytest.importorskip("torch")
 
-from helpers import course_text, pretrained  # noqa: E402
+from helpers import course_text, minilm  # noqa: E402
 from helpers.checks import evaluate, exercise  # noqa: E402
-from helpers.pretrained import map_weight_name, mean_pool, semantic_search  # noqa: E402
+from helpers.minilm import map_weight_name, mean_pool, semantic_search  # noqa: E402
 from scripts import course_text as collect  # noqa: E402
 
 NAME = "encoder.layer.{}.{}"
@@ -105,7 +105,7 @@ def test_an_attempt_with_strings_is_told_the_cause():
 
 
 def test_every_name_of_the_checkpoint_has_a_name_of_its_own():
-    weights = pretrained.load_weights()
+    weights = minilm.load_weights()
     ours = [map_weight_name(name) for name in weights]
     assert len(set(ours)) == len(weights) == 104
     assert map_weight_name(NAME.format(11, "output.LayerNorm.weight")) == "11.norm2.gain"
@@ -157,17 +157,17 @@ def lesson():
 
 @pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
 def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
-    weights = lesson["translate"](pretrained.load_weights(), map_weight_name)
-    encoded = pretrained.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
+    weights = lesson["translate"](minilm.load_weights(), map_weight_name)
+    encoded = minilm.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
     ids, types, mask = (torch.tensor([x]) for x in (encoded.ids, encoded.type_ids, encoded.attention_mask))
     states = lesson["encode"](ids, types, mask.bool(), weights, lesson["pieces"])
-    reading = pretrained.read(*(text if isinstance(text, tuple) else (text,)))
+    reading = minilm.read(*(text if isinstance(text, tuple) else (text,)))
     assert np.abs(torch.cat(states).numpy() - reading.vectors).max() < 1e-5
 
 
 def test_a_layer_of_ones_own_is_taken_when_it_is_right(lesson, capsys):
     written = definitions(SOLUTIONS["13"])
-    weights = lesson["translate"](pretrained.load_weights(), map_weight_name)
+    weights = lesson["translate"](minilm.load_weights(), map_weight_name)
     w = lesson["layer_weights"](weights, 0)
     lesson["mask"] = torch.tensor([[True] * 5 + [False] * 2])
     keys, x = lesson["mask"][:, None, None, :], torch.randn(1, 7, 384, generator=torch.Generator().manual_seed(0))
@@ -201,14 +201,14 @@ def test_two_tensors_may_not_get_one_name(lesson):
 def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
     (cell,) = (c for c in nbformat.read(LESSONS["13"], as_version=4).cells if "import transformers" in c.source)
-    with pytest.raises(pretrained.ModelNotAvailable) as caught:
-        exec(compile(cell.source, LESSONS["13"].name, "exec"), {"pretrained": pretrained})
+    with pytest.raises(minilm.ModelNotAvailable) as caught:
+        exec(compile(cell.source, LESSONS["13"].name, "exec"), {"minilm": minilm})
     (line,) = caught.value._render_traceback_()
     assert "pip install transformers" in line and "\n" not in line
 
 
 def test_a_notebook_shows_only_the_sentence():
-    error = pretrained.ModelNotAvailable("Nothing there.")
+    error = minilm.ModelNotAvailable("Nothing there.")
     assert error._render_traceback_() == ["ModelNotAvailable: Nothing there."]
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from notebook_code import LESSONS, definitions
 
-from helpers import corpora, tokens
+from helpers import texts, tokens
 
 
 @pytest.fixture(scope="module")
@@ -18,14 +18,14 @@ def test_the_trainer_finds_what_the_helper_finds(lesson):
     """On a text without a tie among its first merges."""
     words = {(97, 98, 99): 7, (98, 99): 4, (97, 98): 2, (100, 97): 1}
     assert lesson["learn"](words, 4) == tokens.train_bpe(words, 4)
-    text = next(iter(corpora.addresses().values()))
+    text = next(iter(texts.addresses().values()))
     merges = lesson["learn"](Counter(tuple(word) for word in tokens.split(text)), 40)
     assert len(set(merges) ^ set(tokens.train_bpe(text, 40))) <= 10  # ties
 
 
 def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys):
     path = tmp_path / "my.txt"
-    path.write_text("\n".join(list(corpora.addresses().values())[:5])[:40_000], encoding="utf-8")
+    path.write_text("\n".join(list(texts.addresses().values())[:5])[:40_000], encoding="utf-8")
     model = lesson["train_on"](path, steps=2)
     said = capsys.readouterr().out
     assert said.startswith("best after 2 of 2 steps: ") and sum(p.numel() for p in model.parameters()) > 100_000

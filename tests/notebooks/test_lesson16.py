@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
 
-from helpers import attention, language, transformer  # noqa: E402
+from helpers import attention, smollm2, transformer  # noqa: E402
 from helpers.checks import adopt, evaluate, exercise  # noqa: E402
 
 h, g, d_k, d, m, V = 6, 2, 4, 24, 10, 50
@@ -27,16 +27,16 @@ def small():
 
     layers = [{"norm1": of(d), "norm2": of(d), "W_q": of(d, h * d_k), "W_k": of(d, g * d_k), "W_v": of(d, g * d_k),
                "W_o": of(h * d_k, d), "W_gate": of(d, m), "W_up": of(d, m), "W_down": of(m, d)} for _ in range(3)]
-    return language.ChatModel(of(V, d), of(d), layers, h, g, base=500.0, eps=1e-5, tokens=None)
+    return smollm2.ChatModel(of(V, d), of(d), layers, h, g, base=500.0, eps=1e-5, tokens=None)
 
 
 def test_the_lessons_decoder_is_that_of_the_helpers(small):
     decoder = definitions(LESSONS["16"])["decoder"]
     ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(1))
-    whole, cache = decoder(small, ids, None, language.PIECES)
+    whole, cache = decoder(small, ids, None, smollm2.PIECES)
     assert torch.allclose(whole, small.run(ids)[0], atol=1e-6)
-    first, cache = decoder(small, ids[:, :4], None, language.PIECES)
-    second, cache = decoder(small, ids[:, 4:], cache, language.PIECES)
+    first, cache = decoder(small, ids[:, :4], None, smollm2.PIECES)
+    second, cache = decoder(small, ids[:, 4:], cache, smollm2.PIECES)
     assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-5)
     assert torch.allclose(cache[2][1], small.run(ids)[1][2][1], atol=1e-5)
 
@@ -44,7 +44,7 @@ def test_the_lessons_decoder_is_that_of_the_helpers(small):
 def test_the_reference_of_a_small_model_gives_its_logits(small):
     ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(2))
     with torch.inference_mode():
-        assert torch.allclose(language.reference(small)(ids).logits, small.run(ids)[0], atol=1e-4)
+        assert torch.allclose(smollm2.reference(small)(ids).logits, small.run(ids)[0], atol=1e-4)
 
 
 def test_the_lessons_faults_are_faults(small):
@@ -53,8 +53,8 @@ def test_the_lessons_faults_are_faults(small):
     ids = torch.randint(V, (1, 8), generator=torch.Generator().manual_seed(3))
     right = small.run(ids)[0]
     for piece, fault in [("rms_norm", "layer_norm"), ("cached_attention", "unscaled"), ("gated_mlp", "exchanged")]:
-        assert not torch.allclose(small.run(ids, pieces=language.PIECES | {piece: made[fault]})[0], right, atol=1e-4)
-    pieces = language.PIECES | {"cached_attention": made["no_offset"]}
+        assert not torch.allclose(small.run(ids, pieces=smollm2.PIECES | {piece: made[fault]})[0], right, atol=1e-4)
+    pieces = smollm2.PIECES | {"cached_attention": made["no_offset"]}
     assert torch.allclose(small.run(ids, pieces=pieces)[0], right, atol=1e-5)
     late = small.run(ids[:, 4:], small.run(ids[:, :4])[1], pieces)[0]
     assert not torch.allclose(late, right[:, 4:], atol=1e-3)
@@ -129,7 +129,7 @@ def test_pieces_of_a_learner_run_the_model_in_numpy_and_in_torch(small):
             "split_heads": attention.split_heads, "cached_attention": attention_with_sdpa}
     adopted = {name: adopt(attempt, None, name) for name, attempt in mine.items()}
     assert [whose for _, whose in adopted.values()] == ["yours"] * 5
-    pieces = language.PIECES | {name: function for name, (function, _) in adopted.items()}
+    pieces = smollm2.PIECES | {name: function for name, (function, _) in adopted.items()}
     ids = torch.randint(V, (2, 7), generator=torch.Generator().manual_seed(4))
     whole = small.run(ids)[0]
     first, cache = small.run(ids[:, :5], pieces=pieces)

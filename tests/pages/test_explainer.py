@@ -8,7 +8,7 @@ from base64 import b64decode
 import pytest
 import torch
 
-from helpers import corpora, inside
+from helpers import grammars, inside, vocabularies
 from scripts import explainer
 
 TEXTS = ["", "the keys to the cabinet", "anna tells ben that the kings near the cabinets love the doors and ben thanks",
@@ -36,7 +36,7 @@ def page(browser):
 
 
 def ids_of(text, vocabulary):
-    return [corpora.BOS, *vocabulary.encode(text.split())]
+    return [vocabularies.BOS, *vocabulary.encode(text.split())]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -81,7 +81,7 @@ def test_what_is_switched_off_is_off_in_torch_too(page, mini):
 
 
 def test_the_grammars_probabilities_are_exact(page):
-    grammar = corpora.agreement_grammar()
+    grammar = grammars.agreement_grammar()
     tokens = grammar.write(4, 30, torch.Generator().manual_seed(0)).tokens
     states = grammar.states(tokens)
     for row in range(4):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import corpora
-from helpers.corpora import BOS, HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number, with_s
+from helpers import vocabularies
+from helpers.grammars import HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number, with_s
+from helpers.vocabularies import BOS
 
 BENCH = Path(__file__).resolve().parents[1] / "bench" / "language_model.py"
 FULL = agreement_grammar()
@@ -27,7 +28,7 @@ def seeded(seed):
 
 
 def ids(grammar, *texts):
-    return corpora.pad([[BOS, *grammar.vocabulary.encode(text)] for text in texts])
+    return vocabularies.pad([[BOS, *grammar.vocabulary.encode(text)] for text in texts])
 
 
 def sentences(grammar, symbols=("S",)):

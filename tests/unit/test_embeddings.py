@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from helpers import embeddings
 from helpers.embeddings import WordVectors, analogy, cosine_similarity, nearest_neighbours
-from helpers.pretrained import (
+from helpers.minilm import (
     FILES,
     MODEL_ID,
     REVISION,
@@ -341,7 +341,7 @@ def test_imports_are_light():
     heavy = "{'torch', 'tokenizers', 'safetensors', 'pooch', 'matplotlib', 'transformers'}"
     code = (f"import sys; import helpers; heavy = {heavy}\n"
             "assert 'numpy' not in sys.modules and not [m for m in sys.modules if m.startswith('helpers.')]\n"
-            "import helpers.pretrained\n"
+            "import helpers.minilm\n"
             "assert not (heavy | {'numpy'}) & set(sys.modules)\n"
             "from helpers.embeddings import WordVectors; WordVectors.load()\n"
             "assert not heavy & set(sys.modules)\n")

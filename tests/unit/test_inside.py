@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import corpora, inside, pretrained, training
+from helpers import grammars, inside, minilm, training, vocabularies
 from helpers.transformer import Config, Encoder, LanguageModel, language_model_loss
 from scripts import mini_transformer
 
@@ -139,19 +139,19 @@ def test_the_model_goes_on_with_edited_heads():
 
 def test_heads_of_the_pretrained_model_are_switched_off():
     text = "time flies like an arrow"
-    whole = pretrained.read(text)
+    whole = minilm.read(text)
     assert whole.queries.shape == whole.keys.shape == whole.values.shape == (6, 12, 7, 32)
     scores = torch.tensor(whole.queries @ whole.keys.swapaxes(-1, -2)) / 32**0.5
     np.testing.assert_allclose(torch.softmax(scores, -1), whole.weights, atol=1e-5)
     keep = np.ones((3, 6, 12), dtype=bool)
     keep[1, 5, 11] = keep[2, 0, 2] = False
-    several = pretrained.read(text, keep=keep)
+    several = minilm.read(text, keep=keep)
     assert several.vectors.shape == (3, 7, 7, 384) and several.weights.shape == (3, 6, 12, 7, 7)
     np.testing.assert_allclose(several.vectors[0], whole.vectors, atol=1e-5)
     np.testing.assert_allclose(several.vectors[1, :6], whole.vectors[:6], atol=1e-5)  # nothing before the head changes
     assert np.abs(several.vectors[1, 6] - whole.vectors[6]).max() > 0.01
     assert np.abs(several.vectors[2, 1] - whole.vectors[1]).max() > 0.01
-    one = pretrained.read(text, keep=keep[1])
+    one = minilm.read(text, keep=keep[1])
     assert one.vectors.shape == whole.vectors.shape
     np.testing.assert_allclose(one.vectors, several.vectors[1], atol=1e-5)
 
@@ -161,17 +161,17 @@ def test_heads_of_the_pretrained_model_are_switched_off():
 
 def test_the_mini_transformer_is_as_good_as_lesson_12_says():
     m, vocabulary = inside.load_mini()
-    grammar = corpora.agreement_grammar()
+    grammar = grammars.agreement_grammar()
     assert vocabulary.words == grammar.vocabulary.words, "the grammar has changed: run python -m scripts.mini_transformer"
     text = grammar.write(128, m.position.num_embeddings, torch.Generator().manual_seed(7))
-    cases = corpora.agreement_cases(grammar, text)
+    cases = grammars.agreement_cases(grammar, text)
     logits = inside.trace(m, text.tokens).logits
     floor = -text.log_p[:, 1:].mean().item()
     with torch.no_grad():
-        assert 0 < language_model_loss(m(text.tokens), text.tokens, corpora.PAD).item() - floor < 0.08
+        assert 0 < language_model_loss(m(text.tokens), text.tokens, vocabularies.PAD).item() - floor < 0.08
     right = text.tokens[cases.row, cases.verb]
     score, n = logits[cases.row, cases.verb - 1], torch.arange(len(right))
-    agrees = score[n, right] > score[n, corpora.other_number(vocabulary)[right]]
+    agrees = score[n, right] > score[n, grammars.other_number(vocabulary)[right]]
     assert agrees[cases.against >= 1].float().mean() > 0.95
 
 
@@ -207,7 +207,7 @@ def test_a_missing_or_wrong_file_is_told_in_one_sentence(tmp_path):
         inside.load_mini(tmp_path / "cut.safetensors")
     from safetensors.torch import save_file
 
-    about = {"settings": {"d": 8, "n_heads": 2}, "vocabulary": [*corpora.SPECIAL, "a"]}
+    about = {"settings": {"d": 8, "n_heads": 2}, "vocabulary": [*vocabularies.SPECIAL, "a"]}
     save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors", {"about": json.dumps(about)})
     with pytest.raises(ValueError, match="other.safetensors does not hold"):
         inside.load_mini(tmp_path / "other.safetensors")

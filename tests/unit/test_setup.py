@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.pretrained import MINILM
+from helpers.minilm import MINILM
 from helpers.tokens import SMOLLM2
 from scripts import verbs
 

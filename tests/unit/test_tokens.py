@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from helpers import corpora, gguf, model_files, tokens
+from helpers import gguf, model_files, texts, tokens
 from helpers.tokens import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
 
 WORDS = pre_tokenizers.ByteLevel(add_prefix_space=False)
-SAMPLE = list(corpora.addresses().values())[::12]  # fourteen addresses of 160 years
+SAMPLE = list(texts.addresses().values())[::12]  # fourteen addresses of 160 years
 
 
 def one_sentence(function, *arguments):
@@ -196,12 +196,12 @@ def test_a_file_that_is_missing_wrong_or_cut_short(tmp_path):
 
 
 def test_the_addresses():
-    found = corpora.addresses()
+    found = texts.addresses()
     assert len(found) == 162 and next(iter(found)) == "1790 Washington" and "1790 Washington (2)" in found
     assert 8_000_000 < sum(map(len, found.values())) and min(map(len, found.values())) > 5000
-    digest = hashlib.sha256(corpora.ADDRESSES_FILE.read_bytes()).hexdigest()
-    assert f"`{digest}`" in Path(corpora.ADDRESSES_FILE.parent, "README.md").read_text(encoding="utf-8")
-    assert corpora.ADDRESSES_FILE.stat().st_size <= 2_000_000
+    digest = hashlib.sha256(texts.ADDRESSES_FILE.read_bytes()).hexdigest()
+    assert f"`{digest}`" in Path(texts.ADDRESSES_FILE.parent, "README.md").read_text(encoding="utf-8")
+    assert texts.ADDRESSES_FILE.stat().st_size <= 2_000_000
 
 
 def test_a_file_of_ones_own(tmp_path):
@@ -210,10 +210,10 @@ def test_a_file_of_ones_own(tmp_path):
                             (b"too short", "has 9 bytes"), (b"", "0 bytes")):
         if contents is not None:
             path.write_bytes(contents)
-        assert words in one_sentence(corpora.read_text, path)
-    assert "cannot be read" in one_sentence(corpora.read_text, tmp_path)
+        assert words in one_sentence(texts.read_text, path)
+    assert "cannot be read" in one_sentence(texts.read_text, tmp_path)
     path.write_bytes("\ufeffone\r\ntwö\n".encode() * 2000)
-    assert corpora.read_text(path).startswith("one\ntwö\n")
+    assert texts.read_text(path).startswith("one\ntwö\n")
 
 
 def test_the_benchmark_still_runs():

@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import corpora, training, transformer
-from helpers.corpora import (
-    BOS,
-    EOS,
-    PAD,
+from helpers import training, transformer, translation
+from helpers.translation import (
     is_held_out,
     lexicon,
     noun_phrase,
@@ -22,6 +19,7 @@ from helpers.corpora import (
     translation_tensors,
     translation_vocabularies,
 )
+from helpers.vocabularies import BOS, EOS, PAD
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = lexicon()
@@ -163,7 +161,7 @@ def test_every_word_is_letters_and_every_group_is_known():
     for row in VERBS.values():
         assert set(row["subjects"].split(",")) <= groups
         assert set(row["objects"].split(",")) <= groups | {"", "adjective"}
-    assert all(row["group"] in corpora.ADJECTIVE_ORDER for row in ADJECTIVES.values())
+    assert all(row["group"] in translation.ADJECTIVE_ORDER for row in ADJECTIVES.values())
 
 
 # ---------------------------------------------------------------- what the generator writes
@@ -350,7 +348,7 @@ def test_more_than_a_hundred_thousand_pairs():
 
 def test_texts_are_different_and_short():
     assert len({pair.source for pair in TRAIN}) == len(TRAIN)
-    assert max(len(pair.source) for pair in TRAIN + HELD_OUT) == corpora.LONGEST
+    assert max(len(pair.source) for pair in TRAIN + HELD_OUT) == translation.LONGEST
     assert {len(pair.source) for pair in translation_pairs(200, seed=3, words=(11, 12))} == {11, 12}
 
 
@@ -464,7 +462,7 @@ def test_one_word_at_a_time_is_the_same_as_all_at_once():
 def test_the_lexicon_is_the_one_described():
     described = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     row = next(line for line in described.splitlines() if line.startswith("| `translation_lexicon.tsv`"))
-    assert hashlib.sha256(corpora.LEXICON.read_text(encoding="utf-8").encode()).hexdigest() in row
+    assert hashlib.sha256(translation.LEXICON.read_text(encoding="utf-8").encode()).hexdigest() in row
 
 
 def test_the_benchmark_runs(capsys, monkeypatch):

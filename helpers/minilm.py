@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from helpers import model_files
-from helpers.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch pretrained.ModelNotAvailable)
+from helpers.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch minilm.ModelNotAvailable)
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
