@@ -95,7 +95,7 @@ def _judge(assignment, test, places, session, seed):
     remote = Remote(test.function, exercise.parameters, session,
                     notebook.signature(places[-1][1]) if places and not untouched else None)
     try:
-        cases = core._cases(exercise, seed)
+        cases = core.draw_cases(exercise, seed)
         remote.fetch([case.args for case in cases],
                      told=[contract.make(np.random.default_rng(0)) for contract in exercise.contracts])
         outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600)  # the session has the real limits
@@ -123,13 +123,13 @@ def _right_for(task, details, remote, cases, seed):
     for inputs in (cases, None):
         try:
             if inputs is None:
-                inputs = core._cases(exercise, seed)
+                inputs = core.draw_cases(exercise, seed)
                 remote.fetch([case.args for case in inputs])
             inputs = [case for case in inputs if not case.probe.extreme]
-            pairs = [(core._call(exercise.reference, case.args, 3600, exercise.use),
-                      core._call(remote, case.args, 3600, exercise.use)) for case in inputs]
+            pairs = [(core.call(exercise.reference, case.args, 3600, exercise.use),
+                      core.call(remote, case.args, 3600, exercise.use)) for case in inputs]
             if all(wanted.kind == got.kind == "value" for wanted, got in pairs):
-                return not any(core._difference(wanted.value, got.value, case.probe)
+                return not any(core.compare(wanted.value, got.value, case.probe)
                                for case, (wanted, got) in zip(inputs, pairs, strict=True))
         except (NotJudged, Exception):
             return False
@@ -197,7 +197,7 @@ class Remote:
         if "stopped" in answer:
             status = answer["stopped"] if answer["stopped"] in FAILED else "crashed"
             raise NotJudged(status, f"{self.__name__} {str(answer.get('reason'))[:200]}.\n"
-                                 f"It was called with {core._describe(self.parameters, args)}.")
+                                 f"It was called with {core.describe(self.parameters, args)}.")
         printed = answer.get("printed")
         print(printed[:2000] if isinstance(printed, str) else "", end="")
         if "error" in answer:

@@ -144,20 +144,20 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     name = exercise.name
     if is_stub(attempt):
         return Outcome(name, "not started", None, "Replace the ... with your code, then run the cell again.")
-    cases = _cases(exercise, seed)
+    cases = draw_cases(exercise, seed)
     problem = _signature_problem(attempt, exercise.parameters, cases[0].args)
     if problem:
         return Outcome(name, "error", None, problem)
 
     results = []
     for case in cases:
-        results.append(_call(attempt, case.args, seconds, exercise.use))
+        results.append(call(attempt, case.args, seconds, exercise.use))
         if results[-1].kind == "timeout":
             return Outcome(name, "error", None,
                            f"Your function did not finish within {seconds:g} seconds. Is there "
                            "a loop that never ends?\n"
-                           f"It was called with {_describe(exercise.parameters, case.args)}.")
-    differences = [_difference(case.expected, result.value, case.probe)
+                           f"It was called with {describe(exercise.parameters, case.args)}.")
+    differences = [compare(case.expected, result.value, case.probe)
                    if result.kind == "value" else "crash"
                    for case, result in zip(cases, results, strict=True)]
     failing = [i for i, difference in enumerate(differences) if difference]
@@ -168,7 +168,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
                            "The values are right, but your function changes its input in "
                            "place, so the caller's data is lost. Work on a copy, or use x = x - m instead "
                            "of x -= m."
-                           f"\nIt was called with {_describe(exercise.parameters, changed.args)}.")
+                           f"\nIt was called with {describe(exercise.parameters, changed.args)}.")
         praise = "Your function agrees with the reference on every random input."
         return Outcome(name, "passed", None, "\n".join([praise,
                                                         *_contract_notes(exercise, attempt, seconds)]))
@@ -195,14 +195,18 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
+    """One call that an attempt is judged by: its probe, the arguments, and what the reference gives for them."""
+
     probe: Probe
     args: tuple
     expected: object
 
 
 @dataclass(frozen=True)
-class _Result:
+class Result:
+    """What one call of an attempt came to. ``changed``: did it change its arguments?"""
+
     kind: str  # "value", "error" or "timeout"
     value: object = None  # the value returned, or the error in words
     error: type | None = None
@@ -210,13 +214,14 @@ class _Result:
     printed: str = ""
 
 
-def _cases(exercise, seed):
+def draw_cases(exercise, seed):
+    """The list of ``Case`` for ``exercise``, each probe's inputs drawn from ``seed``."""
     cases = []
     for number, probe in enumerate(exercise.probes):
         rng = np.random.default_rng([seed, number])
         for _ in range(probe.draws):
             args = tuple(probe.make(rng))
-            cases.append(_Case(probe, args, exercise.use(exercise.reference, *_copy(args))))
+            cases.append(Case(probe, args, exercise.use(exercise.reference, *_copy(args))))
     return cases
 
 
@@ -225,8 +230,8 @@ def _copy(args):
     return tuple(a.clone_state() if hasattr(a, "clone_state") else copy.deepcopy(a) for a in args)
 
 
-def _call(function, args, seconds, use=Exercise.use):
-    """Use ``function`` on a copy of ``args``, silently and within ``seconds``."""
+def call(function, args, seconds, use=Exercise.use):
+    """The ``Result`` of ``use(function, *args)`` on a copy of ``args``, silently and within ``seconds``."""
     mine = _copy(args)
     printed = io.StringIO()
     try:
@@ -234,10 +239,10 @@ def _call(function, args, seconds, use=Exercise.use):
             warnings.simplefilter("ignore")
             value = _within(seconds, lambda: use(function, *mine))
     except TimeLimit:
-        return _Result("timeout", printed=printed.getvalue())
+        return Result("timeout", printed=printed.getvalue())
     except (Exception, SystemExit) as error:
-        return _Result("error", _error_text(error, function), type(error), printed=printed.getvalue())
-    return _Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
+        return Result("error", _error_text(error, function), type(error), printed=printed.getvalue())
+    return Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
 
 
 def _within(seconds, function):
@@ -415,8 +420,9 @@ def _array(value):
     return array if array.dtype.kind in "biufc" else None
 
 
-def _difference(expected, got, probe, path="the result"):
-    """None when ``got`` agrees with ``expected``, else one sentence."""
+def compare(expected, got, probe, path="the result"):
+    """None when ``got`` agrees with ``expected`` within the tolerances of ``probe``, else one sentence about
+    ``path``."""
     if isinstance(expected, dict):
         return _difference_of_dicts(expected, got, path)
     if _ids(expected) and _ids(got) and len(expected) + len(got) < 20:
@@ -426,7 +432,7 @@ def _difference(expected, got, probe, path="the result"):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
             return f"{path} should be {len(expected)} values, and is {what}"
         for i, (e, g) in enumerate(zip(expected, got, strict=True)):
-            difference = _difference(e, g, probe, f"value {i + 1} of the result")
+            difference = compare(e, g, probe, f"value {i + 1} of the result")
             if difference:
                 return difference
         return None
@@ -508,14 +514,14 @@ def _behaves_like(misconception, cases, results, core_only, use):
     for case, result in zip(cases, results, strict=True):
         if core_only and case.probe.extreme:
             continue
-        wrong = _call(misconception.function, case.args, SECONDS, use)
+        wrong = call(misconception.function, case.args, SECONDS, use)
         if wrong.kind != result.kind:
             return False
         if wrong.kind == "value" and _difference_of_attempts(wrong.value, result.value, case.probe):
             return False
         if wrong.kind == "error" and wrong.error is not result.error:
             return False
-        told_apart = told_apart or wrong.kind == "error" or _difference(
+        told_apart = told_apart or wrong.kind == "error" or compare(
             case.expected, wrong.value, case.probe) is not None
     return told_apart
 
@@ -528,14 +534,14 @@ def _difference_of_attempts(a, b, probe):
             return not (isinstance(a, kind) and isinstance(b, kind) and a == b)
     if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
         return True
-    return _difference(a, b, probe) is not None
+    return compare(a, b, probe) is not None
 
 
 # ---------------------------------------------------------------- words
 
 
 def _case_text(exercise, case, result, difference):
-    text = f"Called with {_describe(exercise.parameters, case.args)}"
+    text = f"Called with {describe(exercise.parameters, case.args)}"
     text += "." if result.kind == "error" else f", {difference}."
     if result.printed.strip():
         text += f"\nIt printed: {result.printed.strip()[:300]}"
@@ -544,7 +550,7 @@ def _case_text(exercise, case, result, difference):
 
 def _contract_notes(exercise, attempt, seconds):
     missed = [contract.words for contract in exercise.contracts
-              if _call(attempt, tuple(contract.make(np.random.default_rng(0))),
+              if call(attempt, tuple(contract.make(np.random.default_rng(0))),
                        seconds).error is not ValueError]
     if not missed:
         return []
@@ -552,7 +558,8 @@ def _contract_notes(exercise, attempt, seconds):
             "so that a caller's mistake is noticed."]
 
 
-def _describe(parameters, args):
+def describe(parameters, args):
+    """The arguments in words, such as "x of shape (2, 3), k = 4"."""
     return ", ".join(f"{name} {_short(value)}" for name, value in zip(parameters, args, strict=False))
 
 

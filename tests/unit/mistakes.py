@@ -14,21 +14,21 @@ def misnamed(exercise, config):
     """One line for each mistake and seed at which the checker says something else."""
     found = []
     for seed in seeds(config):
-        call = core._call if config.getoption("weekly", False) else _once(core._call)
-        cases = core._cases(exercise, seed)
-        with mock.patch.multiple(core, _call=call, _cases=lambda *_, cases=cases: cases):
+        call = core.call if config.getoption("weekly", False) else _once(core.call)
+        cases = core.draw_cases(exercise, seed)
+        with mock.patch.multiple(core, call=call, draw_cases=lambda *_, cases=cases: cases):
             for mistake in exercise.misconceptions:
                 outcome = core.evaluate(exercise, mistake.function, seed=seed)
                 if (outcome.status, outcome.misconception) != ("wrong", mistake.id) or mistake.hint not in outcome.message:
                     found.append(f"{exercise.name}, {mistake.id}, seed {seed}: {outcome}")
-                raised = {core._call(mistake.function, case.args, core.SECONDS, exercise.use).error for case in cases}
+                raised = {core.call(mistake.function, case.args, core.SECONDS, exercise.use).error for case in cases}
                 if len(raised) == 1 and None not in raised:  # anything that stops with this error would be named so
                     found.append(f"{exercise.name}, {mistake.id}, seed {seed}: raises {raised.pop().__name__} everywhere")
     return found
 
 
 def _once(call):
-    """``core._call``, which calls a function once on each input, and not again for each mistake it is compared with."""
+    """``core.call``, which calls a function once on each input, and not again for each mistake it is compared with."""
     results = {}
 
     def remembered(function, args, *others):

@@ -36,7 +36,7 @@ class Mutant:
 
 def survivors(exercise, equivalent=lambda mutant: False, each=1):
     """(mutants tried, those that pass the checker of ``exercise``). ``each``: 3 tries every third mutant."""
-    cases = core._cases(exercise, 0)
+    cases = core.draw_cases(exercise, 0)
     tried = [m for m in mutants(exercise, cases) if not equivalent(m)][::each]
     return tried, [m for m in tried if _agrees(exercise, m.function, cases)]
 
@@ -44,8 +44,8 @@ def survivors(exercise, equivalent=lambda mutant: False, each=1):
 def _agrees(exercise, function, cases):
     """Does ``function`` pass? As ``core.evaluate`` does it, but the first difference is enough."""
     for case in cases:
-        result = core._call(function, case.args, SECONDS, exercise.use)
-        if result.kind != "value" or result.changed or core._difference(case.expected, result.value, case.probe):
+        result = core.call(function, case.args, SECONDS, exercise.use)
+        if result.kind != "value" or result.changed or core.compare(case.expected, result.value, case.probe):
             return False
     return True
 
@@ -138,7 +138,7 @@ class _Family:
             try:
                 function = self.build(marked)
                 for case in cases:
-                    core._call(function, case.args, 60, exercise.use)
+                    core.call(function, case.args, 60, exercise.use)
             finally:
                 for one in self.members:
                     sys.modules[one.__module__].__dict__.pop("_see_", None)
