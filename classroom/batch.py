@@ -155,7 +155,7 @@ def _pass(todo, name, workers, scheduler, options):
     try:
         while todo or waiting:
             pool = pool or _pool(workers, scheduler)
-            while todo and len(waiting) < (1 if workers == 1 else 64 if scheduler else 3 * (workers or os.cpu_count())):
+            while todo and len(waiting) < (1 if workers == 1 else 64 if scheduler else 3 * (workers or cores())):
                 about, submission = todo.pop()
                 try:
                     waiting[pool.submit(_job, name, *_data(submission), about["details"], **options)] = about
@@ -211,8 +211,14 @@ def _pool(workers, scheduler):
 
         pool.shutdown = shutdown
         return pool
-    return ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=multiprocessing.get_context("spawn"),
+    return ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn"),
                                initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+
+
+def cores():
+    """How many processors this process may use, at least 1: a container or a batch system may give it fewer than there
+    are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _job(name, data, unreadable, details=None, *, trusted, limits, given=None):

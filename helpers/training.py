@@ -5,6 +5,7 @@ with default threads can slow each other down ten times. So training uses one th
 """
 
 import contextlib
+import threading
 
 import torch
 from tqdm.auto import tqdm
@@ -23,15 +24,34 @@ def seeded(seed):
         yield
 
 
+_changing = threading.Lock()
+_inside = []  # the threads that are in the body of one_thread, once for each time they entered
+_outside = None  # the number before the first of them entered
+
+
 @contextlib.contextmanager
 def one_thread():
-    """Run the body with one torch thread, and put the number back afterwards."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Run the body with one torch thread, and put the number back afterwards.
+
+    torch keeps the number for each of Python's threads, and a new thread begins with the one that was set last. So a
+    thread that began while others were in here would take their 1 for its own number: it gets theirs.
+    """
+    global _outside
+    me = threading.get_ident()
+    with _changing:
+        threads = torch.get_num_threads()
+        if not _inside:
+            _outside = threads
+        elif me not in _inside and threads == 1:
+            threads = _outside
+        _inside.append(me)
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        with _changing:
+            _inside.remove(me)
+            torch.set_num_threads(threads)
 
 
 def bar(things, label):

@@ -27,7 +27,8 @@ import numpy as np
 
 from helpers import show
 
-SECONDS = 5.0  # for one call of an attempt
+SECONDS = 5.0  # of computing, for one call of an attempt
+PATIENCE = 12  # times as many on the clock, for an attempt that sleeps or waits
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,17 @@ class Outcome:
 
 
 class TimeLimit(BaseException):
-    """Raised inside an attempt that does not end."""
+    """Raised inside an attempt that computes for too long."""
+
+
+class Waiting(TimeLimit):
+    """Raised inside an attempt that does not come back and hardly computes."""
 
 
 def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     """Judge ``attempt`` and return an ``Outcome``; shows and records nothing.
 
-    ``seed`` draws the inputs; ``seconds`` limits each call.
+    ``seed`` draws the inputs; ``seconds`` of computing limit each call, so a busy machine changes nothing.
     """
     name = exercise.name
     if is_stub(attempt):
@@ -154,8 +159,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
         results.append(call(attempt, case.args, seconds, exercise.use))
         if results[-1].kind == "timeout":
             return Outcome(name, "error", None,
-                           f"Your function did not finish within {seconds:g} seconds. Is there "
-                           "a loop that never ends?\n"
+                           f"Your function {results[-1].value}\n"
                            f"It was called with {describe(exercise.parameters, case.args)}.")
     differences = [compare(case.expected, result.value, case.probe)
                    if result.kind == "value" else "crash"
@@ -181,7 +185,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     case_text = _case_text(exercise, cases[first], results[first], differences[first])
     for core_only in (False, True):
         for misconception in exercise.misconceptions:
-            if _behaves_like(misconception, cases, results, core_only, exercise.use):
+            if _behaves_like(misconception, cases, results, core_only, exercise.use, seconds):
                 return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{case_text}")
     if results[first].kind == "error":
         return Outcome(name, "error", None, f"Your function stopped with {results[first].value}\n{case_text}")
@@ -196,7 +200,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
 
 @dataclass(frozen=True)
 class Case:
-    """One call that an attempt is judged by: its probe, the arguments, and what the reference gives for them."""
+    """One call that an attempt is judged by: its probe, arguments, and what the reference gives for them."""
 
     probe: Probe
     args: tuple
@@ -208,7 +212,7 @@ class Result:
     """What one call of an attempt came to. ``changed``: did it change its arguments?"""
 
     kind: str  # "value", "error" or "timeout"
-    value: object = None  # the value returned, or the error in words
+    value: object = None  # the value returned, or in words the error or what took too long
     error: type | None = None
     changed: bool = False
     printed: str = ""
@@ -231,36 +235,67 @@ def _copy(args):
 
 
 def call(function, args, seconds, use=Exercise.use):
-    """The ``Result`` of ``use(function, *args)`` on a copy of ``args``, silently and within ``seconds``."""
+    """The ``Result`` of ``use(function, *args)`` on a copy of ``args``, silently and within ``seconds`` of
+    computing. torch gets one thread: on a busy machine, several compute while they wait for one another."""
     mine = _copy(args)
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with (contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"),
+              _one_thread()):
             warnings.simplefilter("ignore")
             value = _within(seconds, lambda: use(function, *mine))
-    except TimeLimit:
-        return Result("timeout", printed=printed.getvalue())
+    except TimeLimit as limit:
+        return Result("timeout", _took_too_long(limit, seconds), printed=printed.getvalue())
     except (Exception, SystemExit) as error:
         return Result("error", _error_text(error, function), type(error), printed=printed.getvalue())
     return Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
 
 
+def _one_thread():
+    if "torch" not in sys.modules:
+        return contextlib.nullcontext()
+    from helpers.training import one_thread
+
+    return one_thread()
+
+
+def _took_too_long(limit, seconds):
+    if isinstance(limit, Waiting):
+        return (f"did not come back within {PATIENCE * seconds:g} seconds, and computed for less than "
+                f"{seconds:g} of them. Does it sleep, or wait for something?")
+    of_what = "" if sys.platform == "emscripten" else " of computing"
+    return f"did not finish within {seconds:g} seconds{of_what}. Is there a loop that never ends?"
+
+
+def _computing():
+    """A clock, to be read in any thread, of the seconds for which this thread has computed. Where the system
+    has none, as on macOS and Windows, all threads of the process count; in a browser it goes on by itself."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return time.process_time
+    mine = time.pthread_getcpuclockid(threading.get_ident())
+    return lambda: time.clock_gettime(mine)
+
+
 def _within(seconds, function):
-    """``function()``. Raise TimeLimit in it when it takes longer than ``seconds``; the interrupt is
-    repeated, so that a loop that catches everything does not survive it for long. Where no thread can start,
-    as in a browser, the clock is looked at before every line instead, and such a loop survives. Locks of
-    threading.Event are avoided: an interrupt inside one would leave it locked for ever."""
+    """``function()``. Raise TimeLimit in it when it has computed for more than ``seconds``, and Waiting when
+    PATIENCE times as many have gone by on the clock; the interrupt is repeated, so that a loop that catches
+    everything does not survive it for long. Where no thread can start, as in a browser, the limits are looked
+    at before every line instead, and such a loop survives. Locks of threading.Event are avoided: an interrupt
+    inside one would leave it locked for ever."""
     thread = ctypes.c_ulong(threading.get_ident())
     over, sending, ended = [], threading.Lock(), threading.Lock()
     ended.acquire()
+    limits = _limits(seconds)
 
     def watch():
         wait = seconds
         while not ended.acquire(timeout=wait):
-            with sending:
-                if not over:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimit))
-            wait = 0.01
+            with sending:  # so this thread's clock is still there
+                if over:
+                    return
+                limit, wait = limits()
+                if limit:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(limit))
 
     calm = False
     try:
@@ -268,7 +303,7 @@ def _within(seconds, function):
             threading.Thread(target=watch, daemon=True).start()
         except RuntimeError:
             calm = True  # nothing will be on its way
-            return _watched(seconds, function)
+            return _watched(limits, function)
         return function()
     finally:
         while not calm:
@@ -282,13 +317,29 @@ def _within(seconds, function):
         ended.release()
 
 
-def _watched(seconds, function):
-    """``function()``, with TimeLimit raised at the first line of Python that begins after ``seconds``."""
-    end, before = time.monotonic() + seconds, sys.gettrace()
+def _limits(seconds):
+    """A function that gives the exception to raise, or None within the limits, and when to ask again."""
+    clock = _computing()
+    begun, begun_on_clock = clock(), time.monotonic()
+
+    def look():
+        left = seconds - (clock() - begun)
+        left_on_clock = PATIENCE * seconds - (time.monotonic() - begun_on_clock)
+        if left > 0 and left_on_clock > 0:
+            return None, max(min(left, left_on_clock), 0.0005)  # nothing computes faster than the clock goes
+        return (TimeLimit if left <= 0 else Waiting), 0.01
+
+    return look
+
+
+def _watched(limits, function):
+    """``function()``; what ``limits`` gives is raised at the first line of Python that begins after it."""
+    before = sys.gettrace()
 
     def look(frame, event, arg):
-        if time.monotonic() > end:
-            raise TimeLimit
+        limit, _ = limits()
+        if limit:
+            raise limit
         return look
 
     sys.settrace(look)
@@ -477,11 +528,11 @@ def _ids(value):
 
 def _form(expected, got):
     """True when ``got`` differs in kind, number of values or shape, so that its numbers say nothing."""
+    if _ids(expected) and _ids(got):
+        return False
     if isinstance(expected, (tuple, list)):
         return (not isinstance(got, (tuple, list)) or len(got) != len(expected)
                 or any(map(_form, expected, got)))
-    if _ids(expected) and _ids(got):
-        return False
     if isinstance(expected, (str, dict, bytes)):
         return not isinstance(got, type(expected))
     e, g = _array(expected), _array(got)
@@ -508,14 +559,15 @@ def _same_input(before, after):
     return before == after if isinstance(before, (int, dict)) else True
 
 
-def _behaves_like(misconception, cases, results, core_only, use):
-    """Does the attempt give what the misconception gives, everywhere it is looked at?"""
+def _behaves_like(misconception, cases, results, core_only, use, seconds):
+    """Does the attempt give what the misconception gives, everywhere it is looked at? One that takes too long
+    gives nothing."""
     told_apart = False
     for case, result in zip(cases, results, strict=True):
         if core_only and case.probe.extreme:
             continue
-        wrong = call(misconception.function, case.args, SECONDS, use)
-        if wrong.kind != result.kind:
+        wrong = call(misconception.function, case.args, seconds, use)
+        if wrong.kind == "timeout" or wrong.kind != result.kind:
             return False
         if wrong.kind == "value" and _difference_of_attempts(wrong.value, result.value, case.probe):
             return False
@@ -551,7 +603,7 @@ def _case_text(exercise, case, result, difference):
 def _contract_notes(exercise, attempt, seconds):
     missed = [contract.words for contract in exercise.contracts
               if call(attempt, tuple(contract.make(np.random.default_rng(0))),
-                       seconds).error is not ValueError]
+                      seconds, exercise.use).error is not ValueError]
     if not missed:
         return []
     return [f"One more thing, if you like: the reference raises ValueError for {' and for '.join(missed)}, "

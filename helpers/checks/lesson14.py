@@ -34,12 +34,16 @@ class _Watch(TorchDispatchMode):
         super().__init__()
         self.forbidden, self.words = forbidden, words
 
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+    def look(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
         for made in result if isinstance(result, (tuple, list)) else [result]:
             if isinstance(made, torch.Tensor) and made.is_floating_point() and self.forbidden(made):
                 raise TooMuchHeld(self.words.format(shape=tuple(made.shape)))
         return result
+
+
+# Not in the class's body, where torch would find it and import its compiler for it, which takes four seconds.
+_Watch.__torch_dispatch__ = _Watch.look
 
 
 # ---------------------------------------------------------------- sliding_window_mask

@@ -21,7 +21,7 @@ SWAPS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mul
 CUTS = (1, 2, 3, 4, 6, 8)  # numbers that somebody might write into the code where a size belongs
 CUTS_IN_FRONT = (1, 2, 3, 4)  # of axes in front of the last two: sentences, heads
 MOST = 12  # values tried in the place of one expression
-SECONDS = 2.0  # for one call of a mutant
+SECONDS = 0.5  # of computing, for one call of a mutant
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,23 @@ class Mutant:
 
 
 def survivors(exercise, equivalent=lambda mutant: False, each=1):
-    """(mutants tried, those that pass the checker of ``exercise``). ``each``: 3 tries every third mutant."""
+    """(mutants tried, those that pass the checker of ``exercise``, those that did not end and count as neither).
+    ``each``: 3 tries every third mutant."""
     cases = core.draw_cases(exercise, 0)
     tried = [m for m in mutants(exercise, cases) if not equivalent(m)][::each]
-    return tried, [m for m in tried if _agrees(exercise, m.function, cases)]
+    ends = [_end(exercise, m.function, cases) for m in tried]
+    return tried, *([m for m, end in zip(tried, ends, strict=True) if end == wanted] for wanted in ("passed", "timeout"))
 
 
-def _agrees(exercise, function, cases):
-    """Does ``function`` pass? As ``core.evaluate`` does it, but the first difference is enough."""
+def _end(exercise, function, cases):
+    """"passed", "wrong" or "timeout". As ``core.evaluate`` does it, but the first difference is enough."""
     for case in cases:
         result = core.call(function, case.args, SECONDS, exercise.use)
+        if result.kind == "timeout":
+            return "timeout"
         if result.kind != "value" or result.changed or core.compare(case.expected, result.value, case.probe):
-            return False
-    return True
+            return "wrong"
+    return "passed"
 
 
 def mutants(exercise, cases):

@@ -2,19 +2,22 @@
 
 import ast
 import collections
+import contextlib
 import functools
 import subprocess
 import sys
 import threading
+import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from helpers import attention, checks
-from helpers.checks import adopt, check, exercise
-from helpers.checks.core import evaluate, is_stub
+from helpers.checks import adopt, check, core, exercise
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate, is_stub
 
 
 def softmax(x):
@@ -117,6 +120,118 @@ def test_endless_loops_end():
     assert "never ends" in outcome.message
 
 
+def test_the_limit_counts_what_is_computed_and_not_the_clock():
+    """A machine that gives a right answer no time for a while is as one on which it sleeps."""
+    slept = []
+
+    def attempt(x):
+        if not slept:
+            time.sleep(0.6)
+            slept.append(True)
+        return softmax(x)
+
+    assert judge(attempt, seconds=0.4) and slept
+
+
+def test_an_attempt_that_waits_for_ever_ends_too_and_is_told_so():
+    def attempt(x):
+        while True:
+            time.sleep(0.01)
+
+    outcome = judge(attempt, seconds=0.04)
+    assert outcome.status == "error"
+    assert "within 0.48 seconds, and computed for less than 0.04 of them" in outcome.message
+    assert "never ends" not in outcome.message
+
+
+def test_where_no_thread_has_a_clock_of_its_own_endless_loops_end_as_well(monkeypatch):
+    """As on macOS and Windows."""
+    monkeypatch.delattr(time, "pthread_getcpuclockid", raising=False)
+
+    def endless(x):
+        while True:
+            x = x + 1
+
+    assert "0.1 seconds of computing" in judge(endless, seconds=0.1).message
+    assert judge(softmax)
+
+
+def test_a_check_does_not_wait_for_torchs_compiler():
+    """Imported at the first tensor that was watched, it took four CPU-seconds before the learner read a word."""
+    pytest.importorskip("torch")
+    code = ("import sys; from helpers.checks import core, exercise; made = core.draw_cases(exercise('linear_attention'), 0)\n"
+            "print(len(made) > 10, 'torch' in sys.modules, 'torch._dynamo' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "True", "False"], done
+
+
+def test_the_callers_limit_holds_everywhere(monkeypatch):
+    """For the attempt, for the mistakes that it is compared with, and for what is told of contracts."""
+    call, given = core.call, []
+
+    def seen(function, args, seconds, *others):
+        given.append(seconds)
+        return call(function, args, seconds, *others)
+
+    monkeypatch.setattr(core, "call", seen)
+    for name in ("softmax", "nearest_neighbours", "sample_next"):
+        exact = exercise(name)
+        for attempt in (exact.reference, exact.misconceptions[-1].function):
+            judge(attempt, name, seconds=77)
+    assert len(given) > 100 and set(given) == {77}
+
+
+def test_a_mistake_that_takes_too_long_names_nobody():
+    def endless(x):
+        while True:
+            pass
+
+    slow = replace(exercise("softmax"), misconceptions=(Misconception("endless", "You go on for ever.", endless),))
+    outcome = evaluate(slow, lambda x: -x, seconds=0.1)
+    assert (outcome.status, outcome.misconception) == ("wrong", None)
+
+
+def test_contracts_are_asked_in_the_way_of_the_exercise():
+    """One whose functions are called with something more."""
+    def reference(x, *, _more=0):
+        return x + _more
+
+    def refuses(x, *, _more=None):
+        if _more is None:
+            raise TypeError("called in another way")
+        if x < 0:
+            raise ValueError("less than 0")
+        return x + _more
+
+    strict = Exercise(reference, (Probe("one", lambda rng: (1,), "One number."),), (),
+                      (Contract("less than 0", lambda rng: (-1,)),), lambda function, x: function(x, _more=2))
+    outcome = evaluate(strict, refuses)
+    assert outcome and "One more thing" not in outcome.message
+
+
+@contextlib.contextmanager
+def busy(loops):
+    """Other processes that compute all the time: until the body ends, and never for more than ten minutes."""
+    code = "import time\nend = time.monotonic() + 600\nwhile time.monotonic() < end: pass"
+    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(("loops", "names"), [
+    (4, ("softmax", "linear_attention", "cached_attention")),
+    pytest.param(20, tuple(sorted(checks.INDEX)), marks=pytest.mark.weekly)], ids=["a few", "all"])
+def test_right_answers_pass_on_a_busy_machine(loops, names):
+    """Each as a learner's machine would: one limit for all, the usual one."""
+    with busy(loops):
+        wrong = [str(outcome) for outcome in (judge(exercise(name).reference, name) for name in names) if not outcome]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_time_limit_leaves_nothing_behind():
     before = set(threading.enumerate())
     for _ in range(200):
@@ -215,6 +330,8 @@ def test_dicts_lists_and_bytes_are_compared_and_described():
             ("count_pairs", lambda w: 7, "should be a dict, and is of type int"),
             ("count_pairs", lambda w: {p: n + 1 for p, n in right["count_pairs"](w).items()}, "(97, 98), and has 2"),
             ("merge_pair", lambda i, p, n: [n, n], "should be [256], and is [256, 256]"),
+            ("merge_pair", lambda i, p, n: [n, n], "The whole list is the pair"),
+            ("bpe_encode", lambda i, m: [*i, 0], "One merge was learned"),
             ("merge_pair", lambda i, p, n: "x", "should be 1 values, and is of type str"),
             ("bpe_decode", lambda i, m: b"no", "should be b'ab', and is b'no'")):
         outcome = judge(attempt, name)

@@ -1,8 +1,12 @@
 """Every checker: its reference passes, and small faults put into the reference are rejected."""
 
+import collections
+
+import mutants
+import numpy as np
 import pytest
 from mistakes import seeds
-from mutants import survivors
+from mutants import SECONDS, Mutant, survivors
 
 from helpers.checks import INDEX, exercise
 from helpers.checks.core import evaluate
@@ -50,19 +54,22 @@ def test_reference_passes(name, pytestconfig):
     for seed in range(5 * len(seeds(pytestconfig))):
         outcome = evaluate(exercise(name), exercise(name).reference, seed=seed)
         assert outcome, outcome.message
+        assert "One more thing" not in outcome.message, outcome.message
 
 
 @pytest.mark.parametrize("each", [12, pytest.param(1, marks=pytest.mark.weekly)], ids=["a twelfth", "all"])
 def test_mutants_are_rejected(record_property, each):
     """Says the kill rate of all checkers together, which conftest.py prints at the end of the run."""
-    tried, alive = 0, []
+    ended, alive, too_long = 0, [], collections.Counter()
     for name in ALL:
-        mutants, survived = survivors(exercise(name), equivalent(name), each)
-        tried += len(mutants)
+        tried, survived, endless = survivors(exercise(name), equivalent(name), each)
+        ended += len(tried) - len(endless)
         alive += [f"{name}: {mutant}" for mutant in survived]
-    record_property("say", f"mutation kill rate {1 - len(alive) / tried:.1%} of {tried} mutants of {len(ALL)} references "
-                           f"({len(EQUIVALENT)} kinds that compute the same are listed apart)")
-    assert tried > 50 / each * len(ALL)
+        too_long[name] += len(endless)
+    record_property("say", f"mutation kill rate {1 - len(alive) / ended:.1%} of {ended} mutants of {len(ALL)} references "
+                           f"({len(EQUIVALENT)} kinds that compute the same are listed apart); {too_long.total()} more did "
+                           f"not end within {SECONDS:g} seconds of computing and count as neither: {dict(+too_long)}")
+    assert ended > 50 / each * len(ALL)
     assert not alive, ("mutants that pass the checker (add a probe; one that computes the same as the reference goes into "
                        "EQUIVALENT):\n" + "\n\n".join(alive))
 
@@ -71,3 +78,20 @@ def test_a_number_in_the_place_of_a_size_is_rejected():
     """What a checker is asked for here, on the exercise that once let it pass."""
     outcome = evaluate(exercise("bilinear_form"), lambda W_q, W_k: W_q[:, :4] @ W_k[:, :4].T)
     assert outcome.status == "wrong" and "from a shape" in outcome.message
+
+
+def test_a_mutant_that_takes_too_long_is_neither_killed_nor_alive(monkeypatch):
+    """An endless one in the place of a softmax: of all others the verdict is the same."""
+    def endless(x):
+        while True:
+            pass
+
+    def equal(x):
+        return np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
+
+    made = [Mutant("endless", endless, ""), Mutant("killed", lambda x: -x, ""), Mutant("equal", equal, "")]
+    monkeypatch.setattr(mutants, "mutants", lambda *_: made)
+    monkeypatch.setattr(mutants, "SECONDS", 0.1)
+    tried, alive, too_long = survivors(exercise("softmax"))
+    assert [m.fault for m in tried] == ["endless", "killed", "equal"]
+    assert [m.fault for m in alive] == ["equal"] and [m.fault for m in too_long] == ["endless"]

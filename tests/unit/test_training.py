@@ -1,5 +1,7 @@
 """helpers/training.py: repeatable, and measured on the way."""
 
+import threading
+
 import pytest
 import torch
 from torch import nn
@@ -48,6 +50,38 @@ def test_threads_are_put_back():
     with training.one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+def test_threads_are_put_back_when_several_are_inside():
+    """One thread enters while another is inside, and leaves after it; then a third one begins."""
+    seen, first_is_out = {}, threading.Event()
+
+    def second(is_in):
+        with training.one_thread(), training.one_thread():
+            is_in.set()
+            first_is_out.wait(60)
+            seen["second, inside"] = torch.get_num_threads()
+        seen["second, after"] = torch.get_num_threads()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with training.one_thread():
+            with training.one_thread():
+                other = threading.Thread(target=second, args=(is_in := threading.Event(),))
+                other.start()
+                assert is_in.wait(60)
+            seen["first, inside"] = torch.get_num_threads()
+        seen["first, after"] = torch.get_num_threads()
+        first_is_out.set()
+        other.join()
+        third = threading.Thread(target=lambda: seen.update(third=torch.get_num_threads()))
+        third.start()
+        third.join()
+        assert seen == {"first, inside": 1, "first, after": 3, "second, inside": 1, "second, after": 3, "third": 3}
+    finally:
+        first_is_out.set()
+        torch.set_num_threads(before)
 
 
 def test_a_metric_is_measured_on_the_way_and_at_the_end_and_changes_nothing():
