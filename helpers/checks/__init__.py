@@ -4,11 +4,11 @@ import difflib
 import importlib.util
 
 from helpers import progress, show
-from helpers.checks.adopt import adopt
+from helpers.checks.adopt import adopt, adopt_all
 from helpers.checks.core import Outcome, evaluate
 from helpers.course import LESSONS
 
-__all__ = ["INDEX", "Outcome", "adopt", "check", "exercise", "show_progress", "usual_mistakes"]
+__all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exercise", "show_progress", "usual_mistakes"]
 
 # exercise -> lesson; the checker is in helpers/checks/lessonNN.py
 INDEX = {name: lesson.number for lesson in LESSONS.values() for name in lesson.exercises}

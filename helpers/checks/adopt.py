@@ -1,29 +1,104 @@
-"""Take over a learner's own solution of an exercise, or the course's version where it does not pass."""
+"""What you wrote is what runs: put a learner's functions into a model, and the course's where they do not pass."""
 
 import functools
+import time
+from html import escape
 
 import numpy as np
 
+from helpers import show
 from helpers.checks.core import evaluate
 
+SLOWEST = 30  # times the course's computing time: a training with loops in it must still end
 
-def adopt(attempt, course, name=None):
+
+def adopt(attempt, course, name=None, trains=None):
     """Return (a function on tensors, "yours" or why not): a learner's solution, or else the course's version.
 
     ``attempt``: a function as it stood in its lesson, on NumPy arrays or on tensors; ``course``: a function
     on tensors; ``name``: of the exercise, by default the attempt's. The attempt is taken if the exercise's
-    checker accepts it. Raises KeyError when there is no such exercise.
+    checker accepts it. ``trains``: arguments, a tuple with tensors of the sizes that the model has, where the function
+    is to be trained through: then gradients have to come back as through the course's, in at most ``SLOWEST`` times its
+    computing time. Raises KeyError when there is no such exercise.
     """
+    function, why, _ = _taken(attempt, course, name, trains)
+    return (course, f"the course's (yours {why})") if why else (function, "yours")
+
+
+def adopt_all(attempts, courses, trains=None):
+    """Adopt several functions and say in one note whose pieces run: a dict, name of the exercise -> function on tensors.
+
+    ``attempts``: functions of the learner, called like their exercises; ``courses``: name -> the course's function on
+    tensors, for all pieces of the model, also those that the learner was not asked for; ``trains``: name -> arguments,
+    see `adopt`. A wrong piece is refused with what its checker says.
+    """
+    pieces, mine, theirs, refused = dict(courses), [], [], []
+    for attempt in attempts:
+        name = attempt.__name__
+        function, why, message = _taken(attempt, courses[name], name, (trains or {}).get(name))
+        if why:
+            theirs.append(f"{name} (yours {why})")
+            refused += [f"{name}: {message}"] if message else []
+        else:
+            pieces[name] = function
+            mine.append(name)
+    said = [f"Yours run: {', '.join(mine)}." if mine else "", f"The course's run: {'; '.join(theirs)}." if theirs else ""]
+    show.note("<br>".join(map(escape, [" ".join(filter(None, said)), *refused])),
+              "\n".join([" ".join(filter(None, said)), *refused]), "bad" if refused else "info" if theirs else "good")
+    return pieces
+
+
+def _taken(attempt, course, name, trains):
+    """(The attempt on tensors, "", "") if it may run, else (None, why not, what its checker says of a wrong one)."""
     from helpers.checks import exercise
 
-    found = exercise(name or attempt.__name__)
+    found, outcomes = exercise(name or attempt.__name__), []
     for arrays in (True, False):
         function = functools.wraps(attempt)(_on_tensors(attempt, arrays))
-        outcome = evaluate(found, function)
-        if outcome:
-            return function, "yours"
-    reason = "is not started" if outcome.status == "not started" else "has not passed"
-    return course, f"the course's (yours {reason})"
+        outcomes.append(evaluate(found, function))
+        if outcomes[-1]:
+            why = "" if trains is None else _untrainable(_on_tensors(attempt, arrays=False), course, trains)
+            if trains is not None and not why:
+                function = functools.wraps(attempt)(_on_tensors(attempt, arrays=False))
+            return (None if why else function), why, ""
+    if outcomes[0].status == "not started":
+        return None, "is not started", ""
+    told = min(outcomes, key=lambda outcome: outcome.status == "error")  # that may come from the other kind of array
+    return None, "has not passed", told.message.split("\n")[0]
+
+
+def _untrainable(function, course, args):
+    """Why a right function cannot be trained through, or ""."""
+    wanted, course_seconds = _gradients(course, args)
+    try:
+        got, seconds = _gradients(function, args)
+    except Exception:  # such as "element 0 of tensors does not require grad", or NumPy's own
+        got, seconds = None, 0.0
+    if got is None or any(g is None and w is not None for g, w in zip(got, wanted, strict=True)):
+        return "is right, but no gradient comes back through it: it leaves torch, by NumPy or .item() or .detach()"
+    if not all(w is None or g.shape == w.shape and np.allclose(g, w, rtol=1e-3, atol=1e-3 * float(w.abs().max()))
+               for g, w in zip(got, wanted, strict=True)):
+        return "is right, but other gradients come back through it"
+    if seconds > SLOWEST * course_seconds:
+        return f"is right, but takes more than {SLOWEST} times as long, as loops do, and the training would not end soon"
+    return ""
+
+
+def _gradients(function, args):
+    """The gradient of a fixed sum of what comes out for each tensor of floats that goes in, and the least computing time of
+    three calls."""
+    import torch
+
+    took = []
+    for _ in range(3):
+        mine = [a.detach().clone().requires_grad_() if torch.is_tensor(a) and a.is_floating_point() else a for a in args]
+        start = time.process_time()
+        out = function(*mine)
+        out = out[0] if isinstance(out, tuple) else out
+        weights = torch.linspace(-1, 1, out.numel()).view(out.shape)
+        (out * weights).sum().backward()
+        took.append(time.process_time() - start)
+    return [a.grad for a in mine if torch.is_tensor(a) and a.requires_grad], max(min(took), 1e-6)
 
 
 def _on_tensors(function, arrays):
@@ -34,7 +109,7 @@ def _on_tensors(function, arrays):
         if isinstance(value, tuple):
             return tuple(map(into, value))
         if arrays:
-            return value.numpy() if torch.is_tensor(value) else value
+            return value.detach().numpy() if torch.is_tensor(value) else value
         return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
 
     def back(value, dtype):

@@ -1,0 +1,79 @@
+"""What a learner wrote is what runs: a right function in torch trains; one in NumPy, with loops or a mistake does not."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from helpers import transformer  # noqa: E402
+from helpers.checks import adopt, adopt_all  # noqa: E402
+
+ARGS = (torch.randn(8, 16, 32, generator=torch.Generator().manual_seed(0)), torch.ones(32), torch.zeros(32), 1e-5)
+
+
+def layer_norm(x, gain, bias, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / (centred.square().mean(-1, keepdim=True) + eps) ** 0.5 + bias
+
+
+def in_numpy(x, gain, bias, eps):
+    x = np.asarray(x)
+    centred = x - x.mean(-1, keepdims=True)
+    return np.asarray(gain) * centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps) + np.asarray(bias)
+
+
+def with_loops(x, gain, bias, eps):
+    rows = [layer_norm(row, gain, bias, eps) for row in x.reshape(-1, x.shape[-1])]
+    return torch.stack(rows).reshape(x.shape)
+
+
+def cut_off(x, gain, bias, eps):
+    return layer_norm(x.detach(), gain, bias, eps)
+
+
+def wrong(x, gain, bias, eps):
+    return gain * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps) ** 0.5 + bias
+
+
+def named(function, name):
+    function.__name__ = name
+    return function
+
+
+def test_a_right_function_in_torch_runs_and_trains():
+    function, whose = adopt(layer_norm, transformer.layer_norm, trains=ARGS)
+    assert whose == "yours"
+    x = ARGS[0].clone().requires_grad_()
+    function(x, *ARGS[1:])[0, 0, 0].backward()
+    assert x.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("attempt, why", [(in_numpy, "no gradient comes back"), (cut_off, "no gradient comes back"),
+                                          (with_loops, "as loops do")])
+def test_what_cannot_be_trained_runs_where_nothing_is_trained(attempt, why):
+    assert adopt(attempt, transformer.layer_norm, "layer_norm")[1] == "yours"
+    function, whose = adopt(attempt, transformer.layer_norm, "layer_norm", trains=ARGS)
+    assert function is transformer.layer_norm
+    assert whose.startswith("the course's (yours is right, but") and why in whose
+
+
+def test_gradients_that_differ_are_noticed():
+    def other(x, gain, bias, eps):  # the same values, and half of the gradient
+        y = layer_norm(x, gain, bias, eps)
+        return (y + y.detach()) / 2
+
+    assert "other gradients" in adopt(other, transformer.layer_norm, "layer_norm", trains=ARGS)[1]
+
+
+def test_one_note_says_whose_pieces_run_and_what_the_checker_says(capsys):
+    def feed_forward(x, W1, b1, W2, b2): ...
+
+    course = {"layer_norm": transformer.layer_norm, "feed_forward": transformer.feed_forward, "eps": 1e-5}
+    pieces = adopt_all([named(wrong, "layer_norm"), feed_forward], course)
+    said = capsys.readouterr().out
+    assert pieces == course
+    assert "The course's run: layer_norm (yours has not passed); feed_forward (yours is not started)." in said
+    assert "layer_norm: " in said and "correction=0" in said, "the checker's own hint"
+    pieces = adopt_all([layer_norm], course, trains={"layer_norm": ARGS})
+    assert "Yours run: layer_norm." in capsys.readouterr().out
+    assert pieces["layer_norm"] is not course["layer_norm"] and pieces["eps"] == 1e-5
