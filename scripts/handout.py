@@ -5,6 +5,7 @@ an update: a lesson that was never touched is replaced by the new one, and one w
 """
 
 import hashlib
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -33,28 +34,40 @@ def own_copy(notebook):
     return notebook
 
 
-def hand_out(path, folder):
-    """Copy one lesson into ``folder`` unless there is work in the copy that lies there.
+def marks(path):
+    """(the fingerprint that a copy was handed out with, the one that it has now); (None, "") when it tells neither."""
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+        return there["metadata"].get("attention_course", {}).get("handed_out"), fingerprint(there)
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return None, ""  # not there, or damaged: it is not ours to judge
 
-    Returns "new", "updated", "same", "kept" (work in it, and the lesson has not changed since) or "beside" (work in it,
-    and the lesson has changed: the new one is written beside it). Raises OSError, and ValueError for a file that is not a
-    notebook.
+
+def places(path, folder):
+    """Where a copy of a lesson may lie: 05_scaling.ipynb, 05_scaling.new.ipynb, 05_scaling.new-2.ipynb and so on."""
+    yield folder / path.name
+    yield folder / f"{path.stem}.new.ipynb"
+    yield from (folder / f"{path.stem}.new-{number}.ipynb" for number in itertools.count(2))
+
+
+def hand_out(path, folder):
+    """Copy one lesson into ``folder``: to the first of its places where no work lies, unless a copy of it is there already.
+
+    Returns (state, place); the state is "new", "updated", "same", "kept" (work in it, and the lesson has not changed since)
+    or "beside" (work in it, and the lesson has changed: the new one is at the place returned). Raises OSError, and ValueError
+    for a file that is not a notebook.
     """
     copy = own_copy(json.loads(path.read_text(encoding="utf-8")))
-    new, mine = copy["metadata"]["attention_course"]["handed_out"], folder / path.name
-    text = json.dumps(copy, indent=1, ensure_ascii=False) + "\n"
-    state = "new"
-    if mine.exists():
-        try:
-            there = json.loads(mine.read_text(encoding="utf-8"))
-            given, now = there["metadata"].get("attention_course", {}).get("handed_out"), fingerprint(there)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            given = now = None  # damaged: it is not ours to judge
+    new = copy["metadata"]["attention_course"]["handed_out"]
+    for place in places(path, folder):
+        given, now = marks(place)
+        beside = place.name != path.name
         if given == new:
-            return "same" if now == new else "kept"
-        state = "updated" if now is not None and now == given else "beside"
-    write_whole(folder / (f"{path.stem}.new.ipynb" if state == "beside" else path.name), text)
-    return state
+            return "beside" if beside else "same" if now == new else "kept", place
+        there = place.exists()
+        if not there or now == given:
+            write_whole(place, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
+            return "beside" if beside else "updated" if there else "new", place
 
 
 def main(arguments, folder=None):
@@ -75,11 +88,12 @@ def main(arguments, folder=None):
     except ValueError:
         print("A lesson in notebooks/ is damaged: get it back with `git checkout notebooks/`.", file=sys.stderr)
         return 1
-    for path, state in states.items():
+    for path, (state, place) in states.items():
         if state == "beside":
             print(f"{folder.name}/{path.name} has your work in it and stays. The lesson has changed since: "
-                  f"the new one is {path.stem}.new.ipynb beside it.")
-    count = {state: list(states.values()).count(state) for state in ("new", "updated", "kept", "same")}
+                  f"the new one is {place.name} beside it.")
+    said = [state for state, _ in states.values()]
+    count = {state: said.count(state) for state in ("new", "updated", "kept", "same")}
     words = {"new": "new", "updated": "updated", "kept": "with your work in them, left alone", "same": "as they were"}
     said = ", ".join(f"{number} {words[state]}" for state, number in count.items() if number)
     print(f"Your copies are in {folder.name}/{': ' + said if said else ''}. `make lab` opens them.")

@@ -59,6 +59,29 @@ def test_a_new_version_of_the_course_does_not_touch_work(course, capsys):
     assert "# 02 (new)" in (course / "my_lessons" / other.name).read_text(encoding="utf-8")
 
 
+def test_work_in_the_new_copy_beside_the_old_one_is_not_touched_either(course, capsys):
+    handout.main(["01"])
+    lesson = next((course / "notebooks").glob("01*"))
+    edit(course / "my_lessons" / lesson.name, "    ...", "    return 42")
+    edit(lesson, "# 01", "# 01 (new)")
+    handout.main(["01"])
+    beside = course / "my_lessons" / f"{lesson.stem}.new.ipynb"
+    edit(beside, "    ...", "    return 43")
+    worked = beside.read_bytes()
+    handout.main(["01"])  # nothing is new since
+    assert beside.read_bytes() == worked and len(copies(course)) == 2
+    edit(lesson, "# 01 (new)", "# 01 (newer)")
+    capsys.readouterr()
+    handout.main(["01"])
+    handout.main(["01"])
+    assert f"{lesson.stem}.new-2.ipynb beside it" in capsys.readouterr().out
+    assert beside.read_bytes() == worked and len(copies(course)) == 3
+    assert "# 01 (newer)" in (course / "my_lessons" / f"{lesson.stem}.new-2.ipynb").read_text(encoding="utf-8")
+    edit(lesson, "# 01 (newer)", "# 01 (newest)")
+    handout.main(["01"])  # and a copy beside it without work is replaced, not heaped up
+    assert beside.read_bytes() == worked and len(copies(course)) == 3
+
+
 def test_outputs_alone_are_no_work(course, capsys):
     """JupyterLab and VS Code rewrite a notebook when it is run and saved."""
     handout.main(["01"])
