@@ -53,9 +53,9 @@ def places(path, folder):
 def hand_out(path, folder):
     """Copy one lesson into ``folder``: to the first of its places where no work lies, unless a copy of it is there already.
 
-    Returns (state, place); the state is "new", "updated", "same", "kept" (work in it, and the lesson has not changed since)
-    or "beside" (work in it, and the lesson has changed: the new one is at the place returned). Raises OSError, and ValueError
-    for a file that is not a notebook.
+    Returns (state, place); the state is "new", "updated", "same", "kept" (work in it, and the lesson has not changed
+    since) or "beside" (work in it, and the lesson has changed: the new one is at the place returned). Raises OSError,
+    and ValueError for a file that is not a notebook.
     """
     copy = own_copy(json.loads(path.read_text(encoding="utf-8")))
     new = copy["metadata"]["attention_course"]["handed_out"]

@@ -1,10 +1,16 @@
 """Progress, predictions, notes and tables."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from helpers import predictions, progress, show
+from helpers.files import locked
 
 
 @pytest.fixture
@@ -12,6 +18,7 @@ def file(tmp_path, monkeypatch):
     path = tmp_path / "progress.json"
     monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(path))
     monkeypatch.setattr(progress, "_memory", {})
+    monkeypatch.setattr(progress, "_unsaved", {})
     monkeypatch.setattr(progress, "_told", set())
     return path
 
@@ -21,7 +28,7 @@ def test_what_is_recorded_is_read_back(file):
     progress.record("predictions", "01-bears", "lions")
     assert progress.load("exercises") == {"softmax": "passed"}
     assert json.loads(file.read_text(encoding="utf-8"))["predictions"] == {"01-bears": "lions"}
-    assert [p.name for p in file.parent.iterdir()] == ["progress.json"]
+    assert sorted(p.name for p in file.parent.iterdir()) == ["progress.json", "progress.json.lock"]
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"exercises": 3}', "\x00\x01"])
@@ -55,6 +62,78 @@ def test_a_file_that_cannot_be_written_costs_one_sentence(file, monkeypatch, cap
     progress.record("exercises", "analogy", "passed")
     assert capsys.readouterr().out.count("could not be saved") == 1
     assert progress.load("exercises") == {"softmax": "passed", "analogy": "passed"}
+
+
+@pytest.mark.parametrize("fails", ["for a moment", "this time", "because it is damaged and cannot be renamed"])
+def test_what_cannot_be_read_is_not_written_over(file, monkeypatch, capsys, fails):
+    progress.record("exercises", "softmax", "passed")
+    stored = file.read_text(encoding="utf-8")
+    monkeypatch.setattr(progress, "_memory", {})  # as in a kernel that has just started
+    monkeypatch.setattr(progress.time, "sleep", lambda seconds: None)
+    read, replace, left = Path.read_text, os.replace, [1] if fails == "for a moment" else [10]
+
+    def refuse(path, *_, **__):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise PermissionError(13, "Another program uses it", str(path))
+        return read(path, encoding="utf-8")
+
+    if "damaged" in fails:
+        file.write_text(stored := "{", encoding="utf-8")
+        monkeypatch.setattr(os, "replace", lambda old, new: refuse(old))
+    else:
+        monkeypatch.setattr(Path, "read_text", refuse)
+    progress.record("exercises", "analogy", "passed")
+    said = capsys.readouterr().out
+    if fails == "for a moment":
+        assert said == ""
+    else:
+        assert said.count("could not be saved") == 1 and read(file, encoding="utf-8") == stored
+        assert progress.load("exercises") == {"analogy": "passed"}, "this kernel knows it nevertheless"
+    monkeypatch.setattr(Path, "read_text", read)
+    monkeypatch.setattr(os, "replace", replace)
+    progress.record("exercises", "nearest", "passed")  # and what waited is saved with the next one
+    softmax = {} if "damaged" in fails else {"softmax": "passed"}
+    wanted = {**softmax, "analogy": "passed", "nearest": "passed"}
+    assert json.loads(file.read_text(encoding="utf-8")) == {"exercises": wanted} and progress.load("exercises") == wanted
+
+
+def test_two_kernels_keep_each_others_entries(file):
+    """Each reads, enters and writes, over and over."""
+    code = ("import sys; from helpers import progress\n"
+            "for n in range(60): progress.record('exercises', sys.argv[1] + str(n), 'passed')")
+    kernels = [subprocess.Popen([sys.executable, "-c", code, name], cwd=Path(__file__).parents[2]) for name in "ab"]
+    assert [kernel.wait() for kernel in kernels] == [0, 0]
+    assert set(progress.load("exercises")) == {f"{name}{n}" for name in "ab" for n in range(60)}
+    progress.record("exercises", "a1", "once more")
+    assert progress.load("exercises")["a1"] == "once more" and len(progress.load("exercises")) == 120
+
+
+def test_a_lock_that_is_not_given_back_does_not_stop_a_lesson(file, monkeypatch):
+    monkeypatch.setattr(progress, "locked", lambda path, seconds: locked(path, seconds / 100))
+    with locked(file.with_name("progress.json.lock")):
+        progress.record("exercises", "softmax", "passed")
+    assert progress.load("exercises") == {"softmax": "passed"}
+
+
+def test_windows_has_locks_too(file, monkeypatch):
+    """As msvcrt has them: for an open file, and refused at once to any other."""
+    held = []
+
+    def locking(handle, how, size):
+        if (how, size) != ("at once", 1) or held:
+            raise PermissionError(13, "Permission denied")
+        held.append(handle)
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK="at once", locking=locking))
+    waited = []
+    with locked(file), locked(file, 0.1, lambda: waited.append(1)):
+        pass
+    assert waited == [1] and len(held) == 1
+    monkeypatch.setitem(sys.modules, "msvcrt", None)
+    with locked(file, waits=waited.clear):  # and a Python without locks goes on
+        assert waited
 
 
 def test_off_keeps_nothing(tmp_path, monkeypatch):
