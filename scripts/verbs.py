@@ -16,12 +16,34 @@ MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
 
+def git(*words):
+    """The lines that git prints; none where there is no git or no repository."""
+    if not shutil.which("git"):
+        return []
+    return subprocess.run(["git", "-c", "core.quotePath=off", *words], capture_output=True,
+                          encoding="utf-8", errors="replace").stdout.splitlines()
+
+
+def own_notebooks():
+    """The notebooks that are the course's own: they are in git's last commit, and as they were committed.
+
+    What stands in a trusted notebook's outputs runs as soon as it is opened, so a notebook that came from elsewhere must
+    not be among them, whatever its name. Without git, as in a course from a zip file, nothing tells a lesson from a file
+    that took its place, so there none is; what a cell shows when it is run is live in any case.
+    """
+    committed = {path for path in git("ls-tree", "-r", "--name-only", "HEAD", "notebooks") if path.endswith(".ipynb")}
+    return sorted(committed - {*git("diff", "--name-only", "--no-renames", "--relative", "HEAD", "--", "notebooks")})
+
+
 def lab(arguments):
     """Open the course in JupyterLab, at the learner's own copies if there are any."""
-    files = [str(path) for path in sorted(Path("notebooks").rglob("*.ipynb")) if ".ipynb_checkpoints" not in path.parts]
-    # An untrusted notebook shows no HTML or scripts: the attention views would stay empty.
-    if files and run("-m", "jupyter", "trust", "--log-level=ERROR", *files):
-        say("The notebooks could not be marked as trusted: interactive views stay empty until they are run.")
+    files = own_notebooks()
+    # An untrusted notebook shows no scripts: the attention views would stay empty.
+    if not files:
+        say("Only a clone made with git tells which notebooks are the course's own, so none was marked as trusted: "
+            "interactive views stay empty until their cells are run.")
+    elif run("-m", "jupyter", "trust", "--log-level=ERROR", *files):
+        say("The notebooks could not be marked as trusted: interactive views stay empty until their cells are run.")
     starts = [start for start in ("my_lessons/00_start_here.ipynb", "notebooks/00_start_here.ipynb") if Path(start).exists()]
     options = [f"--ServerApp.root_dir={ROOT}", *starts[:1]]
     if getattr(os, "geteuid", lambda: 1)() == 0:
@@ -53,10 +75,6 @@ def chosen(arguments, *default):
 
 def changed_notebooks():
     """The lessons and solutions that differ from the branch point (origin/main, or main), and those not yet committed."""
-    def git(*words):
-        return subprocess.run(["git", *words], capture_output=True, text=True).stdout.split()
-    if not shutil.which("git"):
-        return []
     bases = [base for branch in ("origin/main", "main") for base in git("merge-base", "HEAD", branch)]
     return sorted({*git("diff", "--name-only", "--diff-filter=d", (bases or ["HEAD"])[0], "--", "notebooks/*.ipynb"),
                    *git("ls-files", "--others", "--exclude-standard", "--", "notebooks/*.ipynb")})

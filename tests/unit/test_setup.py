@@ -413,6 +413,31 @@ def test_check_runs_the_notebooks_that_changed(ran, tmp_path, monkeypatch):
     assert "--quick" in ran[2] and "--nbval" in ran[3] and list(ran[3][-3:]) == changed
 
 
+def test_lab_trusts_the_courses_own_notebooks_alone(ran, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = ["00_start_here", "solutions/a lesson", "changed", "gone", "staged", "downloaded"]
+    own, solution, changed, gone, staged, downloaded = notebooks = [f"notebooks/{name}.ipynb" for name in names]
+    for name in notebooks[:4]:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("{}")
+    assert verbs.lab([]) == 0
+    assert [command[1] for command in ran] == ["jupyterlab"], "a course from a zip file: there is nothing to go by"
+    assert "none was marked as trusted" in capsys.readouterr().out
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    assert verbs.own_notebooks() == [], "nothing is committed yet"
+    git(tmp_path, "commit", "-qm", "first")
+    Path(changed).write_text("{ }")
+    Path(gone).unlink()
+    for name in (staged, downloaded):
+        Path(name).write_text("{}")
+    git(tmp_path, "add", staged)
+    assert verbs.lab(["--port=8889"]) == 0
+    assert ran[1] == ("-m", "jupyter", "trust", "--log-level=ERROR", own, solution)
+    assert ran[2][1] == "jupyterlab" and own in ran[2] and ran[2][-1] == "--port=8889"
+    assert "trusted" not in capsys.readouterr().out
+
+
 def test_tests_take_arguments_and_leave_the_time_limit_to_one_place(ran, monkeypatch):
     monkeypatch.chdir(ROOT)
     verbs.test(["-k", "name"])
