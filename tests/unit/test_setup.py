@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.files import locked
 from helpers.minilm import MINILM
 from helpers.tokens import SMOLLM2
 from scripts import verbs
@@ -322,14 +323,23 @@ def test_a_second_run_installs_nothing(script, installed, capsys):
     assert installed == [] and capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("change", ["constraints", "extras", "settings"])
+@pytest.mark.parametrize("change", ["constraints", "extras", "settings", "order", "dependency"])
 def test_a_change_of_the_lists_installs_again(script, installed, course, change):
     pretend_it_is_installed(script, extras=() if change == "extras" else ("maintain",))
-    name = "pyproject.toml" if change == "settings" else "constraints.txt"
-    with open(course / name, "a") as file:
-        file.write("" if change == "extras" else "\n# new\n")
+    lists, pins = course / "pyproject.toml", course / "constraints.txt"
+    text = lists.read_text(encoding="utf-8")
+    if change == "constraints":
+        pins.write_text(pins.read_text() + "nowhere-else==1\n")
+    elif change == "settings":  # of tools, wherever they stand; and what is for readers
+        text = "[tool.new]\nat = 'the top'\n\n# new\n" + text.replace("line-length = 110", "line-length = 99")
+    elif change == "order":  # the settings of the tools first
+        middle = text.index("[tool.ruff]")
+        text = text[middle:] + "\n" + text[:middle]
+    elif change == "dependency":
+        text = text.replace("numpy>=1.26", "numpy>=1.27")
+    lists.write_text(text, encoding="utf-8", newline="\r\n" if change == "order" else "\n")
     script.prepare(["maintain"])
-    if change == "settings":
+    if change in ("settings", "order"):
         assert installed == []
     else:
         assert installed[0].startswith("-m pip install") and installed[0].endswith("-c constraints.txt uv")
@@ -340,18 +350,62 @@ def test_a_change_of_the_lists_installs_again(script, installed, course, change)
     assert len(installed) == count
 
 
-def test_a_second_set_up_waits_for_the_first(script, capsys):
-    first, second = script.lock(), []
-    if first is None:
-        pytest.skip("there are no locks here")
-    waiting = threading.Thread(target=lambda: second.append(script.lock()))
-    waiting.start()
-    waiting.join(0.5)
-    assert not second
-    os.close(first)
+def test_a_second_set_up_waits_for_the_first(script, monkeypatch, capsys):
+    made = []
+    monkeypatch.setattr(script, "make", made.append)
+    with locked(script.LOCK):
+        waiting = threading.Thread(target=script.prepare, args=[["maintain"]])
+        waiting.start()
+        waiting.join(0.5)
+        assert not made
     waiting.join(60)
-    os.close(second[0])
+    assert made == [["maintain"]]
     assert "waiting for it" in one_sentence(capsys.readouterr().out.replace("...", "."))
+
+
+def test_an_environment_is_not_moved_when_its_folder_has_another_name(script, installed, course):
+    """A link in the path, or capital letters on a disk that does not tell them apart."""
+    pretend_it_is_installed(script)
+    (course.parent / "link").symlink_to(course)
+    record = Path(script.COMPLETE)
+    record.write_text(record.read_text().replace(script.ROOT, str(course.parent / "link"), 1))
+    left = Path(script.VENV) / "left over"
+    left.touch()
+    script.prepare(["maintain"])
+    script.prepare(["maintain", "book"])
+    assert left.exists() and installed[-1].endswith(" ".join(script.MODELS))
+
+
+@pytest.mark.parametrize("whose", ["a person's", "a person's, and its Python is gone", "another course's"])
+def test_an_environment_that_the_set_up_did_not_make_stays(script, installed, course, capsys, whose):
+    if whose == "another course's":  # .venv is a link to it
+        other = course.parent / "other" / ".venv"
+        other.mkdir(parents=True)
+        Path(script.VENV).symlink_to(other)
+        (other / "complete.txt").write_text("\n".join([str(other.parent), "", "", ""]))
+    else:
+        pretend_it_is_installed(script)
+        Path(script.COMPLETE).unlink()
+        if "gone" in whose:
+            Path(script.PYTHON).unlink()
+    before = sorted(Path(script.VENV).rglob("*"))
+    assert script.main(["setup"]) == 1
+    assert "did not make, so it stays" in one_sentence(capsys.readouterr().err)
+    assert installed == [] and sorted(Path(script.VENV).rglob("*")) == before
+
+
+def test_removing_an_environment_can_be_interrupted(script, installed, monkeypatch, capsys):
+    pretend_it_is_installed(script)
+    Path(script.PYTHON).unlink()
+
+    def interrupt(path):
+        Path(script.COMPLETE).unlink(missing_ok=True)
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patched:
+        patched.setattr(script.shutil, "rmtree", interrupt)
+        assert script.main(["setup"]) == 1
+    monkeypatch.setattr(script, "make_bare", lambda: None)
+    assert script.main(["setup"]) == 0 and installed, "it is still known to be ours"
 
 
 @pytest.mark.parametrize("why", ["unfinished", "moved", "python gone"])
