@@ -28,7 +28,7 @@ os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
 # the order of a set fails here and not at a reader's.
 
 # Where nothing is known yet, as on a fresh clone: CPU-seconds, so that the longest files come first.
-GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup.py": 30, "tests/unit/test_mistakes.py": 27,
+GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup.py": 9, "tests/unit/test_mistakes.py": 27,
            "tests/classroom/test_classroom_assignments.py": 23, "tests/unit/test_mutants.py": 23,
            "notebooks/11": 90, "notebooks/10": 80, "notebooks/13": 60, "notebooks/14": 40, "notebooks/12": 35,
            "notebooks/1": 50, "notebooks/0": 12, "notebooks/experiments/1": 20,
