@@ -4,6 +4,9 @@ It is JupyterLite with the Pyodide kernel. What cannot run there, because it nee
 ``needs-install`` in the notebook: the edition shows its code and its stored results instead. Pyodide's files are named,
 with their sizes and SHA-256, in docs/book/pyodide.json. They are copied from the folder that the environment variable
 ATTENTION_COURSE_PYODIDE names; without it, the page loads them from Pyodide's own address.
+
+Not jupyterlite-sphinx: it would replace the few lines below that call JupyterLite, with six applications where two are
+wanted (0.23), and does nothing for the rest: lessons with stored results, our wheels, Pyodide's files, the page that loads.
 """
 
 import functools

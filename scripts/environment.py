@@ -2,6 +2,10 @@
 
 Only the standard library, because nothing is installed yet; and no newer syntax than Python 2.7's, so that
 an old Python gets as far as saying that it is too old. What the verbs do is in verbs.py.
+
+Not `uv run` and its lock: for this list `uv lock` writes 8,000 lines with 4,800 addresses of one package index, which
+a learner behind another index would write anew; it does not read constraints.txt; and `--torch-backend`, which leaves
+out torch's GPU packages, is an option of `uv pip` alone.
 """
 import ast
 import errno

@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from helpers.files import locked
 from helpers.minilm import MINILM
@@ -538,6 +539,24 @@ def test_the_dev_container_is_made_by_our_own_set_up():
     verb = container["postCreateCommand"].removeprefix("make ")
     assert verb in (ROOT / "scripts" / "environment.py").read_text() and f"\n{verb}:" in (ROOT / "Makefile").read_text()
     assert container["image"].startswith("python:3.11"), "the Python that the stored outputs were made with"
+
+
+def test_the_book_is_published_after_the_tests_of_the_same_commit():
+    """Only ci.yml calls what publishes, in a job that needs all tests; YAML reads the key `on` as True."""
+    workflows = {path.name: yaml.safe_load(path.read_text(encoding="utf-8"))
+                 for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+    steps = {(name, job): str(told.get("steps", "")) for name, flow in workflows.items()
+             for job, told in flow["jobs"].items()}
+    publishing = [key for key, told in steps.items() if "deploy-pages" in told]
+    assert publishing == [("book.yml", "publish")] and workflows["book.yml"]["jobs"]["publish"]["needs"] == "build"
+    assert list(workflows["book.yml"][True]) == ["workflow_call"], "nothing else starts it"
+    callers = [(name, job) for name, flow in workflows.items() for job, told in flow["jobs"].items()
+               if "book.yml" in told.get("uses", "")]
+    assert callers == [("ci.yml", "book")]
+    ci = workflows["ci.yml"]
+    assert ci["jobs"]["book"]["needs"] == "test" and "always" not in ci["jobs"]["book"]["if"]
+    assert ".ci/run" in steps["ci.yml", "test"] and "continue-on-error" not in str(ci)
+    assert ci[True]["push"] == {"branches": ["main"]} and ci["jobs"]["book"]["if"] == "github.event_name == 'push'"
 
 
 def test_environment_yml_names_no_versions_of_its_own():
