@@ -440,6 +440,9 @@ NUDGES = (  # what an error says, and what to look at
      "torch may want a tensor where NumPy takes a number, or the "
      "arguments in another order. To cut off below 0 there is x.clamp(min=0)."),
     ("only .* arrays can be converted", "A function of math takes one number. Use NumPy's, such as np.exp."),
+    (r"(min|max)\(\) .*empty", "There may be nothing to choose from. What should your function give then?"),
+    ("^KeyError", "The dict has no such key. `key in d` asks for it, and d.get(key, other) gives other "
+     "where it is missing."),
 )
 
 
@@ -452,7 +455,8 @@ def _error_text(error, function):
     if mine:
         line = linecache.getline(mine[-1].filename, mine[-1].lineno).strip()
         text += f"\nin line {mine[-1].lineno} of the cell: {line}" if line else f"\nin line {mine[-1].lineno}"
-    nudge = next((nudge for pattern, nudge in NUDGES if re.search(pattern, str(error))), None)
+    said = f"{type(error).__name__}: {error}"
+    nudge = next((nudge for pattern, nudge in NUDGES if re.search(pattern, said)), None)
     return f"{text}\n{nudge}" if nudge else text
 
 

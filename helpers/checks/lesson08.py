@@ -174,6 +174,12 @@ def _angle_for_each_column(x, positions):
     return x * np.cos(angles) + _swapped_pairs(x) * np.sin(angles)
 
 
+def _kept_whole(x, positions):
+    turned = np.empty_like(x)
+    turned[...] = rotate(x, positions)
+    return turned
+
+
 def _overwritten(x, positions):
     cos, sin = np.cos(_angles(x, positions)), np.sin(_angles(x, positions))
     even = x[..., 0::2] * cos - x[..., 1::2] * sin
@@ -217,6 +223,10 @@ ROTATE = Exercise(
         Probe("positions with gaps", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3)), (
             "Row t turns by positions[t], which need not be t: the positions given may have gaps and any "
             "order."
+        )),
+        Probe("whole numbers", lambda rng: (np.array([[1, 0, 0, 1]]), np.array([int(rng.integers(1, 4))])), (
+            "x holds whole numbers here, and the result does not: (1, 0) turned by the angle a is (cos a, "
+            "sin a)."
         )),
         Probe("first pair everywhere", lambda rng: (np.tile([1.0, 0.0], (5, 4)), np.arange(5)), (
             "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."
@@ -270,6 +280,11 @@ ROTATE = Exercise(
             "You change the even columns first, then use the changed ones for the odd columns. Both need "
             "the old values: keep them in two variables before you write."
         ), _overwritten),
+        Misconception("cut-to-whole-numbers", (
+            "np.empty_like(x) and np.zeros_like(x) take the dtype of x as well as its shape: when x holds "
+            "whole numbers, every cosine in it is cut off to 0 or 1. np.empty(x.shape) holds floating-point "
+            "numbers."
+        ), _kept_whole),
         Misconception("halves-out", (
             "The pairs are turned rightly, but you return all first members and then all second members. "
             "Put them back where they were, in columns 2i and 2i+1."

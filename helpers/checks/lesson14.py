@@ -800,6 +800,10 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "The scores of one block lie 1500 apart here. Subtract the largest, and the others become exp "
             "of something below 0."
         ), extreme=True),
+        Probe("the largest scores first", _with_scores(1500.0, 1499.0, 0.0, 1.0), (
+            "The first block has scores near 1500 here, the second near 0. The largest score so far stays "
+            "1500, and exp(old - new) is 1."
+        ), extreme=True),
         Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5), (
             "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and "
             "0 / 0 is NaN."
@@ -836,6 +840,11 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "different units. Keep the largest score so far, and shrink what was summed up before by "
             "exp(old - new)."
         ), _online(False, False, keep_largest=False)),
+        Misconception("largest-forgotten", (
+            "Your largest score is that of the block, whatever came before. After a block of scores near "
+            "1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of old and of this "
+            "block."
+        ), _online(keep_largest=False)),
         Misconception("block-means-averaged", (
             "You take the softmax in each block and average the blocks. A block with larger scores must "
             "count for more: keep total and output apart, and divide once, at the end."

@@ -24,12 +24,13 @@ def _letters(rng, n, kinds=4):
 # ---------------------------------------------------------------- count_pairs
 
 
-def _words(rng, n=7, longest=6):
+def _words(rng, n=7, longest=6, kinds=4):
     """Words of random length with their counts; one has one id only, one has ids above 255."""
     words = {
-        tuple(_letters(rng, int(rng.integers(2, longest + 1)))): int(rng.integers(2, 9)) for _ in range(n)
+        tuple(_letters(rng, int(rng.integers(2, longest + 1)), kinds)): int(rng.integers(1, 9))
+        for _ in range(n)
     }
-    words[(int(rng.integers(300, 400)), A, int(rng.integers(300, 400)))] = int(rng.integers(2, 9))
+    words[(int(rng.integers(300, 60_000)), A, int(rng.integers(300, 60_000)))] = int(rng.integers(2, 9))
     words[(D,)] = 3
     return words
 
@@ -86,7 +87,7 @@ COUNT_PAIRS = Exercise(
         ),
         Probe(
             "seen often",
-            lambda rng: ({(A, B): int(rng.integers(3, 9))},),
+            lambda rng: ({(A, B): int(rng.integers(3, 9_999))},),
             "The word was seen several times. Its pairs count as often as the word itself.",
         ),
         Probe(
@@ -99,6 +100,12 @@ COUNT_PAIRS = Exercise(
             "three of a kind",
             lambda rng: ({(A, A, A): 1},),
             "The word a a a holds the pair (a, a) twice, at its first and at its second place.",
+            draws=1,
+        ),
+        Probe(
+            "five of a kind",
+            lambda rng: ({(A,) * 5: 1},),
+            "The word a a a a a holds the pair (a, a) four times: each place counts, also where two overlap.",
             draws=1,
         ),
         Probe(
@@ -118,6 +125,18 @@ COUNT_PAIRS = Exercise(
             "A word of one id has no pair, and no pair reaches from one word to the next.",
         ),
         Probe(
+            "seen once, seen often",
+            lambda rng: ({(A, B): 1, (C, D): int(rng.integers(2, 9))},),
+            "The pair (a, b) was seen once: it counts 1, and is not left out.",
+            draws=1,
+        ),
+        Probe(
+            "byte 0",
+            lambda rng: ({(0, A, 0): 1},),
+            "0 is an id like any other: this word holds the pairs (0, 97) and (97, 0).",
+            draws=1,
+        ),
+        Probe(
             "no words",
             lambda rng: ({},),
             "Without words there are no pairs: the result is {}.",
@@ -133,7 +152,7 @@ COUNT_PAIRS = Exercise(
         ),
         Probe(
             "more words",
-            lambda rng: (_words(rng, 60, 12),),
+            lambda rng: (_words(rng, 60, 12, 9),),
             "Sixty words of up to twelve ids. Is there a number in your code that should come from a length?",
             draws=1,
         ),
@@ -172,6 +191,12 @@ COUNT_PAIRS = Exercise(
             "You count a pair of the last id of a word and the first one of the next. Words are separate: no"
             " token crosses their borders.",
             _across,
+        ),
+        Misconception(
+            "zero-left-out",
+            "You leave out pairs with the id 0, perhaps because `if a and b` takes 0 for false. It is a byte"
+            " like any other.",
+            _counted(lambda ids: (pair for pair in pairwise(ids) if all(pair))),
         ),
         Misconception(
             "wraps-around",
@@ -248,6 +273,11 @@ def _every_second(ids, pair, new_id):
     return out
 
 
+def _in_a_text(ids, pair, new_id):
+    text = " ".join(map(str, ids)).replace(" ".join(map(str, pair)), str(new_id))
+    return [int(word) for word in text.split()]
+
+
 def _with_pair(rng, n=14):
     """Ids of three letters in which the pair stands somewhere, and its reverse too."""
     ids = _letters(rng, n, 3)
@@ -300,6 +330,19 @@ MERGE_PAIR = Exercise(
             "an odd place",
             lambda rng: ([C, A, B, D, D, A, B], (A, B), 256),
             "The pair may begin at any place, even or odd.",
+            draws=1,
+        ),
+        Probe(
+            "numbers that look alike",
+            lambda rng: ([197, B, A, 985], (A, B), 256),
+            "The pair (97, 98) does not stand here: 197 is not 97, and 985 is not 98. Compare the numbers"
+            " themselves.",
+            draws=1,
+        ),
+        Probe(
+            "byte 0",
+            lambda rng: ([10, 0, A, B, 0], (0, A), 256),
+            "0 is an id like any other: (0, 97) is merged, and the 0 at the end stays.",
             draws=1,
         ),
         Probe(
@@ -397,6 +440,24 @@ MERGE_PAIR = Exercise(
             _merged(put=lambda a, b, new: [a, b, new]),
         ),
         Misconception(
+            "nothing-merged",
+            "Your result is the ids as they were: no place was found. A slice of a list is a list, and never"
+            " equal to a tuple: compare tuple(ids[i:i + 2]) with pair.",
+            lambda ids, pair, new_id: list(ids),
+        ),
+        Misconception(
+            "written-as-text",
+            "You write the ids into a text and replace there: but \"97 98\" is also a part of \"197 98\"."
+            " Compare the numbers themselves.",
+            _in_a_text,
+        ),
+        Misconception(
+            "zero-lost",
+            "An id of 0 is lost. `if i` takes 0 for false, and it is a byte like any other: mark a place with"
+            " None, or build a new list.",
+            lambda ids, pair, new_id: [i for i in merge_pair(ids, pair, new_id) if i],
+        ),
+        Misconception(
             "always-256",
             "You write 256 for the pair. The new id is the argument new_id.",
             _merged(put=lambda a, b, new: [256]),
@@ -430,14 +491,27 @@ def _text_and_merges(rng, n=24, merges=8, kinds=4):
     return _letters(rng, n, kinds), _learned(rng, merges, kinds)
 
 
-def _by_rule(choose):
+def _doublings(n):
+    """a a is 256, two of these are 257, and so on."""
+    return {(A, A) if i == 0 else (255 + i, 255 + i): 256 + i for i in range(n)}
+
+
+def _two_levels(ids, merges):
+    """Without the merges of merges of merges."""
+    level = dict.fromkeys(range(256), 0)
+    for (a, b), new in merges.items():
+        level[new] = 1 + max(level[a], level[b])
+    return bpe_encode(ids, {pair: new for pair, new in merges.items() if level[new] <= 2})
+
+
+def _by_rule(choose, merge=merge_pair):
     """Merge the pair that ``choose(those that can be merged, merges, ids)`` gives, until none is left."""
 
     def function(ids, merges):
         ids = list(ids)
         while found := [pair for pair in pairwise(ids) if pair in merges]:
             pair = choose(found, merges, ids)
-            ids = merge_pair(ids, pair, merges[pair])
+            ids = merge(ids, pair, merges[pair])
         return ids
 
     return function
@@ -549,10 +623,42 @@ BPE_ENCODE = Exercise(
             draws=1,
         ),
         Probe(
-            "gaps",
-            lambda rng: ([A, B, A, B], {(A, B): 300, (300, 300): 777}),
-            "The ids of merges may have gaps. Take the new id from merges.",
+            "three of a kind",
+            lambda rng: ([A, A, A], {(A, A): 256}),
+            "From left to right: the first two are merged, and the third one is left over.",
             draws=1,
+        ),
+        Probe(
+            "gaps",
+            lambda rng: ([A, B, A, B, C], {(A, B): 300, (300, 300): 70_000}),
+            "The ids of merges may have gaps, and may be large. Take the new id from merges.",
+            draws=1,
+        ),
+        Probe(
+            "900 and 1200",
+            lambda rng: ([A, B, C], {(B, C): 900, (A, B): 1200}),
+            "The pair (b, c) was learned first, because 900 is less than 1200 as a number.",
+            draws=1,
+        ),
+        Probe(
+            "four levels",
+            lambda rng: ([A] * 16 + [B], _doublings(4)),
+            "Merges of merges of merges of merges: sixteen bytes a become one token. Look again until no"
+            " pair is left that was learned.",
+            draws=1,
+        ),
+        Probe(
+            "bytes of all kinds",
+            lambda rng: ([0, 0xC3, 0xA9, A, 10, 0xFF], {(0xC3, 0xA9): 256, (256, A): 257}),
+            "The bytes of a text can be any numbers from 0 to 255. None of them is left out.",
+            draws=1,
+        ),
+        Probe(
+            "one byte",
+            lambda rng: ([A], {(A, B): 256}),
+            "One byte has no neighbour: the result is [97].",
+            draws=1,
+            extreme=True,
         ),
         Probe(
             "nothing at all",
@@ -600,6 +706,17 @@ BPE_ENCODE = Exercise(
             _by_rule(lambda found, merges, ids: min(found)),
         ),
         Misconception(
+            "from-the-right",
+            "You merge a pair from the right. In a a a the first two are merged: go from left to right.",
+            _by_rule(lambda found, merges, ids: min(found, key=merges.get), _from_the_right),
+        ),
+        Misconception(
+            "two-levels",
+            "You stop at merges of merges. They can be merged again: look again, until no pair is left that"
+            " was learned.",
+            _two_levels,
+        ),
+        Misconception(
             "one-merge",
             "You stop after one merge. Look again, until no pair is left that was learned.",
             _only_one,
@@ -644,10 +761,19 @@ def _ids_and_merges(rng, n=9, merges=8):
     return [int(i) for i in rng.choice([A, B, *learned.values()], size=n)], learned
 
 
-def _once(ids, merges):
-    pairs = {new: pair for pair, new in merges.items()}
-    out = [i for x in ids for i in pairs.get(x, (x,))]
-    return bytes(i for i in out if i < 256)
+def _taken_apart(times):
+    def function(ids, merges):
+        pairs = {new: pair for pair, new in merges.items()}
+        for _ in range(times):
+            ids = [i for x in ids for i in pairs.get(x, (x,))]
+        return bytes(i for i in ids if i < 256)
+
+    return function
+
+
+def _in_characters(ids, merges):
+    """Tokens as strings: of a character in two tokens, both halves are lost."""
+    return b"".join(bpe_decode([i], merges).decode("utf-8", "replace").encode() for i in ids)
 
 
 def _reversed(ids, merges):
@@ -687,6 +813,25 @@ BPE_DECODE = Exercise(
             "half a character",
             lambda rng: ([0xC3, B, 0xFF], {}),
             "Not all bytes are text: 0xC3 alone is half of a character. The result is bytes, as they are.",
+            draws=1,
+        ),
+        Probe(
+            "a merge that ends in half a character",
+            lambda rng: ([256, 0xA9], {(B, 0xC3): 256}),
+            "256 stands for b and the first half of é, and the second half comes as a token of its own. Put"
+            " bytes together, not characters.",
+            draws=1,
+        ),
+        Probe(
+            "blanks and zeros",
+            lambda rng: ([32, 0, 256, 13, 10], {(A, B): 256}),
+            "A blank, byte 0 and the end of a line are bytes like any others: nothing is cut off.",
+            draws=1,
+        ),
+        Probe(
+            "four levels",
+            lambda rng: ([259, B], _doublings(4)),
+            "Merges of merges of merges of merges. Take apart until only bytes are left: sixteen a, and b.",
             draws=1,
         ),
         Probe(
@@ -742,7 +887,28 @@ BPE_DECODE = Exercise(
         Misconception(
             "taken-apart-once",
             "You take each token apart once. Its parts can be merges too: go on until only bytes are left.",
-            _once,
+            _taken_apart(1),
+        ),
+        Misconception(
+            "taken-apart-twice",
+            "You take each token apart twice. Merges go deeper than that: go on until only bytes are left.",
+            _taken_apart(2),
+        ),
+        Misconception(
+            "each-token-as-text",
+            "You make a string of each token. A token may hold half of a character, and no string can: put"
+            " the bytes of all tokens together.",
+            _in_characters,
+        ),
+        Misconception(
+            "stripped",
+            "Blanks or ends of lines at the ends are gone: strip has no place here. They belong to the text.",
+            lambda ids, merges: bpe_decode(ids, merges).strip(),
+        ),
+        Misconception(
+            "zero-lost",
+            "Byte 0 is lost. `if i` takes 0 for false, and it is a byte like any other.",
+            lambda ids, merges: bytes(i for i in bpe_decode(ids, merges) if i),
         ),
         Misconception(
             "parts-swapped",
@@ -808,6 +974,19 @@ BITS_PER_BYTE = Exercise(
             draws=3,
         ),
         Probe(
+            "worse than guessing",
+            lambda rng: (math.log(2) * 20, 10, 10),
+            "20 bits for each token of one byte: a model that is sure and wrong needs more than 8 bits a"
+            " byte.",
+            draws=1,
+        ),
+        Probe(
+            "more tokens than bytes",
+            lambda rng: (math.log(2), 30, 20),
+            "30 tokens for 20 bytes, since marks such as the end of a text have no bytes: 1.5 bits a byte.",
+            draws=1,
+        ),
+        Probe(
             "no loss",
             lambda rng: (0.0, 5, 9),
             "A loss of 0 is 0 bits, however long the text is.",
@@ -848,6 +1027,11 @@ BITS_PER_BYTE = Exercise(
             "bits-of-the-text",
             "These are the bits of the whole text. Divide by the number of bytes.",
             lambda loss, n_tokens, n_bytes: loss * n_tokens / math.log(2),
+        ),
+        Misconception(
+            "at-most-8",
+            "You cut off at 8 bits. A byte has 8, but a model that is sure and wrong can need more.",
+            lambda loss, n_tokens, n_bytes: min(8.0, bits_per_byte(loss, n_tokens, n_bytes)),
         ),
         Misconception(
             "base-10",

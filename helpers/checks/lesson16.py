@@ -342,9 +342,6 @@ DEQUANTISE = Exercise(
             "All codes are large here. A byte holds 0 to 255: a product of bytes wraps around, so turn the "
             "codes into floating-point numbers, or multiply by the scale, which is one."
         )),
-        Probe("no block", _blocks(0), (
-            "There is no block here: the result has shape (0, 32)."
-        ), draws=1, extreme=True),
         larger(_blocks(45)),
     ),
     misconceptions=(

@@ -159,7 +159,8 @@ def test_where_no_thread_has_a_clock_of_its_own_endless_loops_end_as_well(monkey
 def test_a_check_does_not_wait_for_torchs_compiler():
     """Imported at the first tensor that was watched, it took four CPU-seconds before the learner read a word."""
     pytest.importorskip("torch")
-    code = ("import sys; from helpers.checks import core, exercise; made = core.draw_cases(exercise('linear_attention'), 0)\n"
+    code = ("import sys; from helpers.checks import core, exercise\n"
+            "made = core.draw_cases(exercise('linear_attention'), 0)\n"
             "print(len(made) > 10, 'torch' in sys.modules, 'torch._dynamo' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["True", "True", "False"], done
@@ -267,6 +268,72 @@ for attempt in (softmax, lambda x: softmax(x.T).T, endless, endless):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["passed None False None", "wrong columns-sum-to-1 False None",
                                         "error None True None", "error None True None"], done.stderr
+
+
+def keep_whole(x, positions):
+    turned = np.empty_like(x)
+    turned[...] = exercise("rotate").reference(x, positions)
+    return turned
+
+
+def forget_the_largest(q, K, V, block):
+    """As in the reference, with the block's largest score in the place of the largest so far."""
+    import torch
+
+    old, total, output = q.new_tensor(-np.inf), 0, torch.zeros_like(V[0])
+    for i in range(0, len(K), block):
+        scores = K[i:i + block] @ q / len(q) ** 0.5
+        new = scores.max()
+        shrink, weights = torch.exp(old - new), torch.exp(scores - new)
+        total, output, old = shrink * total + weights.sum(), shrink * output + weights @ V[i:i + block], new
+    return output / total
+
+
+def replace_in_a_text(ids, pair, new_id):
+    text = " ".join(map(str, ids)).replace(" ".join(map(str, pair)), str(new_id))
+    return [int(word) for word in text.split()]
+
+
+def without_zeros(function):
+    return lambda *args: type(made := function(*args))(i for i in made if i)
+
+
+ENCODE, DECODE = exercise("bpe_encode").reference, exercise("bpe_decode").reference
+
+
+@pytest.mark.parametrize(("name", "attempt", "named"), [
+    ("rotate", keep_whole, "cut-to-whole-numbers"),
+    ("online_softmax_attention", forget_the_largest, "largest-forgotten"),
+    ("count_pairs", lambda words: {pair: n for pair, n in exercise("count_pairs").reference(words).items() if all(pair)},
+     "zero-left-out"),
+    ("merge_pair", replace_in_a_text, "written-as-text"),
+    ("merge_pair", without_zeros(exercise("merge_pair").reference), "zero-lost"),
+    ("bpe_encode", lambda ids, merges: ENCODE(ids, merges) if len(ids) > 1 else [], None),
+    ("bpe_encode", lambda ids, merges: ENCODE([i for i in ids if i < 128], merges), None),
+    ("bpe_encode", lambda ids, merges: ENCODE(ids, {p: n for p, n in merges.items() if n < 1000}), None),
+    ("bpe_decode", lambda ids, merges: DECODE(ids, merges).strip(), "stripped"),
+    ("bpe_decode", without_zeros(DECODE), "zero-lost"),
+    ("bpe_decode", lambda ids, merges: b"".join(
+        bytes([i]) if i < 256 else DECODE([i], merges).decode("utf-8", "ignore").encode() for i in ids), None),
+    ("bits_per_byte", lambda loss, tokens, size: min(8.0, loss * tokens / size / np.log(2)), "at-most-8"),
+    ("bits_per_byte", lambda loss, tokens, size: loss * tokens / max(tokens, size) / np.log(2), None),
+])
+def test_wrong_answers_that_once_passed(name, attempt, named):
+    """Each is right on what the probes used to vary."""
+    pytest.importorskip("torch")
+    outcome = judge(attempt, name)
+    assert (outcome.status, outcome.misconception) == ("wrong", named), outcome.message
+
+
+def test_a_loop_over_blocks_passes():
+    """It cannot stack the results of no block, and nobody asks for none."""
+    torch = pytest.importorskip("torch")
+
+    def loop(scales, minima, codes):
+        return torch.stack([scale * torch.cat([block & 15, block >> 4]) + least
+                            for scale, least, block in zip(scales, minima, codes, strict=True)])
+
+    assert judge(loop, "dequantise")
 
 
 def test_changed_inputs_are_told():
@@ -413,6 +480,8 @@ def test_usual_mistakes_lists_every_hint(capsys):
     ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=3), "axis=-1"),
     ("softmax", lambda x: (x, x).shape, "Take the one you need"),
     ("nearest_neighbours", lambda q, V, k: [1] if V else [0], "is not None"),
+    ("bpe_encode", lambda ids, merges: [merges[pair] for pair in zip(ids, ids[1:], strict=False)], "no such key"),
+    ("bpe_encode", lambda ids, merges: [min(i for i in ids if i > 255)], "nothing to choose from"),
 ])
 def test_common_errors_get_a_nudge(name, attempt, words):
     outcome = judge(attempt, name)
