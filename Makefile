@@ -23,10 +23,10 @@ help:  ## list these verbs
 setup:  ## make the environment and do nothing else
 	$(RUN) setup
 
-lab:  ## make the environment if need be, then open the course in JupyterLab
+lab:  ## make the environment and your own copies if need be, then open them in JupyterLab; ARGS=--finished: with results
 	$(RUN) lab $(ARGS)
 
-handout:  ## copy the lessons into my_lessons/, where updates of the course leave your work alone; NB="03" for one
+handout:  ## your own copies of the lessons, in my_lessons/, without JupyterLab; NB="03": a new version beside your work
 	$(RUN) handout $(NB)
 
 check:  ## after a change, two minutes: style, spelling, quick tests, the notebooks that changed

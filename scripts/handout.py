@@ -1,12 +1,14 @@
-"""A learner's own copy of the lessons, in my_lessons/: make handout, or python -m scripts.handout [LESSON ...]
+"""A learner's own copy of the lessons and solutions, in my_lessons/: `make lab` makes it and keeps it up to date.
 
-Git does not look into that folder, so a new version of the course never meets a learner's answers. Run it again after
-an update: a lesson that was never touched is replaced by the new one, and one with work in it is left as it is.
+Git does not look into that folder, so a new version of the course never meets a learner's answers: a lesson that was never
+touched is replaced by the new one, and one with work in it is left as it is. `make handout NB="03"`, or
+python -m scripts.handout [LESSON ...], puts the new version beside such a lesson.
 """
 
 import hashlib
 import itertools
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from helpers.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "my_lessons"
+TOLD = "told.json"  # in that folder: the changed lessons of which `make lab` has told
 
 
 def fingerprint(notebook):
@@ -23,10 +26,9 @@ def fingerprint(notebook):
 
 
 def own_copy(notebook):
-    """The lesson without outputs, with links that fit its new place, marked with the fingerprint it then has."""
+    """The notebook without outputs, with links that fit its new place, marked with the fingerprint it then has."""
     for cell in notebook["cells"]:
-        source = "".join(cell["source"]).replace("](solutions/", "](../notebooks/solutions/")
-        source = source.replace("](experiments/", "](../notebooks/experiments/")
+        source = re.sub(r"\]\((\.\./)?(experiments|assignments)/", r"](\1../notebooks/\2/", "".join(cell["source"]))
         cell["source"] = source.splitlines(keepends=True)
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
@@ -50,24 +52,65 @@ def places(path, folder):
     yield from (folder / f"{path.stem}.new-{number}.ipynb" for number in itertools.count(2))
 
 
-def hand_out(path, folder):
+def hand_out(path, folder, beside=True):
     """Copy one lesson into ``folder``: to the first of its places where no work lies, unless a copy of it is there already.
 
     Returns (state, place); the state is "new", "updated", "same", "kept" (work in it, and the lesson has not changed
-    since) or "beside" (work in it, and the lesson has changed: the new one is at the place returned). Raises OSError,
-    and ValueError for a file that is not a notebook.
+    since) or "beside" (work in it, and the lesson has changed: the new one is at the place returned). With ``beside=False``
+    nothing is put beside work: the state is then "moved on", and the place that of the work. Raises OSError, and ValueError
+    for a file that is not a notebook.
     """
     copy = own_copy(json.loads(path.read_text(encoding="utf-8")))
     new = copy["metadata"]["attention_course"]["handed_out"]
     for place in places(path, folder):
         given, now = marks(place)
-        beside = place.name != path.name
+        first = place.name == path.name
         if given == new:
-            return "beside" if beside else "same" if now == new else "kept", place
+            return ("same" if now == new else "kept") if first else "beside", place
         there = place.exists()
         if not there or now == given:
+            if not (first or beside):
+                return "moved on", folder / path.name
             write_whole(place, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
-            return "beside" if beside else "updated" if there else "new", place
+            return ("updated" if there else "new") if first else "beside", place
+
+
+def copies(lessons, folder, beside=True):
+    """Hand out lessons and their solutions: lesson -> (state, place). Raises as `hand_out`."""
+    (folder / "solutions").mkdir(parents=True, exist_ok=True)
+    for path in lessons:
+        if (solution := path.parent / "solutions" / path.name).exists():
+            hand_out(solution, folder / "solutions", beside)
+    return {path: hand_out(path, folder, beside) for path in lessons}
+
+
+def fill(folder=None):
+    """What `make lab` does first: new lessons and solutions come into the folder, untouched ones are brought up to date, and
+    of a lesson with work in it that has changed since it tells, once. Raises as `hand_out`."""
+    folder = folder or ROOT / FOLDER
+    began = not folder.exists()
+    states = copies(sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")), folder, beside=False)
+    if began:
+        print(f"Your own copies of the lessons are in {folder.name}/, without results, and updates never touch your work.")
+    changed = {path.name: fingerprint(json.loads(path.read_text(encoding="utf-8")))
+               for path, (state, _) in states.items() if state == "moved on"}
+    try:
+        told = json.loads((folder / TOLD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        told = {}
+    for name in sorted(changed):
+        if told.get(name) != changed[name]:
+            print(f"{folder.name}/{name} has your work in it and stays as it is, and the lesson has changed since: "
+                  f"`make handout NB={name[:2]}` puts the new one beside it.")
+    if changed:
+        write_whole(folder / TOLD, json.dumps(changed, indent=1) + "\n")
+
+
+def trouble(error, folder):
+    """One sentence for what `hand_out` raises."""
+    if isinstance(error, OSError):
+        return f"{error.filename or folder}: {error.strerror}. Lessons handed out before are as they were."
+    return "A lesson in notebooks/ is damaged: get it back with `git checkout notebooks/`."
 
 
 def main(arguments, folder=None):
@@ -80,13 +123,9 @@ def main(arguments, folder=None):
         print(f"There is no lesson {unknown[0]!r}: say 03, say, or the name of a file in notebooks/.", file=sys.stderr)
         return 1
     try:
-        folder.mkdir(exist_ok=True)
-        states = {path: hand_out(path, folder) for path in chosen}
-    except OSError as error:
-        print(f"{error.filename or folder}: {error.strerror}. Lessons handed out before are as they were.", file=sys.stderr)
-        return 1
-    except ValueError:
-        print("A lesson in notebooks/ is damaged: get it back with `git checkout notebooks/`.", file=sys.stderr)
+        states = copies(chosen, folder)
+    except (OSError, ValueError) as error:
+        print(trouble(error, folder), file=sys.stderr)
         return 1
     for path, (state, place) in states.items():
         if state == "beside":

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scripts import handout
 from scripts.environment import ROOT, run, say
 
 PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers", "notebooks", "scripts",
@@ -36,7 +37,17 @@ def own_notebooks():
 
 
 def lab(arguments):
-    """Open the course in JupyterLab, at the learner's own copies if there are any."""
+    """Open the learner's own copies in JupyterLab, which it makes and brings up to date first; with --finished the lessons
+    as they are stored, with their results."""
+    starts = ["notebooks/00_start_here.ipynb"]
+    if "--finished" in arguments:
+        arguments = [word for word in arguments if word != "--finished"]
+    else:
+        try:
+            handout.fill()
+            starts.insert(0, f"{handout.FOLDER}/00_start_here.ipynb")
+        except (OSError, ValueError) as error:
+            say(f"{handout.trouble(error, handout.FOLDER)} So the finished lessons open, in notebooks/.")
     files = own_notebooks()
     # An untrusted notebook shows no scripts: the attention views would stay empty.
     if not files:
@@ -44,8 +55,7 @@ def lab(arguments):
             "interactive views stay empty until their cells are run.")
     elif run("-m", "jupyter", "trust", "--log-level=ERROR", *files):
         say("The notebooks could not be marked as trusted: interactive views stay empty until their cells are run.")
-    starts = [start for start in ("my_lessons/00_start_here.ipynb", "notebooks/00_start_here.ipynb") if Path(start).exists()]
-    options = [f"--ServerApp.root_dir={ROOT}", *starts[:1]]
+    options = [f"--ServerApp.root_dir={ROOT}", *[start for start in starts if Path(start).exists()][:1]]
     if getattr(os, "geteuid", lambda: 1)() == 0:
         options.append("--allow-root")  # in a container
     say("Opening JupyterLab; stop it with Ctrl-C here.")

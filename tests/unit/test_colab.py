@@ -1,6 +1,7 @@
 """The first cell of every lesson: it brings the course to Colab, and does nothing elsewhere."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -111,7 +112,7 @@ def test_the_address_is_written_everywhere_once(course):
         assert now == before, "and nothing else has changed"
     readme = (course / "README.md").read_text(encoding="utf-8")
     assert "https://colab.research.google.com/github/ada/attention-course/blob/main/notebooks/00_start_here.ipynb" in readme
-    assert "https://mybinder.org/v2/gh/ada/attention-course/main?labpath=notebooks/00_start_here.ipynb" in readme
+    assert "https://mybinder.org/v2/gh/ada/attention-course/main?labpath=my_lessons/00_start_here.ipynb" in readme
     assert "https://ada.github.io/attention-course/" in readme
     assert "[![Tests](https://github.com/ada/attention-course/actions/workflows/ci.yml/badge.svg)]" in readme
     saved = {path: path.read_bytes() for path in (*lessons, course / "README.md")}
@@ -142,6 +143,7 @@ def test_the_services_open_files_that_exist():
         address = writer.link(service, name)
         assert name in address and "{" not in address
         for part in address.split("main/")[1:] + address.split("labpath=")[1:]:
-            assert (ROOT / part).exists()
+            assert (ROOT / part.replace("my_lessons/", "notebooks/")).exists()
     assert (ROOT / ".github/workflows/ci.yml").exists()
     assert Path(ROOT / "environment.yml").exists(), "Binder reads it"
+    assert "scripts.handout" in (ROOT / "postBuild").read_text() and os.access(ROOT / "postBuild", os.X_OK), "and runs this"

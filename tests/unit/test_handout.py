@@ -1,6 +1,8 @@
 """A learner's own copies: what is theirs is never touched."""
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,15 +10,19 @@ import sys
 import nbformat
 import pytest
 
-from scripts import handout
+from scripts import handout, verbs
+
+COURSE = handout.ROOT
 
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A course with two lessons, and the folder of copies."""
     (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "solutions").mkdir()
     for path in sorted((handout.ROOT / "notebooks").glob("0[12]_*.ipynb")):
         shutil.copy(path, tmp_path / "notebooks")
+        shutil.copy(path.parent / "solutions" / path.name, tmp_path / "notebooks" / "solutions")
     monkeypatch.setattr(handout, "ROOT", tmp_path)
     return tmp_path
 
@@ -29,7 +35,7 @@ def edit(path, old, new):
 
 
 def copies(course):
-    return sorted(path.name for path in (course / "my_lessons").iterdir())
+    return sorted(path.name for path in (course / "my_lessons").glob("*.ipynb"))
 
 
 def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(course, capsys):
@@ -38,13 +44,16 @@ def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(c
     first, second = (nbformat.read(course / "my_lessons" / name, as_version=4) for name in copies(course))
     nbformat.validate(first)
     assert all(not c.outputs and c.execution_count is None for c in first.cells if c.cell_type == "code")
-    text = "".join(cell.source for cell in [*first.cells, *second.cells])
-    assert "](../notebooks/solutions/" in text and "](solutions/" not in text
+    solution = nbformat.read(course / "my_lessons" / "solutions" / copies(course)[0], as_version=4)
+    for folder, notebook in (("", first), ("", second), ("solutions/", solution)):
+        for link in re.findall(r"\]\(([^)#:]+\.(?:ipynb|md|py))", "".join(cell.source for cell in notebook.cells)):
+            place = os.path.normpath(f"my_lessons/{folder}{link}")  # in the whole course every lesson has its copy
+            assert (COURSE / re.sub("^my_lessons", "notebooks", place)).exists(), link
 
 
 def test_a_new_version_of_the_course_does_not_touch_work(course, capsys):
     handout.main([])
-    lesson, other = sorted((course / "notebooks").iterdir())
+    lesson, other = sorted((course / "notebooks").glob("*.ipynb"))
     mine = course / "my_lessons" / lesson.name
     edit(mine, "    ...", "    return 42")
     before = mine.read_bytes()
@@ -100,7 +109,7 @@ def test_outputs_alone_are_no_work(course, capsys):
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"cells": 3, "metadata": {}}'])
 def test_a_damaged_copy_is_kept(course, damage):
     handout.main(["01"])
-    mine = next((course / "my_lessons").iterdir())
+    mine = next((course / "my_lessons").glob("*.ipynb"))
     mine.write_text(damage, encoding="utf-8")
     assert handout.main(["01"]) == 0
     assert mine.read_text(encoding="utf-8") == damage and len(copies(course)) == 2
@@ -128,3 +137,53 @@ def test_ruff_and_git_do_not_look_into_the_copies():
     assert "00_start_here.ipynb" in seen and handout.FOLDER not in seen
     if (handout.ROOT / ".git").exists():
         subprocess.run(["git", "check-ignore", "-q", f"{handout.FOLDER}/x.ipynb"], cwd=handout.ROOT, check=True)
+
+
+def test_make_lab_fills_in_and_tells_once_of_a_lesson_that_moved_on(course, capsys):
+    handout.fill()
+    assert "Your own copies" in capsys.readouterr().out and len(copies(course)) == 2
+    assert len(list((course / "my_lessons" / "solutions").glob("*.ipynb"))) == 2
+    lesson, other = sorted((course / "notebooks").glob("*.ipynb"))
+    mine = course / "my_lessons" / lesson.name
+    edit(mine, "    ...", "    return 42")
+    before = mine.read_bytes()
+    handout.fill()
+    assert capsys.readouterr().out == ""
+    edit(lesson, "# 01", "# 01 (new)")
+    edit(other, "# 02", "# 02 (new)")
+    handout.fill()
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1 and "make handout NB=01" in said
+    assert mine.read_bytes() == before and len(copies(course)) == 2
+    assert "# 02 (new)" in (course / "my_lessons" / other.name).read_text(encoding="utf-8")
+    handout.fill()
+    assert capsys.readouterr().out == "", "told once"
+    edit(lesson, "# 01 (new)", "# 01 (newer)")
+    handout.fill()
+    assert "make handout NB=01" in capsys.readouterr().out, "it moved on again"
+
+
+def test_make_lab_where_nothing_can_be_written_opens_the_finished_lessons(tmp_path, monkeypatch, capsys):
+    started = []
+    monkeypatch.chdir(handout.ROOT)
+    monkeypatch.setattr(handout, "ROOT", tmp_path)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "my_lessons").write_text("a file, where the folder should be")
+    monkeypatch.setattr(verbs, "own_notebooks", list)
+    monkeypatch.setattr(verbs, "run", lambda *command, **more: started.append(command) or 0)
+    assert verbs.lab([]) == 0
+    said = capsys.readouterr().out
+    assert "my_lessons" in said and "finished lessons open" in said
+    assert "notebooks/00_start_here.ipynb" in started[0]
+    assert (tmp_path / "my_lessons").read_text() == "a file, where the folder should be"
+
+
+def test_finished_opens_the_stored_lessons_and_makes_no_copies(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.chdir(handout.ROOT)
+    monkeypatch.setattr(handout, "ROOT", tmp_path)
+    monkeypatch.setattr(verbs, "own_notebooks", list)
+    monkeypatch.setattr(verbs, "run", lambda *command, **more: started.append(command) or 0)
+    assert verbs.lab(["--finished", "--port=8899"]) == 0
+    assert "notebooks/00_start_here.ipynb" in started[0] and "--finished" not in started[0] and "--port=8899" in started[0]
+    assert not (tmp_path / "my_lessons").exists()
