@@ -49,8 +49,8 @@ def known_name(root=ROOT):
 
 
 def link(service, name, lesson="notebooks/00_start_here.ipynb"):
-    """Where ``service`` (a key of SERVICES) opens a lesson of the repository ``name``; Binder opens the learner's copy, which
-    its postBuild makes."""
+    """Where ``service`` (a key of SERVICES) opens a lesson of the repository ``name``: on Binder the learner's copy, which
+    postBuild makes."""
     lesson = lesson.replace("notebooks/", "my_lessons/", 1) if "Binder" in service else lesson
     return SERVICES[service][0].format(name=name, lesson=lesson)
 
