@@ -1,5 +1,7 @@
 """helpers/training.py: repeatable, and measured on the way."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -132,3 +134,29 @@ def test_jitter_of_an_evaluation_alone_says_that_nothing_was_trained():
     with jitter(1) as made:
         build()(torch.zeros(1, 8, dtype=torch.long))
     assert made == []
+
+
+WITHOUT_COMPILER = """
+import sys
+import torch
+from helpers import training
+for kind, expected in [(torch.optim.SGD, 0.8), (torch.optim.Adam, 0.9), (torch.optim.AdamW, 0.9)]:
+    w = torch.nn.Parameter(torch.ones(2))
+    optimizer = kind([w], lr=0.1)
+    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
+    for _ in range(2):  # the first two steps go the same way
+        before = w.detach().clone()
+        optimizer.zero_grad()
+        assert w.grad is None
+        (2 * w).sum().backward()
+        optimizer.step()
+        schedule.step()
+        assert torch.is_grad_enabled() and w.requires_grad and w.is_leaf
+        torch.testing.assert_close(before - w.detach(), torch.full((2,), 1 - expected), rtol=0.02, atol=0)
+assert "torch._dynamo" not in sys.modules, "torch's compiler was imported: seconds for nothing"
+"""
+
+
+def test_optimisers_take_their_steps_without_torchs_compiler():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_COMPILER], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
