@@ -10,9 +10,14 @@ import time
 
 import torch
 from torch.profiler import ProfilerActivity, profile
+from torch.utils import flop_counter
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import training
+
+# As in training.py: torch's counter would import torch's compiler, for seconds, only to keep it away from one method.
+_counter = getattr(flop_counter, "_FlopCounterMode", FlopCounterMode)
+_counter.__torch_dispatch__ = getattr(_counter.__torch_dispatch__, "__wrapped__", _counter.__torch_dispatch__)
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler writes two lines to stderr each time otherwise
 

@@ -153,10 +153,12 @@ for kind, expected in [(torch.optim.SGD, 0.8), (torch.optim.Adam, 0.9), (torch.o
         schedule.step()
         assert torch.is_grad_enabled() and w.requires_grad and w.is_leaf
         torch.testing.assert_close(before - w.detach(), torch.full((2,), 1 - expected), rtol=0.02, atol=0)
+from helpers import efficient
+assert efficient.multiply_adds(torch.mm, torch.ones(2, 3), torch.ones(3, 5)) == 30
 assert "torch._dynamo" not in sys.modules, "torch's compiler was imported: seconds for nothing"
 """
 
 
-def test_optimisers_take_their_steps_without_torchs_compiler():
+def test_training_and_counting_do_without_torchs_compiler():
     done = subprocess.run([sys.executable, "-c", WITHOUT_COMPILER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
