@@ -100,6 +100,9 @@ def test_trace_is_what_the_model_computes(options):
     for layer in range(2):
         torch.testing.assert_close(seen.weights[layer], w[layer])
         torch.testing.assert_close(seen.heads[layer], w[layer] @ seen.values[layer])
+    fast = inside.trace(m, ids, weights=False)
+    assert fast.weights is None
+    torch.testing.assert_close((fast.logits, fast.heads), (seen.logits, seen.heads))
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
 
 
