@@ -1,7 +1,7 @@
 """Make the pages say what data/course.toml says: python -m scripts.course
 
-Writes the maps of README.md and lesson 00, which stand between two comments, and in each lesson its minutes and the line
-at its end that leads to the next one. Everything else stays as it is.
+Writes the maps of README.md and lesson 00, which are between two comments, and in each lesson its minutes, those of each
+section that goes deeper, and the line at its end that leads to the next one. Everything else stays as it is.
 """
 
 import re
@@ -12,6 +12,7 @@ import nbformat
 
 from helpers import course
 from helpers.files import write_whole
+from scripts import minutes
 
 ROOT = Path(__file__).resolve().parent.parent
 MAP = re.compile(r"(?<=<!-- map of the course -->\n).*?(?=<!-- end of the map -->)", re.DOTALL)
@@ -59,11 +60,13 @@ def revised(root=ROOT):
         if not path.exists():
             continue
         notebook, changed = nbformat.read(path, as_version=4), False
+        apart = {cell.id: minutes.rounded(minutes.needed(cells)) for cells in minutes.parts(notebook)[1].values()
+                 for cell in cells}  # of the sections that go deeper
         end = f"Next: [{name(following)}]({following.file})" if following else LAST
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 new = put(f"\n{lesson_map(*lessons)}\n\n", MAP, put(end, END, cell.source))
-                new = put(f"**Time:** {lesson.minutes} minutes", TIME, new)
+                new = put(f"**Time:** {apart.get(cell.id, lesson.minutes)} minutes", TIME, new)
                 changed, cell.source = changed or new != cell.source, new
         if changed:
             wanted[path] = nbformat.writes(notebook) + "\n"

@@ -1,7 +1,8 @@
 """How many minutes each lesson takes, stated and computed: python -m scripts.minutes
 
-Minutes = words of prose / 165 + visible lines of code / 12 + 10 an exercise + 1 a prediction + the seconds that it ran in
-the last `make test`, rounded up to 5. Folded cells do not count.
+Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + the seconds that
+it ran in the last `make test`, rounded up to 5: that is what careful readers needed. Folded cells and comments do not count.
+The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
 """
 
 import json
@@ -16,26 +17,61 @@ from scripts.limits import KNOWN_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 RAN = ROOT / ".pytest_cache" / "v" / KNOWN_SECONDS
+DEEPER = re.compile(r"^##? *Going deeper", re.MULTILINE)
+SECTION = re.compile(r"^### (.+)", re.MULTILINE)
 
 
-def minutes(book, exercises, seconds=0.0):
-    """The minutes of a lesson: ``book`` as nbformat reads it, how many exercises it has, how long its cells run."""
-    prose = " ".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
-    words = len(re.sub(r"<[^>]*>|\]\([^)]*\)", " ", prose).split())
-    code = "\n".join(cell.source for cell in book.cells
-                     if cell.cell_type == "code" and not cell.metadata.get("jupyter", {}).get("source_hidden"))
-    lines = sum(bool(line.strip()) for line in code.splitlines())
-    predictions = len(re.findall(r"^predict\(", code, re.MULTILINE))
-    return 5 * math.ceil((words / 165 + lines / 12 + 10 * exercises + predictions + seconds / 60) / 5)
+def needed(cells):
+    """The minutes that these cells take, not rounded and without their running time."""
+    found = 0.0
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            words = re.findall(r"\w+", re.sub(r"<[^>]+>|\]\([^)]*\)", " ", cell.source))
+            found += len(words) / 110 + 10 * len(re.findall(r"^#+ Exercise", cell.source, re.MULTILINE))
+            continue
+        if not cell.metadata.get("jupyter", {}).get("source_hidden"):
+            found += sum(bool(line.strip()) and not line.strip().startswith("#") for line in cell.source.split("\n")) / 6
+        found += 2 * len(re.findall(r"^predict\(", cell.source, re.MULTILINE))
+        found += any({"image/png", "image/svg+xml"} & {*output.get("data", ())} for output in cell.outputs)
+    return found
+
+
+def rounded(minutes):
+    return 5 * math.ceil(minutes / 5)
+
+
+def parts(book):
+    """(the cells of the core, {title of a section that goes deeper: its cells}) of a lesson as nbformat reads it."""
+    border = next((i for i, cell in enumerate(book.cells) if cell.cell_type == "markdown" and DEEPER.search(cell.source)),
+                  len(book.cells))
+    sections, title = {}, None
+    for cell in book.cells[border:]:
+        heading = SECTION.search(cell.source) if cell.cell_type == "markdown" else None
+        if heading and not heading[1].startswith("Exercise"):
+            title = heading[1]
+        if title:
+            sections.setdefault(title, []).append(cell)
+    return book.cells[:border], sections
+
+
+def minutes(book, seconds=0.0):
+    """The minutes of a lesson's core, whose cells run for ``seconds``."""
+    return rounded(needed(parts(book)[0]) + seconds / 60)
+
+
+def deeper(book):
+    """{title: minutes} of the sections that go deeper."""
+    return {title: rounded(needed(cells)) for title, cells in parts(book)[1].items()}
 
 
 def main():
     seconds = json.loads(RAN.read_text()) if RAN.exists() else {}
-    print("lesson  stated  computed")
+    print("lesson  stated  computed  going deeper")
     for lesson in LESSONS.values():
         path = f"notebooks/{lesson.file}"
-        computed = minutes(nbformat.read(ROOT / path, as_version=4), len(lesson.exercises), seconds.get(path, 0.0))
-        print(f"{lesson.number}      {lesson.minutes:6}  {computed:8}")
+        book = nbformat.read(ROOT / path, as_version=4)
+        print(f"{lesson.number}      {lesson.minutes:6}  {minutes(book, seconds.get(path, 0.0)):8}  "
+              f"{', '.join(f'{title} {n}' for title, n in deeper(book).items())}")
     if not seconds:
         print("Without running times: `make test` measures them.")
 
