@@ -111,6 +111,7 @@ SLIDING_WINDOW_MASK = Exercise(
             lambda rng: (4, int(rng.integers(3, 7)), bool(rng.integers(2))),
             "The window reaches over the whole text here, so only causal hides anything.",
         ),
+        larger(lambda rng: (int(rng.integers(18, 25)), int(rng.integers(5, 9)), bool(rng.integers(2)))),
     ),
     misconceptions=(
         Misconception("strictly-inside", (
@@ -174,6 +175,9 @@ SLIDING_WINDOW_MASK = Exercise(
             "Your window goes round the corner: the first token sees the last ones. A text has two ends; "
             "perhaps torch.roll, or a negative index, brought the end to the front."
         ), _round_the_corner),
+        Misconception("ones-and-zeros", (
+            "You return 1 and 0. Give True and False: with numbers, ~mask and masked_fill do not work."
+        ), lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
         Misconception("additive", (
             "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, True "
             "and False."

@@ -687,6 +687,18 @@ def _in_the_vocabularys_order(probabilities, p):
     return few / few.sum()
 
 
+def _mask_not_put_back(probabilities, p):
+    ordered = probabilities.sort(descending=True).values
+    few = torch.where(ordered.cumsum(0) - ordered < p, probabilities, 0.0)
+    return few / few.sum()
+
+
+def _taken(probabilities, p):
+    ordered, ids = probabilities.sort(descending=True)
+    few = torch.where(ordered.cumsum(0) - ordered < p, ordered, 0.0)[ids]
+    return few / few.sum()
+
+
 def _sorted(probabilities, p):
     return nucleus(probabilities, p).sort(descending=True).values
 
@@ -735,7 +747,7 @@ NUCLEUS = Exercise(
             "Eight words with 1/8 each, p = 0.5: four of them stay, whichever, with 1/4 each. Comparing "
             "probabilities with a threshold would keep all eight."
         ), draws=1),
-        larger(_drawn(500, 0.8)),
+        larger(_drawn(500, 0.8, 3.0)),
     ),
     misconceptions=(
         Misconception("one-too-few", (
@@ -784,6 +796,15 @@ NUCLEUS = Exercise(
         Misconception("not-sorted", (
             "You add up the words in the order of the vocabulary. Sort from the most probable down first."
         ), _in_the_vocabularys_order),
+        Misconception("mask-not-put-back", (
+            "You sort, mark the words that stay, and use these marks on the unsorted probabilities: the "
+            "first places of the vocabulary stay, whatever their words. Put the marks back in their places "
+            "with the indices that sort gives."
+        ), _mask_not_put_back),
+        Misconception("taken-instead-of-put", (
+            "You index the sorted probabilities with the indices of sort. These say where each of them came "
+            "from: new[ids] = sorted puts them back, sorted[ids] mixes them once more."
+        ), _taken),
         Misconception("left-sorted", (
             "Your probabilities are right and stand in sorted order. Word i must be at place i again: put "
             "them back with the indices that sort gives."

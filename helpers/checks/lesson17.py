@@ -416,6 +416,11 @@ def _by_hand(rng):
     return *map(_tensor, ([4.0, 1, 2], [-3.0, 2, 0], [1.0, 0, 7])), 0, 1
 
 
+def _by_hand_with_another(rng):
+    """The same differences, and a third word that leads."""
+    return *map(_tensor, ([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7])), 0, 1
+
+
 def _effect(clean, corrupt, patched, right, wrong, lead=lambda x, r, w: x[r] - x[w]):
     """The reference, with another measure of a run."""
     a, b, c = (lead(x, right, wrong) for x in (clean, corrupt, patched))
@@ -433,6 +438,10 @@ PATCHING_EFFECT = Exercise(
         Probe("by hand", _by_hand, (
             "Right is word 0, wrong is word 1. The differences are 3 (clean), -5 (corrupt), 1 (patched): from"
             " -5 to 1 it is 6 of 8, so the effect is 0.75."
+        ), draws=1),
+        Probe("another word leads", _by_hand_with_another, (
+            "Word 2 has the largest logit of the clean run here, and does not count: right is word 0, wrong"
+            " is word 1. Use the ids that are given. The effect is 0.75."
         ), draws=1),
         Probe("nothing comes back", _runs(4, 0.0), "The patched run is the corrupt one: the effect is 0."),
         Probe("all comes back", _runs(4, 1.0), "The patched run is the clean one: the effect is 1."),
@@ -474,6 +483,22 @@ PATCHING_EFFECT = Exercise(
         Misconception("upside-down", (
             "Your fraction is upside down: what came back stands above, what could come back below."
         ), _leads(lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
+        Misconception("brackets-forgotten", (
+            "A division comes before a subtraction: put brackets round patched - corrupt."
+        ), _leads(lambda a, b, c: c - b / (a - b))),
+        Misconception("brackets-forgotten-below", (
+            "A division comes before a subtraction: put brackets round clean - corrupt."
+        ), _leads(lambda a, b, c: (c - b) / a - b)),
+        Misconception("brackets-inside", (
+            "You subtract corrupt[right] - corrupt[wrong] without brackets, so that its second part is"
+            " subtracted and not added. Compute the difference of each run first, in a variable of its own."
+        ), lambda clean, corrupt, patched, r, w: float(
+            (patched[r] - patched[w] - corrupt[r] - corrupt[w])
+            / (clean[r] - clean[w] - corrupt[r] - corrupt[w]))),
+        Misconception("most-probable-words", (
+            "You take the words that lead in the runs. Which two words count is given: right and wrong."
+        ), lambda clean, corrupt, patched, r, w: _effect(
+            clean, corrupt, patched, int(clean.argmax()), int(corrupt.argmax()))),
         Misconception("right-only", (
             "You look at the logit of right alone. A patch that lifts all logits would seem to help: subtract"
             " the logit of wrong."

@@ -315,6 +315,9 @@ ENCODE, DECODE = exercise("bpe_encode").reference, exercise("bpe_decode").refere
     ("bpe_decode", without_zeros(DECODE), "zero-lost"),
     ("bpe_decode", lambda ids, merges: b"".join(
         bytes([i]) if i < 256 else DECODE([i], merges).decode("utf-8", "ignore").encode() for i in ids), None),
+    ("sliding_window_mask", lambda T, w, causal: exercise("sliding_window_mask").reference(T, min(w, 3), causal), None),
+    ("patching_effect", lambda a, b, c, r, w: exercise("patching_effect").reference(a, b, c, a.argmax(), b.argmax()),
+     "most-probable-words"),
     ("bits_per_byte", lambda loss, tokens, size: min(8.0, loss * tokens / size / np.log(2)), "at-most-8"),
     ("bits_per_byte", lambda loss, tokens, size: loss * tokens / max(tokens, size) / np.log(2), None),
 ])
@@ -481,6 +484,8 @@ def test_usual_mistakes_lists_every_hint(capsys):
     ("softmax", lambda x: (x, x).shape, "Take the one you need"),
     ("nearest_neighbours", lambda q, V, k: [1] if V else [0], "is not None"),
     ("bpe_encode", lambda ids, merges: [merges[pair] for pair in zip(ids, ids[1:], strict=False)], "no such key"),
+    ("sliding_window_mask", lambda T, window, causal:
+     (distance := np.arange(T)[:, None] - np.arange(T)) <= window and distance >= 0, "& and not with `and`"),
     ("bpe_encode", lambda ids, merges: [min(i for i in ids if i > 255)], "nothing to choose from"),
 ])
 def test_common_errors_get_a_nudge(name, attempt, words):
