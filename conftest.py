@@ -9,6 +9,7 @@ what `make test` leaves to the weekly run.
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import shutil
 import tempfile
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from helpers import jitter
+from scripts import kernels
 from scripts.limits import CELL_SECONDS, KNOWN_SECONDS
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
@@ -24,8 +26,8 @@ from scripts.limits import CELL_SECONDS, KNOWN_SECONDS
 os.environ["OMP_NUM_THREADS"] = os.environ.get("ATTENTION_COURSE_THREADS", "1")  # scripts/stability.py asks for two
 # No learner is present: nothing is kept, and what would be a widget is printed.
 os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
-# PYTHONHASHSEED is left alone on purpose: every kernel gets another one, so an output that depends on
-# the order of a set fails here and not at a reader's.
+# PYTHONHASHSEED is left alone on purpose: every worker's kernels get another one (scripts/kernels.py), so an output that
+# depends on the order of a set fails here and not at a reader's.
 
 # Where nothing is known yet, as on a fresh clone: CPU-seconds, so that the longest files come first.
 GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup.py": 9, "tests/unit/test_mistakes.py": 27,
@@ -37,6 +39,7 @@ GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup
 PAGES = "tests/pages/"                          # begin with them: they share a browser as long as nothing comes between
 NOT_QUICK = (PAGES, "tests/classroom/test_classroom_batch.py", "tests/classroom/test_classroom_sandbox.py")
 WEEKLY = "other systems, Pythons and package versions; fresh installs; every experiment in full"
+at_work = Path()                                # the file whose test is running
 left_out: dict[str, list[str]] = {"quick": [], "weekly": []}    # what an option deselected, by its node id
 
 try:
@@ -54,12 +57,14 @@ def pytest_addoption(parser):
     group.addoption("--quick", action="store_true", help="leave out what takes long: pages in a browser, hostile batches, "
                     "everything marked slow; one seed for each checker")
     group.addoption("--weekly", action="store_true", help="everything, and what is marked weekly as well")
+    group.addoption("--fresh-kernels", action="store_true", help="start every kernel afresh and fork none")
 
 
 def pytest_configure(config):
     if not (getattr(config.option, "nbval", False) or getattr(config.option, "nbval_lax", False)):
         return
-    make_nbval_run_cells_as_jupyter_does()
+    make_nbval_run_cells_as_jupyter_does(forked=kernels.POSSIBLE and not config.getoption("fresh_kernels"))
+    config.add_cleanup(kernels.end)
     if config.option.nbval_cell_timeout == 2000:        # nbval's own
         config.option.nbval_cell_timeout = CELL_SECONDS
     if config.option.nbval_kernel_startup_timeout == 60:
@@ -83,9 +88,10 @@ def pytest_configure(config):
             config.option.loadscopereorder = False      # our order below is better than the number of cells
 
 
-def make_nbval_run_cells_as_jupyter_does():
+def make_nbval_run_cells_as_jupyter_does(forked):
     """nbval 0.11 executes with store_history=False, where a trailing `;` hides nothing and every execution count is 0.
-    It also gives up when a kernel dies at its start, as when two have taken one port; here it may try again."""
+    It also gives up when a kernel dies at its start, as when two have taken one port; here it may try again.
+    ``forked``: kernels are forked from a warm process."""
     import nbval.kernel as kernel
 
     wanted = ("RunningKernel", "start_new_kernel")
@@ -101,10 +107,11 @@ def make_nbval_run_cells_as_jupyter_does():
     once = getattr(kernel.start_new_kernel, "once", kernel.start_new_kernel)
 
     def start_new_kernel(*args, **kwargs):
-        try:
-            return once(*args, **kwargs)
-        except RuntimeError:
-            return once(*args, **kwargs)
+        with kernels.warm(kernels.modules_for(at_work)) if forked else contextlib.nullcontext():
+            try:
+                return once(*args, **kwargs)
+            except RuntimeError:
+                return once(*args, **kwargs)
 
     start_new_kernel.once = once
     kernel.start_new_kernel = start_new_kernel
@@ -166,6 +173,12 @@ def pytest_sessionfinish(session):
 def pytest_testnodedown(node):
     """The workers collect and choose, the one that writes the summary does not: the choice was the same in each."""
     left_out.update(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    global at_work
+    at_work = item.path
 
 
 @pytest.hookimpl(wrapper=True)

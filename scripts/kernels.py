@@ -1,0 +1,168 @@
+"""Kernels that start warm: each is forked from a process that has imported what notebooks import.
+
+A kernel of its own spends about six CPU-seconds on importing torch and matplotlib before its first cell runs, and
+`make test` starts more than fifty. A fork has them at once, and nothing of one kernel reaches another. What it cannot
+have is a hash seed of its own: the order of sets is that of its parent, which is another one for each worker of pytest.
+`make stability` starts every kernel afresh (pytest's option --fresh-kernels), where only another draw of the jitter is
+not the matter.
+"""
+
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+LAUNCHER = ["-m", "ipykernel_launcher"]
+LIGHT = ("ipykernel.kernelapp", "matplotlib.pyplot")  # for lessons that must not find torch imported
+HEAVY = (*LIGHT, "torch", "scipy.stats")
+POSSIBLE = sys.platform == "linux"  # macOS has fork as well, but its own libraries do not survive it
+_parents = []
+
+
+def modules_for(path):
+    """What the kernel of a notebook may find imported; lessons 00-05 promise a figure before torch is there."""
+    return LIGHT if re.match("0[0-5]", path.name) and path.parent.name == "notebooks" else HEAVY
+
+
+class Parent:
+    """A process that forks kernels. It answers one request a line: start a kernel, or say how one ended."""
+
+    def __init__(self, modules):
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno()), *modules], pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"})  # which kernels set too late
+        with ours:
+            self.lines = ours.makefile("rw")
+        _parents.append(self)
+
+    def ask(self, **request):
+        """Its answer to one request. Raises RuntimeError if it has ended."""
+        try:
+            print(json.dumps(request), file=self.lines, flush=True)
+            return json.loads(self.lines.readline())
+        except (OSError, ValueError):
+            raise RuntimeError(f"the process that forks kernels has ended ({self.process.poll()}): with --fresh-kernels "
+                               "pytest does without it") from None
+
+
+class Forked:
+    """A forked kernel, in the words of subprocess.Popen that jupyter_client uses."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, parent, arguments, cwd, env):
+        self.parent, self.returncode = parent, None
+        self.pid = parent.ask(arguments=arguments, cwd=str(cwd or os.getcwd()), env=dict(env or os.environ))
+
+    def poll(self):
+        if self.returncode is None:
+            self.returncode = self.parent.ask(poll=self.pid)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("a forked kernel", timeout)
+            time.sleep(0.01)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
+parent_with = functools.cache(Parent)
+
+
+@contextlib.contextmanager
+def warm(modules):
+    """Whatever kernel jupyter_client starts in the body is forked from a process that has imported ``modules``."""
+    from jupyter_client.provisioning import local_provisioner
+
+    afresh = local_provisioner.launch_kernel
+
+    def launch(cmd, cwd=None, env=None, **how):
+        if cmd[0] != sys.executable or LAUNCHER[1] not in cmd:
+            return afresh(cmd, cwd=cwd, env=env, **how)
+        return Forked(parent_with(modules), cmd[cmd.index(LAUNCHER[1]) + 1:], cwd, env)
+
+    local_provisioner.launch_kernel = launch
+    try:
+        yield
+    finally:
+        local_provisioner.launch_kernel = afresh
+
+
+def end():
+    """End the processes that fork kernels, and the kernels that are left."""
+    while _parents:
+        parent = _parents.pop()
+        parent.lines.close()
+        parent.process.wait()
+    parent_with.cache_clear()
+
+
+# The process itself
+
+def serve(lines):
+    """Fork a kernel for each request. In the kernel, return the request; at the end of the requests None."""
+    children = set()
+    for request in map(json.loads, lines):
+        if "poll" in request:
+            ended, status = os.waitpid(request["poll"], os.WNOHANG)
+            children.discard(ended)
+            answer = os.waitstatus_to_exitcode(status) if ended else None
+        else:
+            answer = os.fork()
+            if not answer:
+                os.setpgid(0, 0)
+                return request
+            os.setpgid(answer, answer)  # before the answer: signals are sent to the kernel's group
+            children.add(answer)
+        print(json.dumps(answer), file=lines, flush=True)
+    for child in children:
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def main(channel, *modules):
+    del sys.path[0]  # the folder of this file, which no kernel has
+    for name in modules:
+        importlib.import_module(name)
+    if len(os.listdir("/proc/self/task")) > 1:
+        raise SystemExit("Something imported has started a thread, which a fork would lack.")
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=int(channel)) as both, both.makefile("rw") as lines:
+        request = serve(lines)
+    if request:
+        os.chdir(request["cwd"])
+        os.environ.clear()
+        os.environ.update(request["env"])
+        if "numpy.random" in sys.modules:  # or unseeded numbers would be the same in every fork
+            sys.modules["numpy.random"].seed()
+        # It ends with its parent, which is this process's and not the one that jupyter_client names.
+        sys.argv = [LAUNCHER[1], *request["arguments"], f"--IPKernelApp.parent_handle={os.getppid()}"]
+        sys.modules["ipykernel.kernelapp"].launch_new_instance()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

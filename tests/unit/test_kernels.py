@@ -1,0 +1,102 @@
+"""scripts/kernels.py: a forked kernel is a kernel like another, and finds its modules imported."""
+
+import ast
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from scripts import kernels
+from scripts.limits import CELL_SECONDS
+
+pytestmark = pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels are forked on Linux only")
+MODULES = ("ipykernel.kernelapp", "numpy", "colorsys")  # the last stands for what is dear
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parent():
+    yield
+    kernels.end()
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def one(**how):
+        with kernels.warm(MODULES):
+            started.append(start_new_kernel(kernel_name="python3", startup_timeout=CELL_SECONDS, cwd=str(tmp_path), **how))
+        return started[-1]
+    yield one
+    for manager, client in started:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def value(client, expression):
+    """What an expression is in the kernel; the error's name if it has none."""
+    reply = client.execute_interactive("", user_expressions={"it": expression}, timeout=CELL_SECONDS)
+    found = reply["content"]["user_expressions"]["it"]
+    return ast.literal_eval(found["data"]["text/plain"]) if found["status"] == "ok" else found["ename"]
+
+
+def test_it_has_what_was_asked_for_and_nothing_of_another(start, tmp_path):
+    first = start(env={**os.environ, "COLOUR": "blue"})[1]
+    second = start()[1]
+    for client in (first, second):
+        assert value(client, "'colorsys' in __import__('sys').modules")
+        assert value(client, "__import__('os').getcwd()") == str(tmp_path)
+        assert value(client, "__name__") == "__main__"
+        path = value(client, "__import__('sys').path")
+        assert "" in path and str(Path(kernels.__file__).parent) not in path
+        assert value(client, "colorsys") == "NameError"
+    assert value(first, "__import__('os').environ['COLOUR']") == "blue"
+    assert value(second, "__import__('os').environ['COLOUR']") == "KeyError"
+    first.execute_interactive("import colorsys; colorsys.changed = True", timeout=CELL_SECONDS)
+    assert value(second, "__import__('colorsys').changed") == "AttributeError"
+    drawn = [value(client, "float(__import__('numpy').random.random())") for client in (first, second)]
+    assert drawn[0] != drawn[1], "numbers that nobody seeded are the same in two kernels"
+
+
+def test_it_can_be_interrupted_and_its_death_is_noticed(start):
+    manager, client = start()
+    begun = client.execute("print('begun')\nwhile True: pass")
+    while client.get_iopub_msg(timeout=CELL_SECONDS)["msg_type"] != "stream":
+        pass
+    manager.interrupt_kernel()
+    reply = client.get_shell_msg(timeout=CELL_SECONDS)
+    while reply["parent_header"].get("msg_id") != begun:
+        reply = client.get_shell_msg(timeout=CELL_SECONDS)
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    assert value(client, "6 * 7") == 42 and manager.is_alive()
+    client.execute("import os; os._exit(3)")
+    process = manager.provisioner.process
+    assert process.wait(CELL_SECONDS) == 3 and not manager.is_alive()
+
+
+def test_kernels_end_with_their_parent(start):
+    manager, _ = start()
+    process = manager.provisioner.process
+    kernels.end()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+    with pytest.raises(RuntimeError, match="has ended .* --fresh-kernels"):
+        process.poll()
+    process.returncode = -signal.SIGKILL  # for the fixture, which ends it once more
+
+
+def test_a_module_that_starts_a_thread_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "threaded.py").write_text("import threading, time\n"
+                                          "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="has ended"), kernels.warm(("threaded",)):
+        start_new_kernel(kernel_name="python3")
+
+
+@pytest.mark.parametrize(("path", "torch"), [
+    ("notebooks/05_scaling.ipynb", False), ("notebooks/06_masking.ipynb", True), ("notebooks/10_a.ipynb", True),
+    ("notebooks/solutions/05_scaling.ipynb", True)])
+def test_the_first_lessons_import_torch_themselves(path, torch):
+    assert ("torch" in kernels.modules_for(Path(path))) == torch
