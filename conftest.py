@@ -3,15 +3,21 @@
     pytest --nbval --nbval-current-env notebooks
 
 Add `-n 3` for three at a time. Three speeds: --quick leaves out what `make check` leaves to `make test`; --weekly adds
-what `make test` leaves to the weekly run.
+what `make test` leaves to the weekly run. With --skip-green, as `make test` has it, a notebook that passed whole is not
+run again until it, or anything that it may use, has changed; --all runs it all the same.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -20,6 +26,10 @@ import pytest
 from helpers import jitter
 from scripts import kernels
 from scripts.limits import CELL_SECONDS, KNOWN_SECONDS
+from scripts.verbs import changed
+
+ROOT = Path(__file__).resolve().parent
+GREEN = "course/green-notebooks"                # where pytest's cache keeps what they were like when they last passed
 
 # Small models on few cores: with its default threads torch needs ten times as long as with one
 # as soon as two notebooks run at once. The kernels inherit this. Stored outputs hold either way.
@@ -40,7 +50,9 @@ PAGES = "tests/pages/"                          # begin with them: they share a 
 NOT_QUICK = (PAGES, "tests/classroom/test_classroom_batch.py", "tests/classroom/test_classroom_sandbox.py")
 WEEKLY = "other systems, Pythons and package versions; fresh installs; every experiment in full"
 at_work = Path()                                # the file whose test is running
-left_out: dict[str, list[str]] = {"quick": [], "weekly": []}    # what an option deselected, by its node id
+left_out: dict[str, list[str]] = {"quick": [], "weekly": [], "green": []}    # what was deselected and why, by its node id
+USED = ("helpers/**/*.py", "classroom/**/*.py", "scripts/**/*.py", "data/**/*", "constraints.txt", "conftest.py",
+        "tests/notebooks/sanitize.cfg")         # by notebooks, beside themselves, the packages and Python
 
 try:
     import hypothesis
@@ -57,6 +69,8 @@ def pytest_addoption(parser):
     group.addoption("--quick", action="store_true", help="leave out what takes long: pages in a browser, hostile batches, "
                     "everything marked slow; one seed for each checker")
     group.addoption("--weekly", action="store_true", help="everything, and what is marked weekly as well")
+    group.addoption("--skip-green", action="store_true", help="leave out notebooks that have not changed since they passed")
+    group.addoption("--all", action="store_false", dest="skip_green", help="run those as well")
     group.addoption("--fresh-kernels", action="store_true", help="start every kernel afresh and fork none")
 
 
@@ -130,9 +144,44 @@ def file_of(nodeid: str) -> str:
     return nodeid.split("::")[0]
 
 
+@functools.cache
+def surroundings() -> str:
+    """A digest of all that a notebook may use."""
+    packages = sorted({f"{found.metadata['Name']} {found.version}" for found in importlib.metadata.distributions()})
+    used = hashlib.sha256("\n".join([sys.version, *packages]).encode())
+    for path in sorted({path for pattern in USED for path in ROOT.glob(pattern) if path.is_file()}):
+        used.update(f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
+    return used.hexdigest()
+
+
+@functools.cache
+def state_of(notebook: Path) -> str:
+    """A digest of a notebook and all that it may use: as long as it stays, a new run says nothing new."""
+    text = notebook.read_bytes()
+    read = sorted((ROOT / "notebooks").glob("*.ipynb")) if b".ipynb\\" in text else []    # experiment 15 counts words
+    return hashlib.sha256(b"".join([surroundings().encode(), text, *(path.read_bytes() for path in read)])).hexdigest()
+
+
+@functools.cache
+def known_green(config) -> dict[str, str]:
+    """What the notebooks were like that last passed whole; nothing where all are to run."""
+    cache = getattr(config, "cache", None)
+    skips = config.getoption("skip_green") and not config.getoption("weekly") and not os.environ.get("CI")
+    return cache.get(GREEN, {}) if cache and skips else {}
+
+
+@functools.cache
+def touched(*paths) -> bool:
+    """Whether one of these tools, or the tests of tools, have changed since the branch point."""
+    return bool(changed(*paths))
+
+
 def why_left_out(item) -> str:
     """The option that would bring the item in, or would not leave it out; empty if it is to run."""
-    if item.get_closest_marker("weekly") and not item.config.getoption("weekly"):
+    if is_notebook_cell(item):
+        return "green" if known_green(item.config).get(file_of(item.nodeid)) == state_of(item.path) else ""
+    tool = item.get_closest_marker("tool")
+    if not item.config.getoption("weekly") and (item.get_closest_marker("weekly") or tool and not touched(*tool.args)):
         return "weekly"
     slow = item.get_closest_marker("slow") or item.nodeid.startswith(NOT_QUICK)
     return "quick" if slow and item.config.getoption("quick") else ""
@@ -145,9 +194,11 @@ def pytest_collection_modifyitems(config, items):
         reason = why_left_out(item)
         left_out[reason].append(item.nodeid) if reason else chosen.append(item)
     if len(chosen) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if why_left_out(item)])
+        taken = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in taken])
         items[:] = chosen
     for item in filter(is_notebook_cell, items):
+        item.user_properties.append(("state", state_of(item.path)))
         item.output_timeout = CELL_SECONDS / 10         # nbval's own 5 s between two messages are few on a busy machine
         if item.cell.source.strip():
             compared = bool(item.options["check"] and not item.options["skip"])
@@ -164,7 +215,15 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=expected, reverse=True)              # stable
 
 
+def whole(path, outcomes) -> bool:
+    """Whether these are all cells of a notebook, and none failed. ``outcomes``: (phase, outcome) of each report."""
+    code = sum(cell["cell_type"] == "code" for cell in json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"])
+    return outcomes.count(("call", "passed")) == code and {outcome for _, outcome in outcomes} == {"passed"}
+
+
 def pytest_sessionfinish(session):
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and left_out["green"]:
+        session.exitstatus = pytest.ExitCode.OK
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = left_out
 
@@ -198,6 +257,7 @@ def pytest_terminal_summary(terminalreporter, config):
     section(terminalreporter, "measured by tests", said)
     seconds: dict[str, float] = {}
     compared: dict[str, list[bool]] = {}
+    cells: dict[tuple[str, str], list[tuple[str, str]]] = {}    # (notebook, its state): what became of its cells
     ignored = []
     for reports in terminalreporter.stats.values():
         for report in reports:
@@ -206,6 +266,8 @@ def pytest_terminal_summary(terminalreporter, config):
                 continue
             seconds[path] = seconds.get(path, 0) + report.duration
             properties = dict(report.user_properties)
+            if "state" in properties:
+                cells.setdefault((path, properties["state"]), []).append((report.when, report.outcome))
             if report.when == "call" and "compared" in properties:
                 compared.setdefault(path, []).append(properties["compared"])
                 if not properties["compared"]:
@@ -221,12 +283,18 @@ def pytest_terminal_summary(terminalreporter, config):
     cache = getattr(config, "cache", None)
     if cache:
         cache.set(KNOWN_SECONDS, {**known_seconds(config), **{path: round(s, 1) for path, s in seconds.items()}})
+        ran = {path: state if whole(path, outcomes) else "" for (path, state), outcomes in cells.items()}
+        cache.set(GREEN, cache.get(GREEN, {}) | ran)
     for option, words in (("quick", "left to `make test`"), ("weekly", "left to the weekly run")):
         files = collections.Counter(map(file_of, left_out[option]))
         lines = [f"{number:5d} of {path}" for path, number in sorted(files.items())]
         if files and option == "weekly":
             lines.append(f"and {WEEKLY}")
         section(terminalreporter, f"{words}: {files.total()} tests", lines)
+    skipped = len(set(map(file_of, left_out["green"])))
+    section(terminalreporter, "not run again", [
+        f"{skipped} notebooks were green, and nothing that they use has changed since: `make test ARGS=--all` runs them too."
+    ][:skipped])
 
 
 def section(terminalreporter, title, lines):

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts import handout
-from scripts.environment import ROOT, run, say
+from scripts import calibration, handout
+from scripts.environment import ROOT, run, say, variables
 
 PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers", "notebooks", "scripts",
          "tests")  # whose spelling is checked
@@ -83,11 +83,16 @@ def chosen(arguments, *default):
     return [*([] if any(os.path.exists(a.split("::")[0]) for a in arguments) else default), *arguments]
 
 
-def changed_notebooks():
-    """The lessons and solutions that differ from the branch point (origin/main, or main), and those not yet committed."""
+def changed(*paths):
+    """The files there that differ from the branch point (origin/main, or main), and those not yet committed."""
     bases = [base for branch in ("origin/main", "main") for base in git("merge-base", "HEAD", branch)]
-    return sorted({*git("diff", "--name-only", "--diff-filter=d", (bases or ["HEAD"])[0], "--", "notebooks/*.ipynb"),
-                   *git("ls-files", "--others", "--exclude-standard", "--", "notebooks/*.ipynb")})
+    return sorted({*git("diff", "--name-only", "--diff-filter=d", (bases or ["HEAD"])[0], "--", *paths),
+                   *git("ls-files", "--others", "--exclude-standard", "--", *paths)})
+
+
+def changed_notebooks():
+    """The lessons, solutions and experiments among them."""
+    return changed("notebooks/*.ipynb")
 
 
 def check(arguments):
@@ -96,7 +101,7 @@ def check(arguments):
     notebooks = [] if failed else changed_notebooks()
     if notebooks:
         say(f"Running the {len(notebooks)} notebooks that changed ...")
-    return failed or (pytest("--nbval", "--nbval-current-env", *notebooks) if notebooks else 0)
+    return failed or (pytest("--nbval", "--nbval-current-env", "--skip-green", *notebooks) if notebooks else 0)
 
 
 def test(arguments):
@@ -104,7 +109,7 @@ def test(arguments):
     if lint([]):
         return 1
     say("Running the tests and every notebook, three at a time ...")
-    return pytest("--nbval", "--nbval-current-env", *chosen(arguments, "tests", "notebooks"))
+    return pytest("--nbval", "--nbval-current-env", "--skip-green", *chosen(arguments, "tests", "notebooks"))
 
 
 def weekly(arguments):
@@ -115,8 +120,20 @@ def weekly(arguments):
 VERBS = {"lab": lab, "lint": lint, "check": check, "test": test, "weekly": weekly}
 
 
+def weighed(verb, arguments):
+    """Do it, and say what it cost in all."""
+    seen = variables(**QUIET)
+    before, already = calibration.measured(seen), calibration.spent()
+    failed = VERBS[verb](arguments)
+    seconds = already if already is None else calibration.spent() - already
+    say(f"make {verb}: {calibration.sentence(seconds, before, calibration.measured(seen))}")
+    return failed
+
+
 def main(verb, *arguments):
     os.chdir(ROOT)
+    if verb in ("check", "test"):
+        return weighed(verb, list(arguments))
     if verb in VERBS:
         return VERBS[verb](list(arguments))
     return run("-m", MODULES[verb], *arguments, **QUIET)

@@ -6,6 +6,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from scripts import execute
 
+pytestmark = pytest.mark.tool("scripts/execute.py", "constraints.txt", __file__)
+
 
 @pytest.fixture
 def notebook(tmp_path):

@@ -11,7 +11,8 @@ from jupyter_client.manager import start_new_kernel
 from scripts import kernels
 from scripts.limits import CELL_SECONDS
 
-pytestmark = pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels are forked on Linux only")
+pytestmark = [pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels are forked on Linux only"),
+              pytest.mark.tool("scripts/kernels.py", "constraints.txt", __file__)]
 MODULES = ("ipykernel.kernelapp", "numpy", "colorsys")  # the last stands for what is dear
 
 

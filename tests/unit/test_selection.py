@@ -1,4 +1,4 @@
-"""conftest.py: what --quick and --weekly choose, and that the summary names what was left out."""
+"""conftest.py: what --quick, --weekly and --skip-green choose, and that the summary names what was left out."""
 
 import os
 import re
@@ -6,9 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 REPO = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.tool("conftest.py", __file__)
+
+
+def run(*arguments, **variables):
+    """pytest in a process of its own, on the files and with the options given: its exit code and what it wrote."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_") and name != "CI"}
+    done = subprocess.run([sys.executable, "-m", "pytest", *map(str, arguments)], cwd=REPO, capture_output=True, text=True,
+                          env=environment | variables)
+    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize(("options", "to_test", "to_weekly"), [
@@ -16,9 +27,46 @@ REPO = Path(__file__).resolve().parents[2]
 def test_the_summary_names_what_is_left_out(options, to_test, to_weekly):
     """On a file that has both kinds. With workers the summary is written by a process that chose nothing."""
     path = "tests/pages/test_views.py"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", path, *options], cwd=REPO,
-                          capture_output=True, text=True, env=environment)
+    _, said = run("-p", "no:cacheprovider", path, *options)
     for words, left in (("`make test`", to_test), ("the weekly run", to_weekly)):
-        assert bool(re.search(rf"= left to {words}: [1-9]\d* tests =.*\n +[1-9]\d* of {path}\n", done.stdout)) == left, done
-    assert ("fresh installs" in done.stdout) == to_weekly
+        assert bool(re.search(rf"= left to {words}: [1-9]\d* tests =.*\n +[1-9]\d* of {path}\n", said)) == left, said
+    assert ("fresh installs" in said) == to_weekly
+
+
+@pytest.fixture
+def notebook():
+    """Write a notebook below the repository, so that its conftest.py counts; the path is taken away afterwards."""
+    path = REPO / "build" / "selection-test" / "made.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(*sources):
+        cells = [new_code_cell(source, execution_count=n, outputs=[new_output("stream", text="1\n")])
+                 for n, source in enumerate(sources, 1)]
+        nbformat.write(new_notebook(cells=cells), path)
+        return path
+    yield write
+    path.unlink()
+    path.parent.rmdir()
+
+
+def test_a_notebook_that_passed_whole_is_not_run_again_until_it_changes(notebook, tmp_path):
+    options = ["--nbval", "--nbval-current-env", "--fresh-kernels", "-o", f"cache_dir={tmp_path / 'cache'}"]
+    path = notebook("print(1)", "print(2)")
+
+    def passed(*more, **variables):
+        """The exit code, how many cells passed, and whether a notebook was left out."""
+        code, said = run(path, *options, *more, **variables)
+        found = re.search(r"(\d+) passed", said)
+        return code, int(found[1]) if found else 0, "1 notebooks were green" in said
+
+    assert passed("--skip-green") == (1, 1, False)          # the second cell fails
+    assert passed("--skip-green", "-k", "0") == (0, 1, False), "what failed is run again"
+    assert passed("--skip-green", "-k", "0") == (0, 1, False), "a part that passed is not the whole"
+    notebook("print(1)", "print(1) ")
+    assert passed() == (0, 2, False)
+    assert passed("--skip-green", "-n", "1") == (0, 0, True)
+    assert passed() == (0, 2, False), "only where it is asked for"
+    for more, variables in ((["--all"], {}), (["--weekly"], {}), ([], {"CI": "true"})):
+        assert passed("--skip-green", "--collect-only", *more, **variables)[2] is False
+    notebook("print(1)", "print( 1)")
+    assert passed("--skip-green") == (0, 2, False), "it has changed"

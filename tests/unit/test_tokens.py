@@ -17,6 +17,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 from helpers import gguf, model_files, texts, tokens
 from helpers.tokens import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
 
+BENCH = Path(__file__).resolve().parents[1] / "bench" / "tokens.py"
 WORDS = pre_tokenizers.ByteLevel(add_prefix_space=False)
 SAMPLE = list(texts.addresses().values())[::12]  # fourteen addresses of 160 years
 
@@ -216,8 +217,8 @@ def test_a_file_of_ones_own(tmp_path):
     assert texts.read_text(path).startswith("one\ntwö\n")
 
 
+@pytest.mark.tool(str(BENCH))
 def test_the_benchmark_still_runs():
-    script = Path(__file__).resolve().parents[1] / "bench" / "tokens.py"
-    done = subprocess.run([sys.executable, script, "--tiny"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, BENCH, "--tiny"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "all the same merges: True" in done.stdout and "library" in done.stdout
