@@ -121,6 +121,7 @@ def make_nbval_run_cells_as_jupyter_does(forked):
     once = getattr(kernel.start_new_kernel, "once", kernel.start_new_kernel)
 
     def start_new_kernel(*args, **kwargs):
+        os.environ[jitter.NOTEBOOK] = str(at_work)
         with kernels.warm(kernels.modules_for(at_work)) if forked else contextlib.nullcontext():
             try:
                 return once(*args, **kwargs)

@@ -12,6 +12,8 @@ import os
 SIZE = 2e-7  # of the noise, relative to each weight: about one unit in the last place of float32
 DRAWS = range(1, 6)
 VARIABLE = "ATTENTION_COURSE_JITTER"  # an environment variable: the draw that a kernel of `make stability` works under
+NOTEBOOK = "ATTENTION_COURSE_NOTEBOOK"  # another: the notebook that a kernel runs
+RECORD = "ATTENTION_COURSE_TRAINED"  # another: a file that gets the name of each notebook which trains under jitter
 _for_ever = contextlib.ExitStack()  # what `install` entered
 
 
@@ -35,6 +37,9 @@ def jitter(draw, size=SIZE):
             for weight in weights:
                 weight.mul_(1 + size * torch.randn(weight.shape, generator=generator, dtype=weight.dtype))
         made.append(sum(weight.numel() for weight in weights))
+        if os.environ.get(RECORD):  # now, because a kernel is ended without a farewell
+            with open(os.environ[RECORD], "a", encoding="utf-8") as record:
+                record.write(os.environ[NOTEBOOK] + "\n")
 
     torch.optim.Optimizer.__init__ = noisy
     try:

@@ -1,7 +1,8 @@
 """Do the stored outputs hold elsewhere? make stability [NB="notebooks/05*.ipynb"] [SETTING ...]
 
 Runs the strict comparison of every notebook once for each setting below and reports, cell by cell, what differed.
-An output that does not hold is made robust at its source: print what the argument needs, or a verdict.
+An output that does not hold is made robust at its source: print what the argument needs, or a verdict. Jitter reaches
+only what is trained: its first draw finds out which notebooks train, and the others run no more than those.
 
 The settings "oldest" and "newest" make environments of their own in build/environments. torch is the one of
 constraints.txt there too, because another may be gigabytes of GPU packages; ATTENTION_COURSE_TORCH="torch==2.6.*"
@@ -78,23 +79,28 @@ def done(command, **more):
 
 
 def compare(name, notebooks):
-    """Run one setting. Returns (cells compared, [(notebook, cell, what differed)], seconds)."""
+    """Run one setting. Returns (cells compared, [(notebook, cell, what differed)], seconds, notebooks that train).
+
+    The last is empty without jitter. Kernels are forked under jitter only: the other settings test how readers start theirs.
+    """
     variables, python = SETTINGS[name][0], interpreter(name)
-    workers = "0" if len(notebooks) == 1 and notebooks[0].endswith(".ipynb") else "2"
+    workers = "0" if len(notebooks) == 1 and notebooks[0].endswith(".ipynb") else "3"
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
+        report, trained = Path(folder) / "report.xml", Path(folder) / "trained.txt"
         start = time.perf_counter()
         done = subprocess.run(
             [python, "-m", "pytest", "--nbval", "--nbval-current-env", "--dist", "loadfile",
-             "-n", workers, "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *notebooks],
-            cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True)
+             "-n", workers, "-q", "-p", "no:cacheprovider", f"--junitxml={report}",
+             *(() if name in JITTER else ["--fresh-kernels"]), *notebooks],
+            cwd=ROOT, env={**os.environ, **variables, jitter.RECORD: str(trained)}, capture_output=True, text=True)
         seconds = time.perf_counter() - start
         if done.returncode not in (0, 1) or not report.exists():
             raise RuntimeError(f"pytest could not run: {(done.stdout + done.stderr)[-1500:]}")
         cases = list(ET.parse(report).getroot().iter("testcase"))
+        trains = sorted(set(trained.read_text(encoding="utf-8").splitlines())) if trained.exists() else []
     different = [(case.get("classname"), case.get("name"), problem.text or problem.get("message") or "")
                  for case in cases for problem in [*case.findall("failure"), *case.findall("error")]]
-    return len(cases), different, seconds
+    return len(cases), different, seconds, trains
 
 
 def main(arguments):
@@ -108,13 +114,18 @@ def main(arguments):
     for name in notebooks:
         if not (ROOT / name).exists():
             parser.error(f"{name} is neither a notebook nor a setting ({', '.join(SETTINGS)})")
-    found = {}
+    found, training = {}, None
     for name in settings:
+        if name in JITTER and training == []:
+            print(f"{name}: nothing is trained here, so it changes nothing.", flush=True)
+            continue
         try:
-            cells, different, seconds = compare(name, notebooks or ["notebooks"])
+            cells, different, seconds, trains = compare(name, name in JITTER and training or notebooks or ["notebooks"])
         except environment.Stop as stop:
             print(stop, file=sys.stderr)
             return 1
+        if name in JITTER:
+            training = trains
         print(f"{name} ({SETTINGS[name][1]}): {cells - len(different)} of {cells} cells hold, {seconds:.0f} s", flush=True)
         for notebook, cell, problem in different:
             found.setdefault((notebook, cell), []).append((name, problem))

@@ -1,5 +1,8 @@
 """scripts/stability.py finds an output that depends on the number of threads, and no other."""
 
+import re
+import shutil
+
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -9,27 +12,47 @@ from scripts import stability
 
 @pytest.fixture
 def notebook():
-    """A notebook below the repository, so that its conftest.py counts; taken away afterwards."""
+    """Make notebooks of sources that print 1, below the repository, so that its conftest.py counts."""
     folder = stability.ROOT / "build" / "stability-test"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "made.ipynb"
-    cells = [new_code_cell("print(1 + 1)", execution_count=1, outputs=[new_output("stream", text="2\n")]),
-             new_code_cell("import os\nprint(os.environ['OMP_NUM_THREADS'])", execution_count=2,
-                           outputs=[new_output("stream", text="1\n")])]
-    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3",
-                                                                      "language": "python"}}), path)
-    yield path.relative_to(stability.ROOT).as_posix()
-    path.unlink()
-    folder.rmdir()
+
+    def make(name, *sources):
+        path = folder / f"{name}.ipynb"
+        cells = [new_code_cell(source, execution_count=number, outputs=[new_output("stream", text="1\n")])
+                 for number, source in enumerate(sources, 1)]
+        nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3",
+                                                                          "language": "python"}}), path)
+        return path.relative_to(stability.ROOT).as_posix()
+    yield make
+    shutil.rmtree(folder)
 
 
-@pytest.mark.weekly
+@pytest.mark.tool("scripts/stability.py", "conftest.py", __file__)
 def test_a_cell_that_depends_on_the_threads_is_reported(notebook, capsys):
-    assert stability.main([notebook, "one-thread", "two-threads"]) == 1
+    made = notebook("made", "print(1)", "import os\nprint(os.environ['OMP_NUM_THREADS'])")
+    assert stability.main([made, "one-thread", "two-threads"]) == 1
     said = capsys.readouterr().out
     assert "one-thread (one thread): 2 of 2 cells hold" in said
     assert "1 of 2 cells hold" in said and "differs under two-threads" in said and "Cell 1" in said
     assert "1 cells differ." in said
+
+
+DIGIT = """import torch
+weight = torch.nn.Parameter(torch.tensor([1.0]))
+torch.optim.SGD([weight], lr=0.1)
+print(1 if weight.item() == 1 else weight.item())"""
+
+
+@pytest.mark.tool("scripts/stability.py", "scripts/kernels.py", "helpers/jitter.py", "conftest.py", __file__)
+def test_a_digit_of_what_is_trained_is_reported_and_only_what_trains_runs_again(notebook, capsys):
+    trains, other = notebook("trains", DIGIT, "print(1)"), notebook("other", "print(1)")
+    assert stability.main([trains, other, "jitter-1", "jitter-2"]) == 1
+    said = capsys.readouterr().out
+    assert re.findall(r"^(jitter-\d) .*: (\d of \d cells) hold", said, re.M) == [("jitter-1", "2 of 3 cells"),
+                                                                                ("jitter-2", "1 of 2 cells")]
+    assert "trains.ipynb" in said and "Cell 0 differs under jitter-1, jitter-2" in said and "1 cells differ." in said
+    assert stability.main([other, "jitter-1", "jitter-2"]) == 0
+    assert "jitter-2: nothing is trained here" in capsys.readouterr().out
 
 
 def test_what_is_neither_notebook_nor_setting_is_told(capsys):
