@@ -29,10 +29,10 @@ lab:  ## make the environment and your own copies if need be, then open them in 
 handout:  ## your own copies of the lessons, in my_lessons/, without JupyterLab; NB="03": a new version beside your work
 	$(RUN) handout $(NB)
 
-check:  ## after a change, two minutes: style, spelling, quick tests, the notebooks that changed
+check:  ## after a change, a fifth of make test: style, spelling, quick tests, the notebooks that changed
 	$(RUN) check $(ARGS)
 
-test:  ## before a change goes out: style, spelling, tests, and every stored output against a fresh run
+test:  ## before a change goes out: style, spelling, tests, and stored outputs against a fresh run; ARGS=--all runs every one
 	$(RUN) test $(ARGS)
 
 weekly:  ## the tests with what takes long: every seed, every lesson in a browser, fresh installations

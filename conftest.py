@@ -48,6 +48,14 @@ GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup
            "tests/classroom/test_classroom_variants.py": 12, "tests/classroom/test_classroom_fuzz.py": 11}
 PAGES = "tests/pages/"                          # begin with them: they share a browser as long as nothing comes between
 NOT_QUICK = (PAGES, "tests/classroom/test_classroom_batch.py", "tests/classroom/test_classroom_sandbox.py")
+DEAR = {                                        # with --quick only where one of these has changed since the branch point
+    "tests/unit/test_setup.py": ["scripts", "Makefile", "pyproject.toml", "constraints.txt", "environment.yml"],
+    "tests/unit/test_chat_model.py": ["helpers/language.py", "helpers/chat.py", "helpers/gguf.py", "helpers/tokens.py"],
+    "tests/unit/test_mutants.py": ["helpers/checks", "tests/unit/mutants.py"],
+    "tests/notebooks/test_lesson15.py": ["notebooks/15*"],
+    "tests/notebooks/test_lessons.py": ["notebooks/0*", "helpers"],
+    **dict.fromkeys([f"tests/classroom/test_classroom_{name}.py" for name in (
+        "assignment5", "assignments", "fuzz", "trial", "variants")], ["classroom", "tests/classroom"])}
 WEEKLY = "other systems, Pythons and package versions; fresh installs; every experiment in full"
 at_work = Path()                                # the file whose test is running
 left_out: dict[str, list[str]] = {"quick": [], "weekly": [], "green": []}    # what was deselected and why, by its node id
@@ -67,7 +75,7 @@ else:                                           # a slow machine is a normal mac
 def pytest_addoption(parser):
     group = parser.getgroup("attention course")
     group.addoption("--quick", action="store_true", help="leave out what takes long: pages in a browser, hostile batches, "
-                    "everything marked slow; one seed for each checker")
+                    "everything marked slow, what is dear and has not changed; one seed for each checker")
     group.addoption("--weekly", action="store_true", help="everything, and what is marked weekly as well")
     group.addoption("--skip-green", action="store_true", help="leave out notebooks that have not changed since they passed")
     group.addoption("--all", action="store_false", dest="skip_green", help="run those as well")
@@ -173,7 +181,7 @@ def known_green(config) -> dict[str, str]:
 
 @functools.cache
 def touched(*paths) -> bool:
-    """Whether one of these tools, or the tests of tools, have changed since the branch point."""
+    """Whether something there has changed since the branch point."""
     return bool(changed(*paths))
 
 
@@ -184,8 +192,11 @@ def why_left_out(item) -> str:
     tool = item.get_closest_marker("tool")
     if not item.config.getoption("weekly") and (item.get_closest_marker("weekly") or tool and not touched(*tool.args)):
         return "weekly"
-    slow = item.get_closest_marker("slow") or item.nodeid.startswith(NOT_QUICK)
-    return "quick" if slow and item.config.getoption("quick") else ""
+    if not item.config.getoption("quick"):
+        return ""
+    path = file_of(item.nodeid)
+    dear = path in DEAR and not touched(path, *DEAR[path])
+    return "quick" if dear or item.get_closest_marker("slow") or path.startswith(NOT_QUICK) else ""
 
 
 def pytest_collection_modifyitems(config, items):

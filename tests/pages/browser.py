@@ -58,6 +58,7 @@ SETTINGS = {
 
 PATIENCE = 300  # seconds until a page that answers nothing counts as hanging: a slow machine is a normal machine
 LESSON = 1800  # the same for a lesson that runs
+POLL = {"polling": 250}  # milliseconds between two looks at a page; playwright's own is each time that the page is drawn
 LESSONS = sorted(path.name for path in (REPO / "notebooks").glob("[01][0-9]_*.ipynb"))
 VIEWS = {  # of lesson 12: how its title begins -> how many, a token to point at, what to click first
     "head view": (1, {"all-MiniLM": "flies"}, None),
@@ -120,7 +121,7 @@ class Window:
         self.width, self.height = width, height
         self.outside: list[str] = []            # requests that were refused
         self.heard: list[str] = []
-        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
         self.context.set_default_timeout(PATIENCE * 1000)
         self.context.on("request", lambda request: self._asked(request.url))
 
@@ -230,7 +231,7 @@ class Lab(Window):
             self.page = self.new_page()
             workspace = "test-" + secrets.token_hex(4)
             self.page.goto(f"{self.address}/lab/workspaces/{workspace}?reset&token={self.token}")
-            self.page.wait_for_function("() => window.jupyterapp && window.jupyterapp.restored.then(() => true)")
+            self.page.wait_for_function("() => window.jupyterapp && window.jupyterapp.restored.then(() => true)", **POLL)
         return self.page
 
     def open(self, name: str | Path, fresh: bool = True, kernel: bool = True) -> Notebook:
@@ -287,7 +288,7 @@ class Notebook:
         wanted = [f"notebooks/{self.name}", kernel]
         self.page.evaluate(self.OPEN, wanted)
         try:
-            self.page.wait_for_function(self.IS_OPEN, arg=wanted)
+            self.page.wait_for_function(self.IS_OPEN, arg=wanted, **POLL)
         except Exception as error:
             if type(error).__name__ != "TimeoutError":
                 raise
@@ -347,7 +348,7 @@ class Notebook:
                     || cell.promptNode && cell.promptNode.textContent.includes('*'));
                 const first = chosen === null ? code[0] : panel.content.widgets[chosen];
                 const ran = !code.includes(first) || first.model.executionCount;
-                return kernel && kernel.status === 'idle' && ran && !waiting; }""", arg=cell, timeout=seconds * 1000)
+                return kernel && kernel.status === 'idle' && ran && !waiting; }""", arg=cell, timeout=seconds * 1000, **POLL)
         except Exception as error:
             if type(error).__name__ != "TimeoutError":
                 raise
@@ -482,7 +483,7 @@ def until(page, holds, what, seconds: float = PATIENCE):
     end = time.monotonic() + seconds
     while not (answer := holds()):
         assert time.monotonic() < end, f"waited {seconds:.0f} s in vain: {what() if callable(what) else what}"
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(POLL["polling"])
     return answer
 
 

@@ -1,8 +1,39 @@
-"""One browser and one JupyterLab for all tests of this folder that a worker runs."""
+"""One browser and one JupyterLab for all tests of this folder that a worker runs; one book for all workers."""
+
+import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
-from browser import Lab, NoBrowser, find_browser, start_browser
+from browser import REPO, Lab, NoBrowser, find_browser, no_network, start_browser
+from filelock import FileLock
 from nbformat.v4 import new_notebook, writes
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """The book in build/book/html, which the command itself built with the network closed, once for all workers.
+
+    How it ended: ``code``, ``said``, ``complained`` and ``seconds``.
+    """
+    pytest.importorskip("myst_nb", reason="the book's packages are not installed: `make test` installs them")
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # which the workers share
+    kept = folder / "book.json"
+    with FileLock(folder / "book.lock"):
+        if not kept.exists():
+            closed = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+            start = time.monotonic()
+            done = subprocess.run([*no_network(), sys.executable, "-m", "scripts.book"], cwd=REPO, capture_output=True,
+                                  text=True, env={**os.environ, **closed})
+            kept.write_text(json.dumps({"code": done.returncode, "said": done.stdout, "complained": done.stderr,
+                                        "seconds": time.monotonic() - start}))
+        found = json.loads(kept.read_text())
+    assert found["code"] == 0, found["said"] + found["complained"]
+    return found
 
 
 @pytest.fixture(scope="package")

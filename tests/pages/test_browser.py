@@ -50,12 +50,12 @@ def missing(notebook, cells):
             for cell, shown in zip(cells, notebook.page.evaluate(SHOWN), strict=True) for words in wrong_with(cell, shown)]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if number % 3 == 2 else pytest.mark.weekly)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if number % 6 == 2 else pytest.mark.weekly)
                                   for number, name in enumerate(LESSONS)])
 def test_a_stored_lesson_opens(at_peace, name):
     notebook = at_peace(name, kernel=False)
     cells = nbformat.read(REPO / "notebooks" / name, as_version=4).cells
-    until(notebook.page, lambda: not missing(notebook, cells), lambda: "\n".join(missing(notebook, cells)), 120)
+    until(notebook.page, lambda: not missing(notebook, cells), lambda: "\n".join(missing(notebook, cells)))
     assert not notebook.errors(), notebook.errors()
 
 
@@ -85,7 +85,7 @@ def test_what_a_stored_notebook_does_not_show_is_seen(made):
     cells[4].outputs.append(good)
     expected = [(1, "its text"), (3, "a picture or a frame"), (4, "2 outputs, 1 figures")]
     expected = [f"made.ipynb, cell {cells[i].id} does not show {words}" for i, words in expected]
-    until(notebook.page, lambda: missing(notebook, cells) == expected, lambda: missing(notebook, cells), 120)
+    until(notebook.page, lambda: missing(notebook, cells) == expected, lambda: missing(notebook, cells))
 
 
 @pytest.mark.weekly

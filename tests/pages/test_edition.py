@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from browser import PATIENCE, REPO, SETTINGS, Notebook, Window
+from browser import PATIENCE, POLL, REPO, SETTINGS, Notebook, Window
 
 from scripts import book, edition
 from scripts.environment import Stop
@@ -138,13 +138,13 @@ def test_a_tag_is_where_it_counts():
 # In a browser
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Where the edition is served from, below another folder, as when it is published."""
+def address(request, tmp_path_factory):
+    """Where the edition is served from, below another folder, as when it is published: the one of the book."""
     if not os.environ.get(edition.VARIABLE):
         pytest.skip(f"no Pyodide: name in {edition.VARIABLE} a folder with the files that docs/book/pyodide.json lists")
+    request.getfixturevalue("built")  # not before: without Pyodide no book is built here
     folder = tmp_path_factory.mktemp("site")
-    edition.build(folder / "attention-course", folder / "work", book.relink, book.EXERCISE)
-    shutil.rmtree(folder / "work")
+    shutil.copytree(book.FOLDER / "html" / "run", folder / "attention-course" / "run")
     config = folder / "attention-course" / "run" / "jupyter-lite.json"
     text = json.loads(config.read_text())
     text["jupyter-config-data"]["settingsOverrides"] = {name.replace("-extension/", "-extension:"): values
@@ -177,7 +177,7 @@ class Lesson(Notebook):
         self.ready()
 
     def ready(self):
-        self.page.wait_for_function("document.body.dataset.python === 'ready'", timeout=PATIENCE * 1000)
+        self.page.wait_for_function("document.body.dataset.python === 'ready'", timeout=PATIENCE * 1000, **POLL)
         self.settle()
 
     def saved(self):

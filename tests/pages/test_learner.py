@@ -46,7 +46,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("number", ["01", pytest.param("02", marks=pytest.mark.weekly)])
+@pytest.mark.weekly
+@pytest.mark.parametrize("number", WRONG)
 def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
     notebook = at_peace(lesson(number))
     notebook.run("from helpers.checks import check")
@@ -72,9 +73,9 @@ ATTEMPTS = [
 ]
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(("number", "exercise", "wrong", "hint", "right"), [
-    pytest.param(*attempt, id=attempt[1], marks=[] if attempt[0] == "04" else pytest.mark.weekly)
-    for attempt in ATTEMPTS])
+    pytest.param(*attempt, id=attempt[1]) for attempt in ATTEMPTS])
 def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, exercise, wrong, hint, right):
     """Only the imports are run first: an exercise can be answered without waiting for the lesson above it."""
     notebook = at_peace(lesson(number))
