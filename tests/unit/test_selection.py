@@ -1,10 +1,12 @@
 """conftest.py: what --quick, --weekly and --skip-green choose, and that the summary names what was left out."""
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -31,6 +33,41 @@ def test_the_summary_names_what_is_left_out(options, to_test, to_weekly):
     for words, left in (("`make test`", to_test), ("the weekly run", to_weekly)):
         assert bool(re.search(rf"= left to {words}: [1-9]\d* tests =.*\n +[1-9]\d* of {path}\n", said)) == left, said
     assert ("fresh installs" in said) == to_weekly
+
+
+def the_conftest():
+    """The module afresh, so that nothing that it remembers reaches another test."""
+    spec = importlib.util.spec_from_file_location("the_conftest", REPO / "conftest.py")
+    conftest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conftest)
+    return conftest
+
+
+@pytest.mark.parametrize(("path", "marks", "options", "changed", "wanted"), [
+    ("tests/unit/test_chat_model.py", {}, ["quick"], [], "quick"),
+    ("tests/unit/test_chat_model.py", {}, ["quick"], ["helpers/language.py"], ""),
+    ("tests/unit/test_chat_model.py", {}, ["quick"], ["tests/unit/test_chat_model.py"], ""),
+    ("tests/unit/test_chat_model.py", {}, [], [], ""),
+    ("tests/unit/test_plots.py", {}, ["quick"], [], ""),
+    ("tests/pages/test_book.py", {}, ["quick"], ["tests/pages/test_book.py"], "quick"),
+    ("tests/unit/test_plots.py", {"tool": ("scripts/execute.py",)}, [], [], "weekly"),
+    ("tests/unit/test_plots.py", {"tool": ("scripts/execute.py",)}, [], ["scripts/execute.py"], ""),
+    ("tests/unit/test_plots.py", {"tool": ("scripts/execute.py",)}, ["weekly"], [], ""),
+])
+def test_what_is_dear_or_tests_a_tool_runs_where_that_has_changed(path, marks, options, changed, wanted):
+    conftest = the_conftest()
+    conftest.changed = lambda *paths: [name for name in changed if name in paths]
+    item = SimpleNamespace(
+        nodeid=f"{path}::test_it", config=SimpleNamespace(getoption=lambda name: name in options),
+        get_closest_marker=lambda name: SimpleNamespace(args=marks[name]) if name in marks else None)
+    assert conftest.why_left_out(item) == wanted
+
+
+def test_what_conftest_names_is_there():
+    """Or a file that has another name by now would run, or not run, unnoticed."""
+    conftest = the_conftest()
+    for pattern in [*conftest.DEAR, *sum(conftest.DEAR.values(), []), *conftest.USED, *conftest.NOT_QUICK]:
+        assert any(REPO.glob(pattern)), pattern
 
 
 @pytest.fixture
