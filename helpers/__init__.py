@@ -28,6 +28,6 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     claims           what people say, and what was measured
     course           lessons, exercises and claims, from data/course.toml
     model_files      finds the models' files and verifies them
-    files, colab     writes a file whole; the first cell on Google Colab
+    files, colab     writes a file whole and locks one; the first cell on Google Colab
     jitter           emulates another processor, for tests
 """

@@ -14,23 +14,23 @@ import re
 from html import escape
 from pathlib import Path
 
+from helpers import show
+
 SCRIPTS = {  # package: (name to install it by, file in it)
     "mpld3": ("mpld3", "js/d3.v5.min.js"),
     "xstatic.pkg.jquery": ("XStatic-jQuery", "data/jquery.min.js"),
 }
 # What BertViz asks require.js for is already there.
 REQUIRE = "window.require=window.requirejs=(names,then)=>then(window.jQuery,window.d3);window.require.config=()=>{};"
-# The frame's page arrives packed. It unpacks itself, hides the note above it, shrinks what is too wide for the page,
-# and fits its height to what it shows.
+# The frame's page arrives packed. It unpacks itself, shrinks what is too wide for the page, and says how high it is.
 LOADER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><body><script>
 const bytes=Uint8Array.from(atob("{packed}"),c=>c.charCodeAt(0));
 new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text().then(page=>{{
-document.open();document.write(page);document.close();const frame=window.frameElement;if(!frame)return;
-frame.previousElementSibling.style.display="none";
+document.open();document.write(page);document.close();
 const vis=document.querySelector("#vis");let asked=0;
 const fit=()=>{{asked=0;vis.style.zoom=1;const wide=vis.scrollWidth/vis.clientWidth;
 if(wide>1)vis.style.zoom=Math.max(0.5,1/wide-0.01);
-frame.style.height=Math.ceil(document.body.getBoundingClientRect().height+24)+"px"}};
+parent.postMessage({{height:Math.ceil(document.body.getBoundingClientRect().height+24)}},"*")}};
 const soon=()=>{{asked=asked||setTimeout(fit,50)}};
 new ResizeObserver(soon).observe(document.body);window.addEventListener("resize",soon);soon();}});
 </script></body></html>"""
@@ -133,12 +133,9 @@ def offline(page, title):
     style = "<style>body{margin:8px;background:#fff;color:#1a1a1a;height:max-content}</style>"
     whole = f'<!doctype html><html lang="en"><meta charset="utf-8">{style}<body>{scripts}{page}</body></html>'
     packed = base64.b64encode(gzip.compress(whole.encode(), 9, mtime=0)).decode()
-    srcdoc = LOADER.format(title=escape(title), packed=packed).replace("&", "&amp;").replace("'", "&#x27;")
     note = ("This view is interactive. It appears when the notebook is trusted (in JupyterLab: View, Activate Command "
             "Palette, Trust Notebook) and scripts may run. The figure beside it shows the same.")
-    return (f"<div><p style='color:#1a1a1a;background:#f3f3f3;padding:8px 14px;margin:4px 0'>{note}</p>"
-            f"<iframe srcdoc='{srcdoc}' title='{escape(title)}' "
-            "style='width:100%;height:340px;border:0;background:#fff'></iframe></div>")
+    return show.frame(LOADER.format(title=escape(title), packed=packed), title, note, height=340)
 
 
 def _script(package):

@@ -14,6 +14,10 @@ _COLOURS = {  # kind: (edge, background); text on them is near-black, contrast a
     "idle": ("#6b6b6b", "#f3f3f3"),
 }
 _CELL = "padding:4px 12px;text-align:left;vertical-align:top;white-space:normal;color:#1a1a1a;"
+_LISTENS = (  # what stands around a frame cannot be reached from inside, so this makes it as high as it asks for
+    '<script>addEventListener("message",said=>{for(const frame of document.querySelectorAll("iframe.course-page"))'
+    'if(frame.contentWindow===said.source&&said.data?.height>0){frame.style.height=said.data.height+"px";'
+    'frame.previousElementSibling.style.display="none"}})</script>')
 DATA = Path(__file__).resolve().parent.parent / "data"
 
 
@@ -69,14 +73,23 @@ def table(columns, rows, caption=""):
     display(html, "\n".join(([caption] if caption else []) + lines))
 
 
+def frame(inside, title, told, height):
+    """HTML that shows a page, the string ``inside``, in a frame whose scripts reach nothing outside it.
+
+    ``title``: what a screen reader says of it; ``told``: HTML that stands in its place where scripts may not run;
+    ``height``: in pixels, until the page says its own with ``parent.postMessage({height: pixels}, "*")``.
+    """
+    inside = inside.replace("&", "&amp;").replace("'", "&#x27;")
+    return (f"<div><p style='color:#1a1a1a;background:#f3f3f3;padding:8px 14px;margin:4px 0'>{told}</p>"
+            f"<iframe srcdoc='{inside}' sandbox='allow-scripts' class='course-page' title='{escape(title)}' "
+            f"style='width:100%;height:{height}px;border:0;background:#fff'></iframe>{_LISTENS}</div>")
+
+
 def page(name, title):
     """Show a page of HTML from ``data/`` that brings along all it needs, in a frame as high as the page makes it.
 
     ``title``: what a screen reader says of it. Where scripts may not run, a sentence stands there.
     """
-    inside = (DATA / name).read_text(encoding="utf-8").replace("&", "&amp;").replace("'", "&#x27;")
     told = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command Palette, "
             f"Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
-    display(f"<div><p style='color:#1a1a1a;background:#f3f3f3;padding:8px 14px;margin:4px 0'>{told}</p>"
-            f"<iframe srcdoc='{inside}' title='{escape(title)}' style='width:100%;height:900px;border:0'></iframe></div>",
-            told)
+    display(frame((DATA / name).read_text(encoding="utf-8"), title, told, height=900), told)

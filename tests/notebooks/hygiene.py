@@ -36,6 +36,7 @@ FORBIDDEN_TAGS = ("nbval-skip", "nbval-raises-exception", "raises-exception", "s
 MARKER = re.compile(r"^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$", re.MULTILINE)
 ABSOLUTE_PATH = re.compile(r"(?<![\w.~%-])/(?:home|root|work|Users|tmp)/[\w.-]+"
                            r"|\b[A-Za-z]:\\{1,2}(?:Users|Windows|Program|Temp|tmp|home|work)\b")
+FRAME = re.compile(r"""<iframe\b((?:[^>'"]|'[^']*'|"[^"]*")*)>""")
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 IN_WORDS = re.compile(r"^\s*\*In words:\*\s+\S.{15,}", re.MULTILINE | re.DOTALL)
 
@@ -306,6 +307,16 @@ def no_addresses(book):
     for cell in book.code:
         if found := ADDRESS.search(cell.output_text()):
             yield f"{cell} shows the object address {found.group()}, another at every run: print something else."
+
+
+@rule("all")
+def frames(book):
+    """A page in a frame may run scripts and reaches nothing outside it."""
+    for cell in book.code:
+        for output in cell.outputs:
+            for attributes in FRAME.findall("".join(output.get("data", {}).get("text/html", ""))):
+                if not re.search(r"""\ssandbox=(['"])allow-scripts\1""", re.sub("srcdoc='[^']*'", "", attributes)):
+                    yield f"{cell} shows a frame without sandbox='allow-scripts': make it with helpers.show.frame."
 
 
 @rule("all")

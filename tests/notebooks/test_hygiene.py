@@ -213,6 +213,10 @@ def ignore_some(notebook):
             cell["metadata"] = {"tags": ["nbval-ignore-output"], "reason": "many reasons"}
 
 
+def page(html):
+    return new_output("display_data", data={"text/html": html})
+
+
 FIGURE = new_output("display_data", data={"image/png": PNG})
 TITLE = "# 01 · Word embeddings and similarity"
 # rule, what breaks it, a word of the message, and the notebook if it is not the lesson.
@@ -239,6 +243,9 @@ BAD = [
     ("no_absolute_paths", outputs(3, new_output("display_data", data={"text/html": "<i>C:\\Users\\ada</i>"})), "C:\\Users"),
     ("no_absolute_paths", source(0, f"{TITLE}\n\n**In this lesson** see /Users/ada/x"), "/Users/ada"),
     ("no_addresses", outputs(3, *said("<function f at 0x7f3a5c0d1e10>")), "0x7f3a5c0d1e10"),
+    ("frames", outputs(3, page("<iframe srcdoc='>' title='x'></iframe>")), "sandbox"),
+    ("frames", outputs(3, page("<iframe srcdoc=' sandbox=\"allow-scripts\" ' sandbox='allow-scripts allow-same-origin'>")),
+     "sandbox"),
     ("nothing_skipped", metadata(3, tags=["nbval-skip"]), "nbval-skip"),
     ("nothing_skipped", metadata(3, tags=["raises-exception"]), "raises-exception"),
     ("nothing_skipped", source(3, "# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),

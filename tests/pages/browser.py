@@ -498,6 +498,12 @@ def how_it_looks(frame) -> list[float]:
         return style.visibility === 'visible' ? seen * style.strokeOpacity : 0; })""")
 
 
+# What the page in a frame can reach of the page around it.
+REACHES = "() => { try { return parent.document.title; } catch { return window.frameElement ? 'the frame' : 'nothing'; } }"
+
+FITS = "() => document.documentElement.scrollHeight <= innerHeight"
+
+
 def look(page, title: str, hovered: str | None, clicked: str | None = None) -> int:
     """The view called ``title`` has lines, and they look different while the pointer is on the token ``hovered``.
 
@@ -506,6 +512,9 @@ def look(page, title: str, hovered: str | None, clicked: str | None = None) -> i
     page.locator(f'iframe[title="{title}"]').scroll_into_view_if_needed()
     frame = page.frame_locator(f'iframe[title="{title}"]')
     frame.locator("line").first.wait_for(state="attached")
+    body = frame.locator("body")
+    assert body.evaluate(REACHES) == "nothing", f"{title}: its scripts reach the page around it"
+    until(page, lambda: body.evaluate(FITS), f"{title}: the frame is as high as its page")
     page.mouse.move(2, 2)
     if clicked:
         small = len(how_it_looks(frame))

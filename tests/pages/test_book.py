@@ -17,6 +17,7 @@ from helpers.claims import register
 from scripts import edition
 
 HTML = REPO / "build" / "book" / "html"
+SANDBOXES = "frames => frames.map(frame => frame.getAttribute('sandbox'))"
 LESSONS = sorted(path.stem for path in (REPO / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted(path.stem for path in (REPO / "notebooks" / "solutions").glob("[0-9]*.ipynb"))
 
@@ -182,6 +183,7 @@ def test_every_page_opens(book, page, apart):
 
 def test_the_front_page_has_the_live_page_and_what_a_stranger_looks_for(book, page):
     page.goto(address("index.html"))
+    assert page.locator("iframe").evaluate_all(SANDBOXES) == ["allow-scripts"]
     first = page.frame_locator("iframe.explainer").locator("#next button").first
     first.wait_for()
     assert first.inner_text() == "anna"
@@ -239,6 +241,7 @@ def test_the_views_of_lesson_12_draw(page):
     lesson = next(name for name in LESSONS if name.startswith("12"))
     page.goto(address(f"{lesson}.html"))
     titles = page.locator("iframe").evaluate_all("frames => frames.map(frame => frame.title)")
+    assert set(page.locator("iframe").evaluate_all(SANDBOXES)) == {"allow-scripts"}
     titles.remove("A transformer at work")  # test_explainer.py looks at that one
     assert len(titles) == sum(wanted for wanted, _, _ in VIEWS.values())
     for title in titles:

@@ -7,10 +7,12 @@ from base64 import b64decode
 
 import pytest
 import torch
+from browser import FITS, REACHES, REPO, until
 
-from helpers import grammars, inside, vocabularies
+from helpers import grammars, inside, show, vocabularies
 from scripts import explainer
 
+BOOK_JS = (REPO / "docs" / "book" / "static" / "book.js").read_text(encoding="utf-8")
 TEXTS = ["", "the keys to the cabinet", "anna tells ben that the kings near the cabinets love the doors and ben thanks",
          "she bears the pain . they watch the game and"]
 
@@ -148,21 +150,25 @@ def test_the_lessons_show_this_page(number):
     lesson = next((explainer.ROOT / "notebooks").glob(f"{number}_*.ipynb"))
     shown = [html for cell in json.loads(lesson.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", [])
              if "A transformer at work" in (html := "".join(output.get("data", {}).get("text/html", "")))]
-    page = explainer.PAGE.read_text(encoding="utf-8").replace("&", "&amp;").replace("'", "&#x27;")
+    page = show.frame(explainer.PAGE.read_text(encoding="utf-8"), "A transformer at work", "", 900).partition("<iframe")[2]
     assert len(shown) == 1 and page in shown[0], f"Run {lesson.name} again with `make execute`."
 
 
-@pytest.mark.parametrize(("frame", "seen"), [("src='explainer.html'", True), ("srcdoc='{}'", False)])
-def test_in_a_frame_it_hides_the_note_of_a_lesson_and_nothing_of_the_book(browser, frame, seen):
-    """Both are served, as the book is: in pages that are opened as files a frame cannot reach what is around it."""
+@pytest.mark.parametrize("where", ["the book", "a lesson"])
+def test_in_a_frame_it_hides_the_note_of_a_lesson_and_nothing_of_the_book(browser, where):
+    """In both the frame becomes as high as the page in it, which reaches nothing outside."""
     inside_it = explainer.PAGE.read_text(encoding="utf-8")
-    frame = frame.format(inside_it.replace("&", "&amp;").replace("'", "&#x27;"))
-    around = f"<!doctype html><div><p>What stands before it</p><iframe {frame} style='height:900px'></iframe></div>"
+    shown = (show.frame(inside_it, "live", "What stands before it", 900) if where == "a lesson" else
+             "<p>What stands before it</p><iframe src='explainer.html' sandbox='allow-scripts' class='explainer tall'>"
+             "</iframe>")
+    around = f"<!doctype html>{shown}<script>{BOOK_JS if where == 'the book' else ''}</script>"
     context = browser.new_context()
     page = context.new_page()
     page.route("http://course.test/**", lambda route: route.fulfill(
         content_type="text/html", body=inside_it if route.request.url.endswith("explainer.html") else around))
     page.goto("http://course.test/index.html")
     page.frame_locator("iframe").locator("#next button").first.wait_for()
-    assert page.get_by_text("What stands before it").is_visible() == seen
+    until(page, lambda: page.frames[1].evaluate(FITS), "the frame is as high as its page")
+    assert page.get_by_text("What stands before it").is_visible() == (where == "the book")
+    assert page.frames[1].evaluate(REACHES) == "nothing"
     context.close()

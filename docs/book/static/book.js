@@ -11,3 +11,9 @@ if (location.protocol === "file:") document.addEventListener("click", event => {
   told.innerHTML = " This page was opened as a file, and lessons run only in pages that a server gives: in the course's folder, run " +
     "<code>make book ARGS=--serve</code>, and open the address that it prints.";
 });
+
+// The live page is as high as it says that it is: inside, nothing outside its frame can be reached.
+addEventListener("message", said => {
+  const frame = document.querySelector("iframe.explainer.tall");
+  if (frame?.contentWindow === said.source && said.data?.height > 0) frame.style.height = `${said.data.height}px`;
+});
