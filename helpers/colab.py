@@ -1,7 +1,7 @@
 """The course on Google Colab: what the first code cell of every lesson calls there.
 
 Colab opens a notebook without the files beside it. So that cell clones the course and calls `set_up`; anywhere else it
-does nothing. ``scripts/colab.py`` writes it.
+does nothing. ``scripts/address.py`` writes it.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """The text that lesson 13 searches: paragraphs of the course itself, and questions about them.
 
-``scripts/course_text.py`` collected the paragraphs from the notebooks.
+``scripts/paragraphs.py`` collected the paragraphs from the notebooks.
 """
 
 from dataclasses import dataclass

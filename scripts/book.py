@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from helpers.course import LESSONS
-from scripts import colab, edition, register
-from scripts.course import readme_map
+from scripts import address, edition, register
 from scripts.environment import Stop
+from scripts.pages import readme_map
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
@@ -87,10 +87,10 @@ def notebook(path):
             cell["source"] = source
         elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
             cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
-    name = colab.known_name(ROOT)
+    name = address.known_name(ROOT)
     if re.match(r"notebooks/\d", path):
         text["cells"][0]["source"] += button(path)
-    services = [f"<a href='{colab.link(service, name, path)}'>{service}</a>" for service in colab.SERVICES if name]
+    services = [f"<a href='{address.link(service, name, path)}'>{service}</a>" for service in address.SERVICES if name]
     text["cells"][0]["source"] += (f"\n\n<p class='origin'>As last run, from <code>{path}</code>. "
                                    f"To work on it, run <code>make lab</code>. {' · '.join(services)}</p>\n")
     return json.dumps(text, ensure_ascii=False)

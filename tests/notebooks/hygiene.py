@@ -22,7 +22,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from helpers.checks.core import is_stub
 from helpers.claims import register as claims_register
 from helpers.course import LESSONS, Lesson
-from scripts import colab
+from scripts import address
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -441,9 +441,9 @@ def sections(book):
 
 @rule("all")
 def colab_first(book):
-    wanted = colab.cell(colab.known_name(book.root))
+    wanted = address.cell(address.known_name(book.root))
     if not book.code or book.code[0].source != wanted:
-        yield f"{book.name} does not begin its code with scripts.colab.cell(): copy that cell from another lesson."
+        yield f"{book.name} does not begin its code with scripts.address.cell(): copy that cell from another lesson."
     elif "remove-cell" not in book.code[0].tags or not book.code[0].metadata.get("jupyter", {}).get("source_hidden"):
         yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
 

@@ -13,7 +13,7 @@ from test_hygiene import exercise_cells, finish, good_lesson
 
 from helpers.checks import INDEX, exercise
 from helpers.course import FILE, LESSONS, read
-from scripts import course
+from scripts import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,8 +59,8 @@ def test_an_exercise_without_a_checker_is_told(monkeypatch, number):
 
 
 def test_every_page_says_what_the_list_says():
-    old = [path.name for path in course.revised()]
-    assert not old, f"{', '.join(old)} and data/course.toml differ: run `python -m scripts.course`."
+    old = [path.name for path in pages.revised()]
+    assert not old, f"{', '.join(old)} and data/course.toml differ: run `python -m scripts.pages`."
     for path in (ROOT / "README.md", ROOT / "notebooks" / LESSONS["00"].file):
         places = path.read_text(encoding="utf-8").count("<!-- end of the map -->")
         assert places == 1, f"{path.name} has {places} places for the map, not one."
@@ -94,8 +94,8 @@ def scratch(tmp_path):
 def test_a_lesson_is_added_by_an_entry(scratch, capsys):
     """The pages get it, and the rules of hygiene.py ask for its notebook, its exercises and its claims."""
     before = {path: path.read_text(encoding="utf-8") for path in scratch.rglob("*.*")}
-    assert course.main(scratch) == 0 and capsys.readouterr().out.count(" now says ") == 3
-    assert course.main(scratch) == 0 and "Every page says" in capsys.readouterr().out
+    assert pages.main(scratch) == 0 and capsys.readouterr().out.count(" now says ") == 3
+    assert pages.main(scratch) == 0 and "Every page says" in capsys.readouterr().out
     lessons = read(scratch / "data" / "course.toml")
     file = lessons["99"].file
     assert file == "99_tokens_and_real_text.ipynb"

@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers import claims
 from helpers.course import LESSONS
-from scripts import colab
+from scripts import address
 
 # -- the course's own notebooks ------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ def exercise_cells(body: str, verdict: str, exercises: dict[str, str] = EXERCISE
 
 
 def first_cell():
-    return new_code_cell(colab.cell(), metadata={"tags": ["remove-cell"], "jupyter": {"source_hidden": True}})
+    return new_code_cell(address.cell(), metadata={"tags": ["remove-cell"], "jupyter": {"source_hidden": True}})
 
 
 def finish(cells: list) -> dict:
@@ -275,7 +275,7 @@ BAD = [
     ("sections", replace("## What people say", "## Claims"), "## What people say"),
     ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
     ("sections", source(2, "x = 1\nimport time"), "import cell"),
-    ("colab_first", delete(1), "scripts.colab.cell()"),
+    ("colab_first", delete(1), "scripts.address.cell()"),
     ("colab_first", delete(1), "begin its code", SOLUTION),
     ("colab_first", metadata(1), "folded away"),
     ("next_lesson", replace("(02_attention.ipynb)", "(https://example.org)"), "02_attention.ipynb"),

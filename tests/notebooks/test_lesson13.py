@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from helpers import course_text, minilm  # noqa: E402
 from helpers.checks import evaluate, exercise  # noqa: E402
 from helpers.minilm import map_weight_name, mean_pool, semantic_search  # noqa: E402
-from scripts import course_text as collect  # noqa: E402
+from scripts import paragraphs as collect  # noqa: E402
 
 NAME = "encoder.layer.{}.{}"
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from helpers import colab
-from scripts import colab as writer
+from scripts import address as writer
 
 ROOT = colab.ROOT
 COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('google.colab')\n"

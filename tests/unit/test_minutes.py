@@ -45,7 +45,7 @@ def test_a_lesson_states_the_minutes_that_it_takes(lesson):
     least, most = (minutes(book, seconds) for seconds in (0, 120))
     assert least <= lesson.minutes <= most, (
         f"{lesson.file} takes {least} minutes or more and data/course.toml says {lesson.minutes}: correct it, then run "
-        "`python -m scripts.course`.")
+        "`python -m scripts.pages`.")
 
 
 @pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)

@@ -533,6 +533,12 @@ def test_a_style_error_ends_a_check_and_a_misspelt_word_is_explained(monkeypatch
         assert told in capsys.readouterr().out
 
 
+def test_a_script_has_a_name_of_its_own():
+    """Not a helper's: a reader who looks for one finds it at once."""
+    names = [{path.stem for path in (ROOT / folder).glob("[a-z]*.py")} for folder in ("scripts", "helpers", "classroom")]
+    assert len(set.union(*names)) == sum(map(len, names)), "two modules have one name"
+
+
 # One list of versions
 
 def test_the_dev_container_is_made_by_our_own_set_up():

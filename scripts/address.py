@@ -1,4 +1,4 @@
-"""Write where the course lives: python -m scripts.colab https://github.com/OWNER/NAME
+"""Write where the course lives: python -m scripts.address https://github.com/OWNER/NAME
 
 The address goes into the first code cell of every lesson and solution, which clones it on Google Colab, and into the
 badges of README.md. Until then the cell asks for it.
@@ -75,7 +75,7 @@ def write_address(name, root=ROOT):
 def main(arguments):
     found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", arguments[0]) if len(arguments) == 1 else None
     if not found:
-        print("Give the address of the public repository: python -m scripts.colab https://github.com/OWNER/NAME"
+        print("Give the address of the public repository: python -m scripts.address https://github.com/OWNER/NAME"
               f"{', not ' + ' '.join(arguments) if arguments else ''}.", file=sys.stderr)
         return 1
     write_address(found[1])

@@ -1,4 +1,4 @@
-"""Make the pages say what data/course.toml says: python -m scripts.course
+"""Make the pages say what data/course.toml says: python -m scripts.pages
 
 Writes the maps of README.md and lesson 00, which are between two comments, and in each lesson its minutes, those of each
 section that goes deeper, and the line at its end that leads to the next one. Everything else stays as it is.

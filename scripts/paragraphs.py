@@ -1,4 +1,4 @@
-"""Collect the paragraphs that lesson 13 searches: python -m scripts.course_text
+"""Collect the paragraphs that lesson 13 searches: python -m scripts.paragraphs
 
 reads the notebooks and writes ``data/course_paragraphs.tsv`` again. ``data/questions.tsv`` is written by hand; each of
 its questions names the paragraph that answers it.
