@@ -10,6 +10,7 @@ out torch's GPU packages, is an option of `uv pip` alone.
 import ast
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -30,6 +31,17 @@ EVERYTHING = "book classes maintain"
 EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "classroom": "classes",
           "lint": "maintain", "stability": "maintain",
           "check": EVERYTHING, "test": EVERYTHING, "weekly": EVERYTHING}  # verb: what pyproject.toml adds for it
+ROOM = {  # JupyterLab as a room for learning: a file in .venv -> what it says
+    "share/jupyter/lab/settings/overrides.json": {
+        # The state of buttons and sliders is kept with a notebook; without it they are errors when it is reopened.
+        "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
+        "@jupyterlab/apputils-extension:notification": {"checkForUpdates": False, "fetchNews": "false"}},  # nothing pops up
+    # Nor are there a maintainer's buttons, where `make test` has installed nbgrader: Create Assignment, Validate.
+    "share/jupyter/lab/settings/page_config.json": {"disabledExtensions": dict.fromkeys(
+        ["@jupyterlab/apputils-extension:announcements", "@jupyter/nbgrader", "jupyterlab-jupytext"], True)},
+    "etc/jupyter/jupyter_server_config.d/zz_course.json": {"ServerApp": {"jpserver_extensions": dict.fromkeys(
+        ["nbgrader.server_extensions." + part for part in
+         ("formgrader", "validate_assignment", "assignment_list", "course_list")] + ["jupyterlab_jupytext"], False)}}}
 AGAIN = "then run the same command again."
 FULL = "The disk is full (here, or where temporary files or uv's cache go): make room, " + AGAIN
 REASONS = (  # what pip and uv print, and what it means
@@ -146,12 +158,7 @@ def make(extras):
     course = ["-e", ".[{}]".format(",".join(extras)) if extras else "."]
     uv(torch_build(course) + course)
     uv(["--no-deps"] + list(MODELS))
-    # JupyterLab keeps the state of buttons and sliders with a notebook; without it they are errors when it is reopened.
-    settings = os.path.join(VENV, "share", "jupyter", "lab", "settings")
-    if not os.path.isdir(settings):
-        os.makedirs(settings)
-    with open(os.path.join(settings, "overrides.json"), "w") as file:
-        file.write('{"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": true}}\n')
+    furnish()
     # JupyterLite's kernel serves the book's browser edition alone; JupyterLab would report that it cannot load it.
     here, there = (os.path.join(VENV, "share", "jupyter", folder, "@jupyterlite") for folder in ("labextensions", "lite"))
     if os.path.isdir(here):
@@ -172,6 +179,16 @@ def empty():
             shutil.rmtree(path)
         elif path != UNFINISHED:
             os.remove(path)
+
+
+def furnish():
+    """Write the settings of ROOM."""
+    for name, settings in ROOM.items():
+        path = os.path.join(VENV, *name.split("/"))
+        if not os.path.isdir(os.path.dirname(path)):
+            os.makedirs(os.path.dirname(path))
+        with open(path, "w") as file:
+            json.dump(settings, file, indent=1)
 
 
 def make_bare():

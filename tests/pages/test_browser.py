@@ -140,3 +140,16 @@ def test_screenshot_command(tmp_path, browser):
     pages = sorted((tmp_path / "out").iterdir())
     assert [page.name for page in pages] == ["tall-01.png", "tall-02.png"]
     assert path.read_bytes() == before
+
+
+def test_the_room_is_quiet(at_peace):
+    """No news, no maintainer's buttons, and a lesson that was only opened is not marked as changed."""
+    notebook = at_peace(lesson("01"), kernel=False)
+    page = notebook.page
+    until(page, lambda: page.evaluate("window.jupyterapp.shell.currentWidget.context.isReady"), "the lesson")
+    page.wait_for_timeout(1500)  # what pops up comes a moment later
+    shown = page.inner_text("body")
+    for words in ("Create Assignment", "Validate", "Assignment List", "Jupyter news", "notified about"):
+        assert words not in shown
+    assert not page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty")
+    assert page.locator(".Toastify__toast").count() == 0
