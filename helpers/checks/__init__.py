@@ -8,7 +8,8 @@ from helpers.checks.adopt import adopt, adopt_all
 from helpers.checks.core import Outcome, evaluate
 from helpers.course import LESSONS
 
-__all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exercise", "show_progress", "usual_mistakes"]
+__all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exercise", "show_progress",
+           "usual_mistakes"]
 
 # exercise -> lesson; the checker is in helpers/checks/lessonNN.py
 INDEX = {name: lesson.number for lesson in LESSONS.values() for name in lesson.exercises}

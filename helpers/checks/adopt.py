@@ -1,4 +1,4 @@
-"""What you wrote is what runs: put a learner's functions into a model, and the course's where they do not pass."""
+"""What you wrote is what runs: a learner's functions go into a model, the course's where they do not pass."""
 
 import functools
 import time
@@ -17,20 +17,20 @@ def adopt(attempt, course, name=None, trains=None):
 
     ``attempt``: a function as it stood in its lesson, on NumPy arrays or on tensors; ``course``: a function
     on tensors; ``name``: of the exercise, by default the attempt's. The attempt is taken if the exercise's
-    checker accepts it. ``trains``: arguments, a tuple with tensors of the sizes that the model has, where the function
-    is to be trained through: then gradients have to come back as through the course's, in at most ``SLOWEST`` times its
-    computing time. Raises KeyError when there is no such exercise.
+    checker accepts it. ``trains``: arguments, a tuple with tensors of the sizes that the model has, where the
+    function is to be trained through: then gradients have to come back as through the course's, in at most
+    ``SLOWEST`` times its computing time. Raises KeyError when there is no such exercise.
     """
     function, why, _ = _taken(attempt, course, name, trains)
     return (course, f"the course's (yours {why})") if why else (function, "yours")
 
 
 def adopt_all(attempts, courses, trains=None):
-    """Adopt several functions and say in one note whose pieces run: a dict, name of the exercise -> function on tensors.
+    """Adopt several functions and say in one note whose pieces run: a dict, name -> function on tensors.
 
-    ``attempts``: functions of the learner, called like their exercises; ``courses``: name -> the course's function on
-    tensors, for all pieces of the model, also those that the learner was not asked for; ``trains``: name -> arguments,
-    see `adopt`. A wrong piece is refused with what its checker says.
+    ``attempts``: functions of the learner, called like their exercises; ``courses``: name -> the course's
+    function on tensors, for all pieces of the model, also those that the learner was not asked for;
+    ``trains``: name -> arguments, see `adopt`. A wrong piece is refused with what its checker says.
     """
     pieces, mine, theirs, refused = dict(courses), [], [], []
     for attempt in attempts:
@@ -42,14 +42,15 @@ def adopt_all(attempts, courses, trains=None):
         else:
             pieces[name] = function
             mine.append(name)
-    said = [f"Yours run: {', '.join(mine)}." if mine else "", f"The course's run: {'; '.join(theirs)}." if theirs else ""]
-    show.note("<br>".join(map(escape, [" ".join(filter(None, said)), *refused])),
-              "\n".join([" ".join(filter(None, said)), *refused]), "bad" if refused else "info" if theirs else "good")
+    said = " ".join([f"Yours run: {', '.join(mine)}."] * bool(mine)
+                    + [f"The course's run: {'; '.join(theirs)}."] * bool(theirs))
+    kind = "bad" if refused else "info" if theirs else "good"
+    show.note("<br>".join(map(escape, [said, *refused])), "\n".join([said, *refused]), kind)
     return pieces
 
 
 def _taken(attempt, course, name, trains):
-    """(The attempt on tensors, "", "") if it may run, else (None, why not, what its checker says of a wrong one)."""
+    """(The attempt on tensors, "", "") if it may run, else (None, why not, what its checker says)."""
     from helpers.checks import exercise
 
     found, outcomes = exercise(name or attempt.__name__), []
@@ -63,7 +64,7 @@ def _taken(attempt, course, name, trains):
             return (None if why else function), why, ""
     if outcomes[0].status == "not started":
         return None, "is not started", ""
-    told = min(outcomes, key=lambda outcome: outcome.status == "error")  # that may come from the other kind of array
+    told = min(outcomes, key=lambda outcome: outcome.status == "error")  # maybe from the other kind of array
     return None, "has not passed", told.message.split("\n")[0]
 
 
@@ -75,23 +76,26 @@ def _untrainable(function, course, args):
     except Exception:  # such as "element 0 of tensors does not require grad", or NumPy's own
         got, seconds = None, 0.0
     if got is None or any(g is None and w is not None for g, w in zip(got, wanted, strict=True)):
-        return "is right, but no gradient comes back through it: it leaves torch, by NumPy or .item() or .detach()"
-    if not all(w is None or g.shape == w.shape and np.allclose(g, w, rtol=1e-3, atol=1e-3 * float(w.abs().max()))
+        return ("is right, but no gradient comes back through it: it leaves torch, by NumPy or .item() or "
+                ".detach()")
+    if not all(w is None or np.allclose(g, w, rtol=1e-3, atol=1e-3 * float(w.abs().max()))
                for g, w in zip(got, wanted, strict=True)):
         return "is right, but other gradients come back through it"
     if seconds > SLOWEST * course_seconds:
-        return f"is right, but takes more than {SLOWEST} times as long, as loops do, and the training would not end soon"
+        return (f"is right, but takes more than {SLOWEST} times as long, as loops do, and the training would "
+                "not end soon")
     return ""
 
 
 def _gradients(function, args):
-    """The gradient of a fixed sum of what comes out for each tensor of floats that goes in, and the least computing time of
-    three calls."""
+    """The gradient of a fixed sum of what comes out for each tensor of floats that goes in, and the least
+    computing time of three calls."""
     import torch
 
     took = []
     for _ in range(3):
-        mine = [a.detach().clone().requires_grad_() if torch.is_tensor(a) and a.is_floating_point() else a for a in args]
+        mine = [a.detach().clone().requires_grad_() if torch.is_tensor(a) and a.is_floating_point() else a
+                for a in args]
         start = time.process_time()
         out = function(*mine)
         out = out[0] if isinstance(out, tuple) else out
