@@ -269,10 +269,13 @@ def _took_too_long(limit, seconds):
 
 def _computing():
     """A clock, to be read in any thread, of the seconds for which this thread has computed. Where the system
-    has none, as on macOS and Windows, all threads of the process count; in a browser it goes on by itself."""
-    if not hasattr(time, "pthread_getcpuclockid"):
+    has none, as on macOS and Windows, all threads of the process count; a browser names one that cannot be read,
+    and there the process' goes on by itself."""
+    try:
+        mine = time.pthread_getcpuclockid(threading.get_ident())
+        time.clock_gettime(mine)
+    except (AttributeError, OSError):
         return time.process_time
-    mine = time.pthread_getcpuclockid(threading.get_ident())
     return lambda: time.clock_gettime(mine)
 
 
