@@ -101,10 +101,11 @@ def source(name):
 
 
 def release(name, out):
-    """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path."""
+    """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path. Raises
+    AssignmentError, before a folder is made."""
+    text = json.dumps(strip(source(name)), indent=1, ensure_ascii=False)
     path = Path(out) / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(strip(source(name)), indent=1, ensure_ascii=False)
     write_whole(path, text + "\n")
     return path
 

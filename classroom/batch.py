@@ -4,9 +4,11 @@ import json
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,12 @@ from classroom.grading import grade_one
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
 from helpers.files import write_whole
+
+# What the grader itself may use for one submission: to read what the functions gave back, and to judge it. An honest one
+# takes half a second. Sandboxes have limits of their own.
+JUDGING_SECONDS, JUDGING_MEMORY = 60, 2 * 2**30
+LOST = ("The grader's own process was killed at this submission: what it gave back may take far too much time or memory to "
+        "judge.")
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
@@ -139,7 +147,7 @@ def _run(todo, name, keep, workers, scheduler, options, progress):
             broken = []
             for about, result in _pass(todo, name, workers, scheduler, options):
                 if result is None and workers == 1:  # it was alone, so it was the one
-                    result = failed(name, "crashed", "The grader's own process was killed at this submission.")
+                    result = failed(name, "crashed", LOST)
                 if result is None:
                     broken.append(about)
                 else:
@@ -225,7 +233,32 @@ def _job(name, data, unreadable, details=None, *, trusted, limits, given=None):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, "unreadable", unreadable)
-    return grade_one(data, replace(load(name), limits=limits, details=details or {}, given=given or {}), trusted=trusted)
+    with _limited():
+        return grade_one(data, replace(load(name), limits=limits, details=details or {}, given=given or {}),
+                         trusted=trusted)
+
+
+@contextmanager
+def _limited(seconds=JUDGING_SECONDS, memory=JUDGING_MEMORY):
+    """Meanwhile this process may use so much CPU time and address space more. Beyond that the kernel ends it, or refuses
+    the memory: a MemoryError. What it starts may set itself other limits."""
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    import resource
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_AS: pages * resource.getpagesize() + memory}
+    before = {limit: resource.getrlimit(limit) for limit in most}
+    try:
+        for limit, number in most.items():
+            soft, hard = before[limit]
+            known = [n for n in (number, soft) if n != resource.RLIM_INFINITY]
+            resource.setrlimit(limit, (min(known), hard))
+        yield
+    finally:
+        for limit, both in before.items():
+            resource.setrlimit(limit, both)
 
 
 def failed(name, status, reason):

@@ -21,6 +21,7 @@ from helpers.checks import core
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
 JUDGED = ("passed", "wrong", "error", "not started")
 FAILED = ("unreadable", "function missing", "time limit", "memory limit", "crashed")
+SHORT = 10_000  # bytes of what the sandbox says of a cell: an error in words
 GRACE = 3.0  # seconds more than the limit for an answer to arrive
 RESTARTS = 12  # of the sandbox, for one submission
 
@@ -196,7 +197,7 @@ class Remote:
             raise NotJudged("crashed", f"{self.__name__} gave back something that cannot be read as a value.")
         if "stopped" in answer:
             status = answer["stopped"] if answer["stopped"] in FAILED else "crashed"
-            raise NotJudged(status, f"{self.__name__} {str(answer.get('reason'))[:200]}.\n"
+            raise NotJudged(status, f"{self.__name__} {_said(answer.get('reason'), 200)}.\n"
                                  f"It was called with {core.describe(self.parameters, args)}.")
         printed = answer.get("printed")
         print(printed[:2000] if isinstance(printed, str) else "", end="")
@@ -227,10 +228,14 @@ def _put(argument, after):
         argument.copy_(after)
 
 
+def _said(words, most):
+    """What should be words, however large the value is that came in their place."""
+    return words[:most] if isinstance(words, str) else f"(a {type(words).__name__} and no words)"
+
+
 def _exception(answer):
     """The exception that the function raised, of the same class where that is a plain one."""
-    words = str(answer["error"])[:600]
-    name = str(answer.get("type", ""))[:60]
+    words, name = _said(answer["error"], 600), _said(answer.get("type"), 60)
     found = getattr(builtins, name, None) or getattr(np.exceptions, name, None) or getattr(np.linalg, name, None)
     if isinstance(found, type) and issubclass(found, Exception) and found not in (UnicodeDecodeError, UnicodeEncodeError):
         try:
@@ -269,7 +274,7 @@ class Session:
         modules = [m for m in ("torch", "matplotlib.pyplot")
                    if re.search(rf"^[ \t]*(import|from)[ \t]+{m}\b", text, re.MULTILINE)]
         try:
-            self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()))
+            self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()), most=SHORT)
         except SandboxStopped:
             self.close()
 
@@ -279,7 +284,7 @@ class Session:
         question = {"do": "cell", "number": number, "source": self.sources[number - 1], "seconds": self.limits.cell_seconds}
         try:
             answer = self.sandbox.ask(question, min(self.limits.clock(self.limits.cell_seconds), self._left()),
-                                      self.limits.cell_seconds)
+                                      self.limits.cell_seconds, SHORT)
         except SandboxStopped as stop:
             self.complaints[number] = stop.reason
             self.left_out.add(number)
@@ -287,7 +292,7 @@ class Session:
             return ""
         self.complaints.pop(number, None)
         if answer.get("error"):
-            self.complaints[number] = str(answer["error"])[:400]
+            self.complaints[number] = _said(answer["error"], 400)
         return answer.get("kind")
 
     def call(self, name, calls):

@@ -28,9 +28,10 @@ LOOK = 0.25  # seconds between two looks at what all processes of a sandbox use
 # Calls to the kernel that no notebook needs: memory that no limit counts, and doors through which others got out.
 # Written by hand, because libseccomp's bindings are compiled by the system's packager or, on PyPI, not kept any more.
 # memfd_create, memfd_secret, shmget, semget, msgget, mq_open, io_uring_setup, userfaultfd, bpf, perf_event_open, add_key,
-# request_key, keyctl; before them the number of the architecture.
-REFUSED = {"x86_64": (0xC000003E, 319, 447, 29, 64, 68, 240, 425, 323, 321, 298, 248, 249, 250),
-           "aarch64": (0xC00000B7, 279, 447, 194, 190, 186, 180, 425, 282, 280, 241, 217, 218, 219)}
+# request_key, keyctl; what reaches into another process, such as the one that holds the sandbox together: ptrace,
+# process_vm_readv, process_vm_writev, pidfd_getfd. Before them the number of the architecture.
+REFUSED = {"x86_64": (0xC000003E, 319, 447, 29, 64, 68, 240, 425, 323, 321, 298, 248, 249, 250, 101, 310, 311, 438),
+           "aarch64": (0xC00000B7, 279, 447, 194, 190, 186, 180, 425, 282, 280, 241, 217, 218, 219, 117, 270, 271, 438)}
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _command(program, rules):
             inner += ["--ro-bind", "/" + name, "/" + name]
     if os.path.exists("/etc/ld.so.cache"):
         inner += ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache"]
-    inner += ["--proc", "/proc", "--dev", "/dev"]
+    inner += ["--proc", "/proc", "--dev", "/dev", "--ro-bind", "/dev/null", "/proc/1/mem"]
     for folder in ("/dev/shm", "/tmp", "/work"):  # before an environment that lies below one of them
         inner += ["--size", SPACE, "--tmpfs", folder]
     for inside, outside in shown.items():
@@ -216,9 +217,10 @@ class Sandbox:
             raise SandboxStopped("time limit", "used too much CPU time in its processes together")
         return cpu
 
-    def ask(self, question, seconds, cpu=None):
+    def ask(self, question, seconds, cpu=None, most=MOST_ANSWER):
         """Send a JSON-able question; the answer, a dict. Raises SandboxStopped after ``seconds``, or when the process is
-        gone, or when all its processes together use too much memory, or far more CPU time than ``cpu`` seconds."""
+        gone, or when the answer has more than ``most`` bytes, or when all its processes together use too much memory, or
+        far more CPU time than ``cpu`` seconds."""
         end = time.monotonic() + seconds
         look, before = time.monotonic() + LOOK, None
         self.asked += 1
@@ -248,8 +250,8 @@ class Sandbox:
         line, _, self.rest = b"".join(parts).partition(b"\n")
         number, _, line = line.partition(b" ")
         try:
-            answer = json.loads(line) if number == b"%d" % self.asked else None
-        except (ValueError, RecursionError):
+            answer = json.loads(line) if number == b"%d" % self.asked and len(line) <= most else None
+        except (ValueError, RecursionError, MemoryError):
             answer = None
         if not isinstance(answer, dict):
             raise SandboxStopped("crashed", "sent something that cannot be read as an answer")

@@ -198,6 +198,42 @@ def test_as_many_workers_as_processors_that_may_be_used(monkeypatch):
     assert batch.cores() == 1
 
 
+def judged_at_any_cost(name, data, unreadable, details, **options):
+    """Stands for ``batch._job`` where judging a submission never ends, or needs far more memory than there is."""
+    with batch._limited(seconds=0.2, memory=300 * 2**20):
+        if b"for ever" in data:
+            while True:
+                pass
+        room = bytearray(10**9 if b"room" in data else 1)
+    return batch.failed(name, "crashed", f"It was not run, and had {len(room)} byte.")
+
+
+def test_a_submission_that_cannot_be_judged_costs_nobody_else_anything(tmp_path, monkeypatch):
+    """The grader's own limits: the others have their results, and the next run does not try that one again."""
+    monkeypatch.setattr(batch, "_job", judged_at_any_cost)
+    (tmp_path / "in").mkdir()
+    for student in ("ada", "for ever", "room", "zoe"):
+        (tmp_path / "in" / f"{student}.ipynb").write_bytes(submissions.data(submissions.solved(f"# {student}")))
+    for _ in range(2):
+        results = batch.grade(NAME, tmp_path / "in", tmp_path / "out", workers=2, trusted=True, progress=False)
+        assert {result["student"]: result["reason"] for result in results} == {
+            "ada": "It was not run, and had 1 byte.", "zoe": "It was not run, and had 1 byte.", "for ever": batch.LOST,
+            "room": "The grader itself stopped: MemoryError: "}
+        monkeypatch.setattr(batch, "_run", lambda todo, *rest: pytest.fail(str(todo)) if todo else None)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the grader has limits on Linux, where there is a sandbox")
+def test_the_graders_limits_end_with_the_submission():
+    import resource
+    kinds = (resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_CORE)
+    before = [resource.getrlimit(kind) for kind in kinds]
+    with batch._limited():
+        inside = [resource.getrlimit(kind) for kind in kinds]
+        assert 50 < inside[0][0] - time.process_time() < 70 and 2**31 < inside[1][0] < 2**40 and inside[2][0] == 0
+        assert [hard for _, hard in inside] == [hard for _, hard in before], "a sandbox could not have more"
+    assert [resource.getrlimit(kind) for kind in kinds] == before
+
+
 def test_no_sandbox_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sandbox, "problem", lambda: "The sandbox needs the program bubblewrap.")
     (tmp_path / "a.ipynb").write_bytes(submissions.data(submissions.solved()))

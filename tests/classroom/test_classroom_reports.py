@@ -360,8 +360,15 @@ def test_make_hands_everything_on():
     (["grade", "assignment0", "x", "y"], "There is no assignment"),
     (["grade", NAME, "no such folder", "y"], "does not exist"),
     (["feedback", "no such folder"], "run grade first"),
-    (["release", "../assignment1", "y"], "There is no assignment")])
-def test_errors_are_one_sentence(arguments, words, capsys):
+    (["release", "../assignment1", "y"], "There is no assignment"),
+    (["release", "assignment0", "y"], "There is no assignment"),
+    (["release", "assignment0", "y", "--variant", "v"], "There is no assignment"),
+    (["release", NAME, "y", "--variant", "a/b"], "1 to 60 letters"), (["try", "assignment0", "y"], "There is no assignment"),
+    (["copies", "y"], "run grade first"), (["export", "y"], "run grade first"),
+    (["term", "y", "--out", "z"], "grade first, or leave it out")])
+def test_errors_are_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     assert main(arguments) == 1
+    assert not list(tmp_path.iterdir()), "a folder was made before the names were looked at"
     said = capsys.readouterr()
     assert words in said.err and said.err.count("\n") == 1 and not said.out

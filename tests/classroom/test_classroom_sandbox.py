@@ -121,6 +121,30 @@ seen = [refused(lambda: libc.shmget(0, 4096, 0o1600)), refused(lambda: libc.semg
 
 
 @needs_sandbox
+def test_reaches_into_no_other_process(inside):
+    """Neither into the one that holds the sandbox together, which has number 1, nor into a child."""
+    call = {"x86_64": (101, 310, 311, 438), "aarch64": (117, 270, 271, 438)}[platform.machine()]
+    seen = inside(f"""
+import ctypes, errno, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+child = os.fork()
+if not child:
+    time.sleep(999)
+seen = []
+for process in (1, child):
+    for call, arguments in zip({call}, [(16, process, 0, 0), (process, 0, 0, 0, 0, 0), (process, 0, 0, 0, 0, 0), (process, 0, 0)]):
+        ctypes.set_errno(0)
+        refused = libc.syscall(call, *arguments) == -1 and ctypes.get_errno() == errno.ENOSYS
+        seen += [] if refused else [f'call {{call}} on {{process}}']
+for mode in ('rb', 'r+b'):
+    try:
+        open('/proc/1/mem', mode).close(); seen.append(f'memory of 1, {{mode}}')
+    except OSError: pass
+""")
+    assert seen == []
+
+
+@needs_sandbox
 def test_cpu_time_is_the_kernels_figure(inside):
     for source in ("import time; time.process_time = lambda: 1e300", "import resource; resource.getrusage = None"):
         inside(f"{source}\nseen = 1\nfor i in range(3_000_000): pass")
@@ -186,6 +210,69 @@ def test_what_encode_did_not_write_is_refused(form):
         deep = {"list": [deep]}
     with pytest.raises(wire.Malformed):
         wire.decode(deep)
+
+
+def form(shape, kind="array", data=""):
+    return {"dtype": "i1", "shape": shape, "data": data, "is": kind}
+
+
+STATE = np.random.PCG64(0).state
+
+
+@pytest.mark.parametrize("bomb", [
+    form([60_000, 0]) | {"dtype": "c16", "shape": [200_000, 0]}, form([0, 2_000_000, 2]), form([2_000_000] * 31 + [0]),
+    form([1] * 31 + [2_000_001], data="AAAA" * 700_000), form([float("nan")]), form([float("inf"), 0]), form([10**400]),
+    form([[]]), form({"0": 1}), form([1] * 33, data="AA=="), form([], data="AAAA" * 10**6),
+    {"list": {}}, {"list": {str(i): i for i in range(10**5)}}, {"plain": 10**4000}, {"plain": [[]] * 10**5},
+    {str(i): i for i in range(10**5)}, {"other": [[]] * 10**5, "plain": 1},
+    *({"generator": state} for state in (
+        None, 3, "x", [], {}, STATE | {"state": 3}, STATE | {"state": {"state": -1, "inc": 1}},
+        STATE | {"state": {"state": 10**4000, "inc": 1}}, STATE | {"state": {"state": 1.5, "inc": float("nan")}},
+        STATE | {"state": {"state": [0], "inc": "x"}}, STATE | {"has_uint32": 2}, STATE | {"has_uint32": True},
+        STATE | {"uinteger": 2**32}, STATE | {"uinteger": [10**6]}, STATE | {"bit_generator": "MT19937"},
+        STATE | {"bit_generator": ["PCG64"]}))], ids=lambda bomb: repr(bomb)[:40])
+def test_a_form_that_is_a_bomb_is_refused(bomb):
+    with pytest.raises(wire.Malformed):
+        wire.decode(bomb)
+
+
+@pytest.mark.parametrize("bomb", [
+    form([60_000, 0], "list"), form([100_001], "list", "AAAA" * 33_333 + "AAA="), form([300, 400, 0], "list"),
+    form([10_000] + [1] * 31, "list", "AAAA" * 3_333 + "AA=="), form([0] * 20 + [5_000, 0] + [3_000, 0], "list")],
+    ids=lambda bomb: f"{bomb['shape']}"[:40])
+def test_lists_of_a_value_are_counted_all_together(bomb):
+    """What is made of a few bytes: 12 million empty lists took 8 GB outside the sandbox, and nobody had a grade."""
+    with pytest.raises((OverflowError, wire.Malformed)):
+        wire.decode({"list": [bomb] * 3})
+    many = {"list": [form([1] * 32, "list", "AA==")] * 200}
+    assert np.shape(wire.decode(many)) == (200, *[1] * 32)
+    with pytest.raises(OverflowError, match="more than 100,000 members"):
+        wire.decode({"list": [many] * 20})
+
+
+def nested(value, times, each=200):
+    """Lists of lists of ... ``value``, which need no room as long as they are the same ones."""
+    for _ in range(times):
+        value = [value] * each
+    return value
+
+
+@pytest.mark.parametrize("bomb", [
+    [np.zeros((60_000, 0))] * 201, np.zeros((60_000, 0)).tolist() * 2, nested(0, 3), nested((), 3), nested(None, 15, 3),
+    nested([0] * 1000, 2), list(range(100_001)), [list(range(1000))] * 150, [np.zeros((300, 1, 1, 1)).tolist()] * 150,
+    ([[0] * 500] * 150,) * 2], ids=lambda bomb: f"{type(bomb).__name__}{np.shape(bomb[0])}")
+def test_too_many_members_do_not_travel(bomb):
+    back = wire.encode(bomb)
+    assert set(back) == {"large"} and "more than 100,000 members" in back["large"]
+    with pytest.raises(OverflowError, match="more than 100,000 members"):
+        wire.decode(back)
+
+
+@pytest.mark.parametrize("shape", [(0, 2_000_000), (2_000_000, 2_000_000, 0), (2, 125_001)])
+def test_an_axis_of_length_0_does_not_make_an_array_small(shape):
+    with pytest.raises(OverflowError, match=f"an array of shape .*{shape[1]}"):
+        wire.decode(wire.encode(np.broadcast_to(0.0, shape)))
+    assert wire.decode(wire.encode(np.zeros((60_000, 0, 3)))).shape == (60_000, 0, 3)
 
 
 def test_strange_objects_have_only_a_name():
