@@ -11,7 +11,8 @@ students and more from twice what nine of ten pairs share at most, if that is mo
 Measured (tests/classroom/test_classroom_copies.py computes the table again), on twelve answers each to assignments
 1 and 2, all written by one person in twelve habits: a real class is more alike. Depth and bound were chosen on
 assignment 1; there the most alike of the 66 pairs shared five. The last line draws every function of every student
-from only twelve answers to it, so that pairs share whole functions by chance.
+from only twelve answers to it, so that pairs share whole functions by chance. The package copydetect 0.5.0, at
+the one of five settings that lists no honest pair, finds 4 of 24 after "all of these", 14 of 24 after "every operation".
 
     done to a copy of a whole notebook, in a class of 13          found
     nothing                                                       24 of 24
