@@ -29,5 +29,6 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     course           lessons, exercises and claims, from data/course.toml
     model_files      finds the models' files and verifies them
     files, colab     writes a file whole and locks one; the first cell on Google Colab
+    corpora          the old name of grammars, in notebooks that classes were given
     jitter           emulates another processor, for tests
 """

@@ -53,8 +53,8 @@ def cell(source):
 
 
 def solved(first=None, last=None, whole=False, **functions):
-    """A notebook with right answers, except for the ``functions`` given here; ``first`` and ``last``: cells to add;
-    ``whole``: with the figure, which takes most of the time."""
+    """A notebook with right answers, except for the ``functions`` given here; ``first``, one or a list, and ``last``:
+    cells to add; ``whole``: with the figure, which takes most of the time."""
     raw = released()
     if not whole:
         raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("measurement", "figure")]
@@ -65,7 +65,7 @@ def solved(first=None, last=None, whole=False, **functions):
             c["source"] = functions.get(name, RIGHT[name]).strip()
         elif str(name).startswith("answer-"):
             c["source"] = "=1+1, because the temperature is low."
-    raw["cells"][1:1] = [cell(first)] if first else []
+    raw["cells"][1:1] = [cell(source) for source in (first if isinstance(first, list) else [first] if first else [])]
     raw["cells"] += [cell(last)] if last else []
     return raw
 
@@ -100,7 +100,7 @@ def renamed(cells):
 
 def stubs_below(cells):
     """All the empty cells of the release once more, below the answers."""
-    return cells + [c for c in released()["cells"] if not is_test(c)]
+    return cells + [c for c in released()["cells"] if not is_test(c) and c["id"] not in ("measurement", "figure")]
 
 
 SWALLOWS = """
@@ -224,11 +224,32 @@ def from_colab(raw):
             "metadata": {"colab": {"provenance": []}, "accelerator": "GPU", "kernelspec": {"name": "python3"}}}
 
 
-# name -> (notebook, or text, or bytes; points expected or None; status expected; a word in the reason, notes or messages)
+RAW_FORMS = """
+import sys
+import numpy as np
+wire = sys.modules["wire"]
+encode = wire.encode
+class Form:
+    def __init__(self, form): self.form = form
+wire.encode = lambda value, *a: value.form if type(value) is Form else encode(value, *a)
+"""
+BOMBS = {  # what the functions give back, or what they say that they do: a few bytes that become gigabytes outside
+    "most_similar_pair": "[np.zeros((60_000, 0))] * 201",
+    "softmax_with_temperature": "Form({'dtype': 'i1', 'shape': [100_000] + [1] * 31, 'data': 'AAAA' * 33_333 + 'AA==', "
+                                "'is': 'list'})",
+    "cosine_attention": "Form({'generator': {'bit_generator': 'PCG64', 'state': {'state': -1, 'inc': 10**4000}}})",
+    "effective_words": "np.zeros((2_000_000, 2_000_000, 0))",
+}
+LINES = [  # answers of a cell
+    'b"9" * 100_000', 'b"[" + b"[]," * 1_000_000 + b"0]"', 'b"{" + b\'"error": [],\' * 500_000 + b\'"kind": NaN}\'',
+    'b\'{"error": \' + b"[" * 9_000', 'b\'{"error": [\' + b"[]," * 1_500_000 + b"0]}"']
+
+
+# name -> (notebook, or text, or bytes; points expected or None; status expected; words in the reason, notes or messages)
 PAIR = "def most_similar_pair(X):\n    "
 WORDS = "def effective_words(w):\n    "
 EXIT = "import os\n" + PAIR
-CASES = {
+ALONE = {
     "good": (solved(), FULL, "graded", ""),
     "good_whole": (solved(whole=True), FULL, "graded", ""),
     "good_source": ((assignment.SOURCES / NAME / f"{NAME}.ipynb").read_bytes(), FULL, "graded", ""),
@@ -323,6 +344,56 @@ CASES = {
     "utf_16": (json.dumps(solved()).encode("utf-16"), FULL, "graded", ""),
     "deep_json": (b"[" * 100_000, None, "unreadable", "not a notebook"),
 }
+
+
+# What runs every time: the same, several in one notebook wherever one cannot hide the other. ALONE is left to the weekly
+# run.
+LIVES = ["cell_error", "cell_sys_exit", "cell_syntax", "cell_network", "cell_magics", "cell_bash", "cell_plots",
+         "cell_transformer", "cell_output", "cell_file", "cell_memory", "cell_detached", "cell_swallows", "cell_strict"]
+DIES = ["cell_exit", "cell_kill", "cell_kill_parent", "cell_kill_all", "cell_stop", "cell_close", "answers_flood",
+        "answers_deep"]
+
+
+def together(names):
+    """One notebook with the first cells of these cases: it costs no points, and the words of all are told."""
+    first = ["".join(ALONE[name][0]["cells"][1]["source"]) for name in names]
+    return solved(first), FULL, "graded", [ALONE[name][3] for name in names]
+
+
+def both(pair, words, points):
+    """One notebook with the most_similar_pair of one case and the effective_words of another."""
+    sources = {c["metadata"].get("nbgrader", {}).get("grade_id"): c["source"] for c in ALONE[words][0]["cells"]}
+    raw = with_cells(ALONE[pair][0], lambda cells: [
+        {**c, "source": sources["effective_words"]} if c["metadata"].get("nbgrader", {}).get("grade_id") == "effective_words"
+        else c for c in cells])
+    status = "partly graded" if "partly graded" in (ALONE[pair][2], ALONE[words][2]) else "graded"
+    return raw, points, status, [ALONE[pair][3], ALONE[words][3]]
+
+
+CASES = {name: ALONE[name] for name in (
+    "good", "other_styles_below", "colab", "fork_bomb", "fork_bomb_2", "fork_and_both_answer", "answers_ahead",
+    "import_fails", "overflow", "stubs_below", "cell_time", "empty", "corrupt", "not_a_notebook", "binary", "deep_json")}
+CASES |= {
+    "cells_that_go_on": together(LIVES), "cells_that_end_it": together(DIES),
+    **{f"{pair}_{words}": both(f"function_{pair}", words, FULL - 11) for pair, words in [
+        ("exit", "cyclic"), ("kill", "prints_codes"), ("memory", "nan"), ("missing", "complex"), ("syntax", "objects"),
+        ("huge", "strings"), ("segfault", "interface"), ("endless", "wrong_signature")]},
+    "hostile_changes_input": both("hostile", "changes_input", FULL - 11),
+    "patched_tests_deleted": (with_cells(ALONE["patched"][0], lambda cells: [c for c in cells if not is_test(c)]), FULL - 6,
+                              "graded", ""),
+    "format_3_utf_16": (json.dumps(old(solved())).encode("utf-16"), FULL, "graded", "old format"),
+    "reversed_utf_8_mark": (b"\xef\xbb\xbf" + json.dumps(with_cells(solved(), lambda cells: cells[::-1])).encode(), FULL,
+                            "graded", ""),
+    "renamed_latin_1": (json.dumps(with_cells(solved("# caf\u00e9"), renamed), ensure_ascii=False).encode("latin-1"), FULL,
+                        "graded", "UTF-8"),
+    "duplicated_stripped": ({**with_cells(solved(), lambda cells: stripped(cells + cells)), "metadata": {}}, FULL, "graded",
+                            ""),
+    "bombs": (solved(RAW_FORMS, **{name: f"def {name}(*a):\n    return {bomb}" for name, bomb in BOMBS.items()}), 0,
+              "partly graded", ["more than 100,000 members", "shape (2000000, 2000000, 0)", "cannot be read as a value"]),
+    "bombs_of_json": (solved([FRAME + f'os.write(answers, b"%d " % number + {line} + b"\\n")' for line in LINES]), FULL,
+                      "graded", "cannot be read as an answer"),
+}
+ALONE = {name: case for name, case in ALONE.items() if name not in CASES}
 
 
 def data(content):

@@ -1,11 +1,16 @@
 """Assignment 5 in a class: right answers in styles of their own, answers that belong to lesson 16, near misses, attacks."""
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
+import torch
 from submissions import cell, data
+from torch.nn import functional as F
 
-from classroom import assignment, batch, sandbox
+from classroom import assignment, sandbox, tasks
+from classroom.grading import grade_one
 from classroom.sandbox import Limits
 
 NAME = "assignment5"
@@ -154,6 +159,7 @@ STRANGE = {
     "window_attention": "def window_attention(q, k, v, cache, window):\n    return v.to_sparse(), (k, v)",
     "min_p": "def min_p(logits, temperature, p):\n    x = []; x.append(x); return x",
 }
+META = "def min_p(logits, temperature, p):\n    return torch.empty_like(logits, device='meta')"
 PATCHES = """
 import builtins, sys, torch
 import helpers.checks.core as core
@@ -163,6 +169,7 @@ torch.allclose = torch.equal = lambda *a, **k: True
 torch.Tensor.__eq__ = torch.Tensor.numpy = torch.Tensor.detach = lambda self, *a: self
 sys.modules["wire"].encode = lambda *a: {"plain": None}
 """
+ASKING = ("turn_half", "min_p")
 ASKS = "def {name}(*a):\n    from classroom.tasks import assignment5\n    return assignment5.{name}(*a)"
 UNTIDY = """
 import torch
@@ -175,20 +182,22 @@ def named(text, **others):
     return {name: text.replace("{name}", name) for name in RIGHT} | others
 
 
-# name -> (functions, a cell in front, tests that do not get their points, with a word in their message)
-CASES = {
-    "loops": (RIGHT, "", {}),
-    "other_styles": (named("def {name}(*a):\n    raise NotImplementedError()"), OTHER_STYLES, {}),
-    "untidy": (RIGHT, UNTIDY, {}),
-    "lesson_16": (LESSON_16, "", {
+# What is wrong, told by the checkers alone: name -> (functions, tests that do not pass, with a word in their message)
+WRONG = {
+    "lesson_16": (LESSON_16, {
         "abs_norm": "root of the mean square", "packed_mlp": "SiLU, and on the left half",
         "turn_half": "lesson 08's rotate", "window_attention": "the attention of lesson 16",
         "min_p": "the nucleus of lesson 16", "min_p-extreme": "the nucleus of lesson 16"}),
-    "nearly": (NEARLY, "", {
+    "nearly": (NEARLY, {
         "abs_norm": "eps has no effect", "abs_norm-extreme": "eps has no effect",
         "packed_mlp": "approximation of GELU by tanh", "turn_half": "divide by all d columns",
         "window_attention": "one token more than any new token can see",
         "min_p": "the cut comes first", "min_p-extreme": "the cut comes first"}),
+}
+# In the sandbox: name -> (functions, a cell in front, tests that do not get their points, with a word in their message)
+CASES = {
+    "other_styles": (named("def {name}(*a):\n    raise NotImplementedError()"), OTHER_STYLES, {}),
+    "untidy": (RIGHT, UNTIDY, {}),
     "attacks": (ATTACKS, "", {
         "abs_norm": "", "abs_norm-extreme": "", "packed_mlp": "did not end within",
         "turn_half": "far more than was asked for", "window_attention": "changes its input in place",
@@ -196,9 +205,17 @@ CASES = {
     "strange": (STRANGE, "", {
         "abs_norm": "meta", "abs_norm-extreme": "meta", "packed_mlp": "real numbers", "turn_half": "nan",
         "window_attention": "", "min_p": "", "min_p-extreme": ""}),
-    "patched": (named("def {name}(*a):\n    return Everything()"), PATCHES, dict.fromkeys(POINTS, "")),
-    "asks_the_checker": (named(ASKS), "", dict.fromkeys(POINTS, "No module named")),
+    "patched": (named("def {name}(*a):\n    return Everything()", **{name: ASKS.replace("{name}", name) for name in ASKING}),
+                PATCHES, {test: "No module named" * test.startswith(ASKING) for test in POINTS}),
 }
+
+
+# These run once a week, and every time what only torch makes possible:
+ALONE = {name: CASES.pop(name) for name in ("attacks", "strange", "patched")}
+CASES["attacks_of_torch"] = (
+    ATTACKS | {name: STRANGE[name] for name in ("packed_mlp", "window_attention")} | {"min_p": META}, "", {
+        "abs_norm": "", "abs_norm-extreme": "", "packed_mlp": "real numbers", "turn_half": "far more than was asked for",
+        "window_attention": "", "min_p": "meta", "min_p-extreme": "meta"})
 
 
 def submission(functions, first, whole=False):
@@ -214,24 +231,34 @@ def submission(functions, first, whole=False):
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
-    top = tmp_path_factory.mktemp("class")
-    for name, (functions, first, _) in [*CASES.items(), ("whole", (RIGHT, "", {}))]:
-        (top / "in" / name).mkdir(parents=True)
-        (top / "in" / name / f"{NAME}.ipynb").write_bytes(submission(functions, first, name == "whole"))
-    limits = Limits(cell_seconds=2, call_seconds=1)
-    results = batch.grade(NAME, top / "in", top / "out", limits=limits, workers=1, progress=False)
-    return {result["student"]: result for result in results}
+def graded(pytestconfig):
+    cases = CASES | {"whole": (RIGHT, "", {})} | (ALONE if pytestconfig.getoption("weekly", False) else {})
+    task = replace(assignment.load(NAME), limits=Limits(cell_seconds=2, call_seconds=1))
+    return {name: grade_one(submission(functions, first, name == "whole"), task)
+            for name, (functions, first, _) in cases.items()}
 
 
 def outcomes(result):
     return {t["grade_id"].removeprefix("test-"): t for t in result["tests"]}
 
 
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_named(name):
+    functions, missed = WRONG[name]
+    space = {"torch": torch, "math": math, "F": F}
+    for source in functions.values():
+        exec(source, space)
+    for test in assignment.load(NAME).tests:
+        part = test.grade_id.removeprefix("test-")
+        outcome = tasks.judge(space[test.function], NAME, *part.split("-")[1:])
+        assert bool(outcome) == (part not in missed), outcome
+        assert missed.get(part, "") in outcome.message
+
+
 @needs_sandbox
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.weekly) for name in ALONE)])
 def test_has_the_points_it_deserves(graded, name):
-    found, missed = outcomes(graded[name]), CASES[name][2]
+    found, missed = outcomes(graded[name]), (CASES | ALONE)[name][2]
     assert {n: t["points"] for n, t in found.items() if n not in missed} == {
         n: points for n, points in POINTS.items() if n not in missed}, found
     for test, word in missed.items():

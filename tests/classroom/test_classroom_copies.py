@@ -277,6 +277,7 @@ def test_what_was_graded_before_says_so(tmp_path, capsys):
     assert "run grade first" in capsys.readouterr().err
 
 
+@pytest.mark.weekly  # as the dry run does every time, in test_classroom_trial.py
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 def test_from_files_to_the_page(tmp_path, capsys):
     """As a teacher does it: grade keeps the code, and copies needs nothing else."""

@@ -40,16 +40,16 @@ def test_the_right_answer_of_one_variant_fails_every_other(name, function, pytes
     assert len(found) > 8
     assert all(exercise.name == function and not set(details) & set(exercise.parameters) for details, exercise in found)
     pairs = list(itertools.permutations(found, 2))
-    for (details, exercise), (other, another) in each(pairs, pytestconfig, 7):
+    for (details, exercise), (other, another) in each(pairs, pytestconfig, 30):
         assert evaluate(exercise, another.reference).status in ("wrong", "error"), (details, other)
-    for details, exercise in each(found, pytestconfig, 2):
+    for details, exercise in each(found, pytestconfig, 5):
         outcome = evaluate(exercise, exercise.reference, seed=1)
         assert outcome, (details, outcome.message)
 
 
 @pytest.mark.parametrize(("name", "function"), FAMILIES)
 def test_mistakes_are_named_as_themselves_in_a_variant(name, function, pytestconfig):
-    for details, exercise in each(exercises(name, function)[1:], pytestconfig, 6):
+    for details, exercise in each(exercises(name, function)[1:], pytestconfig, 15):
         assert len(exercise.misconceptions) >= 5
         found = misnamed(exercise, pytestconfig)
         assert not found, "\n".join([str(details), *found])
