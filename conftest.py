@@ -40,12 +40,12 @@ os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
 # depends on the order of a set fails here and not at a reader's.
 
 # Where nothing is known yet, as on a fresh clone: CPU-seconds, so that the longest files come first.
-GUESSES = {"tests/classroom/test_classroom_batch.py": 55, "tests/unit/test_setup.py": 9, "tests/unit/test_mistakes.py": 27,
-           "tests/classroom/test_classroom_assignments.py": 23, "tests/unit/test_mutants.py": 23,
+GUESSES = {"tests/classroom/test_classroom_batch.py": 35, "tests/unit/test_setup.py": 9, "tests/unit/test_mistakes.py": 27,
+           "tests/classroom/test_classroom_assignments.py": 20, "tests/unit/test_mutants.py": 23,
            "notebooks/11": 90, "notebooks/10": 80, "notebooks/13": 60, "notebooks/14": 40, "notebooks/12": 35,
            "notebooks/1": 50, "notebooks/0": 12, "notebooks/experiments/1": 20,
-           "tests/classroom/test_classroom_assignment5.py": 20, "tests/classroom/test_classroom_trial.py": 14,
-           "tests/classroom/test_classroom_variants.py": 12, "tests/classroom/test_classroom_fuzz.py": 11}
+           "tests/classroom/test_classroom_assignment5.py": 15, "tests/classroom/test_classroom_trial.py": 10,
+           "tests/classroom/test_classroom_variants.py": 12, "tests/classroom/test_classroom_fuzz.py": 9}
 PAGES = "tests/pages/"                          # begin with them: they share a browser as long as nothing comes between
 NOT_QUICK = (PAGES, "tests/classroom/test_classroom_batch.py", "tests/classroom/test_classroom_sandbox.py")
 DEAR = {                                        # with --quick only where one of these has changed since the branch point

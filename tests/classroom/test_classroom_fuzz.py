@@ -147,7 +147,7 @@ def written(out, results, said):
 
 @needs_sandbox
 @pytest.mark.parametrize("group", [0, 3, *(pytest.param(group, marks=pytest.mark.weekly) for group in (1, 2))])
-def test_a_hundred_damaged_submissions(tmp_path, monkeypatch, group):
+def test_fifty_damaged_submissions(tmp_path, monkeypatch, group):
     """Those whose code differs are read, and not run."""
     check(range(group * CLASS, (group + 1) * CLASS), tmp_path, monkeypatch, packed=group == 3)
 
