@@ -119,7 +119,7 @@ def test_untagged_cells_run_without_what_pyodide_lacks(tmp_path):
     for path in edition.RUNS:
         (tmp_path / Path(path).name).write_text(json.dumps(made(path)), encoding="utf-8")
     (tmp_path / "control.ipynb").write_text(json.dumps({"cells": [
-        {"cell_type": "code", "id": "broken", "source": ["from helpers import CORPORA?"]}]}))
+        {"cell_type": "code", "id": "broken", "source": ["from helpers import training"]}]}))
     command = [sys.executable, "-W", "ignore", "-c", RUN_ALONE, LACKING, *sorted(p.name for p in tmp_path.glob("*.ipynb"))]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(tmp_path / "course")})

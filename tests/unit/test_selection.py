@@ -45,7 +45,7 @@ def the_conftest():
 
 @pytest.mark.parametrize(("path", "marks", "options", "changed", "wanted"), [
     ("tests/unit/test_chat_model.py", {}, ["quick"], [], "quick"),
-    ("tests/unit/test_chat_model.py", {}, ["quick"], ["helpers/language.py"], ""),
+    ("tests/unit/test_chat_model.py", {}, ["quick"], ["helpers/smollm2.py"], ""),
     ("tests/unit/test_chat_model.py", {}, ["quick"], ["tests/unit/test_chat_model.py"], ""),
     ("tests/unit/test_chat_model.py", {}, [], [], ""),
     ("tests/unit/test_plots.py", {}, ["quick"], [], ""),
