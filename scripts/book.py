@@ -25,6 +25,8 @@ HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
 FOLDER = ROOT / "build" / "book"
 MEGABYTES = 45  # that a lesson loads in the browser edition the first time; a test measures it
 EXERCISE = re.compile(r"^#+ Exercise \d+ · `(\w+)\(", re.MULTILINE)
+PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)
+REVEAL = re.compile(r"^\s*reveal\(\s*\"([^\"]+)\"", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 
 
@@ -87,6 +89,7 @@ def notebook(path):
             cell["source"] = source
         elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
             cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
+    text["cells"] = veiled(text["cells"])
     name = address.known_name(ROOT)
     if re.match(r"notebooks/\d", path):
         text["cells"][0]["source"] += button(path)
@@ -94,6 +97,59 @@ def notebook(path):
     text["cells"][0]["source"] += (f"\n\n<p class='origin'>As last run, from <code>{path}</code>. "
                                    f"To work on it, run <code>make lab</code>. {' · '.join(services)}</p>\n")
     return json.dumps(text, ensure_ascii=False)
+
+
+def veiled(cells):
+    """The cells with the options of each prediction as buttons, and what answers it in a fold that they open.
+
+    The fold begins behind the question, or behind the last heading or exercise before the answer, and ends where the words
+    about the answer do. Without scripts it is a fold like any other.
+    """
+    asked, cells = {}, [part for cell in cells for part in _at_its_heading(cell)]  # key -> the place of its question
+    for i, cell in enumerate(cells):
+        for key in PREDICT.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ():
+            asked[key] = i
+            for output in cell["outputs"]:
+                if html := "".join(output.get("data", {}).get("text/html", "")):
+                    output["data"]["text/html"] = re.sub(
+                        r"<li>(.*?)</li>", rf"<li><button type='button' data-predict='{key}'>\1</button></li>", html)
+            if re.fullmatch(r"predict\([^()]*(\([^()]*\)[^()]*)*\)", "".join(cell["source"]).strip()):
+                cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), "remove-input"]  # the note says it all
+    veils, free = [], 0  # (first cell, behind the last cell, key); nothing before ``free`` may be folded any more
+    for i, cell in enumerate(cells):
+        for key in REVEAL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ():
+            if key not in asked or i < free or i == asked[key]:
+                continue
+            begin = max(free, asked[key] + 1, *(j + 1 for j in range(asked[key], i) if _parts(cells[j])), 0)
+            end = i + 1
+            while end < len(cells) and cells[end]["cell_type"] == "markdown" and not _parts(cells[end]):
+                end += 1
+            veils.append((begin, end, key))
+            free = end
+    for begin, end, key in reversed(veils):
+        words = "What was measured. Guess first: choose an answer above, or open this."
+        opening = f"<details class='veil' data-key='{key}'><summary>{words}</summary>"
+        cells[begin:end] = [_markup(f"{key}-veil", opening), *cells[begin:end], _markup(f"{key}-end", "</details>")]
+    return cells
+
+
+def _at_its_heading(cell):
+    """A cell of words before a heading and with it, as two cells."""
+    source = "".join(cell["source"])
+    heading = re.search(r"^#+ ", source, re.MULTILINE) if cell["cell_type"] == "markdown" else None
+    if not heading or not source[:heading.start()].strip():
+        return [cell]
+    return [{**cell, "source": source[:heading.start()]},
+            {**cell, "source": source[heading.start():], "id": f"{cell['id']}-heading"}]
+
+
+def _parts(cell):
+    """Does a cell hold a heading, or the check of an exercise?"""
+    return re.search(r"^#+ " if cell["cell_type"] == "markdown" else r"check\(", "".join(cell["source"]), re.MULTILINE)
+
+
+def _markup(name, html):
+    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": html}
 
 
 def button(path):

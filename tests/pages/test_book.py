@@ -307,3 +307,44 @@ def test_solutions_wait_until_they_are_asked_for(page):
         assert page.locator("details.solution:not([open])").count() == tasks > 0, name
         shown = [text for text in page.locator("div.cell_input:visible").all_inner_texts() if "def " in text]
         assert not shown, f"{name} shows {shown[0]}"
+
+
+def test_what_was_measured_waits_for_a_guess(page):
+    page.goto(address("01_word_embeddings_and_similarity.html"))
+    measured = page.locator("div.cell_output", has_text="Measured:")
+    assert measured.count() >= 3 and not any(one.is_visible() for one in measured.all())
+    options = page.locator("button[data-predict='01-lengths']")
+    veil = page.locator("details.veil[data-key='01-lengths']")
+    options.first.focus()
+    page.keyboard.press("Enter")
+    assert veil.get_attribute("open") is not None and veil.get_by_text("Measured:").first.is_visible()
+    assert options.first.get_attribute("aria-pressed") == "true"
+    answer = re.search(r"Measured: (.*?)\. You predicted", veil.inner_text())[1]
+    for option in options.all():
+        option.click()
+        assert ("You predicted that." in veil.inner_text()) == (option.inner_text() == answer)
+    page.locator("details.veil:not([open]) > summary").first.click()  # nobody has to guess
+    assert page.locator("details.veil[open]").count() == 2
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_every_prediction_has_its_veil(lesson):
+    build = builder()
+    cells = json.loads(build.notebook(f"notebooks/{lesson}.ipynb"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    asked = [key for source in sources for key in build.PREDICT.findall(source)]
+    assert len(asked) == len(set(asked))
+    folded = None
+    for cell, source in zip(cells, sources, strict=True):
+        if opened := re.match(r"<details class='veil' data-key='([\w-]+)'>", source):
+            assert folded is None
+            folded = opened[1]
+        elif source == "</details>":
+            folded = None
+        else:
+            assert not (folded and cell["cell_type"] == "markdown" and re.search("^#+ ", source, re.MULTILINE)), source
+            said = "".join("".join(output.get("data", {}).get("text/html", "")) for output in cell.get("outputs", ()))
+            assert "Measured:" not in said or folded in asked, f"{lesson}: {said[:200]} can be seen before the guess"
+    assert folded is None
+    buttons = re.findall(r"data-predict=.{1,3}?([\w-]+)", json.dumps(cells))
+    assert set(buttons) == set(asked)

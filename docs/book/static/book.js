@@ -17,3 +17,19 @@ addEventListener("message", said => {
   const frame = document.querySelector("iframe.explainer.tall");
   if (frame?.contentWindow === said.source && said.data?.height > 0) frame.style.height = `${said.data.height}px`;
 });
+
+// A prediction: choosing an answer opens what was measured.
+document.addEventListener("click", event => {
+  const chosen = event.target.closest("button[data-predict]");
+  if (!chosen) return;
+  for (const button of chosen.closest("ul").querySelectorAll("button")) button.setAttribute("aria-pressed", button === chosen);
+  for (const veil of document.querySelectorAll("details.veil")) if (veil.dataset.key === chosen.dataset.predict) {
+    veil.open = true;
+    const measured = [...veil.querySelectorAll("div")].findLast(part => part.textContent.trim().startsWith("Measured:"));
+    if (!measured) continue;
+    const told = measured.querySelector(".told") ?? measured.appendChild(document.createElement("span"));
+    told.className = "told";
+    const right = measured.textContent.includes(`Measured: ${chosen.textContent}.`);
+    told.textContent = right ? " You predicted that." : ` You predicted: ${chosen.textContent}.`;
+  }
+});
