@@ -9,7 +9,7 @@ import os
 import time
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.autograd.profiler import profile
 from torch.utils import flop_counter
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -115,10 +115,10 @@ def peak_bytes(function, *inputs):
     torch's profiler reports every piece of memory that torch takes and gives back, also inside an operation; the largest
     running sum is the peak. Exact, on the CPU, with one thread (more of them work in more memory).
     """
-    with training.one_thread(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with training.one_thread(), profile(use_kineto=True, profile_memory=True) as seen:
         result = function(*inputs)
     held = most = 0
-    for event in seen.profiler.kineto_results.events():
+    for event in seen.kineto_results.events():
         if event.name() == "[memory]":
             held += event.nbytes()  # negative when memory is given back
             most = max(most, held)

@@ -155,6 +155,7 @@ for kind, expected in [(torch.optim.SGD, 0.8), (torch.optim.Adam, 0.9), (torch.o
         torch.testing.assert_close(before - w.detach(), torch.full((2,), 1 - expected), rtol=0.02, atol=0)
 from helpers import efficient
 assert efficient.multiply_adds(torch.mm, torch.ones(2, 3), torch.ones(3, 5)) == 30
+assert efficient.peak_bytes(torch.mm, torch.ones(2, 3), torch.ones(3, 5)) == 40
 assert "torch._dynamo" not in sys.modules, "torch's compiler was imported: seconds for nothing"
 """
 
