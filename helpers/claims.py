@@ -1,6 +1,6 @@
 """What people say about attention, and what the course's experiments found: the register in ``data/claims.json``.
 
-A lesson closes with ``what_people_say("01")``. The experiments write the register, through ``scripts/claim.py``.
+A lesson closes with ``what_people_say("01")``. The experiments write the register, through ``helpers/experiment.py``.
 """
 
 import json
@@ -17,6 +17,8 @@ VERDICTS = ("holds", "holds if", "does not hold", "not settled")
 def register(path=None):
     """The register: a dict from a claim's id, such as "C05", to its entry, a dict with FIELDS, all of them strings.
 
+    An entry that also has "withdrawn", a sentence, is no longer the course's, and keeps its id.
+
     Raises ValueError when the file cannot be read or an entry lacks a field.
     """
     path = Path(path or REGISTER)
@@ -32,8 +34,9 @@ def register(path=None):
 
 
 def what_people_say(lesson):
-    """Show the claims of a lesson, such as "01", and the verdict of each."""
-    rows = [(e["id"], e["claim"], e["verdict"]) for e in register().values() if e["lesson"] == lesson]
+    """Show the claims of a lesson, such as "01", and the verdict of each, without those that were withdrawn."""
+    entries = [e for e in register().values() if e["lesson"] == lesson and "withdrawn" not in e]
+    rows = [(e["id"], e["claim"], e["verdict"]) for e in entries]
     show.table(["Claim", "What people say", "Verdict"], rows)
 
 

@@ -15,6 +15,7 @@ VARIABLE = "ATTENTION_COURSE_JITTER"  # an environment variable: the draw that a
 NOTEBOOK = "ATTENTION_COURSE_NOTEBOOK"  # another: the notebook that a kernel runs
 RECORD = "ATTENTION_COURSE_TRAINED"  # another: a file that gets the name of each notebook which trains under jitter
 _for_ever = contextlib.ExitStack()  # what `install` entered
+_running = []  # for each body that runs: the function that puts its noise on weights
 
 
 @contextlib.contextmanager
@@ -29,10 +30,8 @@ def jitter(draw, size=SIZE):
 
     made, first = [], torch.optim.Optimizer.__init__
 
-    def noisy(self, *args, **options):
-        first(self, *args, **options)
+    def shake(weights):
         generator = torch.Generator().manual_seed(draw)
-        weights = [weight for group in self.param_groups for weight in group["params"]]
         with torch.no_grad():
             for weight in weights:
                 weight.mul_(1 + size * torch.randn(weight.shape, generator=generator, dtype=weight.dtype))
@@ -41,11 +40,26 @@ def jitter(draw, size=SIZE):
             with open(os.environ[RECORD], "a", encoding="utf-8") as record:
                 record.write(os.environ[NOTEBOOK] + "\n")
 
+    def noisy(self, *args, **options):
+        first(self, *args, **options)
+        shake([weight for group in self.param_groups for weight in group["params"]])
+
     torch.optim.Optimizer.__init__ = noisy
+    _running.append(shake)
     try:
         yield made
     finally:
+        _running.remove(shake)
         torch.optim.Optimizer.__init__ = first
+
+
+def touch(weights):
+    """Jitter weights that no optimiser gets, a list of tensors, as the body around asks; outside of one nothing happens.
+
+    For what amplifies the last bit without training, such as a very deep stack.
+    """
+    for shake in _running:
+        shake(weights)
 
 
 def install():

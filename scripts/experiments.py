@@ -4,8 +4,9 @@ Writes the measured numbers (data/experiments/), the notebooks' outputs and data
 changed. Entries of experiments that did not run stay as they were. Exit status 1 where a notebook stopped or a verdict
 changed: the lessons that quote it have to be read again.
 
-With --stored nothing long is measured: the entries are written anew from the stored numbers, of which the first case is
-checked. For a change of words.
+With --stored nothing long is measured: the entries are written anew from the stored numbers. For a change of words.
+With --renew the first case of each measurement whose code or data changed is measured, has to agree with what is stored,
+and its digest and spread (see ``helpers/experiment.py``) are stored anew. For a change of code that leaves the numbers.
 """
 
 import json
@@ -14,32 +15,42 @@ import sys
 import tempfile
 from pathlib import Path
 
-from helpers import claims
+from helpers import claims, experiment
 from helpers.course import LESSONS
 from helpers.files import write_whole
-from scripts import claim, execute
+from scripts import execute
 
 
 def collect(folder, path=claims.REGISTER):
     """Put the entries in ``folder`` into the register at ``path``. Returns {id: (verdict before or None, verdict now)} of
-    those that changed their verdict."""
+    those that changed their verdict.
+
+    A claim that the course no longer has stays, marked as withdrawn, so that its number never means anything else. Raises
+    ValueError where a new entry has such a number.
+    """
     held = claims.register(path) if path.exists() else {}
     new = {entry["id"]: entry for entry in (json.loads(p.read_text(encoding="utf-8")) for p in Path(folder).glob("C*.json"))}
     changed = {name: (held.get(name, {}).get("verdict"), entry["verdict"]) for name, entry in sorted(new.items())
                if held.get(name, {}).get("verdict") != entry["verdict"]}
-    known = {claim for lesson in LESSONS.values() for claim in lesson.claims}  # one that was taken out leaves the register
-    entries = [entry for name, entry in sorted({**held, **new}.items(), key=lambda item: (len(item[0]), item[0]))
-               if name in known]
+    known = {claim for lesson in LESSONS.values() for claim in lesson.claims}
+    for name, entry in held.items():
+        if "withdrawn" in entry and name in known:
+            raise ValueError(f"{name} was withdrawn ({entry['claim']!r}): a new claim takes a number that was never used.")
+        if name not in known:
+            entry["withdrawn"] = "The course no longer has this claim."
+    entries = [entry for _, entry in sorted({**held, **new}.items(), key=lambda item: (len(item[0]), item[0]))]
     write_whole(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
     return changed
 
 
 def main(arguments):
-    patterns = [argument for argument in arguments if argument != "--stored"]
-    if patterns != arguments:
-        os.environ[claim.STORED] = "yes"
+    patterns = [argument for argument in arguments if argument not in ("--stored", "--renew")]
+    renew = "--renew" in arguments
+    if patterns == arguments or renew:
+        os.environ[experiment.MEASURE] = "renew" if renew else "all"
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[claim.IN_FULL] = folder
+        if not renew:
+            os.environ[experiment.ENTRIES] = folder
         failed = execute.main(patterns or ["notebooks/experiments/*.ipynb"], seconds=None)  # measuring takes minutes
         changed = collect(folder)
     for name, (before, now) in changed.items():

@@ -1,8 +1,9 @@
 """Do the stored outputs hold elsewhere? make stability [NB="notebooks/05*.ipynb"] [SETTING ...]
 
-Runs the strict comparison of every notebook once for each setting below and reports, cell by cell, what differed.
-An output that does not hold is made robust at its source: print what the argument needs, or a verdict. Jitter reaches
-only what is trained: its first draw finds out which notebooks train, and the others run no more than those.
+Runs the strict comparison of every notebook once for each setting below and reports, cell by cell, what differed. An
+experiment then always measures the first case of each measurement again. An output that does not hold is made robust at
+its source: print what the argument needs, or a verdict. Jitter reaches only what is trained: its first draw finds out which
+notebooks train, and the others run no more than those.
 
 The settings "oldest" and "newest" make environments of their own in build/environments. torch is the one of
 constraints.txt there too, because another may be gigabytes of GPU packages; ATTENTION_COURSE_TORCH="torch==2.6.*"
@@ -19,7 +20,7 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from helpers import jitter
+from helpers import experiment, jitter
 from scripts import environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +93,8 @@ def compare(name, notebooks):
             [python, "-m", "pytest", "--nbval", "--nbval-current-env", "--dist", "loadfile",
              "-n", workers, "-q", "-p", "no:cacheprovider", f"--junitxml={report}",
              *(() if name in JITTER else ["--fresh-kernels"]), *notebooks],
-            cwd=ROOT, env={**os.environ, **variables, jitter.RECORD: str(trained)}, capture_output=True, text=True)
+            cwd=ROOT, capture_output=True, text=True,
+            env={**os.environ, experiment.MEASURE: "first", **variables, jitter.RECORD: str(trained)})
         seconds = time.perf_counter() - start
         if done.returncode not in (0, 1) or not report.exists():
             raise RuntimeError(f"pytest could not run: {(done.stdout + done.stderr)[-1500:]}")

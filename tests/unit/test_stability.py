@@ -2,11 +2,13 @@
 
 import re
 import shutil
+import subprocess
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from helpers import experiment
 from scripts import stability
 
 
@@ -25,6 +27,20 @@ def notebook():
         return path.relative_to(stability.ROOT).as_posix()
     yield make
     shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("setting", ["one-thread", "old-processor", "jitter-1"])
+def test_under_every_setting_experiments_measure_again(monkeypatch, setting):
+    asked = {}
+
+    def run(command, env, **options):
+        asked.update(env)
+        return subprocess.CompletedProcess(command, 2, "", "")
+
+    monkeypatch.setattr(stability.subprocess, "run", run)
+    with pytest.raises(RuntimeError):
+        stability.compare(setting, ["notebooks/01.ipynb"])
+    assert asked[experiment.MEASURE] == "first"
 
 
 @pytest.mark.tool("scripts/stability.py", "conftest.py", __file__)

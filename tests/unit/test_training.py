@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from helpers import training
-from helpers.jitter import SIZE, jitter
+from helpers.jitter import SIZE, jitter, touch
 from helpers.transformer import Config, Encoder
 
 
@@ -163,3 +163,12 @@ assert "torch._dynamo" not in sys.modules, "torch's compiler was imported: secon
 def test_training_and_counting_do_without_torchs_compiler():
     done = subprocess.run([sys.executable, "-c", WITHOUT_COMPILER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_weights_that_no_optimiser_gets_can_be_jittered_too():
+    with jitter(1) as made:
+        touched = torch.ones(3, dtype=torch.float64)
+        touch([touched])
+    assert made == [3] and 0 < (touched - 1).abs().max() < 10 * SIZE
+    touch([touched := torch.ones(3)])
+    assert touched.tolist() == [1, 1, 1]
