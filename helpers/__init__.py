@@ -30,5 +30,6 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     model_files      finds the models' files and verifies them
     files, colab     writes a file whole and locks one; the first cell on Google Colab
     corpora          the old name of grammars, in notebooks that classes were given
-    jitter           emulates another processor, for tests
+    experiment       how an experiment measures a claim and decides it
+    digest, jitter   what a measurement was made with; another processor, emulated
 """
