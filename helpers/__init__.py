@@ -22,7 +22,8 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
 
     checks           the exercises' checkers, a module a lesson
     predictions      predict and reveal
-    progress         the file that remembers both
+    questions        the question bank, and the three at the top of a lesson
+    progress         the file that remembers all of it
     plots, steps     figures; a computation step by step
     show             notes and tables
     claims           what people say, and what was measured

@@ -7,7 +7,7 @@ plain text for terminals.
 from html import escape
 from pathlib import Path
 
-_COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
+COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
     "info": ("#0072B2", "#eef5fa"),
     "good": ("#00785a", "#e9f6f1"),
     "bad": ("#b34700", "#fdf1e6"),
@@ -44,7 +44,7 @@ def display(html, text):
 
 def note(html, text, kind="info"):
     """Show a boxed note. ``kind``: "info", "good", "bad" or "idle". ``html`` must be escaped."""
-    edge, background = _COLOURS[kind]
+    edge, background = COLOURS[kind]
     display(f"<div style='border-left:4px solid {edge};background:{background};color:#1a1a1a;padding:8px 14px;"
             f"margin:4px 0;max-width:820px;line-height:1.45'>{html}</div>", text)
 

@@ -1,0 +1,193 @@
+"""The question bank: three quick questions at the top of a lesson, about the lessons before it.
+
+``data/questions.toml`` says what an entry means. Questions of the attention inventory never appear in a warm-up.
+The choice counts in lessons: what was answered wrong comes back in the next lesson; what was answered right comes back
+after 2 lessons, and after 4, 8, … when it was right 2, 3, … times in a row. Before others come what is to be repeated,
+then what is new, the lessons just past more often than those long ago.
+"""
+
+import functools
+import random
+import re
+import sys
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from helpers import progress, show
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TITLE, INTRO = "Warm-up, from memory.", "Three questions about earlier lessons."
+FILE = Path(__file__).resolve().parent.parent / "data" / "questions.toml"
+WRONG, RIGHT, NEW, LATER = range(4)  # who comes first: last answered wrong, or right and due again; new; not due yet
+SECTION = "questions"  # of the progress file: id -> {"lesson": "07", "in_a_row": 0, "missed": ["no-exp"]}
+
+
+@dataclass(frozen=True)
+class Option:
+    """``why``: the sentence that explains it; ``misconception``: what is behind it, None if it is right."""
+
+    text: str
+    why: str
+    misconception: str | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """An entry; the head of the file says what each field means."""
+
+    id: str
+    lesson: str
+    theme: str
+    ask: str
+    options: tuple[Option, ...]
+    key: str
+    inventory: bool = False
+    reasons: tuple[Option, ...] = ()
+    reason_key: str = ""
+
+
+@functools.cache
+def load(path=FILE):
+    """(themes ``{id: name}``, questions ``{id: Question}``), in the order of the file.
+
+    Raises ValueError, in one sentence, where an entry is wrong.
+    """
+    questions = {}
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        for entry in data["question"]:
+            lists = {name: _options(entry.pop(name), name) for name in ("options", "reasons") if name in entry}
+            question = Question(**entry, **lists)
+            if question.theme not in data["themes"]:
+                raise ValueError(f"{question.id} has the theme {question.theme!r}; it is one of {', '.join(data['themes'])}")
+            if not question.id.startswith(f"{question.lesson}-"):
+                raise ValueError(f"{question.id} is of lesson {question.lesson}, with which its id should begin")
+            if bool(question.reasons) != bool(question.reason_key):
+                raise ValueError(f"{question.id} needs both reasons and reason_key, or neither of them")
+            if questions.setdefault(question.id, question) is not question:
+                raise ValueError(f"{question.id} occurs twice")
+    except (ValueError, KeyError, TypeError) as error:
+        after = f", after {list(questions)[-1]}" if questions else ""
+        said = f"there is no {error}" if isinstance(error, KeyError) else str(error).removeprefix("Question.__init__() ")
+        raise ValueError(f"data/{Path(path).name} cannot be used{after}: {said}.") from None
+    return data["themes"], questions
+
+
+def _options(rows, name):
+    if not all(len(row) == 3 and all(isinstance(part, str) and part for part in row) for row in rows):
+        raise ValueError(f"each of the {name} is [name, option, explanation]")
+    names, texts = [row[0] for row in rows], [row[1] for row in rows]
+    if names.count("right") != 1 or not 3 <= len(rows) <= 5 or len(set(names)) < len(rows) or len(set(texts)) < len(rows):
+        raise ValueError(f"the {name} are 3 to 5 different ones, one of them named right; they are {', '.join(names)}")
+    return tuple(Option(text, why, None if name == "right" else name) for name, text, why in rows)
+
+
+def choose(lesson, known, n=3, path=FILE):
+    """The ``n`` questions that lesson ``lesson`` (such as "07") opens with: a list of ``Question``, the same each time for
+    the same ``known``, the answers so far ``{id: entry}``. Damaged entries, and those of questions that are gone, count as
+    none. Raises ValueError when no lesson stands before this one."""
+    now = int(lesson) if str(lesson).isdecimal() else 0
+    pool = [q for q in load(path)[1].values() if int(q.lesson) < now and not q.inventory]
+    if not pool:
+        raise ValueError(f'A warm-up asks about earlier lessons, and {lesson!r} has none; say for example warm_up("07").')
+    chance, ranked = random.Random(f"{now} {len(known)}"), []
+    for question in pool:
+        entry = _entry(known.get(question.id))
+        luck = chance.random() ** (1.25 ** (now - int(question.lesson)))  # smaller for a lesson long ago: chosen more rarely
+        due = int(entry["lesson"]) + 2 ** entry["in_a_row"] if entry else 0
+        order = NEW if not entry else LATER if due > now else RIGHT if entry["in_a_row"] else WRONG
+        ranked.append((order, due if order == LATER else -luck, question))
+    ranked.sort(key=lambda item: item[:2])
+    chosen, again = [], 0
+    for order, _, question in ranked:  # at most two repetitions, and different lessons, as long as there is a choice
+        if len(chosen) < n and not (order < NEW and again == 2) and question.lesson not in {q.lesson for q in chosen}:
+            chosen.append(question)
+            again += order < NEW
+    return (chosen + [q for *_, q in ranked if q not in chosen])[:n]
+
+
+def _entry(value):
+    """An entry of the progress file, or None where it is damaged or of another version."""
+    try:
+        lesson, row, missed = str(value["lesson"]), int(value["in_a_row"]), [str(name) for name in value["missed"]]
+        return {"lesson": f"{int(lesson):02d}", "in_a_row": min(max(row, 0), 9), "missed": missed}
+    except (TypeError, KeyError, ValueError, OverflowError):
+        return None
+
+
+def answer(question, option, lesson):
+    """Keep an answer, given in lesson ``lesson``: in the progress file, and nowhere else."""
+    old = _entry(progress.load(SECTION).get(question.id)) or {"in_a_row": 0, "missed": []}
+    missed = sorted({*old["missed"], *([option.misconception] if option.misconception else [])})
+    progress.record(SECTION, question.id, {
+        "lesson": lesson, "in_a_row": 0 if option.misconception else old["in_a_row"] + 1, "missed": missed})
+
+
+def warm_up(lesson):
+    """Ask three questions about the lessons before ``lesson``, such as "07": buttons with a learner at the keyboard, and
+    otherwise text in which each option unfolds. Raises ValueError when there is no earlier lesson."""
+    chosen = choose(lesson, progress.load(SECTION) if progress.live() else {})
+    asked = [(q, random.Random(f"{q.id} {int(lesson)}").sample(q.options, len(q.options))) for q in chosen]
+    if progress.live():
+        _show_buttons(asked, f"{int(lesson):02d}")
+        return
+    html = [f"<b>{TITLE}</b> {INTRO} Open the option that you believe in: it says whether it is right, and why."]
+    text, answers = [f"{TITLE} {INTRO}"], ["", "Answers:"]
+    for n, (question, options) in enumerate(asked, 1):
+        html.append(f"<p style='margin:12px 0 4px 0'><b>{n}.</b> {_html(question.ask)}</p>")
+        text += ["", f"{n}. {_plain(question.ask)}"]
+        for letter, option in zip("abcde", options, strict=False):
+            html.append(f"<details style='margin:2px 0 2px 16px'><summary style='cursor:pointer'>{_html(option.text)}"
+                        f"</summary><div style='margin:2px 0 8px 16px'>{_said(option)}</div></details>")
+            text.append(f"   {letter}) {_plain(option.text)}")
+            if not option.misconception:
+                answers.append(f"{n} {letter}: {_plain(option.why)}")
+    show.note("".join(html), "\n".join(text + answers))
+
+
+def _html(text):
+    return re.sub(r"\*(.+?)\*", r"<i>\1</i>", escape(text))
+
+
+def _plain(text):
+    return re.sub(r"\*(.+?)\*", r"'\1'", text)
+
+
+def _said(option):
+    return f"<b>{'Not quite.' if option.misconception else 'Right.'}</b> {_html(option.why)}"
+
+
+def _show_buttons(asked, lesson):
+    import ipywidgets
+    from IPython.display import display
+
+    def box(question, options, n):
+        answered, told = [], ipywidgets.HTML()
+        buttons = [ipywidgets.Button(description=_plain(option.text), layout={"width": "100%", "height": "auto"})
+                   for option in options]
+
+        def click(button):
+            option = options[buttons.index(button)]
+            if not answered:  # the first choice counts; the others are there to be read
+                answered.append(option)
+                answer(question, option, lesson)
+            button.description = f"{'✗' if option.misconception else '✓'} {_plain(option.text)}"
+            edge, back = show.COLOURS["bad" if option.misconception else "good"]
+            told.value = (f"<div role='alert' style='border-left:4px solid {edge};background:{back};color:#1a1a1a;"
+                          f"padding:6px 12px;line-height:1.45'>{_said(option)}</div>")
+
+        for button in buttons:
+            button.on_click(click)
+            button.add_class("warm-up")
+        heading = f"<div style='line-height:1.45;margin-top:8px'><b>{n}.</b> {_html(question.ask)}</div>"
+        return ipywidgets.VBox([ipywidgets.HTML(heading), *buttons, told])
+
+    style = ("<style>.warm-up.jupyter-button{white-space:normal;text-align:left;line-height:1.4;padding:6px 12px}</style>"
+             f"<div style='line-height:1.45'><b>{TITLE}</b> {INTRO}</div>")
+    display(ipywidgets.VBox([ipywidgets.HTML(style), *(box(q, options, n) for n, (q, options) in enumerate(asked, 1))],
+                            layout={"max_width": "820px"}))
