@@ -168,7 +168,7 @@ def _show_buttons(asked, lesson):
 
     def box(question, options, n):
         answered, told = [], ipywidgets.HTML()
-        buttons = [ipywidgets.Button(description=_plain(option.text), layout={"width": "100%", "height": "auto"})
+        buttons = [ipywidgets.Button(description=_plain(option.text), layout={"width": "auto", "height": "auto"})
                    for option in options]
 
         def click(button):
@@ -187,7 +187,8 @@ def _show_buttons(asked, lesson):
         heading = f"<div style='line-height:1.45;margin-top:8px'><b>{n}.</b> {_html(question.ask)}</div>"
         return ipywidgets.VBox([ipywidgets.HTML(heading), *buttons, told])
 
-    style = ("<style>.warm-up.jupyter-button{white-space:normal;text-align:left;line-height:1.4;padding:6px 12px}</style>"
-             f"<div style='line-height:1.45'><b>{TITLE}</b> {INTRO}</div>")
+    style = ("<style>.warm-up.jupyter-button{white-space:normal;text-align:left;line-height:1.4;padding:6px 12px}"
+             ".warm-up.jupyter-button:focus-visible{outline:2px solid currentColor;outline-offset:-3px}</style>"
+             f"<div style='line-height:1.45'><b>{TITLE}</b> {INTRO} Your first choice counts; then try the others.</div>")
     display(ipywidgets.VBox([ipywidgets.HTML(style), *(box(q, options, n) for n, (q, options) in enumerate(asked, 1))],
                             layout={"max_width": "820px"}))
