@@ -1,9 +1,9 @@
 """The question bank: three quick questions at the top of a lesson, about the lessons before it.
 
 ``data/questions.toml`` says what an entry means. Questions of the attention inventory never appear in a warm-up.
-The choice counts in lessons: what was answered wrong comes back in the next lesson; what was answered right comes back
-after 2 lessons, and after 4, 8, … when it was right 2, 3, … times in a row. Before others come what is to be repeated,
-then what is new, the lessons just past more often than those long ago.
+The choice counts in lessons. What was answered wrong comes first, from the next lesson on, two at most. What was answered
+right may come back after 2 lessons, and after 4, 8, … when it was right 2, 3, … times in a row. The rest is drawn from
+what is new or may come back, each from another lesson, and lessons just past more often than those long ago.
 """
 
 import functools
@@ -23,7 +23,7 @@ else:
 
 TITLE, INTRO = "Warm-up, from memory.", "Three questions about earlier lessons."
 FILE = Path(__file__).resolve().parent.parent / "data" / "questions.toml"
-WRONG, RIGHT, NEW, LATER = range(4)  # who comes first: last answered wrong, or right and due again; new; not due yet
+WRONG, OPEN, LATER = range(3)  # in this order: last answered wrong; new, or right long ago; right not long ago
 SECTION = "questions"  # of the progress file: id -> {"lesson": "07", "in_a_row": 0, "missed": ["no-exp"]}
 
 
@@ -98,16 +98,16 @@ def choose(lesson, known, n=3, path=FILE):
     chance, ranked = random.Random(f"{now} {len(known)}"), []
     for question in pool:
         entry = _entry(known.get(question.id))
-        luck = chance.random() ** (1.25 ** (now - int(question.lesson)))  # smaller for a lesson long ago: chosen more rarely
+        luck = chance.random() ** (1.3 ** (now - int(question.lesson)))  # smaller for a lesson long ago: chosen more rarely
         due = int(entry["lesson"]) + 2 ** entry["in_a_row"] if entry else 0
-        order = NEW if not entry else LATER if due > now else RIGHT if entry["in_a_row"] else WRONG
+        order = LATER if due > now else WRONG if entry and not entry["in_a_row"] else OPEN
         ranked.append((order, due if order == LATER else -luck, question))
     ranked.sort(key=lambda item: item[:2])
     chosen, again = [], 0
-    for order, _, question in ranked:  # at most two repetitions, and different lessons, as long as there is a choice
-        if len(chosen) < n and not (order < NEW and again == 2) and question.lesson not in {q.lesson for q in chosen}:
+    for order, _, question in ranked:  # at most two that were wrong, and different lessons, as long as there is a choice
+        if len(chosen) < n and not (order == WRONG and again == 2) and question.lesson not in {q.lesson for q in chosen}:
             chosen.append(question)
-            again += order < NEW
+            again += order == WRONG
     return (chosen + [q for *_, q in ranked if q not in chosen])[:n]
 
 
@@ -131,7 +131,12 @@ def answer(question, option, lesson):
 def warm_up(lesson):
     """Ask three questions about the lessons before ``lesson``, such as "07": buttons with a learner at the keyboard, and
     otherwise text in which each option unfolds. Raises ValueError when there is no earlier lesson."""
-    chosen = choose(lesson, progress.load(SECTION) if progress.live() else {})
+    known = progress.load(SECTION) if progress.live() else {}
+    chosen = choose(lesson, known)
+    if not progress.live():  # always the same three, and in each lesson others
+        for earlier in range(2, int(lesson)):
+            known |= {q.id: {"lesson": earlier, "in_a_row": 9, "missed": []} for q in choose(earlier, known)}
+        chosen = choose(lesson, known)
     asked = [(q, random.Random(f"{q.id} {int(lesson)}").sample(q.options, len(q.options))) for q in chosen]
     if progress.live():
         _show_buttons(asked, f"{int(lesson):02d}")
