@@ -25,7 +25,9 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     questions        the question bank, and the three at the top of a lesson
     progress         the file that remembers all of it
     plots, steps     figures; a computation step by step
-    show             notes and tables
+    show             notes, tables, the map
+    drawing, sheet   you are here: the whole model, today's part lit; how it is drawn
+    pictures         a small picture for each lesson, and the map of the course
     claims           what people say, and what was measured
     course           lessons, exercises and claims, from data/course.toml
     model_files      finds the models' files and verifies them

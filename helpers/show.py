@@ -1,4 +1,4 @@
-"""Notes and tables: how the course shows text that code has computed.
+"""Notes, tables and maps: how the course shows text that code has computed, and where the reader is.
 
 Everything is shown as HTML with its own colours (readable on a light or dark page) and as
 plain text for terminals.
@@ -93,3 +93,20 @@ def page(name, title):
     told = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command Palette, "
             f"Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
     display(frame((DATA / name).read_text(encoding="utf-8"), title, told, height=900), told)
+
+
+def map(number):
+    """Show where lesson ``number`` ("07") is in the whole model. Raises KeyError for a lesson that there is not."""
+    from helpers import drawing
+
+    if number not in drawing.LESSONS:
+        raise Unknown(f"There is no lesson {number!r} to draw: a lesson's number is a string of two digits, "
+                      f"\"00\" to \"{max(drawing.LESSONS)}\".")
+    display(drawing.html(number), drawing.path(number))
+
+
+def course_map():
+    """Show the course as a path of pictures, with minutes and the exercises that have been passed."""
+    from helpers import pictures
+
+    display(*pictures.course_map())

@@ -89,6 +89,9 @@ def notebook(path):
             cell["source"] = source
         elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
             cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
+        for output in cell.get("outputs", ()):
+            if html := output.get("data", {}).get("text/html"):  # the map of the course leads to pages of the book
+                output["data"]["text/html"] = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', "".join(html))
     text["cells"] = veiled(text["cells"])
     name = address.known_name(ROOT)
     if re.match(r"notebooks/\d", path):

@@ -33,7 +33,8 @@ VARIABLE = "ATTENTION_COURSE_PYODIDE"
 TAG = "needs-install"
 RUNS = [f"notebooks/{lesson.file}" for number, lesson in LESSONS.items() if number <= "08" or number == "15"]
 PYODIDE = json.loads((HERE / "pyodide.json").read_text(encoding="utf-8"))
-DATA = "claims.json", "course.toml", "experiments/08.json", "questions.toml", "word_vectors.npz"  # what these lessons read
+DATA = ("claims.json", "course.toml", "experiments/08.json", "map.toml", "questions.toml",
+        "word_vectors.npz")  # what these lessons read
 TITLE = "Attention and transformers"
 APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
 DISABLED = ["@jupyter-notebook/notebook-extension:trusted",  # every result in the page was made in it

@@ -1,7 +1,8 @@
 """Make the pages say what data/course.toml says: python -m scripts.pages
 
-Writes the maps of README.md and lesson 00, which are between two comments, and in each lesson its minutes, those of each
-section that goes deeper, and the line at its end that leads to the next one. Everything else stays as it is.
+Writes the maps of README.md and lesson 00, which are between two comments, the lessons' small pictures (docs/map), and in
+each lesson its minutes, those of each section that goes deeper, and the line at its end that leads to the next one.
+Everything else stays as it is.
 """
 
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 
-from helpers import course
+from helpers import course, pictures
 from helpers.files import write_whole
 from scripts import minutes
 
@@ -30,11 +31,17 @@ def name(lesson):
     return f"{lesson.number} · {lesson.title}"
 
 
+def small(number):
+    """The picture of a lesson for README.md; nothing where there is none."""
+    known = pictures.MAP["lessons"].get(number)
+    return f"![{known['alt']}](docs/map/{number}.svg)" if known else ""
+
+
 def readme_map(lessons):
     """The table of README.md, which the book shows too."""
-    return table(["", "Lesson", "Minutes", "You write"],
-                 [[lesson.number, f"[{lesson.title}](notebooks/{lesson.file})", str(lesson.minutes), lesson.you_write]
-                  for lesson in lessons])
+    return table(["", "", "Lesson", "Minutes", "You write"],
+                 [[small(lesson.number), lesson.number, f"[{lesson.title}](notebooks/{lesson.file})", str(lesson.minutes),
+                   lesson.you_write] for lesson in lessons])
 
 
 def lesson_map(first, *others):
@@ -55,6 +62,10 @@ def revised(root=ROOT):
     text = readme.read_text(encoding="utf-8")
     new = put(f"\n{readme_map(lessons)}\n\n", MAP, text)
     wanted = {readme: new} if new != text else {}
+    for number in pictures.NUMBERS:
+        path, drawn = root / "docs" / "map" / f"{number}.svg", pictures.picture(number, 40) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != drawn:
+            wanted[path] = drawn
     for lesson, following in zip(lessons, [*lessons[1:], None], strict=True):
         path = root / "notebooks" / lesson.file
         if not path.exists():
@@ -77,6 +88,7 @@ def main(root=ROOT):
     try:
         wanted = revised(root)
         for path, contents in wanted.items():
+            path.parent.mkdir(exist_ok=True)
             write_whole(path, contents)
             print(f"{path.relative_to(root).as_posix()} now says what data/course.toml says.")
     except (OSError, ValueError) as error:

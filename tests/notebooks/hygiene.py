@@ -372,7 +372,7 @@ def links(book):
     for cell in book.cells:
         html = "" if cell.type == "markdown" else "\n".join(
             "".join(output.get("data", {}).get("text/html", "")) for output in cell.outputs)
-        text = without_code(cell.source) if cell.type == "markdown" else re.sub(r"srcdoc='[^']*'", "", html)
+        text = without_code(cell.source) if cell.type == "markdown" else re.sub(r"srcdoc='[^']*'|<use [^>]*>", "", html)
         for match in pattern.finditer(text):
             target = match.group(1) or match.group(2)
             if re.match(r"[a-zA-Z][\w+.-]*:|//", target):    # https:, mailto:, data:, attachment:

@@ -87,6 +87,7 @@ def scratch(tmp_path):
     for name in ("README.md", *(f"notebooks/{LESSONS[number].file}" for number in ("00", max(LESSONS)))):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "docs" / "map", tmp_path / "docs" / "map")
     (tmp_path / "data").mkdir()
     listed = FILE.read_text(encoding="utf-8").replace("minutes = 15", "minutes = 20", 1)
     (tmp_path / "data" / "course.toml").write_text(listed + MORE, encoding="utf-8")
@@ -102,7 +103,7 @@ def test_a_lesson_is_added_by_an_entry(scratch, capsys):
     file = lessons["99"].file
     assert file == "99_tokens_and_real_text.ipynb"
     for path, added, dropped in (
-            ("README.md", {f"| 99 | [Tokens, and real text](notebooks/{file}) | 45 | a tokenizer |"}, 0),
+            ("README.md", {f"| | 99 | [Tokens, and real text](notebooks/{file}) | 45 | a tokenizer |"}, 0),
             (f"notebooks/{LESSONS['00'].file}", {f"| [99 · Tokens, and real text]({file}) | read bytes | 45 |"}, 0),
             (f"notebooks/{LESSONS[max(LESSONS)].file}", {f"Next: [99 · Tokens, and real text]({file})"}, 1)):
         old, new = ({line.strip(' ",').removesuffix("\\n") for line in text.splitlines()}

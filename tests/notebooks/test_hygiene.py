@@ -10,7 +10,7 @@ import pytest
 from hygiene import Book, books
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers import claims
+from helpers import claims, drawing
 from helpers.course import LESSONS
 from scripts import address
 
@@ -136,6 +136,11 @@ def course(tmp_path):
 @pytest.mark.parametrize("where", [LESSON, SOLUTION])
 def test_a_good_notebook_passes(course, where):
     assert hygiene.problems(course(renumber, where)) == []
+
+
+def test_a_drawing_that_uses_a_picture_twice_passes(course):
+    shown = new_output("display_data", data={"text/html": drawing.html("01"), "text/plain": drawing.path("01")})
+    assert "<use href=" in drawing.html("01") and hygiene.problems(course(outputs(3, shown))) == []
 
 
 def test_a_notebook_saved_by_another_editor_passes(course):

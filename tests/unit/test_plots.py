@@ -8,7 +8,7 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 
-from helpers import plots
+from helpers import plots, sheet
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +67,7 @@ def test_slider_redraws_when_it_is_moved(monkeypatch, tmp_path):
         plots.slider(drawn.append, "k", [1, 2, 3], start=2)
         shown[0].value = 3
     assert drawn == [2, 3]
+
+
+def test_the_map_has_the_colours_of_the_figures():
+    assert (sheet.ORANGE, sheet.BLUE) == (plots.ORANGE, plots.BLUE)

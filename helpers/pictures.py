@@ -1,0 +1,55 @@
+"""A small picture for each lesson, and the map of the course that they make."""
+
+from html import escape
+
+from helpers import course, progress
+from helpers.sheet import COLOURS, MAP, drawn, paint
+
+NUMBERS = sorted(MAP["lessons"])
+
+
+def picture(number, size=96):
+    """The picture of lesson ``number``, "00" to "19", as SVG with its own light ground. Raises KeyError for another."""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="{size}" height="{size}" '
+            f'aria-hidden="true"><rect x="1" y="1" width="62" height="62" rx="14" '
+            f'fill="{paint("built")}"/><g transform="translate(8 8)" fill="none" stroke="currentColor" '
+            f'color="{paint("built-edge")}" stroke-linecap="round" stroke-linejoin="round">'
+            f'{drawn(MAP["lessons"][number]["picture"])}</g></svg>')
+
+
+def passed(lesson):
+    """How many exercises of ``lesson`` have been passed, by the file that remembers it."""
+    return sum(name in progress.load("exercises") for name in lesson.exercises)
+
+
+def course_map(lessons=None):
+    """The course as a path of pictures, each a link to its lesson, with minutes and what has been passed.
+
+    Returns it as HTML, which says the same where <style> and style attributes are taken out, and as plain text.
+    """
+    lessons = list((lessons or course.LESSONS).values())
+    stops, lines = [], []
+    for lesson in lessons:
+        done, all_ = passed(lesson), len(lesson.exercises)
+        minutes = f"{lesson.minutes} minutes"
+        count = f"{done} of {all_} exercises passed" if done else f"{all_} exercises" if all_ else ""
+        said = " · ".join(filter(None, [minutes, "✓ all passed" if all_ and done == all_ else count]))
+        share = round(100 * done / all_) if all_ else 0
+        bar = f"linear-gradient(90deg,{COLOURS['built-edge'][0]} {share}%,#8a949e55 {share}%)"
+        stops.append(f'<li><a href="{lesson.file}">{picture(lesson.number, 64)}</a><i style="background:{bar}"></i>'
+                     f'<p><a href="{lesson.file}"><b>{lesson.number} · {escape(lesson.title)}</b></a><br>{said}</p></li>')
+        lines.append(f"{lesson.number}  {lesson.title}: {said}")
+    return f'<div class="course-map"><style>{STYLE}</style><ol>{"".join(stops)}</ol></div>', "\n".join(lines)
+
+
+STYLE = """
+.course-map{max-width:900px;margin:8px 0}
+.course-map ol{display:grid;grid-template-columns:repeat(auto-fill,minmax(152px,1fr));gap:20px 0}
+.course-map ol{list-style:none;margin:0;padding:0!important}
+.course-map li{margin:0;padding:0;position:relative}
+.course-map li svg{display:block;position:relative}
+.course-map li i{position:absolute;left:64px;right:0;top:30px;height:4px}
+.course-map li:last-child i{display:none}
+.course-map p{margin:6px 12px 0 2px;font-size:13px;line-height:1.35}
+.course-map a{text-decoration:none}
+"""

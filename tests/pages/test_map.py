@@ -1,0 +1,72 @@
+"""You are here, in a page: everything lies within its drawing, no word covers another, and each page gets what fits it."""
+
+import re
+
+import pytest
+
+from helpers import drawing, pictures
+from helpers.sheet import COLOURS
+
+NUMBERS = sorted(drawing.LESSONS)
+MEASURE = """() => [...document.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {
+    const page = svg.getBoundingClientRect()
+    const places = list => [...list].map(e => [e.textContent.trim().slice(0, 30), e.getBoundingClientRect()])
+        .map(([said, box]) => [said, box.left - page.left, box.top - page.top, box.right - page.left, box.bottom - page.top])
+    const known = getComputedStyle(svg.querySelector('rect')).fill
+    return {id: svg.getAttribute('aria-labelledby'), width: page.width, height: page.height, ground: known,
+            words: places(svg.querySelectorAll('text')), shapes: places(svg.querySelectorAll('rect, path, circle, use'))}
+})"""
+
+
+@pytest.fixture
+def show(browser):
+    """Show HTML at a width, in a page that says that it is light or dark, and measure the drawings in it."""
+    opened = []
+
+    def measured(html, width, dark=""):
+        context = browser.new_context(viewport={"width": width, "height": 700})
+        opened.append(context)
+        page = context.new_page()
+        page.set_content(f"<!doctype html><body {dark} style='margin:16px'>{html}</body>")
+        return page.evaluate(MEASURE)
+    yield measured
+    for context in opened:
+        context.close()
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_nothing_lies_outside_and_no_word_covers_another(show, width):
+    drawings = show("".join(map(drawing.html, NUMBERS)), width)
+    assert [found["id"] for found in drawings] == [f"map-{n}-{'wide' if width > 690 else 'narrow'}" for n in NUMBERS]
+    for found in drawings:
+        assert len(found["words"]) > 30 and len(found["shapes"]) > 40
+        for said, left, top, right, bottom in found["words"] + found["shapes"]:
+            assert left >= 0 and top >= 0 and right <= found["width"] and bottom <= found["height"], (found["id"], said)
+        words = [word for word in found["words"] if word[0]]
+        for i, (said, left, top, right, bottom) in enumerate(words):
+            for other, left2, top2, right2, bottom2 in words[:i]:
+                across, down = min(right, right2) - max(left, left2), min(bottom, bottom2) - max(top, top2)
+                assert across < 3 or down < 3, f"{found['id']}: {said!r} covers {other!r}"
+
+
+@pytest.mark.parametrize("dark, ground", [
+    ("", 0), ("data-theme=light", 0), ("data-jp-theme-light=true", 0),
+    ("data-theme=dark", 1), ("data-jp-theme-light=false", 1)])
+def test_a_page_that_says_that_it_is_dark_gets_dark_colours(show, dark, ground):
+    (found,) = show(drawing.html("07"), 1366, dark)
+    rgb = tuple(int(COLOURS["page"][ground][i:i + 2], 16) for i in (1, 3, 5))
+    assert found["ground"] == f"rgb{rgb}"
+
+
+def test_without_style_the_wide_one_is_left(show):
+    (found,) = show(re.sub(r"<style>.*?</style>", "", drawing.html("10"), flags=re.DOTALL), 1366)
+    assert found["id"] == "map-10-wide" and found["width"] > 690
+
+
+@pytest.mark.parametrize("width, columns", [(900, 5), (390, 2)])
+def test_the_map_of_the_course_stands_in_columns(browser, width, columns):
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    page.set_content(pictures.course_map()[0])
+    lefts = page.evaluate("() => [...document.querySelectorAll('li svg')].map(e => e.getBoundingClientRect().left)")
+    page.close()
+    assert len(set(lefts)) == columns

@@ -1,0 +1,199 @@
+"""You are here: every lesson's drawing is valid, says in words what it shows, and can be read; the small pictures too."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
+
+from helpers import course, drawing, pictures, progress, sheet, show
+from scripts import book
+
+NUMBERS = [f"{n:02}" for n in range(20)]
+SVG = "{http://www.w3.org/2000/svg}"
+READABLE = 11  # pixels
+NARROWEST = {840: 690, 360: 332}  # width of an arrangement: of the narrowest place that shows it, in pixels
+
+
+def arrangements(number):
+    """The wide and the narrow drawing of a lesson, parsed."""
+    return [ElementTree.fromstring(found) for found in re.findall(r"<svg.*?</svg>", drawing.html(number), re.DOTALL)]
+
+
+def shown(svg):
+    """[(part, state)] of everything in a drawing that has a state."""
+    return [tuple(frame.get("class").split()) for frame in svg.iter(f"{SVG}rect") if frame.get("class")]
+
+
+def test_every_lesson_has_a_drawing():
+    assert sorted(drawing.LESSONS) == NUMBERS and set(course.LESSONS) <= set(NUMBERS)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_it_is_two_valid_pictures_with_a_title_and_a_description(number):
+    wide, narrow = arrangements(number)
+    names = {element.get("id"): element.text for svg in (wide, narrow) for element in svg.iter() if element.get("id")}
+    for svg in (wide, narrow):
+        assert svg.get("role") == "img" and number in names[svg.get("aria-labelledby")]
+        assert names[svg.get("aria-describedby")] == drawing.description(number)
+        assert [child.tag for child in svg][:2] == [f"{SVG}title", f"{SVG}desc"] and svg[0].text and svg[1].text
+    for link in narrow.iter(f"{SVG}use"):
+        assert link.get("href")[1:] in names
+
+
+def test_several_in_one_page_share_no_id_and_each_is_small():
+    pages = [drawing.html(number) for number in NUMBERS]
+    assert max(len(page.encode()) for page in pages) < 28_000
+    ids = [set(re.findall(r'\bid="([^"]+)"', page)) for page in pages]
+    assert sum(map(len, ids)) == len(set.union(*ids))
+    for page in pages:
+        found = re.findall(r'\bid="([^"]+)"', page)
+        assert sorted(found) == sorted(set(found))
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_todays_part_is_lit_and_what_was_built_is_filled(number):
+    today = set(drawing.LESSONS[number]["lit"].split())
+    before = {part for other in NUMBERS[:int(number)] for part in drawing.LESSONS[other]["lit"].split()}
+    for svg in arrangements(number):
+        found = dict(shown(svg))
+        assert set(shown(svg)) == set(found.items()), "a part is drawn in two states"
+        source = found.pop("source", None)
+        assert source in (None, "built")
+        block = found.pop("block")
+        assert set(found) | {"block"} == {*drawing.outer(number), *drawing.inner(number),
+                                          *(["encoder"] if number in drawing.ENCODER_BESIDE else [])}
+        for part, state in found.items():
+            assert state == ("lit" if part in today else "built" if part in before else "grey"), part
+        assert today <= set(found) | {"block"}, "what is lit is not in the drawing"
+        within = any(found[part] == "lit" for part in drawing.inner(number))
+        assert block == ("lit" if within or "block" in today else "built" if "block" in before else "grey")
+
+
+def test_the_first_lesson_is_nearly_all_grey_and_the_sixteenth_all_lit():
+    first = dict(shown(arrangements("01")[0]))
+    assert {part: state for part, state in first.items() if state != "grey"} == {"text": "built", "embeddings": "lit"}
+    assert {state for _, state in shown(arrangements("16")[0])} == {"lit"}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_words_say_what_the_drawing_shows(number):
+    found = dict(shown(arrangements(number)[0]))
+    labels = {part: said["label"] for part, said in drawing.PARTS.items()}
+    line = drawing.path(number)
+    assert "\n" not in line
+    assert set(re.findall(r"\[([^]]+)\]", line)) == {labels[part] for part, state in found.items() if state == "lit"}
+    for part in found.keys() - {"source"}:
+        assert labels[part] in line
+    heard = re.search(r"Today: (.*)\. Built before: (.*)\. Still to come: (.*)\.", drawing.description(number)).groups()
+    for said, state in zip(heard, ("lit", "built", "grey"), strict=True):
+        for part, drawn in found.items():
+            assert part == "source" or (drawing.PARTS[part]["spoken"] in said) == (drawn == state), (part, state)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_word_can_be_read(number):
+    for svg in arrangements(number):
+        width = float(svg.get("viewBox").split()[2])
+        scale, parents = NARROWEST[int(width)] / width, {child: parent for parent in svg.iter() for child in parent}
+        texts = list(svg.iter(f"{SVG}text"))
+        assert len(texts) > 30
+        for text in texts:
+            size, place = float(text.get("font-size") or svg.get("font-size")), text
+            while place in parents:
+                place = parents[place]
+                factor = re.search(r"scale\(([\d.]+)\)", place.get("transform", ""))
+                size *= float(factor[1]) if factor else 1
+            assert size * scale >= READABLE, f"{text.text!r} is {size * scale:.1f} pixels high"
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_sentence_fits_beside_the_legend(number):
+    said = drawing.LESSONS[number]["said"]
+    assert len(said) <= 58 and said[-1] in ".?"
+
+
+def test_one_arrangement_is_left_where_style_is_taken_out():
+    page = re.sub(r"<style>.*?</style>", "", drawing.html("07"), flags=re.DOTALL)
+    wide, narrow = re.findall(r"<svg[^>]*>", page)
+    assert "style=" not in page and "var(" not in page
+    assert 'width="100%"' in wide and "display" not in wide
+    assert 'width="0" height="0" display="none"' in narrow
+
+
+def told_by(code, seed="0"):
+    """What a Python of its own prints that runs ``code``."""
+    setting = os.environ | {"PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, env=setting,
+                          cwd=course.FILE.parents[1]).stdout
+
+
+def test_the_same_drawing_every_time():
+    code = "from helpers import drawing\nfor number in drawing.LESSONS:\n    print(drawing.html(number))"
+    assert told_by(code, "1") == told_by(code, "2") == "".join(drawing.html(number) + "\n" for number in NUMBERS)
+
+
+def test_it_brings_nothing_heavy_along():
+    first, line, *stops, last = told_by("""
+import sys
+from helpers import show
+print("helpers.drawing" in sys.modules)
+show.map("07")
+show.course_map()
+print([name for name in ("numpy", "matplotlib", "torch") if name in sys.modules])""").splitlines()
+    assert (first, last) == ("False", "[]") and line == drawing.path("07") and len(stops) == len(course.LESSONS)
+
+
+def test_a_lesson_that_there_is_not_is_told():
+    with pytest.raises(KeyError) as told:
+        show.map("20")
+    assert str(told.value) == ("There is no lesson '20' to draw: a lesson's number is a string of two digits, "
+                               '"00" to "19".')
+
+
+def test_a_stroke_of_an_unknown_kind_is_told():
+    with pytest.raises(ValueError, match="'zigzag 2 M1 1'"):
+        sheet.drawn(["line 2 M0 0h4", "zigzag 2 M1 1"])
+
+
+def test_cells_are_squares_where_their_digits_are():
+    drawn = sheet.drawn(["cells 6,10 10 .9 3."])
+    assert re.findall(r'stroke-opacity="([^"]+)" d="([^"]+)"', drawn) == [("1", "M16 14.2h8.4"), ("0.33", "M6 24.2h8.4")]
+
+
+def test_each_lesson_has_a_picture_of_its_own():
+    drawn = [pictures.picture(number) for number in NUMBERS]
+    assert len(set(drawn)) == len(NUMBERS) and all(ElementTree.fromstring(one).get("viewBox") for one in drawn)
+    assert max(map(len, drawn)) < 2_500
+    assert len({drawing.LESSONS[number]["alt"] for number in NUMBERS}) == len(NUMBERS)
+
+
+def test_the_map_of_the_course_leads_to_every_lesson_and_knows_what_was_passed(monkeypatch):
+    known = {"exercises": dict.fromkeys(["softmax", "cosine_similarity", "nearest_neighbours", "analogy"], True)}
+    monkeypatch.setattr(progress, "load", known.get)
+    html, text = pictures.course_map()
+    listed = ElementTree.fromstring(re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL).replace("<br>", "<br/>"))
+    stops = listed.findall("ol/li")
+    assert [stop.find("a").get("href") for stop in stops] == [lesson.file for lesson in course.LESSONS.values()]
+    said = ["".join(stop.find("p").itertext()) for stop in stops]
+    lines = text.splitlines()
+    for lesson, stop, line in zip(course.LESSONS.values(), said, lines, strict=True):
+        assert all(part in said for said in (stop, line) for part in (lesson.title, f"{lesson.minutes} minutes"))
+    assert "✓ all passed" in said[1] and "1 of 3 exercises passed" in said[2] and said[3].endswith("3 exercises")
+    assert "100%" in stops[1].find("i").get("style") and "33%" in stops[2].find("i").get("style")
+
+
+def test_the_map_of_the_course_leads_to_pages_of_the_book(tmp_path, monkeypatch):
+    html = pictures.course_map()[0]
+    shown = new_code_cell("show.course_map()", outputs=[new_output("display_data", {"text/html": html})])
+    path = f"notebooks/{course.LESSONS['00'].file}"
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / path).write_text(writes(new_notebook(cells=[new_markdown_cell("# 00 · Start here"), shown])), "utf-8")
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    (output,) = json.loads(book.notebook(path))["cells"][1]["outputs"]
+    pages = [lesson.file.replace(".ipynb", ".html") for lesson in course.LESSONS.values()]
+    assert list(dict.fromkeys(re.findall(r'href="([^"#]+)"', "".join(output["data"]["text/html"])))) == pages
