@@ -11,10 +11,11 @@ from helpers import progress, show
 _options = {}  # key -> the options that this kernel has offered
 
 
-def predict(key, question, options):
+def predict(key, question, options, spoilers=()):
     """Ask the learner to choose one of ``options`` (at least two different strings).
 
-    ``key`` names the prediction in the progress file, for instance ``"01-bears"``.
+    ``key`` names the prediction in the progress file, for instance ``"01-bears"``. ``spoilers`` are words that would give
+    the answer away: a test sees to it that no heading, figure's text or result before the question holds one.
     With a learner present the options are radio buttons; otherwise they are plain text.
     Raises ValueError when there are fewer than two options or two are alike.
     """

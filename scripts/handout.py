@@ -26,7 +26,9 @@ def fingerprint(notebook):
 
 
 def own_copy(notebook):
-    """The notebook without outputs, with links that fit its new place, marked with the fingerprint it then has."""
+    """The notebook without outputs and without Colab's cell, with links that fit its new place, marked with the fingerprint
+    it then has."""
+    notebook["cells"] = [cell for cell in notebook["cells"] if "remove-cell" not in cell["metadata"].get("tags", ())]
     for cell in notebook["cells"]:
         source = re.sub(r"\]\((\.\./)?(experiments|assignments)/", r"](\1../notebooks/\2/", "".join(cell["source"]))
         cell["source"] = source.splitlines(keepends=True)

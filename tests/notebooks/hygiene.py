@@ -131,6 +131,10 @@ class Cell:
         return IGNORED not in self.tags and not MARKER.search(self.source)
 
     @property
+    def folded(self) -> bool:
+        return bool(self.metadata.get("jupyter", {}).get("source_hidden"))
+
+    @property
     def has_figure(self) -> bool:
         return any("image/png" in output.get("data", {}) for output in self.outputs)
 
@@ -266,7 +270,7 @@ def no_empty_code(book):
 @rule("all")
 def short_cells(book):
     for cell in book.code:
-        lines = len(cell.source.splitlines())
+        lines = len(cell.source.splitlines()) - cell.folded  # which begins with what it is
         if lines > LONGEST_CELL:
             yield f"{cell} has {lines} lines of at most {LONGEST_CELL}: divide it, or move code to helpers."
 
@@ -446,6 +450,39 @@ def colab_first(book):
         yield f"{book.name} does not begin its code with scripts.address.cell(): copy that cell from another lesson."
     elif "remove-cell" not in book.code[0].tags or not book.code[0].metadata.get("jupyter", {}).get("source_hidden"):
         yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
+
+
+@rule("lessons")
+def folded_cells_say_what_they_are(book):
+    """JupyterLab shows the first line of a folded cell."""
+    for cell in book.code:
+        first, *rest = cell.source.splitlines()
+        if cell.folded and not first.startswith("# "):
+            yield f"{cell} is folded and does not say what it is: begin it with '# Drawing, {len(rest) + 1} lines', say."
+        elif cell.folded and (said := re.search(r", (\d+) lines?$", first)) and int(said[1]) != len(rest):
+            yield f"{cell} says that it has {said[1]} lines, and it has {len(rest)}: correct the number."
+
+
+@rule("lessons")
+def answers_are_earned(book):
+    """What a prediction names as its spoilers (``predict(..., spoilers=[...])``) is in nothing that a reader sees before."""
+    seen = ""
+    for cell in book.cells:
+        for spoiler in spoilers(cell) if cell.type == "code" else ():
+            if spoiler.lower() in (seen + cell.output_text()).lower():
+                yield f"{cell} asks for what was told before: {spoiler!r} is in an earlier heading, figure's text or output."
+        if cell.type == "code":
+            seen += cell.output_text() + "\n"
+        else:
+            told = re.findall(r"!\[(.*?)\]|<img[^>]*alt=[\"'](.*?)[\"']|^(\*In words:\*.*)", cell.source, re.MULTILINE)
+            seen += "\n".join([*headings(cell.source), *map("".join, told), ""])
+
+
+def spoilers(cell: Cell) -> list[str]:
+    """The words that the calls of predict in a cell name."""
+    named = [keyword.value for node in ast.walk(cell.tree) if isinstance(node, ast.Call)
+             and getattr(node.func, "id", "") == "predict" for keyword in node.keywords if keyword.arg == "spoilers"]
+    return [word for value in named for word in ast.literal_eval(value)]
 
 
 @rule("lessons")

@@ -110,6 +110,12 @@ def renumber(notebook: dict) -> None:
                     output["execution_count"] = count
 
 
+def fold(text):
+    def change(notebook):
+        notebook["cells"][4] |= {"source": text, "metadata": {"jupyter": {"source_hidden": True}}}
+    return change
+
+
 @pytest.fixture
 def course(tmp_path):
     """A course of two small lessons in a folder of its own; a call changes a notebook and returns it."""
@@ -280,6 +286,10 @@ BAD = [
     ("sections", replace("## What people say", "## Claims"), "## What people say"),
     ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
     ("sections", source(2, "x = 1\nimport time"), "import cell"),
+    ("folded_cells_say_what_they_are", fold("plot()"), "does not say what it is"),
+    ("folded_cells_say_what_they_are", fold("# Drawing, 2 lines\nplot()"), "it has 1"),
+    ("answers_are_earned", source(6, 'predict("01-a", "Why?", [], spoilers=["2", "rises FROM left"])'), "'rises FROM left'"),
+    ("answers_are_earned", source(6, 'predict("01-a", "Why?", [], spoilers=["word embeddings"])'), "earlier heading"),
     ("colab_first", delete(1), "scripts.address.cell()"),
     ("colab_first", delete(1), "begin its code", SOLUTION),
     ("colab_first", metadata(1), "folded away"),

@@ -43,6 +43,7 @@ def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(c
     assert "2 new" in capsys.readouterr().out
     first, second = (nbformat.read(course / "my_lessons" / name, as_version=4) for name in copies(course))
     nbformat.validate(first)
+    assert not any("google.colab" in c.source for c in first.cells)
     assert all(not c.outputs and c.execution_count is None for c in first.cells if c.cell_type == "code")
     solution = nbformat.read(course / "my_lessons" / "solutions" / copies(course)[0], as_version=4)
     for folder, notebook in (("", first), ("", second), ("solutions/", solution)):
