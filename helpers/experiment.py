@@ -74,9 +74,9 @@ class Claim:
         where something is trained within DRIFT times its spread or PART of that deviation. A number that may so become 0,
         or another case's, is not compared; that is said, and its verdict is compared in ``decide``.
 
-        ``within``: an absolute difference instead, where a number is random by design, such as a clock's. A ``run`` that
-        trains has to train each time: no cache. Raises AssertionError where the first case disagrees, and ValueError when
-        nothing was stored for these cases.
+        ``within``: an absolute difference instead, where a number is random by design, such as a sum of rounding errors;
+        infinite for a time, which is never compared. A ``run`` that trains has to train each time: no cache. Raises
+        AssertionError where the first case disagrees, and ValueError when nothing was stored for these cases.
         """
         key, cases, mode = f"{self.entry['id']} {name}", list(cases), os.environ.get(MEASURE)
         path = NUMBERS / f"{self.entry['lesson']}.json"
@@ -101,7 +101,7 @@ class Claim:
                 write_whole(path, json.dumps(dict(sorted(stored.items())), indent=1) + "\n")
         free = ", ".join(place for place, (_, most) in _allowed(stored[key], known, within).items() if most is None)
         if free:
-            said = "first weights that differ in their last bit change too much to compare from run to run:"
+            said = "not compared from run to run, because the last bit of the first weights changes them too much:"
             show.note(f"<b>{escape(key)}:</b> {said} {escape(free)}.", f"{key}: {said} {free}.")
         return stored[key]
 
