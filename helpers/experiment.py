@@ -181,11 +181,10 @@ def _spread(run, case, draws):
 def _allowed(results, known, within):
     """Place in the first result -> (what stands there, the most that it may differ by or None for anything)."""
     allowed, others, spread = {}, [_places(result) for result in results], known.get("spread")
-    within = known.get("within", within)  # of what was not renewed since tolerances were written by hand
     for place, value in others[0].items():
         moved, between = (spread or {}).get(place, 0), 0
         if within is not None:
-            most = within[place.split(" / ")[0]] if isinstance(within, dict) else within
+            most = within
         elif isinstance(value, (int, float)):
             column = [float(other[place]) for other in others if isinstance(other.get(place), (int, float))]
             between = statistics.pstdev(column)
