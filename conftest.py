@@ -15,6 +15,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import multiprocessing.process  # noqa: F401  it remembers the folder of its import, and tests change folders
 import os
 import shutil
 import sys

@@ -207,11 +207,8 @@ def html(number):
 
     Where <style> is taken out, as GitHub does, the wide one is left, in light colours. Raises KeyError.
     """
-    made, key = "", f"map-{number}"
-    told = f'<desc id="{key}-desc">{escape(description(number))}</desc>'
+    made, said = "", escape(f"You are here: lesson {number}. {description(number)}")  # as <title> it would come up as a hint
     for arranged, width, shown in (wide, 840, 'width="100%"'), (narrow, 360, 'width="0" height="0" display="none"'):
-        (sheet, height), name = arranged(number), f"{key}-{arranged.__name__}"
-        attributes = f'{shown} role="img" aria-labelledby="{name}" aria-describedby="{key}-desc"'
-        made += sheet.svg(width, height, attributes, f'<title id="{name}">You are here: lesson {number}</title>{told}')
-        told = "<desc>The same, for a narrow page.</desc>"
+        sheet, height = arranged(number)
+        made += sheet.svg(width, height, f'{shown} role="img" aria-label="{said}"')
     return f'<div class="you-are-here"><style>{STYLE}{dark(".you-are-here")}</style>{made}</div>'

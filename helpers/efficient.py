@@ -134,17 +134,18 @@ def fastest(cases, rounds=5):
     """Seconds that each case takes at its fastest, with one thread.
 
     ``cases``: name -> function of no arguments. The cases take ``rounds`` turns one after the other, so that a busy moment
-    does not hit one of them alone. In a turn a short function runs several times, for 2 ms: after another case, its first
-    run finds nothing of its own in the processor's fast memory. Returns name -> seconds.
+    does not hit one of them alone. In a turn a function runs once without being timed, because after another case it finds
+    nothing of its own in the processor's fast memory, and then for 2 ms or once: some clocks go on in steps, so that one
+    short run may take no time at all. Returns name -> seconds.
     """
     best = dict.fromkeys(cases, math.inf)
     with training.one_thread(), torch.no_grad():
         for _ in range(rounds):
             for name, function in cases.items():
-                left = 2e-3
-                while left > 0:
-                    start = _clock()
+                function()
+                start, runs = _clock(), 0
+                while (took := _clock() - start) < 2e-3:
                     function()
-                    took = _clock() - start
-                    best[name], left = min(best[name], took), left - max(took, 1e-5)
+                    runs += 1
+                best[name] = min(best[name], took / runs)
     return best

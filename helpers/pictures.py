@@ -23,7 +23,8 @@ def passed(lesson):
 
 
 def course_map(lessons=None):
-    """The course as a path of pictures, each a link to its lesson, with minutes and what has been passed.
+    """The course as a path of pictures, each a link to its lesson, with what one can do then, minutes, and what has been
+    passed.
 
     Returns it as HTML, which says the same where <style> and style attributes are taken out, and as plain text.
     """
@@ -37,8 +38,9 @@ def course_map(lessons=None):
         share = round(100 * done / all_) if all_ else 0
         bar = f"linear-gradient(90deg,{COLOURS['built-edge'][0]} {share}%,#8a949e55 {share}%)"
         stops.append(f'<li><a href="{lesson.file}">{picture(lesson.number, 64)}</a><i style="background:{bar}"></i>'
-                     f'<p><a href="{lesson.file}"><b>{lesson.number} · {escape(lesson.title)}</b></a><br>{said}</p></li>')
-        lines.append(f"{lesson.number}  {lesson.title}: {said}")
+                     f'<p><a href="{lesson.file}"><b>{lesson.number} · {escape(lesson.title)}</b></a><br>'
+                     f'{escape(lesson.afterwards)}<br><small>{said}</small></p></li>')
+        lines.append(f"{lesson.number}  {lesson.title}: {lesson.afterwards} ({said})")
     return f'<div class="course-map"><style>{STYLE}</style><ol>{"".join(stops)}</ol></div>', "\n".join(lines)
 
 

@@ -94,8 +94,8 @@ class Sheet:
         self.known, self.labels, self.font, self.mark, self.key, self.again = states, labels, font, mark, key, again
         self.rooms, self.lines, self.frames, self.pictures, self.words, self.marks, self.have = [], {}, {}, {}, {}, [], set()
 
-    def svg(self, width, height, attributes, inside=""):
-        """The whole sheet as SVG, ``inside``: what comes first in it."""
+    def svg(self, width, height, attributes):
+        """The whole sheet as SVG."""
         groups = [(f'fill="none" stroke="{paint(colour)}" stroke-width="1.5"', [f'<path d="{"".join(found)}"/>'])
                   for colour, found in self.lines.items()]
         groups += [(f'fill="{paint(state)}" stroke="{paint(state + "-edge")}" {EDGES[state]}', found)
@@ -105,7 +105,7 @@ class Sheet:
         groups += [(f'fill="{paint(colour)}"', found) for colour, found in self.words.items()]
         layers = "".join(f"<g {how}>{''.join(found)}</g>" for how, found in groups)
         made = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {attributes} font-family="{FONT}" '
-                f'font-size="{self.font}" text-anchor="middle" stroke-linecap="round" stroke-linejoin="round">{inside}'
+                f'font-size="{self.font}" text-anchor="middle" stroke-linecap="round" stroke-linejoin="round">'
                 f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="14" fill="{paint("page")}" '
                 f'stroke="{paint("edge")}"/>{"".join(self.rooms)}{layers}{"".join(self.marks)}</svg>')
         return re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.4g}", made)

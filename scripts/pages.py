@@ -1,6 +1,6 @@
 """Make the pages say what data/course.toml says: python -m scripts.pages
 
-Writes the maps of README.md and lesson 00, which are between two comments, the lessons' small pictures (docs/map), and in
+Writes the map of README.md, which is between two comments, the lessons' small pictures (docs/map), and in
 each lesson its minutes, those of each section that goes deeper, and the line at its end that leads to the next one.
 Everything else stays as it is.
 """
@@ -44,13 +44,6 @@ def readme_map(lessons):
                    lesson.you_write] for lesson in lessons])
 
 
-def lesson_map(first, *others):
-    """The table of lesson 00."""
-    return table(["lesson", "what you can do afterwards", "minutes"],
-                 [[name(first), first.afterwards, str(first.minutes)],
-                  *([f"[{name(lesson)}]({lesson.file})", lesson.afterwards, str(lesson.minutes)] for lesson in others)])
-
-
 def put(new, pattern, text):
     return pattern.sub(lambda _: new, text)  # a function, because a backslash is nothing special in it
 
@@ -76,7 +69,7 @@ def revised(root=ROOT):
         end = f"Next: [{name(following)}]({following.file})" if following else LAST
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                new = put(f"\n{lesson_map(*lessons)}\n\n", MAP, put(end, END, cell.source))
+                new = put(end, END, cell.source)
                 new = put(f"**Time:** {apart.get(cell.id, lesson.minutes)} minutes", TIME, new)
                 changed, cell.source = changed or new != cell.source, new
         if changed:

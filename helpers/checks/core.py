@@ -269,8 +269,8 @@ def _took_too_long(limit, seconds):
 
 def _computing():
     """A clock, to be read in any thread, of the seconds for which this thread has computed. Where the system
-    has none, as on macOS and Windows, all threads of the process count; a browser names one that cannot be read,
-    and there the process' goes on by itself."""
+    has none, as on macOS and Windows, all threads of the process count; a browser names one that cannot be
+    read, and there the process' goes on by itself."""
     try:
         mine = time.pthread_getcpuclockid(threading.get_ident())
         time.clock_gettime(mine)

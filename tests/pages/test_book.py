@@ -123,9 +123,9 @@ def test_a_link_leaves_no_reader_nowhere():
 
 def test_a_page_leads_to_the_services_once_the_address_is_known(monkeypatch):
     build, lesson = builder(), "notebooks/05_scaling.ipynb"
-    monkeypatch.setattr(build.colab, "known_name", lambda root: None)
+    monkeypatch.setattr(build.address, "known_name", lambda root: None)
     assert "colab.research" not in build.notebook(lesson)
-    monkeypatch.setattr(build.colab, "known_name", lambda root: "ada/course")
+    monkeypatch.setattr(build.address, "known_name", lambda root: "ada/course")
     page = build.notebook(lesson)
     assert "https://colab.research.google.com/github/ada/course/blob/main/notebooks/05_scaling.ipynb" in page
     assert page.count("Open on Binder") == 1 and "Tests" not in json.loads(page)["cells"][0]["source"]
