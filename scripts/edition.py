@@ -88,7 +88,7 @@ def address(page):
 def stored(cell):
     """A code cell as text: one line that says why, its code unless that is folded, and what it gave."""
     source, parts, pictures = "".join(cell["source"]), [STORED.format(GAVE if cell["outputs"] else "")], {}
-    if "hide-input" not in cell["metadata"].get("tags", ()):
+    if not {"hide-input", "remove-input"} & {*cell["metadata"].get("tags", ())}:
         parts.append(f"```python\n{source}\n```")
     for number, output in enumerate(cell["outputs"]):
         data = output.get("data", {})
