@@ -210,5 +210,6 @@ def html(number):
     made, said = "", escape(f"You are here: lesson {number}. {description(number)}")  # as <title> it would come up as a hint
     for arranged, width, shown in (wide, 840, 'width="100%"'), (narrow, 360, 'width="0" height="0" display="none"'):
         sheet, height = arranged(number)
-        made += sheet.svg(width, height, f'{shown} role="img" aria-label="{said}"')
+        name = f"map-{number}-{arranged.__name__}"
+        made += sheet.svg(width, height, f'id="{name}" {shown} role="img" aria-label="{said}"')
     return f'<div class="you-are-here"><style>{STYLE}{dark(".you-are-here")}</style>{made}</div>'

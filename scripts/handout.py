@@ -8,6 +8,7 @@ python -m scripts.handout [LESSON ...], puts the new version beside such a lesso
 import hashlib
 import itertools
 import json
+import platform
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from helpers.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "my_lessons"
+DRAWING = "map"  # the id of the cell that shows where a lesson is in the whole model
 TOLD = "told.json"  # in that folder: the changed lessons of which `make lab` has told
 
 
@@ -26,14 +28,16 @@ def fingerprint(notebook):
 
 
 def own_copy(notebook):
-    """The notebook without outputs and without Colab's cell, with links that fit its new place, marked with the fingerprint
-    it then has."""
+    """The notebook without Colab's cell and without outputs but the drawing at its top, with links that fit its new place,
+    marked with the fingerprint it then has. It names the Python at hand, or JupyterLab would open it as changed."""
     notebook["cells"] = [cell for cell in notebook["cells"] if "remove-cell" not in cell["metadata"].get("tags", ())]
     for cell in notebook["cells"]:
         source = re.sub(r"\]\((\.\./)?(experiments|assignments)/", r"](\1../notebooks/\2/", "".join(cell["source"]))
         cell["source"] = source.splitlines(keepends=True)
         if cell["cell_type"] == "code":
-            cell["outputs"], cell["execution_count"] = [], None
+            cell["outputs"], cell["execution_count"] = cell["outputs"] if cell.get("id") == DRAWING else [], None
+    notebook["metadata"].get("kernelspec", {})["display_name"] = "Python 3 (ipykernel)"
+    notebook["metadata"].get("language_info", {})["version"] = platform.python_version()
     notebook["metadata"]["attention_course"] = {"handed_out": fingerprint(notebook)}
     return notebook
 
@@ -88,7 +92,8 @@ def copies(lessons, folder, beside=True):
 
 def fill(folder=None):
     """What `make lab` does first: new lessons and solutions come into the folder, untouched ones are brought up to date, and
-    of a lesson with work in it that has changed since it tells, once. Raises as `hand_out`."""
+    of a lesson with work in it that has changed since it tells, once. Returns the copies that were written now. Raises as
+    `hand_out`."""
     folder = folder or ROOT / FOLDER
     began = not folder.exists()
     states = copies(sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")), folder, beside=False)
@@ -106,6 +111,7 @@ def fill(folder=None):
                   f"`make handout NB={name[:2]}` puts the new one beside it.")
     if changed:
         write_whole(folder / TOLD, json.dumps(changed, indent=1) + "\n")
+    return {path.name: str(place) for path, (state, place) in states.items() if state in ("new", "updated")}
 
 
 def trouble(error, folder):

@@ -39,16 +39,16 @@ def own_notebooks():
 def lab(arguments):
     """Open the learner's own copies in JupyterLab, which it makes and brings up to date first; with --finished the lessons
     as they are stored, with their results."""
-    starts = ["notebooks/00_start_here.ipynb"]
+    starts, files = ["notebooks/00_start_here.ipynb"], own_notebooks()
     if "--finished" in arguments:
         arguments = [word for word in arguments if word != "--finished"]
     else:
         try:
-            handout.fill()
+            copies = handout.fill()
+            files += [copies[name] for name in sorted(copies) if f"notebooks/{name}" in files]  # and what was copied of them
             starts.insert(0, f"{handout.FOLDER}/00_start_here.ipynb")
         except (OSError, ValueError) as error:
             say(f"{handout.trouble(error, handout.FOLDER)} So the finished lessons open, in notebooks/.")
-    files = own_notebooks()
     # An untrusted notebook shows no scripts: the attention views would stay empty.
     if not files:
         say("Only a clone made with git tells which notebooks are the course's own, so none was marked as trusted: "

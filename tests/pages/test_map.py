@@ -13,7 +13,7 @@ MEASURE = """() => [...document.querySelectorAll('svg')].filter(svg => svg.getBo
     const places = list => [...list].map(e => [e.textContent.trim().slice(0, 30), e.getBoundingClientRect()])
         .map(([said, box]) => [said, box.left - page.left, box.top - page.top, box.right - page.left, box.bottom - page.top])
     const known = getComputedStyle(svg.querySelector('rect')).fill
-    return {id: svg.getAttribute('aria-labelledby'), width: page.width, height: page.height, ground: known,
+    return {id: svg.id, width: page.width, height: page.height, ground: known,
             words: places(svg.querySelectorAll('text')), shapes: places(svg.querySelectorAll('rect, path, circle, use'))}
 })"""
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -44,7 +45,10 @@ def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(c
     first, second = (nbformat.read(course / "my_lessons" / name, as_version=4) for name in copies(course))
     nbformat.validate(first)
     assert not any("google.colab" in c.source for c in first.cells)
-    assert all(not c.outputs and c.execution_count is None for c in first.cells if c.cell_type == "code")
+    code = [c for c in first.cells if c.cell_type == "code"]
+    assert all(c.execution_count is None and bool(c.outputs) == (c.id == handout.DRAWING) for c in code)
+    assert any(c.outputs for c in code), "the drawing at the top, which tells no answer"
+    assert first.metadata.language_info.version == platform.python_version(), "or it opens as changed"
     solution = nbformat.read(course / "my_lessons" / "solutions" / copies(course)[0], as_version=4)
     for folder, notebook in (("", first), ("", second), ("solutions/", solution)):
         for link in re.findall(r"\]\(([^)#:]+\.(?:ipynb|md|py))", "".join(cell.source for cell in notebook.cells)):
@@ -141,7 +145,9 @@ def test_ruff_and_git_do_not_look_into_the_copies():
 
 
 def test_make_lab_fills_in_and_tells_once_of_a_lesson_that_moved_on(course, capsys):
-    handout.fill()
+    written = handout.fill()
+    assert sorted(written) == copies(course)
+    assert all(os.path.samefile(course / "my_lessons" / name, place) for name, place in written.items())
     assert "Your own copies" in capsys.readouterr().out and len(copies(course)) == 2
     assert len(list((course / "my_lessons" / "solutions").glob("*.ipynb"))) == 2
     lesson, other = sorted((course / "notebooks").glob("*.ipynb"))

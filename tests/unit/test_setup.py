@@ -491,7 +491,8 @@ def test_check_runs_the_notebooks_that_changed(ran, tmp_path, monkeypatch):
 
 def test_lab_trusts_the_courses_own_notebooks_alone(ran, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(verbs.handout, "fill", lambda: None)  # test_handout.py looks at the copies
+    copied = {"gone.ipynb": "my_lessons/gone.ipynb", "changed.ipynb": "my_lessons/changed.ipynb"}
+    monkeypatch.setattr(verbs.handout, "fill", dict)  # test_handout.py looks at the copies
     names = ["00_start_here", "solutions/a lesson", "changed", "gone", "staged", "downloaded"]
     own, solution, changed, gone, staged, downloaded = notebooks = [f"notebooks/{name}.ipynb" for name in names]
     for name in notebooks[:4]:
@@ -509,8 +510,9 @@ def test_lab_trusts_the_courses_own_notebooks_alone(ran, tmp_path, monkeypatch, 
     for name in (staged, downloaded):
         Path(name).write_text("{}")
     git(tmp_path, "add", staged)
+    monkeypatch.setattr(verbs.handout, "fill", lambda: copied | {Path(own).name: "my_lessons/00_start_here.ipynb"})
     assert verbs.lab(["--port=8889"]) == 0
-    assert ran[1] == ("-m", "jupyter", "trust", "--log-level=ERROR", own, solution)
+    assert ran[1] == ("-m", "jupyter", "trust", "--log-level=ERROR", own, solution, "my_lessons/00_start_here.ipynb")
     assert ran[2][1] == "jupyterlab" and own in ran[2] and ran[2][-1] == "--port=8889"
     assert "trusted" not in capsys.readouterr().out
 
