@@ -267,8 +267,10 @@ def variables(**more):
 
 
 def run(*command, **more):
-    """Run .venv's Python to its end and return its exit code; an interrupt is for the child to answer."""
-    process = subprocess.Popen((PYTHON,) + command, env=variables(**more))
+    """Run .venv's Python to its end and return its exit code; an interrupt is for the child to answer. ``more``: variables
+    that it sees, and ``stdout``, where what it says goes."""
+    stdout = more.pop("stdout", None)
+    process = subprocess.Popen((PYTHON,) + command, env=variables(**more), stdout=stdout)
     while True:
         try:
             return process.wait()

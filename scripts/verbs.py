@@ -53,7 +53,7 @@ def lab(arguments):
     if not files:
         say("Only a clone made with git tells which notebooks are the course's own, so none was marked as trusted: "
             "interactive views stay empty until their cells are run.")
-    elif run("-m", "jupyter", "trust", "--log-level=ERROR", *files):
+    elif run("-m", "jupyter", "trust", "--log-level=ERROR", *files, stdout=subprocess.DEVNULL):
         say("The notebooks could not be marked as trusted: interactive views stay empty until their cells are run.")
     options = [f"--ServerApp.root_dir={ROOT}", *[start for start in starts if Path(start).exists()][:1]]
     if getattr(os, "geteuid", lambda: 1)() == 0:
