@@ -112,6 +112,7 @@ def test_its_lessons_lead_to_pages_of_the_book_and_to_each_other():
     assert f"{edition.BOOK}solutions/07_multi_head_attention.html#solution-split-heads" in text
 
 
+@pytest.mark.weekly
 def test_untagged_cells_run_without_what_pyodide_lacks(tmp_path):
     """As in the browser, but for Pyodide itself: there `make weekly` runs them."""
     edition.wheels(tmp_path / "wheels")

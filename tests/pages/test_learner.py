@@ -159,6 +159,7 @@ COLOURS = """node => {
     return found; }"""
 
 
+@pytest.mark.weekly
 def test_our_html_can_be_read_in_both_themes(at_peace):
     """Notes, tables and verdicts have the contrast that WCAG AA asks of text, 4.5 to 1."""
     notebook = at_peace(lesson("02"))
