@@ -63,7 +63,7 @@ class Claim:
                   f"<br><b>Baseline:</b> {escape(baseline)}",
                   f"{id}. {words} ({source})\nHow we decide: {criterion}\nBaseline: {baseline}")
 
-    def measure(self, name, run, cases, within=None):
+    def measure(self, name, run, cases, within=None, drawn=()):
         """The results of ``run(case)`` for all cases, a list: numbers, or dicts or lists of numbers.
 
         In full every case is run, and stored with the first one's CPU-seconds, a digest of what it was made with (see
@@ -74,9 +74,11 @@ class Claim:
         where something is trained within DRIFT times its spread or PART of that deviation. A number that may so become 0,
         or another case's, is not compared; that is said, and its verdict is compared in ``decide``.
 
-        ``within``: an absolute difference instead, where a number is random by design, such as a sum of rounding errors;
-        infinite for a time, which is never compared. A ``run`` that trains has to train each time: no cache. Raises
-        AssertionError where the first case disagrees, and ValueError when nothing was stored for these cases.
+        ``drawn``: names in a result that are only drawn, and so never compared: a share of fifteen places, say, moves by a
+        whole place on another processor or not at all. ``within``: an absolute difference instead, where a number is random
+        by design, such as a sum of rounding errors; infinite for a time, which is never compared. A ``run`` that trains has
+        to train each time: no cache. Raises AssertionError where the first case disagrees, and ValueError when nothing was
+        stored for these cases.
         """
         key, cases, mode = f"{self.entry['id']} {name}", list(cases), os.environ.get(MEASURE)
         path = NUMBERS / f"{self.entry['lesson']}.json"
@@ -92,7 +94,7 @@ class Claim:
             if new:
                 stored[key] = [first, *(_run(run, case)[0] for case in cases[1:])]
             else:
-                self._compare(key, first, _allowed(stored[key], known, within))
+                self._compare(key, first, _allowed(stored[key], known, within, drawn))
             if mode in ("all", "renew"):
                 known = how[key] = {"digest": made_with, "seconds": round(seconds, 1)}
                 known["spread"] = None if within else _spread(run, cases[0], 3 if seconds <= DEAR else 1)
@@ -178,7 +180,7 @@ def _spread(run, case, draws):
     return {place: float(f"{spread[place]:.2g}") for place in sorted(spread) if spread[place]} if draws else None
 
 
-def _allowed(results, known, within):
+def _allowed(results, known, within, drawn=()):
     """Place in the first result -> (what stands there, the most that it may differ by or None for anything)."""
     allowed, others, spread = {}, [_places(result) for result in results], known.get("spread")
     for place, value in others[0].items():
@@ -193,7 +195,7 @@ def _allowed(results, known, within):
         else:
             most = 0
         free = moved and (moved == math.inf or DRIFT * moved >= max(abs(value), between))
-        allowed[place] = value, None if free else most
+        allowed[place] = value, None if free or place.split(" / ")[0] in drawn else most
     return allowed
 
 

@@ -165,6 +165,14 @@ def test_a_number_that_is_random_by_design_says_how_far_it_may_go(notebook):
     notebook("", CLAIM, COUNT.replace("case / 10", "0.7"), wide.replace("0.6", 'float("inf")'))
 
 
+def test_what_is_only_drawn_is_not_compared(notebook):
+    drawn = MEASURE.replace("range(3)", 'range(3), drawn=["list"]')
+    notebook("all", CLAIM, COUNT, drawn)
+    notebook("", CLAIM, COUNT.replace("[1, 2]", "[1, 3]"), drawn)
+    with pytest.raises(AssertionError, match="share is 0.7"):
+        notebook("", CLAIM, COUNT.replace("case / 10", "0.7"), drawn)
+
+
 def test_nothing_is_trained_twice(notebook):
     """Another claim asks for the same case; for its spread too."""
     more = CLAIM.replace("01", "02"), 'c02.measure("more", run, [0, 5])'
