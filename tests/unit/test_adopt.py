@@ -1,5 +1,7 @@
 """What a learner wrote is what runs: a right function in torch trains; one in NumPy, with loops or a mistake does not."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,21 @@ def test_what_cannot_be_trained_runs_where_nothing_is_trained(attempt, why):
     function, whose = adopt(attempt, transformer.layer_norm, "layer_norm", trains=ARGS)
     assert function is transformer.layer_norm
     assert whose.startswith("the course's (yours is right, but") and why in whose
+
+
+def test_a_clock_that_goes_on_in_steps_refuses_no_right_function(monkeypatch):
+    """Steps of 10 ms: the course's function takes 1 ms, and a learner's that takes twelve times as long may train."""
+    now = [0.0]
+
+    def slowed(milliseconds):
+        def function(x, gain, bias, eps):
+            now[0] += milliseconds / 1000
+            return layer_norm(x, gain, bias, eps)
+        return named(function, "layer_norm")
+
+    monkeypatch.setattr(time, "process_time", lambda: now[0] // 0.01 * 0.01)
+    assert adopt(slowed(12), slowed(1), "layer_norm", trains=ARGS)[1] == "yours"
+    assert "as loops do" in adopt(slowed(60), slowed(1), "layer_norm", trains=ARGS)[1]
 
 
 def test_gradients_that_differ_are_noticed():
