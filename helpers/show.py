@@ -101,7 +101,7 @@ def map(number):
 
     if number not in drawing.LESSONS:
         raise Unknown(f"There is no lesson {number!r} to draw: a lesson's number is a string of two digits, "
-                      f"\"00\" to \"{max(drawing.LESSONS)}\".")
+                      f'"00" to "{max(drawing.LESSONS)}".')
     display(drawing.html(number), drawing.path(number))
 
 

@@ -213,7 +213,7 @@ def serve(folder, port):
         server = edition.server(folder, port)
     except OSError as error:
         raise Stop(f"The book cannot be served at port {port} ({error.strerror}): say another one, "
-                   "as in make book ARGS=\"--serve 8001\".") from None
+                   'as in make book ARGS="--serve 8001".') from None
     with server:
         print(f"The book is served at http://localhost:{server.server_port}/ until you stop it with Ctrl-C.", flush=True)
         try:

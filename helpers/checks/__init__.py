@@ -42,7 +42,7 @@ def exercise(name):
         hint = f"Did you mean {' or '.join(close)}?" if close else "show_progress() lists the exercises."
         raise show.Unknown(f"There is no exercise called {name!r}. {hint} "
                            "If your function has another name, pass the exercise's: "
-                           "check(my_function, \"softmax\").")
+                           'check(my_function, "softmax").')
     home = f"helpers.checks.lesson{INDEX[name]}"
     known = importlib.import_module(home).EXERCISES if importlib.util.find_spec(home) else []
     for found in known:

@@ -658,5 +658,3 @@ def _size(args):
     arrays = [_array(a) for a in args if not isinstance(a, (str, dict, type(None)))]
     return (sum(len(a) for a in args if isinstance(a, dict))
             + sum(array.size for array in arrays if array is not None))
-
-

@@ -55,7 +55,6 @@ def _layers_for_heads(attentions):
     return _roll([head[None] for head in stacked.mean(0)])
 
 
-
 def _identity_plus(attentions):
     result = None
     for w in attentions:

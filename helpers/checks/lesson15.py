@@ -447,7 +447,7 @@ MERGE_PAIR = Exercise(
         ),
         Misconception(
             "written-as-text",
-            "You write the ids into a text and replace there: but \"97 98\" is also a part of \"197 98\"."
+            'You write the ids into a text and replace there: but "97 98" is also a part of "197 98".'
             " Compare the numbers themselves.",
             _in_a_text,
         ),

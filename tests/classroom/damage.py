@@ -151,7 +151,7 @@ def bytes_of_something_else(rng, content):
                        rng.randbytes(20_000),
                        b'{"cells": []}', b'{"cells": {}}', b'{"cells": null, "worksheets": {}}',
                        b"# a script\nx = 1\n", b'{"cells": [[[[]]]]}',
-                       b'{"cells": [' + b'{},' * 1999 + b"{}]}", b'{"cells": [' + b'[],' * 9999 + b"[]]}"))
+                       b'{"cells": [' + b"{}," * 1999 + b"{}]}", b'{"cells": [' + b"[]," * 9999 + b"[]]}"))
 
 
 # ---------------------------------------------------------------- structure
@@ -303,7 +303,7 @@ def cells_answers(rng, raw):
         if c.get("cell_type") == "markdown" and rng.random() < 0.5:
             c["source"] = rng.choice((WIDE, "\ud800" * 100, "=cmd|' /C calc'!A0", "x" * 200_000, "\r\r\n\n\x0b\x0c",
                 "@SUM(1)", "\0", "*", "\u200b", "'=1",
-                                      "a,b\nc;d\te\"", ["=", "1"], "\u2066\u2069" * 10, "</textarea><script>",
+                                      'a,b\nc;d\te"', ["=", "1"], "\u2066\u2069" * 10, "</textarea><script>",
                                       "{{ 7 * 7 }}", "\N{COMBINING ACUTE ACCENT}" * 999))
 
 

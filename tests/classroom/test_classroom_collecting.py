@@ -141,6 +141,7 @@ def test_what_would_take_memory_or_time_is_not_read():
     for content, words in ((b'{"cells": [' + b"[]," * 2_000_001 + b"[]]}", "lists"), (json.dumps(much).encode(), "code")):
         with pytest.raises(notebook.Unreadable, match=words):
             notebook.read(content)
+
     def seconds(*sources):
         begin = time.process_time()
         for source in sources:

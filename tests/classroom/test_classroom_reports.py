@@ -220,14 +220,14 @@ def test_the_sheet_survives_spreadsheets_and_students(out):
         exports.export(out, "csv")
         assert totals(out) == TOTALS
     results = list(batch.read(out)[0])
-    results[0]["answers"][0]["text"] = "= 1\n=2;=3\n- a point\ufeff\n\"quoted, \n\uff1d4\""
+    results[0]["answers"][0]["text"] = '= 1\n=2;=3\n- a point\ufeff\n"quoted, \n\uff1d4"'
     marks.write_sheet(results, out)
     rows = {(row["student"], row["item"]): row for row in marks.read_csv(path)}
     row = rows["Ada Lovelace", "answer-measurement"]
     assert row["why"].startswith(marks.CHANGED) and row["points"] == "4.5"
     assert not any(marks.CHANGED in other["why"] for other in rows.values() if other is not row)
     assert row["text"].startswith("'= 1\n =2; =3\n - a point")
-    path.write_bytes(b"key,item,points\r\na,b,\"" + b"x" * 11_000_000)
+    path.write_bytes(b'key,item,points\r\na,b,"' + b"x" * 11_000_000)
     with pytest.raises(marks.SheetError, match="cannot be read as CSV"):
         marks.read_sheet(out)
 

@@ -541,7 +541,7 @@ def decided_before_it_is_measured(book):
     for claim in book.lesson.claims if book.lesson else ():
         index, name = opened.get(claim, (None, ""))
         if index is None or name not in decided:
-            yield f"{book.name} does not open and decide {claim}: write name = Claim(\"{claim}\", ...) and name.decide(...)."
+            yield f'{book.name} does not open and decide {claim}: write name = Claim("{claim}", ...) and name.decide(...).'
         elif index >= decided[name]:
             yield f"{book.name} decides {claim} in or before the cell that says how: put Claim(...) into a cell above."
         if register.get(claim, {}).get("experiment") != book.name:

@@ -16,6 +16,7 @@ from scripts import address
 
 # -- the course's own notebooks ------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("path", [book.path for book in books()], ids=[book.name for book in books()])
 def test_notebook(path):
     found = hygiene.problems(Book(path))

@@ -85,7 +85,7 @@ def test_the_right_option_hides_nowhere():
     (lambda t: t.replace('["right",', '["wrong",', 1), "one of them named right"),
     (lambda t: t.replace('id = "01-right-angle"', 'id = "01-long-and-short"'), "occurs twice"),
     (lambda t: t.replace('lesson = "01"', 'lesson = "02"', 1), "is of lesson 02"),
-    (lambda t: t.replace('ask = ', 'words = ', 1), "words"),
+    (lambda t: t.replace("ask = ", "words = ", 1), "words"),
     (lambda t: t.replace("\nreason_key", "\nkey_of_reasons", 1), "key_of_reasons"),
     (lambda t: t.replace("[[question]]", "[[frage]]"), "no 'question'"),
     (lambda t: t.replace('   "The dot product rewards', '   7, "The dot product rewards', 1), "[name, option, explanation]"),
