@@ -21,10 +21,27 @@ def test_lesson_02_is_run_and_a_wrong_answer_is_told_its_cause(at_peace):
     assert not notebook.errors(), notebook.errors()
     told = notebook.answer("softmax", WRONG_AXIS)
     assert "axis" in told and "Passed" not in told, told
+    answer_the_warm_up(notebook)
     told = notebook.answer("softmax", "def softmax(x):\n    return np.exp(x")
     assert "SyntaxError" in told or "was never closed" in told, told
     told = notebook.answer("softmax", RIGHT)
     assert "Passed" in told, told
+
+
+def answer_the_warm_up(notebook):
+    """The first question by mouse, the second by keyboard: each says whether it was right, and why."""
+    asked = notebook._cell(notebook.cell_with("warm_up("))
+    options, alerts = asked.locator("button.warm-up"), asked.get_by_role("alert")
+    assert options.count() >= 9 and alerts.count() == 0
+    options.first.click()
+    until(notebook.page, lambda: alerts.count() == 1, "the first answer is told")
+    options.last.focus()
+    notebook.page.keyboard.press("Enter")
+    until(notebook.page, lambda: alerts.count() == 2, "the second answer is told")
+    for said, option in zip(alerts.all_inner_texts(), (options.first, options.last), strict=True):
+        right = said.startswith("Right.")
+        assert right or said.startswith("Not quite."), said
+        assert option.inner_text().startswith("✓" if right else "✗"), option.inner_text()
 
 
 # A wrong answer that a newcomer types into each exercise, and words of the hint that it must get.
