@@ -421,7 +421,8 @@ def number_and_title(book):
 
 @rule("lessons")
 def minutes(book):
-    stated = re.findall(r"^\*\*Time:\*\* (\d+) minutes", book.markdown, re.MULTILINE)
+    core = re.split(r"^##? *Going deeper", book.markdown, maxsplit=1, flags=re.MULTILINE)[0]  # the rest has its own
+    stated = re.findall(r"^\*\*Time:\*\* (\d+) minutes", core, re.MULTILINE)
     wanted = book.lesson.minutes if book.lesson else 0
     if book.lesson and stated != [str(wanted)]:
         yield (f"{book.name} says {' and '.join(stated) or 'nothing'} of its time, and data/course.toml {wanted} minutes: "
@@ -430,7 +431,8 @@ def minutes(book):
 
 @rule("lessons")
 def sections(book):
-    wanted = ["## Recap", "## Going further"]
+    deeper = re.search("^## Going deeper", book.markdown, re.MULTILINE)
+    wanted = ["## Recap", "### Going further" if deeper else "## Going further"]
     if book.lesson and book.lesson.claims:
         wanted.insert(0, f"## {CLAIMS}")
     lines = [line.rstrip() for line in without_code(book.markdown).splitlines()]

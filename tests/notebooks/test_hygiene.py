@@ -284,6 +284,7 @@ BAD = [
     ("minutes", replace("**Time:**", "Time:"), "says nothing"),
     ("sections", replace("## Recap", "## Summary"), "## Recap"),
     ("sections", replace("## Going further", "### Going further"), "## Going further"),
+    ("sections", replace("## Going further", "## Going deeper\n\n## Going further"), "### Going further"),
     ("sections", replace("## What people say", "## Claims"), "## What people say"),
     ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
     ("sections", source(2, "x = 1\nimport time"), "import cell"),
@@ -319,6 +320,12 @@ def test_a_bad_notebook_is_caught(course, name, change, word, where):
     for sentence in found:
         assert sentence.startswith(where), sentence
         assert "\n" not in sentence and sentence.endswith("."), sentence
+
+
+def test_what_goes_deeper_has_minutes_of_its_own(course):
+    deeper = "## Going deeper\n\n### History\n\n**Time:** 5 minutes\n\nLong ago.\n\n### Going further\n\n**Time:** 5 minutes"
+    lesson = course(replace("## Going further", deeper))
+    assert not [*hygiene.minutes(lesson), *hygiene.sections(lesson)]
 
 
 def test_a_missing_partner_is_caught(course):
