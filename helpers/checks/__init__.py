@@ -4,12 +4,12 @@ import difflib
 import importlib.util
 
 from helpers import progress, show
-from helpers.checks.adopt import adopt, adopt_all
+from helpers.checks.adopt import adopt, adopt_all, yours_or_ours
 from helpers.checks.core import Outcome, evaluate
 from helpers.course import LESSONS
 
 __all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exercise", "show_progress",
-           "usual_mistakes"]
+           "usual_mistakes", "yours_or_ours"]
 
 # exercise -> lesson; the checker is in helpers/checks/lessonNN.py
 INDEX = {name: lesson.number for lesson in LESSONS.values() for name in lesson.exercises}

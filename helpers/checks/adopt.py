@@ -49,6 +49,18 @@ def adopt_all(attempts, courses, trains=None):
     return pieces
 
 
+def yours_or_ours(attempt, course):
+    """The learner's function if its checker accepts it, else the course's; one printed line says which runs.
+
+    For lessons on NumPy arrays: torch is not imported. Raises KeyError when there is no exercise of that name.
+    """
+    from helpers.checks import exercise
+
+    mine = attempt is not course and bool(evaluate(exercise(attempt.__name__), attempt))
+    print("From here on", "your" if mine else "the course's", attempt.__name__, "runs.")
+    return attempt if mine else course
+
+
 def _taken(attempt, course, name, trains):
     """(The attempt on tensors, "", "") if it may run, else (None, why not, what its checker says)."""
     from helpers.checks import exercise

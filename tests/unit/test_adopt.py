@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from helpers import transformer  # noqa: E402
-from helpers.checks import adopt, adopt_all  # noqa: E402
+from helpers import attention, transformer  # noqa: E402
+from helpers.checks import adopt, adopt_all, yours_or_ours  # noqa: E402
 
 ARGS = (torch.randn(8, 16, 32, generator=torch.Generator().manual_seed(0)), torch.ones(32), torch.zeros(32), 1e-5)
 
@@ -94,3 +94,19 @@ def test_one_note_says_whose_pieces_run_and_what_the_checker_says(capsys):
     pieces = adopt_all([layer_norm], course, trains={"layer_norm": ARGS})
     assert "Yours run: layer_norm." in capsys.readouterr().out
     assert pieces["layer_norm"] is not course["layer_norm"] and pieces["eps"] == 1e-5
+
+
+def test_on_arrays_a_right_function_runs_and_the_course_steps_in_for_another(capsys):
+    def softmax(x):
+        e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    assert yours_or_ours(softmax, attention.softmax) is softmax
+    assert "your softmax runs" in capsys.readouterr().out
+
+    def softmax(x):
+        ...
+
+    assert yours_or_ours(softmax, attention.softmax) is attention.softmax
+    assert yours_or_ours(attention.softmax, attention.softmax) is attention.softmax
+    assert capsys.readouterr().out.count("the course's softmax runs") == 2
