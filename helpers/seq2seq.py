@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from helpers import training
+
 SCORES = ("none", "dot", "general", "concat", "additive")
 
 
@@ -103,3 +105,52 @@ class Seq2Seq(nn.Module):
             logits, _, s = self.decode(words[-1], H, s, mask)
             words.append(logits.argmax(-1))
         return torch.cat(words[1:], dim=1)
+
+
+# ---------------------------------------------------------------- lesson 03's language: the words of a sentence, reversed
+
+ENGLISH = "european economic area date bears flies time arrow king queen horse house".split()
+FRENCH = "européenne économique zone date ours mouches temps flèche roi reine cheval maison".split()  # of the same ids
+START = len(ENGLISH)  # the id that is given before the first word
+
+
+def sentences(n, T, generator):
+    """n sentences of T different words, and their translations, which have the words in reverse: ids (n, T) and (n, T)."""
+    source = torch.rand(n, len(ENGLISH), generator=generator).argsort(dim=1)[:, :T]
+    return source, source.flip(1)
+
+
+def given(target):
+    """What the decoder is given while it learns, the right word before each word: [3, 7, 1] becomes [START, 3, 7]."""
+    return torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
+
+
+def trained(score, before=None, steps=100, d=48):
+    """A ``Seq2Seq`` that has learned to translate 96 sentences of 2 to 8 words a step; ``score``, ``before``: see there."""
+    with training.seeded(0):  # all start from the same random numbers
+        model = Seq2Seq(START + 1, d=d, score=score, before=before)
+
+    def batch(generator):
+        return sentences(96, int(torch.randint(2, 9, (1,), generator=generator)), generator)
+
+    def loss(model, source, target):
+        return nn.functional.cross_entropy(model(source, given(target)).flatten(0, 1), target.flatten())
+
+    training.fit(model, batch, loss, steps=steps, lr=0.015, label=score)
+    return model
+
+
+@torch.no_grad()
+def share_right(model, T, n=200):
+    """Share of right words when the model translates n new sentences of T words by itself."""
+    source, target = sentences(n, T, torch.Generator().manual_seed(99))
+    with training.one_thread():
+        return (model.translate(source, START, T) == target).double().mean().item()
+
+
+@torch.no_grad()
+def looks(model, phrase):
+    """Where the model looks while it writes the translation of ``phrase``: (the French words, weights (T, T))."""
+    source = torch.tensor([[ENGLISH.index(word) for word in phrase.split()]])
+    target = source.flip(1)
+    return [FRENCH[i] for i in target[0]], model(source, given(target), weights=True)[1][0].numpy()
