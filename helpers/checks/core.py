@@ -625,7 +625,7 @@ def describe(parameters, args):
 def _short(value):
     if callable(value):
         return "a function"
-    if type(value).__name__ == "Generator":  # of NumPy or of torch
+    if any(kind.__name__ == "Generator" for kind in type(value).__mro__):  # of NumPy or of torch, or made from one
         return "a generator"
     if _ids(value) or isinstance(value, dict):
         kind = "ids" if _ids(value) else "entries"

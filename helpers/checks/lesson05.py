@@ -334,6 +334,14 @@ SOFTMAX_JACOBIAN = Exercise(
             "You have the diagonal only. Raising one score also lowers all the other weights: off the "
             "diagonal the entries are -p_i p_j."
         ), lambda p: np.diag(p * (1 - p))),
+        Misconception("too-little-on-the-diagonal", (
+            "Off the diagonal all is well. On it you subtract p_i p_i twice, once in p (1 - p) and once in the outer "
+            "product: the outer product already does it, so put p alone on the diagonal."
+        ), lambda p: np.diag(p * (1 - p)) - np.outer(p, p)),
+        Misconception("no-diag", (
+            "p - np.outer(p, p) subtracts the table from p in every row, because NumPy repeats a vector as rows. The "
+            "extra p_i belongs on the diagonal only: np.diag(p) puts it there."
+        ), lambda p: p - np.outer(p, p)),
         Misconception("a-vector", (
             "You return the n numbers p (1 - p), as for a sigmoid. Each weight depends on every score: the "
             "result is (n, n)."

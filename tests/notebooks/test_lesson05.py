@@ -27,6 +27,12 @@ def test_a_result_that_ignores_the_generator_is_told():
     assert judge(attempt).misconception == "generator-not-used"
 
 
+def test_the_wider_generator_is_told_as_one():
+    """And not by its address."""
+    message = judge(lambda d_k, n, rng: d_k).message
+    assert "rng a generator" in message and "0x" not in message
+
+
 def test_signs_are_told_to_be_another_distribution():
     def attempt(d_k, n, rng):
         return (rng.choice([-1, 1], (n, d_k)) * rng.choice([-1, 1], (n, d_k))).sum(axis=1).var()
