@@ -62,9 +62,9 @@ def show_progress():
     """Show which exercises have been passed and how many predictions were made, by lesson."""
     passed, predicted = progress.load("exercises"), progress.load("predictions")
     rows = []
-    for lesson in sorted(set(INDEX.values())):
-        names = [name for name, home in INDEX.items() if home == lesson]
+    for lesson, names in ((lesson.number, list(lesson.exercises)) for lesson in LESSONS.values()):
         marks = ", ".join(f"{'✓' if name in passed else '·'} {name}" for name in names)
-        rows.append((lesson, marks, f"{sum(n in passed for n in names)} of {len(names)}",
+        count = f"{sum(name in passed for name in names)} of {len(names)}" if names else ""
+        rows.append((lesson, marks or "none", count,
                      str(sum(key.startswith(f"{lesson}-") for key in predicted))))
     show.table(["Lesson", "Exercises", "Passed", "Predictions made"], rows)

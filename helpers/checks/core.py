@@ -83,7 +83,8 @@ class Exercise:
 
     ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
     compared by the frequencies of many calls, since one call says nothing. Arguments of the reference
-    behind a ``*`` are details of the task, and no attempt is given them.
+    behind a ``*`` are details of the task, and no attempt is given them. ``nudges``: what an error says in
+    this exercise, as a pattern, and what to look at; they go before ``NUDGES``.
     """
 
     reference: Callable
@@ -91,6 +92,7 @@ class Exercise:
     misconceptions: tuple
     contracts: tuple = ()
     use: Callable = lambda function, *args: function(*args)
+    nudges: tuple = ()
     parameters: tuple = field(init=False)
 
     def __post_init__(self):
@@ -188,7 +190,8 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
             if _behaves_like(misconception, cases, results, core_only, exercise.use, seconds):
                 return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{case_text}")
     if results[first].kind == "error":
-        return Outcome(name, "error", None, f"Your function stopped with {results[first].value}\n{case_text}")
+        stopped = _nudged(results[first].value, (*exercise.nudges, *NUDGES))
+        return Outcome(name, "error", None, f"Your function stopped with {stopped}\n{case_text}")
     hint = cases[first].probe.hint
     if _form(cases[first].expected, results[first].value):
         hint = "The result does not have the right form yet. Compare it with what is expected:"
@@ -458,8 +461,12 @@ def _error_text(error, function):
     if mine:
         line = linecache.getline(mine[-1].filename, mine[-1].lineno).strip()
         text += f"\nin line {mine[-1].lineno} of the cell: {line}" if line else f"\nin line {mine[-1].lineno}"
-    said = f"{type(error).__name__}: {error}"
-    nudge = next((nudge for pattern, nudge in NUDGES if re.search(pattern, said)), None)
+    return text
+
+
+def _nudged(text, nudges):
+    """What an error says, and below it the first of ``nudges`` that fits its first line."""
+    nudge = next((nudge for pattern, nudge in nudges if re.search(pattern, text.split("\n")[0])), None)
     return f"{text}\n{nudge}" if nudge else text
 
 
@@ -478,6 +485,9 @@ def _array(value):
     return array if array.dtype.kind in "biufc" else None
 
 
+_ORDINALS = "first second third fourth fifth sixth".split()  # in words: an index beside it counts from 0
+
+
 def compare(expected, got, probe, path="the result"):
     """None when ``got`` agrees with ``expected`` within the tolerances of ``probe``, else one sentence about
     ``path``."""
@@ -490,7 +500,8 @@ def compare(expected, got, probe, path="the result"):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
             return f"{path} should be {len(expected)} values, and is {what}"
         for i, (e, g) in enumerate(zip(expected, got, strict=True)):
-            difference = compare(e, g, probe, f"value {i + 1} of the result")
+            which = f"the {_ORDINALS[i]} result" if i < len(_ORDINALS) else f"result {i + 1}"
+            difference = compare(e, g, probe, which)
             if difference:
                 return difference
         return None

@@ -67,6 +67,10 @@ COSINE_SIMILARITY = Exercise(
             "You take the lengths down the columns. The vectors are rows: the length of a row is the norm "
             "along axis 1."
         ), lambda X, Y: (X / np.linalg.norm(X, axis=0)) @ (Y / np.linalg.norm(Y, axis=0)).T),
+        Misconception("lengths-along-axis-0", (
+            "You take the lengths along axis 0, so you get one for each column. The vectors are rows: the "
+            "lengths of the rows are np.linalg.norm(X, axis=1)."
+        ), lambda X, Y: X @ Y.T / (np.linalg.norm(X, axis=0)[:, None] * np.linalg.norm(Y, axis=0))),
         Misconception("one-length-for-all", (
             "You divide by the norm of the whole matrix. Each row has its own length: np.linalg.norm needs "
             "an axis."
@@ -86,6 +90,10 @@ COSINE_SIMILARITY = Exercise(
         ), lambda X, Y: (X * Y).sum(axis=1) / (_norms(X) * _norms(Y))[:, 0]),
     ),
 )
+
+
+ONE_ROW = ("The query is one vector, of shape (d,), and cosine_similarity compares rows. Hand it over as a "
+           "matrix of one row: query[None, :].")
 
 
 def _crowd(rng):
@@ -150,6 +158,10 @@ NEAREST_NEIGHBOURS = Exercise(
         Misconception("absolute-value", (
             "You rank by the size of the cosine and lose its sign: opposite vectors are not neighbours."
         ), lambda q, V, k: _k_nearest(np.abs(_cosines(q, V)), k)),
+        Misconception("row-not-taken", (
+            "Your result is a table with one row, because cosine_similarity(query[None, :], vectors) has "
+            "shape (1, n). Take that row with [0] before you sort."
+        ), lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
         Misconception("all-rows", (
             "You return every row. Only the first k are asked for."
         ), lambda q, V, k: _k_nearest(_cosines(q, V), len(V))),
@@ -159,6 +171,7 @@ NEAREST_NEIGHBOURS = Exercise(
             lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 4)),
         Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 0)),
     ),
+    nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional", ONE_ROW),),
 )
 
 
@@ -233,6 +246,8 @@ ANALOGY = Exercise(
         ), draws=12),
         larger(lambda rng: (10, 8, 9, rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3)), draws=4),
     ),
+    nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",
+             ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),),
     misconceptions=(
         Misconception("inputs-not-excluded", (
             "Your answer can be one of the three given words. Leave a, b and c out before you take the "

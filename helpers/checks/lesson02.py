@@ -153,6 +153,10 @@ SELF_ATTENTION = Exercise(
             "You compare the columns of X with each other. Tokens are rows: the scores are X Xᵀ, of shape "
             "(T, T)."
         ), lambda X: X @ softmax(X.T @ X)),
+        Misconception("columns-compared", (
+            "X.T @ X compares the columns of X, so your weights are (d, d) and the result lies on its side. "
+            "Tokens are rows: the scores are X @ X.T, of shape (T, T)."
+        ), lambda X: softmax(X.T @ X) @ X.T),
         Misconception("cosine-scores", (
             "You use cosine scores. Here the scores are plain dot products, lengths included."
         ),
@@ -174,6 +178,9 @@ SELF_ATTENTION = Exercise(
             lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -1e30, _scores(X)))
             @ X if len(X) > 1 else X.copy()),
     ),
+    nudges=(("core dimension|not aligned",
+             "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights times X gives (T, d). "
+             "X.T @ X compares the columns."),),
 )
 
 

@@ -328,7 +328,7 @@ def _probability(logits, temperature, top_k, generator):
                                                                            generator)])
 
 
-SHARES = f" (Value 2 of the result is the share of each word in {DRAWS} draws.)"
+SHARES = f" (The second result is the share of each word in {DRAWS} draws.)"
 WIDE = {"absolute": 0.17, "draws": 1}  # four standard deviations of the difference of two shares
 SAMPLE_NEXT = Exercise(
     reference=sample_next,

@@ -249,7 +249,7 @@ def test_answers_and_predictions_survive_a_reload(opened):
     assert "did not finish within" in lesson.answer("cosine_similarity", ENDLESS)
     assert "Not yet" in lesson.answer("cosine_similarity", WRONG)
     assert "Passed" in lesson.answer("cosine_similarity", RIGHT)
-    choice = lesson.page.get_by_label("the dot product grows, the cosine stays")
+    choice = lesson.page.get_by_label("dragon, (9, 6)")
     lesson.run('predict("01-lengths"')
     choice.check()
     lesson.run("X = np.array")

@@ -453,6 +453,47 @@ def test_contracts_are_told_but_do_not_fail():
     assert "ValueError" not in judge(exercise("nearest_neighbours").reference, "nearest_neighbours").message
 
 
+def test_a_query_that_is_no_matrix_is_told_what_to_do():
+    """The error alone spoke of axes, and its advice fitted another exercise."""
+    cosines = exercise("cosine_similarity").reference
+    for attempt in (lambda q, V, k: np.argsort(-cosines(q, V))[:k],
+                    lambda q, V, k: np.argsort(-(V @ q) / np.linalg.norm(q, axis=1))[:k],
+                    lambda q, V, k: np.argsort(-(V @ q) / (q[:, 0] + 1))[:k]):
+        outcome = judge(attempt, "nearest_neighbours")
+        assert outcome.status == "error" and "query[None, :]" in outcome.message
+    outcome = judge(lambda a, b, c, V: int(cosines(V[b] - V[a] + V[c], V).argmax()), "analogy")
+    assert outcome.status == "error" and "target[None, :]" in outcome.message
+
+
+def test_lengths_along_axis_0_are_named():
+    def attempt(X, Y):
+        lengths = np.linalg.norm(X, axis=0)[:, None] * np.linalg.norm(Y, axis=0)
+        return X @ Y.T / np.where(lengths == 0, 1, lengths)
+
+    outcome = judge(attempt, "cosine_similarity")
+    assert outcome.misconception == "lengths-along-axis-0" and "axis=1" in outcome.message
+
+
+def test_attention_between_columns_is_named():
+    assert "X @ X.T" in judge(lambda X: softmax(X.T @ X) @ X, "self_attention").message
+    assert judge(lambda X: softmax(X.T @ X) @ X.T, "self_attention").misconception == "columns-compared"
+
+
+def test_results_are_counted_in_words_and_places_from_0():
+    """"value 1 of the result at [0]" counted from 1 and from 0 in one sentence."""
+    outcome = judge(lambda q, K, V: (q @ K.T @ V, softmax(q @ K.T)), "soft_attention")
+    assert "the first result at [0] should be" in outcome.message
+
+
+def test_lesson_00_has_a_line_in_the_progress(monkeypatch, capsys):
+    known = {"predictions": {"00-bears": "i love bears", "01-date": "fruit"}}
+    monkeypatch.setattr(checks.progress, "load", lambda section: known.get(section, {}))
+    checks.show_progress()
+    first, second = capsys.readouterr().out.splitlines()[1:3]
+    assert first.split()[0] == "00" and first.split()[-1] == "1", "its prediction counts"
+    assert second.split()[0] == "01" and second.split()[-1] == "1"
+
+
 def test_check_shows_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
     assert check(softmax)
