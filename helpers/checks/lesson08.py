@@ -154,7 +154,7 @@ def _half_split(x, positions):
 
 
 def _swapped_pairs(x):
-    """(a, b) becomes (-b, a) in every pair (2i, 2i+1)."""
+    """(x, y) becomes (-y, x) in every pair (2i, 2i+1)."""
     return _woven(-x[..., 1::2], x[..., 0::2])
 
 
@@ -210,7 +210,7 @@ ROTATE = Exercise(
             "At position 0 every angle is 0, so nothing turns: the result must be x itself."
         )),
         Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), np.array([1])), (
-            "One pair (a, b) turned by the angle 1: (a cos 1 - b sin 1, a sin 1 + b cos 1), in radians, "
+            "One pair (x, y) turned by the angle 1: (x cos 1 - y sin 1, x sin 1 + y cos 1), in radians, "
             "anticlockwise."
         )),
         Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])), (
@@ -225,8 +225,8 @@ ROTATE = Exercise(
             "order."
         )),
         Probe("whole numbers", lambda rng: (np.array([[1, 0, 0, 1]]), np.array([int(rng.integers(1, 4))])), (
-            "x holds whole numbers here, and the result does not: (1, 0) turned by the angle a is (cos a, "
-            "sin a)."
+            "x holds whole numbers here, and the result does not: (1, 0) turned by the angle φ is (cos φ, "
+            "sin φ)."
         )),
         Probe("first pair everywhere", lambda rng: (np.tile([1.0, 0.0], (5, 4)), np.arange(5)), (
             "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."
@@ -247,11 +247,11 @@ ROTATE = Exercise(
             "pair."
         ), _half_split),
         Misconception("wrong-way", (
-            "You turn the other way round. Anticlockwise is (a cos - b sin, a sin + b cos): look at the "
+            "You turn the other way round. Anticlockwise is (x cos - y sin, x sin + y cos): look at the "
             "signs of the sines."
         ), lambda x, p: _turn(x, -_angles(x, p))),
         Misconception("no-minus", (
-            "The minus sign is missing in a cos - b sin. Without it lengths change, so it is no rotation."
+            "The minus sign is missing in x cos - y sin. Without it lengths change, so it is no rotation."
         ), _no_minus),
         Misconception("degrees", (
             "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing."
@@ -421,6 +421,16 @@ ALIBI_BIAS = Exercise(
             "Your bias is slope · j, the key's own position. After softmax that gives the same weights, "
             "because each row is shifted by a constant; but here the diagonal is 0: use the distance i - j."
         ), lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * np.arange(T), -np.inf)),
+        Misconception("slopes-along-keys", (
+            "The slopes meet the keys, and not the heads: NumPy lines shapes up from the right, so (h,) runs "
+            "along the last axis of the distances. Each slope multiplies a whole (T, T) matrix, so it needs "
+            "two axes of length 1 behind it."
+        ), lambda h, T: np.where(_distance(T) >= 0, -_slopes(h) * _distance(T), -np.inf)),
+        Misconception("slopes-along-queries", (
+            "The slopes meet the queries, and not the heads: a column (h, 1) lines up with the (T, T) "
+            "distances row by row. Each slope multiplies a whole (T, T) matrix, so it needs one more axis of "
+            "length 1."
+        ), lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None] * _distance(T), -np.inf)),
         Misconception("heads-last", (
             "The shape is (h, T, T): one matrix for each head, heads first."
         ), lambda h, T: np.moveaxis(alibi_bias(h, T), 0, -1)),
