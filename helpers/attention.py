@@ -94,6 +94,17 @@ def attention_scores(Q, K):
     return Q @ np.swapaxes(K, -1, -2)
 
 
+def qkv_attention(X, W_q, W_k, W_v):
+    """Attention with three roles for every token: ``softmax(Q Kᵀ) V`` with ``Q = X W_q``, ``K = X W_k``, ``V = X W_v``.
+
+    ``X``: ``(T, d)``; ``W_q``, ``W_k``: ``(d, d_k)``; ``W_v``: ``(d, d_v)``. The scores are not scaled.
+    Returns (output ``(T, d_v)``, weights ``(T, T)``: row = query, column = key).
+    """
+    Q, K, V = project(X, W_q), project(X, W_k), project(X, W_v)
+    weights = softmax(attention_scores(Q, K))
+    return weights @ V, weights
+
+
 def bilinear_form(W_q, W_k):
     """The one matrix that two projections amount to: scores are ``X W Xᵀ`` with ``W = W_q W_kᵀ``.
 

@@ -1,8 +1,8 @@
-"""The exercises of lesson 04: project, attention scores, the bilinear form."""
+"""The exercises of lesson 04: project, attention scores, attention with Q, K and V, the bilinear form."""
 
 import numpy as np
 
-from helpers.attention import attention_scores, bilinear_form, project, softmax
+from helpers.attention import attention_scores, bilinear_form, project, qkv_attention, softmax
 from helpers.checks.core import Exercise, Misconception, Probe, larger
 
 
@@ -58,6 +58,10 @@ PROJECT = Exercise(
             "You write W X, as texts do whose tokens are columns. Here tokens are rows, so W stands on the "
             "right."
         ), lambda X, W: W @ X),
+        Misconception("W-transposed-first", (
+            "You write Wᵀ X, as for tokens that are columns: it meets the tokens with the wrong axis. Here each "
+            "token is a row of X, so X is on the left, and W needs no transpose."
+        ), lambda X, W: W.T @ X),
         Misconception("tokens-as-columns", (
             "The numbers are right, but each token has become a column. Tokens are rows: the result is "
             "(..., T, k)."
@@ -263,4 +267,169 @@ BILINEAR_FORM = Exercise(
     ),
 )
 
-EXERCISES = (PROJECT, ATTENTION_SCORES, BILINEAR_FORM)
+
+def _sentence(T, d, d_k, d_v, size=1.0):
+    """A probe's ``make``: a sentence and its three matrices. The scores have a spread of about ``size``², so that
+    the softmax is neither even nor all on one key."""
+    def make(rng):
+        X, W_q, W_k = (rng.normal(size=shape) for shape in [(T, d), (d, d_k), (d, d_k)])
+        return X, size * W_q / d**0.5, size * W_k / (d * d_k)**0.5, rng.normal(size=(d, d_v))
+
+    return make
+
+
+def _large(rng):
+    """Scores in the thousands, which float32 holds exactly."""
+    X, W_q, W_k, W_v = (np.round(rng.normal(size=s) * 8) / 8 for s in [(4, 3), (3, 2), (3, 2), (3, 5)])
+    return 16 * X, 4 * W_q, 4 * W_k, W_v
+
+
+def _along(scores, axis):
+    e = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def _attend(weigh=softmax, score=lambda Q, K: Q @ K.T, give=lambda w, V, X, Q, K: (w @ V, w),
+            roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_v)):
+    """Attention with one step exchanged."""
+    def attend(X, W_q, W_k, W_v):
+        Q, K, V = roles(X, W_q, W_k, W_v)
+        return give(weigh(score(Q, K)), V, X, Q, K)
+
+    return attend
+
+
+QKV_ATTENTION = Exercise(
+    reference=qkv_attention,
+    probes=(
+        Probe("one token", _sentence(1, 3, 2, 4), (
+            "With one token there is one key, so its weight is 1 and the output is the token's own value."
+        )),
+        Probe("two tokens", _sentence(2, 1, 1, 1, 1.5), (
+            "All other sizes are 1 here. Follow the steps by hand: queries, keys and values, scores, weights, "
+            "the mixture of the values."
+        )),
+        Probe("everything 3", _sentence(3, 3, 3, 3), (
+            "T, d, d_k and d_v are all 3 here, so a mixed-up axis raises no error. Rows are tokens; in the table of "
+            "weights a row is a query and a column is a key."
+        ), draws=3),
+        Probe("every size differs", _sentence(4, 3, 2, 5), (
+            "T = 4, d = 3, d_k = 2 and d_v = 5 here. The weights are (4, 4), and each row is the softmax of one "
+            "query's scores; the output is (4, 5)."
+        )),
+        Probe("wide keys, narrow values", _sentence(3, 2, 6, 1), (
+            "d_k = 6 and d_v = 1 here: queries and keys may be wider than the tokens, and values as narrow as one "
+            "number."
+        )),
+        Probe("large scores", _large, (
+            "The scores are in the thousands here. Use a softmax that does not overflow, such as attention.softmax."
+        ), extreme=True),
+        larger(_sentence(9, 10, 11, 12)),
+    ),
+    misconceptions=(
+        Misconception("softmax-over-the-queries", (
+            "Your weights sum to 1 down the columns, over the queries. Each query shares out its own attention, so "
+            "each row has to sum to 1: softmax runs over the keys, the last axis."
+        ), _attend(weigh=lambda S: _along(S, 0))),
+        Misconception("queries-and-keys-exchanged", (
+            "Your rows are keys and your columns are queries. The row of a word should say whom it looks at, so its "
+            "query belongs to the row."
+        ), _attend(score=lambda Q, K: K @ Q.T)),
+        Misconception("weights-transposed", (
+            "The weights are right, but you turn the table over before you mix. Output i is made with row i of the "
+            "weights."
+        ), _attend(give=lambda w, V, X, Q, K: (w.T @ V, w))),
+        Misconception("values-not-projected", (
+            "The weights are right, but you mix the words' own vectors. What a word hands over is its value, and "
+            "that needs W_v."
+        ), _attend(give=lambda w, V, X, Q, K: (w @ X, w))),
+        Misconception("keys-as-values", (
+            "The weights are right, but you mix the keys. A key only helps to be found; what is handed over is the "
+            "value."
+        ), _attend(give=lambda w, V, X, Q, K: (w @ K, w))),
+        Misconception("queries-as-values", (
+            "The weights are right, but you mix the queries. What is handed over is the value of the word that was "
+            "found."
+        ), _attend(give=lambda w, V, X, Q, K: (w @ Q, w))),
+        Misconception("scaled", (
+            "You divide the scores by √d_k. That is coming in lesson 05; here the scores are plain dot products."
+        ), lambda X, W_q, W_k, W_v: _attend(lambda S: softmax(S / W_q.shape[1]**0.5))(X, W_q, W_k, W_v)),
+        Misconception("results-exchanged", (
+            "Both results are right, but in the other order: first the output, then the weights."
+        ), _attend(give=lambda w, V, X, Q, K: (w, w @ V))),
+        Misconception("output-only", (
+            "The output is right, but the weights are missing. Return two things: output, weights."
+        ), _attend(give=lambda w, V, X, Q, K: w @ V)),
+        Misconception("weights-only", (
+            "You return the weights and stop there. They are for mixing: the output is made of the values."
+        ), _attend(give=lambda w, V, X, Q, K: w)),
+        Misconception("no-softmax", (
+            "You mix with the raw scores. They can be negative and sum to anything: what turns them into shares?"
+        ), _attend(weigh=lambda S: S)),
+        Misconception("scores-in-the-place-of-weights", (
+            "The output is right, but what you return beside it are the scores, from before the softmax."
+        ), lambda X, W_q, W_k, W_v: (qkv_attention(X, W_q, W_k, W_v)[0], X @ W_q @ (X @ W_k).T)),
+        Misconception("whole-table-sums-to-1", (
+            "All your weights together sum to 1. Each row should: every query has one whole share to give."
+        ), _attend(weigh=lambda S: softmax(S.reshape(1, -1)).reshape(S.shape))),
+        Misconception("keys-from-W_q", (
+            "You make queries and keys with the same matrix, so every score is the same in both directions. "
+            "Look at which matrix makes the keys."
+        ), _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_q, X @ W_v))),
+        Misconception("queries-from-W_k", (
+            "You make queries and keys with the same matrix, so every score is the same in both directions. "
+            "Look at which matrix makes the queries."
+        ), _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_k, X @ W_k, X @ W_v))),
+        Misconception("nothing-projected", (
+            "You compare the words' own vectors, as in lesson 02. A score is a query with a key, and these need "
+            "W_q and W_k."
+        ), _attend(score=lambda Q, K: 0, weigh=lambda S: 0, give=lambda w, V, X, Q, K: (
+            softmax(X @ X.T) @ V, softmax(X @ X.T)))),
+        Misconception("no-parameters", (
+            "This is the attention of lesson 02, without W_q, W_k and W_v. Each role needs its projection first."
+        ), lambda X, W_q, W_k, W_v: (softmax(X @ X.T) @ X, softmax(X @ X.T))),
+        Misconception("keys-not-transposed", (
+            "Q @ K lets the rows of Q meet the columns of K. A query meets a whole key, which is a row of K."
+        ), _attend(score=lambda Q, K: Q @ K)),
+        Misconception("mixes-coordinates", (
+            "Qᵀ K compares columns and gives (d_k, d_k). Words are rows, and every word meets every word: the table "
+            "is (T, T)."
+        ), _attend(score=lambda Q, K: Q.T @ K)),
+        Misconception("X-transposed", (
+            "You turn X over before you project it. Its rows are the words already: X @ W, as in the first exercise."
+        ), _attend(roles=lambda X, W_q, W_k, W_v: (X.T @ W_q, X.T @ W_k, X.T @ W_v))),
+        Misconception("W-transposed", (
+            "You multiply by the transposes of the three matrices. Each is (d, …), so its rows meet the d numbers of "
+            "a word as they are."
+        ), _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q.T, X @ W_k.T, X @ W_v.T))),
+        Misconception("tokens-as-columns", (
+            "You write W X, as texts do whose tokens are columns. Here tokens are rows, so X is on the left."
+        ), _attend(roles=lambda X, W_q, W_k, W_v: (W_q @ X, W_k @ X, W_v @ X))),
+        Misconception("no-keepdims", (
+            "Each row should be divided by its own sum. Your sums lose an axis and divide the columns: keepdims=True, "
+            "or attention.softmax."
+        ), _attend(weigh=lambda S: np.exp(S) / np.exp(S).sum(axis=1))),
+        Misconception("overflow", (
+            "Right for small scores, but exp of a large one overflows and inf/inf is NaN. Subtract the largest score "
+            "of each row first, or use attention.softmax."
+        ), _attend(weigh=lambda S: np.exp(S) / np.exp(S).sum(axis=1, keepdims=True))),
+        Misconception("hard", (
+            "Each query gives all its weight to one key. The softmax gives every key a share."
+        ), _attend(weigh=lambda S: (S == S.max(axis=1, keepdims=True)).astype(float))),
+        Misconception("star-for-at", (
+            "weights * V multiplies number by number. The weighted sum of the rows of V is a matrix product."
+        ), _attend(give=lambda w, V, X, Q, K: (w * V, w))),
+        Misconception("x-added", (
+            "You have added the words' own vectors. That step comes after attention, and outside of it: return the "
+            "mixture of the values alone."
+        ), _attend(give=lambda w, V, X, Q, K: (X + w @ V, w))),
+        Misconception("softmax-twice", (
+            "You take the softmax twice. The second one makes the weights nearly even."
+        ), _attend(weigh=lambda S: softmax(softmax(S)))),
+        Misconception("cosine-scores", (
+            "You divide by the lengths, so the scores are cosines. Here they are plain dot products."
+        ), _attend(score=_cosines)),
+    ),
+)
+
+EXERCISES = (PROJECT, ATTENTION_SCORES, QKV_ATTENTION, BILINEAR_FORM)
