@@ -1,0 +1,81 @@
+"""Lesson 04: slips as learners write them, a softmax that is not saturated, the puzzle, phrases of known words."""
+
+import numpy as np
+import pytest
+from notebook_code import LESSONS, definitions
+
+from helpers import attention, phrases
+from helpers.checks import exercise
+from helpers.checks.core import evaluate
+from helpers.embeddings import WordVectors
+
+softmax = attention.softmax
+
+
+def judge(attempt, name="qkv_attention"):
+    return evaluate(exercise(name), attempt)
+
+
+def test_a_transposed_matrix_before_the_tokens_is_named():
+    """It got the question whether a transpose is missing, which led further away."""
+    outcome = judge(lambda X, W: W.T @ X, "project")
+    assert outcome.misconception == "W-transposed-first" and "missing" not in outcome.message
+
+
+def with_loops(X, W_q, W_k, W_v):
+    Q, K, V = X @ W_q, X @ W_k, X @ W_v
+    weights = [softmax(np.array([q @ k for k in K])) for q in Q]
+    return [sum(w * v for w, v in zip(row, V, strict=True)) for row in weights], weights
+
+
+@pytest.mark.parametrize("attempt", [
+    with_loops,
+    lambda X, W_q, W_k, W_v: [softmax(X @ (W_q @ W_k.T) @ X.T) @ X @ W_v, softmax(X @ (W_q @ W_k.T) @ X.T)],
+    lambda X, W_q, W_k, W_v: (np.einsum("qk,kd,dv->qv", softmax((X @ W_q) @ (X @ W_k).T), X, W_v),
+                              softmax((X @ W_q) @ (X @ W_k).T)),
+], ids=["loops", "one matrix", "einsum"])
+def test_other_ways_to_write_attention_pass(attempt):
+    assert judge(attempt), judge(attempt).message
+
+
+@pytest.mark.parametrize("attempt, named", [
+    (lambda X, W_q, W_k, W_v: softmax((X @ W_q) @ (X @ W_k).T) @ (X @ W_v), "output-only"),
+    (lambda X, W_q, W_k, W_v: (softmax(X @ W_q @ (X @ W_k).T) @ X, softmax(X @ W_q @ (X @ W_k).T)), "values-not-projected"),
+    (lambda X, W_q, W_k, W_v: (softmax((X @ W_q @ (X @ W_k).T).T).T @ (X @ W_v),
+                               softmax((X @ W_q @ (X @ W_k).T).T).T), "softmax-over-the-queries"),
+    (lambda X, W_q, W_k, W_v: (softmax(X @ W_k @ (X @ W_q).T) @ (X @ W_v), softmax(X @ W_k @ (X @ W_q).T)),
+     "queries-and-keys-exchanged"),
+])
+def test_slips_as_learners_write_them_are_named(attempt, named):
+    assert judge(attempt).misconception == named
+
+
+def test_the_inputs_of_the_checker_never_saturate_the_softmax():
+    """Saturated inputs would accept scaled scores and a hard argmax."""
+    for probe in exercise("qkv_attention").probes:
+        drawn = [attention.qkv_attention(*probe.make(np.random.default_rng(seed)))[1] for seed in range(20)]
+        if drawn[0].shape[-1] > 1 and not probe.extreme:
+            assert np.mean([weights.max(axis=-1).mean() for weights in drawn]) < 0.85, probe.name
+
+
+def test_the_puzzle_begins_unsolved_and_says_when_it_is_solved(capsys, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(plt, "show", plt.close)
+    names = definitions(LESSONS["04"], "words", "X", "W_v", "COLOURS") | {"attend": attention.qkv_attention}
+    play = names["play"]
+    play.__globals__.update(names)
+    for W_q, W_k, said in [([[0, 1], [1, 0], [0, 0]], [[1, 0], [0, -1], [-1, -1]], "Not yet"),
+                           ([[0, 1], [1, 0], [0, -1]], [[1, 0], [0, -1], [-1, -1]], "Not yet"),  # a tie
+                           ([[0, 1], [1, 0], [1, -2]], [[1, 0], [0, -1], [-1, -1]], "Solved"),
+                           ([[-1, 1], [1, 0], [0, -1]], [[1, 0], [0, -1], [-1, 1]], "circle is closed")]:
+        play(np.array(W_q), np.array(W_k))
+        assert said in capsys.readouterr().out
+
+
+def test_phrases_hold_out_every_fourth_word_and_all_words_have_vectors():
+    known, new = phrases.split()
+    seen, held_out = ({word for kind in kinds for side in kind for word in side} for kinds in (known, new))
+    assert not seen & held_out and {"bear", "country", "hiking", "trail"} <= held_out
+    made = phrases.sentences(known, 20, np.random.default_rng(0)) + phrases.sentences(new, 20, np.random.default_rng(0))
+    assert {len(sentence) for sentence in made} == {8}
+    assert WordVectors.load().rows([*seen, *held_out, *(word for sentence in made for word in sentence)]).shape[1] == 384
