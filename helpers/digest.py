@@ -48,7 +48,7 @@ def _digest(cells, wanted, root="", without=()):
                 todo.append(other)
     whole = hashlib.sha256(root.encode())
     for module, statements in sorted(chosen.items()):
-        whole.update(repr((module, [_plain(s) for s in statements])).encode())
+        whole.update(repr((module, [_told(s) for s in statements])).encode())
     files = {path.name: path for path in DATA.iterdir() if path.is_file() and path.name not in COURSE}
     said = {node.value.split("/")[-1] for s in sum(chosen.values(), []) for node in ast.walk(s)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -71,7 +71,7 @@ def _chosen(statements, wanted, without=()):
         for i in range(at - 1, -1, -1) if base not in without else ():
             if base in makes[i]:
                 chosen.add(i)
-                later = any(isinstance(node, (*LATER, ast.Lambda)) for node in ast.walk(statements[i]))
+                later = _works_later(statements[i])
                 new = {(n, end) for n in needs[i] if later}
                 new |= {(n, i) for n in needs[i] if not isinstance(statements[i], LATER)}
                 todo += new - names
@@ -81,6 +81,12 @@ def _chosen(statements, wanted, without=()):
     return [statements[i] for i in sorted(chosen)], {name for name, _ in names}
 
 
+@lru_cache(None)
+def _works_later(statement):
+    return any(isinstance(node, (*LATER, ast.Lambda)) for node in ast.walk(statement))
+
+
+@lru_cache(None)  # as below: each measurement of a notebook asks the same of mostly the same statements
 def needed(node):
     """The names that a piece of code takes from outside: a set of "name", or "name.attribute" where it takes that."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -105,6 +111,7 @@ def _bound(node):
     return found
 
 
+@lru_cache(None)
 def _makes(statement):
     """The names that a statement at the top binds, or changes through an index, an attribute or a method."""
     found = _bound(ast.Module([statement], []))
@@ -121,9 +128,13 @@ def _makes(statement):
 
 def _imported(statements):
     """Name -> (module, name in it or None), for every import among the statements."""
+    return {name: found for s in statements for name, found in _imports(s).items()}
+
+
+@lru_cache(None)
+def _imports(statement):
     return {(alias.asname or alias.name).split(".")[0]: (getattr(node, "module", None) or alias.name, alias.name)
-            for s in statements for node in ast.walk(s) if isinstance(node, (ast.Import, ast.ImportFrom))
-            for alias in node.names}
+            for node in ast.walk(statement) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
 
 
 def _taken(statements, names):
@@ -138,6 +149,7 @@ def _taken(statements, names):
             yield module, taken
 
 
+@lru_cache(None)
 def _statements(source):
     try:
         return ast.parse(source).body
@@ -148,6 +160,11 @@ def _statements(source):
 @lru_cache(None)
 def _module(name):
     return _statements((HELPERS / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
+
+
+@lru_cache(None)
+def _told(statement):
+    return _plain(statement)
 
 
 def _plain(node):

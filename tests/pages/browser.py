@@ -378,13 +378,18 @@ class Notebook:
         return index
 
     def run(self, cell: int | str) -> dict:
-        """Run one cell with Shift+Enter, and return it as `cells` does."""
+        """Run one cell with Shift+Enter, or by command where its input is folded, and return it as `cells` does."""
         index = self.cell_with(cell) if isinstance(cell, str) else cell
         editor = self._cell(index).locator(".cm-content").first
-        editor.scroll_into_view_if_needed()
-        editor.click()
         self._forget_counts(index)
-        self.page.keyboard.press("Shift+Enter")
+        if editor.count():
+            editor.scroll_into_view_if_needed()
+            editor.click()
+            self.page.keyboard.press("Shift+Enter")
+        else:                                    # folded: a click would unfold it
+            self.page.evaluate("""index => {
+                window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+                void window.jupyterapp.commands.execute('notebook:run-cell'); }""", index)
         self.wait_idle(cell=index)
         return self.cells()[index]
 

@@ -15,6 +15,7 @@ from browser import REPO, VIEWS, Window, look
 
 from helpers.claims import register
 from scripts import edition
+from scripts.verbs import changed
 
 HTML = REPO / "build" / "book" / "html"
 SANDBOXES = "frames => frames.map(frame => frame.getAttribute('sandbox'))"
@@ -161,12 +162,20 @@ def address(name):
     return (HTML / name).as_uri()
 
 
-@pytest.mark.parametrize("apart", [("solutions/", "experiments/"), pytest.param((), marks=pytest.mark.weekly)],
-                         ids=["lessons and pages of its own", "all"])
-def test_every_page_opens(book, page, apart):
+def some(names):
+    """Every ninth of these pages of notebooks, and those of notebooks that have changed; the weekly run opens all."""
+    touched = {path.removeprefix("notebooks/").replace(".ipynb", ".html") for path in changed("notebooks")}
+    return [name for number, name in enumerate(names) if number % 9 == 1 or name in touched]
+
+
+@pytest.mark.parametrize("which", ["some", pytest.param("all", marks=pytest.mark.weekly)])
+def test_every_page_opens(book, page, which):
     """No request, no error, no formula left raw, and nothing that pushes the page wider than the window."""
     page.add_init_script("try { localStorage.removeItem('theme') } catch { /* a frame in a sandbox has none */ }")
-    for name in [name for name in book if not name.startswith(apart or "-")]:
+    of_notebooks = [name for name in book if (REPO / "notebooks" / name).with_suffix(".ipynb").exists()]
+    assert len(of_notebooks) >= 3 * len(SOLUTIONS)
+    of_its_own = [name for name in book if name not in of_notebooks]
+    for name in [*of_its_own, *some(of_notebooks)] if which == "some" else book:
         page.set_viewport_size({"width": 1366, "height": 900})
         page.goto(address(name))
         page.evaluate("() => window.MathJax && MathJax.startup.promise")
@@ -293,7 +302,7 @@ def test_dark_mode(page):
     assert page.evaluate(colour) < 120
 
 
-def test_solutions_wait_until_they_are_asked_for(page):
+def test_solutions_wait_until_they_are_asked_for(page, pytestconfig):
     page.goto(address("07_multi_head_attention.html"))
     page.locator("article a", has_text=re.compile("^solution$", re.IGNORECASE)).first.click()
     page.wait_for_url("**/solutions/07_multi_head_attention.html#solution-split-heads")
@@ -301,8 +310,9 @@ def test_solutions_wait_until_they_are_asked_for(page):
     assert not solved.is_visible()
     page.locator("details.solution > summary").first.click()
     assert solved.is_visible()
-    for name in SOLUTIONS:
-        page.goto(address(f"solutions/{name}.html"))
+    names = [f"solutions/{name}.html" for name in SOLUTIONS]
+    for name in names if pytestconfig.getoption("weekly", False) else some(names):
+        page.goto(address(name))
         tasks = page.locator("article h2", has_text=re.compile(r"^(Exercise \d|Your turn)")).count()
         assert page.locator("details.solution:not([open])").count() == tasks > 0, name
         shown = [text for text in page.locator("div.cell_input:visible").all_inner_texts() if "def " in text]

@@ -1,6 +1,6 @@
-"""Every lesson opened in a real JupyterLab, as it is stored, with the network closed; a few are run there.
+"""Every lesson opened in a real JupyterLab, as it is stored, with the network closed; all are run there once a week.
 
-Running the others a second time (nbval runs them all) is for the weekly run.
+nbval runs them all each time, and test_learner.py lesson 02 and parts of others in JupyterLab.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ import nbformat
 import pytest
 from browser import LESSONS, PATIENCE, REPO, lesson, until
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
-
-# test_learner.py and test_views.py run parts of others.
-RUN = (lesson("00"),)
 
 # For every cell: the text of its prose, its pictures and frames that have no size, its outputs and figures that can be seen.
 SHOWN = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => {
@@ -59,8 +56,8 @@ def test_a_stored_lesson_opens(at_peace, name):
     assert not notebook.errors(), notebook.errors()
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in RUN else pytest.mark.weekly)
-                                  for name in LESSONS])
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", LESSONS)
 def test_run_all(at_peace, name):
     notebook = at_peace(name)
     notebook.run_all()

@@ -1,5 +1,6 @@
 """The live explainer: its numbers are torch's, it can be used with keyboard and screen reader, and it needs no network."""
 
+import contextlib
 import gzip
 import json
 import re
@@ -22,8 +23,8 @@ def mini():
     return inside.load_mini()
 
 
-@pytest.fixture
-def page(browser):
+@contextlib.contextmanager
+def opened(browser):
     """The page in a window of its own, with every address but the file's own closed."""
     context = browser.new_context(viewport={"width": 1366, "height": 900})
     asked, errors = [], []
@@ -37,15 +38,29 @@ def page(browser):
     assert not errors and all(url.startswith(("file:", "data:", "blob:")) for url in asked), (errors, asked)
 
 
+@pytest.fixture
+def page(browser):
+    """One that nobody has touched."""
+    with opened(browser) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def computer(browser):
+    """One for all tests that only have it compute, which leaves nothing behind."""
+    with opened(browser) as page:
+        yield page
+
+
 def ids_of(text, vocabulary):
     return [vocabularies.BOS, *vocabulary.encode(text.split())]
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_page_computes_what_torch_computes(page, mini, text):
+def test_the_page_computes_what_torch_computes(computer, mini, text):
     model, vocabulary = mini
     ids = ids_of(text, vocabulary)
-    found = page.evaluate("ids => explainer.run(ids)", ids)
+    found = computer.evaluate("ids => explainer.run(ids)", ids)
     with torch.no_grad():
         logits, weights = model.double()(torch.tensor([ids]), weights=True)
     assert torch.allclose(torch.tensor(found["logits"], dtype=torch.float64), logits[0], atol=1e-5)
@@ -54,7 +69,7 @@ def test_the_page_computes_what_torch_computes(page, mini, text):
         assert torch.allclose(ours, weights[layer][0], atol=1e-5)
 
 
-def test_what_is_switched_off_is_off_in_torch_too(page, mini):
+def test_what_is_switched_off_is_off_in_torch_too(computer, mini):
     """No mask, no scaling, a head whose columns of W_o are 0, a block that is left out."""
     ids = ids_of(TEXTS[2], mini[1])
 
@@ -78,17 +93,17 @@ def test_what_is_switched_off_is_off_in_torch_too(page, mini):
     cases = {"({mask: false})": lambda model: (False, model.blocks), "({scale: false})": unscaled,
              "({off: new Set(['0,3'])})": beheaded, "({layersOff: new Set([1])})": lambda model: (True, model.blocks[:1])}
     for options, change in cases.items():
-        found = page.evaluate(f"ids => explainer.run(ids, {options}).logits", ids)
+        found = computer.evaluate(f"ids => explainer.run(ids, {options}).logits", ids)
         assert torch.allclose(torch.tensor(found, dtype=torch.float64), theirs(change), atol=1e-5), options
 
 
-def test_the_grammars_probabilities_are_exact(page):
+def test_the_grammars_probabilities_are_exact(computer):
     grammar = grammars.agreement_grammar()
     tokens = grammar.write(4, 30, torch.Generator().manual_seed(0)).tokens
     states = grammar.states(tokens)
     for row in range(4):
         for t in (0, 7, 19, 29):
-            found = page.evaluate("ids => explainer.exact(ids)", tokens[row, :t + 1].tolist())
+            found = computer.evaluate("ids => explainer.exact(ids)", tokens[row, :t + 1].tolist())
             assert torch.allclose(torch.tensor(found, dtype=torch.float64), grammar.p[states[row, t]], atol=1e-9)
 
 

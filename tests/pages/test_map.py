@@ -18,20 +18,22 @@ MEASURE = """() => [...document.querySelectorAll('svg')].filter(svg => svg.getBo
 })"""
 
 
-@pytest.fixture
-def show(browser):
-    """Show HTML at a width, in a page that says that it is light or dark, and measure the drawings in it."""
-    opened = []
+@pytest.fixture(scope="module")
+def page(browser):
+    """One page for all that is shown here: each test gives it a size and all of its contents."""
+    page = browser.new_page()
+    yield page
+    page.close()
 
+
+@pytest.fixture
+def show(page):
+    """Show HTML at a width, in a page that says that it is light or dark, and measure the drawings in it."""
     def measured(html, width, dark=""):
-        context = browser.new_context(viewport={"width": width, "height": 700})
-        opened.append(context)
-        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 700})
         page.set_content(f"<!doctype html><body {dark} style='margin:16px'>{html}</body>")
         return page.evaluate(MEASURE)
-    yield measured
-    for context in opened:
-        context.close()
+    return measured
 
 
 @pytest.mark.parametrize("width", [1366, 390])
@@ -64,9 +66,8 @@ def test_without_style_the_wide_one_is_left(show):
 
 
 @pytest.mark.parametrize("width, columns", [(900, 5), (390, 2)])
-def test_the_map_of_the_course_stands_in_columns(browser, width, columns):
-    page = browser.new_page(viewport={"width": width, "height": 700})
+def test_the_map_of_the_course_stands_in_columns(page, width, columns):
+    page.set_viewport_size({"width": width, "height": 700})
     page.set_content(pictures.course_map()[0])
     lefts = page.evaluate("() => [...document.querySelectorAll('li svg')].map(e => e.getBoundingClientRect().left)")
-    page.close()
     assert len(set(lefts)) == columns

@@ -1,5 +1,6 @@
 """The agreement grammar: its probabilities are exact, its words balanced, its cases what they claim to be."""
 
+import functools
 import math
 import subprocess
 import sys
@@ -13,14 +14,22 @@ from helpers.grammars import HOMOGRAPHS, Grammar, agreement_cases, agreement_gra
 from helpers.vocabularies import BOS
 
 BENCH = Path(__file__).resolve().parents[1] / "bench" / "language_model.py"
-FULL = agreement_grammar()
-SMALL = agreement_grammar(small=True)
 TOY = Grammar({  # "x" alone does not say which rule it came from, so that the reader's state is a mixture
     "S": ["3 THING.n DOES.n .", "1 A sees B and B sees A ."],
     "THING.s": ["2 x", "1 y"], "THING.p": ["1 x x", "1 z y", "2 z MORE"],
     "MORE": ["1", "2 y", "1 y y"],
     "DOES.s": ["1 runs", "3"], "DOES.p": ["1 run"],
 }, ["ann", "bob", "x"])
+
+
+@functools.cache  # and not as soon as this is imported, which each worker does
+def full():
+    return agreement_grammar()
+
+
+@functools.cache
+def small():
+    return agreement_grammar(small=True)
 
 
 def seeded(seed):
@@ -57,16 +66,18 @@ def test_probabilities_equal_brute_force():
     assert length == pytest.approx(sum(p * len(words) for words, p in total.items()), abs=1e-9)
 
 
-@pytest.mark.parametrize("grammar", [FULL, SMALL, TOY], ids=["full", "small", "toy"])
-def test_probabilities_sum_to_1_in_every_state(grammar):
+@pytest.mark.parametrize("made", [full, small, lambda: TOY], ids=["full", "small", "toy"])
+def test_probabilities_sum_to_1_in_every_state(made):
+    grammar = made()
     torch.testing.assert_close(grammar.p[:-1].sum(1), torch.ones(len(grammar.p) - 1, dtype=torch.float64), atol=1e-9, rtol=0)
     assert grammar.p[-1].sum() == 0, "after a word that is not allowed nothing is, until the next full stop"
     assert (grammar.visits()[:-1] > 0).all(), "every state can be reached"
 
 
-@pytest.mark.parametrize("grammar", [FULL, SMALL], ids=["full", "small"])
-def test_the_entropy_is_what_sampled_sentences_show(grammar):
+@pytest.mark.parametrize("made", [full, small], ids=["full", "small"])
+def test_the_entropy_is_what_sampled_sentences_show(made):
     """-log p of whole sentences against the exact entropy; their number of tokens against the exact length."""
+    grammar = made()
     text = grammar.write(6000, 64, seeded(1))
     stop = grammar.vocabulary["."]
     length = (text.tokens == stop).int().argmax(1)  # of the first sentence, which always fits
@@ -79,11 +90,12 @@ def test_the_entropy_is_what_sampled_sentences_show(grammar):
 
 
 def test_the_longest_sentence_fits_into_a_row():
-    assert (FULL.write(6000, 64, seeded(1)).tokens == FULL.vocabulary["."]).any(1).all()
+    assert (full().write(6000, 64, seeded(1)).tokens == full().vocabulary["."]).any(1).all()
 
 
-@pytest.mark.parametrize("grammar", [FULL, SMALL], ids=["full", "small"])
-def test_homographs_are_as_often_nouns_as_verbs(grammar):
+@pytest.mark.parametrize("made", [full, small], ids=["full", "small"])
+def test_homographs_are_as_often_nouns_as_verbs(made):
+    grammar = made()
     noun = torch.tensor([tag.split(".")[0] in ("HEAD", "NOUN") for tag in grammar.tags])
     expected = grammar.visits()[:, None] * grammar.p  # (S, V) uses in a sentence
     for word in HOMOGRAPHS:
@@ -100,13 +112,13 @@ def test_the_words_to_the_left_decide_between_noun_and_verb():
 
 
 def test_text_is_repeatable_and_read_as_it_was_written():
-    text = FULL.write(5, 40, seeded(0))
-    assert torch.equal(text.tokens, FULL.write(5, 40, seeded(0)).tokens)
-    assert not torch.equal(text.tokens, FULL.write(5, 40, seeded(1)).tokens)
+    text = full().write(5, 40, seeded(0))
+    assert torch.equal(text.tokens, full().write(5, 40, seeded(0)).tokens)
+    assert not torch.equal(text.tokens, full().write(5, 40, seeded(1)).tokens)
     assert text.tokens.shape == (5, 40) and (text.tokens[:, 0] == BOS).all() and (text.log_p[:, 0] == 0).all()
     assert torch.isfinite(text.log_p).all()
-    states = FULL.states(text.tokens)
-    next_p = FULL.p[states[:, :-1]].gather(-1, text.tokens[:, 1:, None])[..., 0]
+    states = full().states(text.tokens)
+    next_p = full().p[states[:, :-1]].gather(-1, text.tokens[:, 1:, None])[..., 0]
     torch.testing.assert_close(next_p.log(), text.log_p[:, 1:])
 
 
@@ -123,35 +135,35 @@ def test_text_is_repeatable_and_read_as_it_was_written():
     ("flies bear the bear .", False),
 ])
 def test_what_the_grammar_accepts(sentence, allowed):
-    log_p = FULL.read(ids(FULL, sentence + " she waits .")).log_p
+    log_p = full().read(ids(full(), sentence + " she waits .")).log_p
     assert torch.isfinite(log_p[0, :-3]).all() == allowed
     assert torch.isfinite(log_p[0, -3:]).all(), "after the full stop a new sentence begins"
 
 
 def test_cases_of_agreement():
-    text = FULL.read(ids(FULL, "the keys to the cabinet are rusty . she waits . the dog that bears the pain waits .",
+    text = full().read(ids(full(), "the keys to the cabinet are rusty . she waits . the dog that bears the pain waits .",
                          "doors with kings near a bear behind the letter fall and plant the tree . keys wait ."))
-    cases = agreement_cases(FULL, text)
+    cases = agreement_cases(full(), text)
     found = [tuple(map(int, case)) for case in zip(*cases, strict=True)]
     assert found == [(0, 2, 6, 1, 1, 1), (0, 13, 18, 0, 1, 0), (1, 1, 10, 1, 3, 2), (1, 16, 17, 1, 0, 0)]
 
 
 def test_cases_have_the_right_number():
-    text = FULL.write(300, 64, seeded(2))
-    cases, words = agreement_cases(FULL, text), FULL.vocabulary.words
-    other = other_number(FULL.vocabulary)
+    text = full().write(300, 64, seeded(2))
+    cases, words = agreement_cases(full(), text), full().vocabulary.words
+    other = other_number(full().vocabulary)
     verbs = text.tokens[cases.row, cases.verb]
     assert (other[verbs] != verbs).all()
     wrong = text.tokens.clone()
     wrong[cases.row, cases.verb] = other[verbs]
-    assert (FULL.read(wrong).log_p[cases.row, cases.verb] == -torch.inf).all(), "the other form is never allowed"
+    assert (full().read(wrong).log_p[cases.row, cases.verb] == -torch.inf).all(), "the other form is never allowed"
     nouns = text.tokens[cases.row, cases.subject]
     assert [words[i].endswith("s") for i in nouns] == cases.plural.tolist()
     assert (cases.against <= cases.between).all() and cases.between.max() == 3
 
 
 def test_other_number():
-    other, vocabulary = other_number(FULL.vocabulary), FULL.vocabulary
+    other, vocabulary = other_number(full().vocabulary), full().vocabulary
     for word, pair in [("key", "keys"), ("flies", "fly"), ("watch", "watches"), ("is", "are"), ("the", "the")]:
         assert other[vocabulary[word]] == vocabulary[pair]
     assert torch.equal(other[other], torch.arange(len(vocabulary)))

@@ -1,5 +1,6 @@
 """The English-French grammar: every form, the agreement of what it writes, its alignments and its held-out combinations."""
 
+import functools
 import hashlib
 import importlib
 import re
@@ -24,9 +25,17 @@ from helpers.vocabularies import BOS, EOS, PAD
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = lexicon()
 NOUNS, ADJECTIVES, VERBS = WORDS["noun"], WORDS["adjective"], WORDS["verb"]
-TRAIN = translation_pairs(6000, seed=0)
-HELD_OUT = translation_pairs(1500, seed=1, held_out=True)
 FORMS = ("masculine", "masculine plural", "feminine", "feminine plural")
+
+
+@functools.cache  # and not as soon as this is imported, which each worker does
+def train():
+    return translation_pairs(6000, seed=0)
+
+
+@functools.cache
+def held_out():
+    return translation_pairs(1500, seed=1, held_out=True)
 
 
 def fits(adjective, noun):
@@ -174,9 +183,9 @@ SINGULAR_ONLY = {"le", "la", "l'", "un", "une", "ce", "cet", "cette", "mon", "ma
 PLURAL_ONLY = {"les", "des", "ces", "mes", "nos"}
 
 
-@pytest.mark.parametrize("pairs", [TRAIN, HELD_OUT], ids=["training", "held out"])
-def test_elision_and_forms_before_a_vowel(pairs):
-    for pair in pairs:
+@pytest.mark.parametrize("of_kind", [train, held_out], ids=["training", "held out"])
+def test_elision_and_forms_before_a_vowel(of_kind):
+    for pair in of_kind():
         for last, word, after in zip(("", *pair.target), pair.target, pair.target[1:], strict=False):
             vowel = after in STARTS_WITH_VOWEL
             if word in ("l'", "cet", "bel", "vieil", "nouvel"):
@@ -208,10 +217,10 @@ def phrases(pair):
         yield start, adjectives, end, NOUNS[name], is_plural
 
 
-@pytest.mark.parametrize("pairs", [TRAIN[:3000], HELD_OUT], ids=["training", "held out"])
-def test_everything_agrees(pairs):
+@pytest.mark.parametrize("of_kind", [train, held_out], ids=["training", "held out"])
+def test_everything_agrees(of_kind):
     """Gender and number of each adjective, determiner and verb, found by following the alignment from the English word."""
-    for pair in pairs:
+    for pair in of_kind()[:3000]:
         french_of = {}
         for word, places in zip(pair.target, pair.alignment, strict=True):
             for place in places:
@@ -242,7 +251,7 @@ def test_everything_agrees(pairs):
 def test_verbs_agree():
     person = {"i": "je", "he": "il", "she": "il", "we": "nous", "they": "ils"}
     seen = Counter()
-    for pair in TRAIN:
+    for pair in train():
         for row in VERBS.values():
             for english in (row["english"], row["english with he"]):
                 words = tuple(english.split())
@@ -259,9 +268,9 @@ def test_verbs_agree():
 # ---------------------------------------------------------------- alignments
 
 
-@pytest.mark.parametrize("pairs", [TRAIN, HELD_OUT], ids=["training", "held out"])
-def test_alignments_cover_both_sides(pairs):
-    for pair in pairs:
+@pytest.mark.parametrize("of_kind", [train, held_out], ids=["training", "held out"])
+def test_alignments_cover_both_sides(of_kind):
+    for pair in of_kind():
         assert len(pair.alignment) == len(pair.target)
         assert all(places and all(0 <= place < len(pair.source) for place in places) for places in pair.alignment)
         assert {place for places in pair.alignment for place in places} == set(range(len(pair.source))), pair
@@ -277,7 +286,7 @@ def test_alignment_of_words_that_are_not_one_to_one():
     assert noun_phrase("a", [], "potato").alignment == ((0,), (1,), (1,), (1,))
     assert noun_phrase("a", ["small"], "hiking trail").alignment == ((0,), (1,), (3,), (2,), (2,))
     assert noun_phrase("a", ["red"], "apple tree").alignment == ((0,), (2, 3), (1,))
-    looked = next(pair for pair in TRAIN if pair.source[:2] == ("i", "look"))
+    looked = next(pair for pair in train() if pair.source[:2] == ("i", "look"))
     assert looked.target[1] == "cherche" and looked.alignment[1] == (1, 2)
 
 
@@ -296,18 +305,18 @@ def pairs_of(pair):
 
 
 def test_no_held_out_combination_in_training():
-    assert not any(is_held_out(*both) for pair in TRAIN for both in pairs_of(pair))
-    assert all(any(is_held_out(*both) for both in pairs_of(pair)) for pair in HELD_OUT)
+    assert not any(is_held_out(*both) for pair in train() for both in pairs_of(pair))
+    assert all(any(is_held_out(*both) for both in pairs_of(pair)) for pair in held_out())
 
 
 def test_training_and_held_out_texts_differ():
-    assert not {pair.source for pair in TRAIN} & {pair.source for pair in HELD_OUT}
+    assert not {pair.source for pair in train()} & {pair.source for pair in held_out()}
 
 
 def test_every_word_of_the_held_out_texts_is_learned_elsewhere():
     for side in (0, 1):
-        known = {word for pair in TRAIN for word in pair[side]}
-        assert {word for pair in HELD_OUT for word in pair[side]} <= known
+        known = {word for pair in train() for word in pair[side]}
+        assert {word for pair in held_out() for word in pair[side]} <= known
         assert len(known) >= 0.98 * (len(translation_vocabularies()[side]) - 3)
 
 
@@ -323,7 +332,7 @@ def test_held_out_combinations_fit_and_leave_enough():
 
 def test_the_european_economic_area_is_a_new_combination():
     assert is_held_out("economic", "area") and not is_held_out("european", "area")
-    said = Counter(" ".join(pair.source) for pair in TRAIN)
+    said = Counter(" ".join(pair.source) for pair in train())
     assert not any("economic area" in text for text in said)
     assert any("european area" in text for text in said)
 
@@ -347,14 +356,14 @@ def test_more_than_a_hundred_thousand_pairs():
 
 
 def test_texts_are_different_and_short():
-    assert len({pair.source for pair in TRAIN}) == len(TRAIN)
-    assert max(len(pair.source) for pair in TRAIN + HELD_OUT) == translation.LONGEST
+    assert len({pair.source for pair in train()}) == len(train())
+    assert max(len(pair.source) for pair in train() + held_out()) == translation.LONGEST
     assert {len(pair.source) for pair in translation_pairs(200, seed=3, words=(11, 12))} == {11, 12}
 
 
 def test_no_two_translations_of_one_text():
     translations = {}
-    for pair in TRAIN + HELD_OUT + translation_pairs(6000, seed=2):
+    for pair in train() + held_out() + translation_pairs(6000, seed=2):
         assert translations.setdefault(pair.source, pair.target) == pair.target
 
 
@@ -373,7 +382,7 @@ DIGEST = "71249f3fb9b7db37837bc052c305d997d17db014e74aa96edcfcbd14e65a7db5"
 
 def test_tensors():
     english, french = translation_vocabularies()
-    pairs = TRAIN[:50]
+    pairs = train()[:50]
     source, target, aligned = translation_tensors(pairs)
     assert source.shape[0] == target.shape[0] == 50 and aligned.shape == (50, target.shape[1], source.shape[1])
     assert aligned.dtype == torch.bool and source.dtype == target.dtype == torch.int64
