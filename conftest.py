@@ -57,7 +57,8 @@ DEAR = {                                        # with --quick only where one of
     "tests/notebooks/test_lessons.py": ["notebooks/0*", "helpers"],
     **dict.fromkeys([f"tests/classroom/test_classroom_{name}.py" for name in (
         "assignment5", "assignments", "fuzz", "trial", "variants")], ["classroom", "tests/classroom"])}
-WEEKLY = "other systems, Pythons and package versions; fresh installs; every experiment in full"
+WEEKLY = ("every seed, mutant and page of the book; other systems, Pythons and package versions; fresh installs; "
+          "every experiment in full")
 at_work = Path()                                # the file whose test is running
 left_out: dict[str, list[str]] = {"quick": [], "weekly": [], "green": []}    # what was deselected and why, by its node id
 USED = ("helpers/**/*.py", "classroom/**/*.py", "scripts/**/*.py", "data/**/*", "constraints.txt", "conftest.py",

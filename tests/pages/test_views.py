@@ -20,7 +20,9 @@ views.neuron_view(weights, vectors, vectors, tokens, "neurons")
 """
 
 
+@pytest.mark.tool("helpers/attention_views.py", "constraints.txt", "tests/pages/browser.py", __file__)
 def test_views_live_in_jupyterlab_and_after_saving(lab, made):
+    """Of views made here; the next test looks each time at those that are stored in lesson 12."""
     notebook = made(new_code_cell(SOURCE))
     notebook.run_all()
     assert not notebook.errors(), notebook.errors()
