@@ -37,7 +37,7 @@ GREEN = "course/green-notebooks"                # where pytest's cache keeps wha
 os.environ["OMP_NUM_THREADS"] = os.environ.get("ATTENTION_COURSE_THREADS", "1")  # scripts/stability.py asks for two
 # No learner is present: nothing is kept, and what would be a widget is printed.
 os.environ["ATTENTION_COURSE_PROGRESS"] = "off"
-# PYTHONHASHSEED is left alone on purpose: every worker's kernels get another one (scripts/kernels.py), so an output that
+# PYTHONHASHSEED is left alone on purpose: the kernels of every run get another one (scripts/kernels.py), so an output that
 # depends on the order of a set fails here and not at a reader's.
 
 # Where nothing is known yet, as on a fresh clone: CPU-seconds, so that the longest files come first.
@@ -87,7 +87,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if not (getattr(config.option, "nbval", False) or getattr(config.option, "nbval_lax", False)):
         return
-    make_nbval_run_cells_as_jupyter_does(forked=kernels.POSSIBLE and not config.getoption("fresh_kernels"))
+    forked = kernels.POSSIBLE and not config.getoption("fresh_kernels")
+    make_nbval_run_cells_as_jupyter_does(forked)
     config.add_cleanup(kernels.end)
     if config.option.nbval_cell_timeout == 2000:        # nbval's own
         config.option.nbval_cell_timeout = CELL_SECONDS
@@ -108,6 +109,8 @@ def pytest_configure(config):
             settings.append("c.IPKernelApp.exec_lines = ['from helpers import jitter; jitter.install(); del jitter']")
         (profile / "ipython_kernel_config.py").write_text("\n".join([*settings, ""]))
         os.environ["IPYTHONDIR"] = str(folder)
+        if forked:
+            kernels.share()
         if hasattr(config.option, "loadscopereorder"):
             config.option.loadscopereorder = False      # our order below is better than the number of cells
 

@@ -2,7 +2,7 @@
 
 A kernel of its own spends about six CPU-seconds on importing torch and matplotlib before its first cell runs, and
 `make test` starts more than fifty. A fork has them at once, and nothing of one kernel reaches another. What it cannot
-have is a hash seed of its own: the order of sets is that of its parent, which is another one for each worker of pytest.
+have is a hash seed of its own: the order of sets is that of its parent, which is another one in each run of pytest.
 `make stability` starts every kernel afresh (pytest's option --fresh-kernels), where only another draw of the jitter is
 not the matter.
 """
@@ -18,18 +18,27 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from multiprocessing import connection
 
 LAUNCHER = ["-m", "ipykernel_launcher"]
-LIGHT = ("ipykernel.kernelapp", "matplotlib.pyplot")  # for lessons that must not find torch imported
+LIGHT = ("ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completerlib", "IPython.extensions.storemagic",
+         "matplotlib.pyplot", "matplotlib_inline.backend_inline", "PIL.JpegImagePlugin", "ipywidgets", "tqdm.auto")
 HEAVY = (*LIGHT, "torch", "scipy.stats")
+MODELS = (*HEAVY, "transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama")
 POSSIBLE = sys.platform == "linux"  # macOS has fork as well, but its own libraries do not survive it
-_parents = []
+SHARED = "ATTENTION_COURSE_KERNELS"  # an environment variable: where a process that shares its parents listens
+_parents, _asking = [], threading.Lock()
 
 
 def modules_for(path):
-    """What the kernel of a notebook may find imported; lessons 00-05 promise a figure before torch is there."""
-    return LIGHT if re.match("0[0-5]", path.name) and path.parent.name == "notebooks" else HEAVY
+    """What the kernel of a notebook may find imported; lessons 00-05 promise a figure before torch is there, and 13 and 16
+    (with 09, which takes as much of torch) compare with models of the library transformers."""
+    number, folder = path.name[:2], path.parent.name
+    if number in ("13", "16") and folder != "solutions" or number == "09" and folder == "notebooks":
+        return MODELS
+    return LIGHT if re.match("0[0-5]", number) and folder == "notebooks" else HEAVY
 
 
 class Parent:
@@ -44,13 +53,15 @@ class Parent:
                 env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"})  # which kernels set too late
         with ours:
             self.lines = ours.makefile("rw")
+        self.turn = threading.Lock()
         _parents.append(self)
 
     def ask(self, **request):
         """Its answer to one request. Raises RuntimeError if it has ended."""
         try:
-            print(json.dumps(request), file=self.lines, flush=True)
-            return json.loads(self.lines.readline())
+            with self.turn:
+                print(json.dumps(request), file=self.lines, flush=True)
+                return json.loads(self.lines.readline())
         except (OSError, ValueError):
             raise RuntimeError(f"the process that forks kernels has ended ({self.process.poll()}): with --fresh-kernels "
                                "pytest does without it") from None
@@ -92,6 +103,45 @@ class Forked:
 parent_with = functools.cache(Parent)
 
 
+def share():
+    """From now on the processes that this one starts, such as pytest's workers, ask here for kernels: the modules are
+    imported once for all of them."""
+    listener = connection.Listener(None, "AF_UNIX")  # in a folder of this user's own
+    os.environ[SHARED] = listener.address
+    threading.Thread(target=_listen, args=(listener,), daemon=True).start()
+
+
+def _listen(listener):
+    while True:
+        threading.Thread(target=_answer, args=(listener.accept(),), daemon=True).start()
+
+
+def _answer(line):
+    with line:
+        modules, request = line.recv()
+        try:
+            with _asking:
+                parent = parent_with(modules)
+            line.send(parent.ask(**request))
+        except RuntimeError as error:
+            line.send(error)
+
+
+class Shared:
+    """The ``Parent`` with these modules of the process that shares its own."""
+
+    def __init__(self, modules):
+        self.modules = modules
+
+    def ask(self, **request):
+        with connection.Client(os.environ[SHARED]) as line:
+            line.send((self.modules, request))
+            answer = line.recv()
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return answer
+
+
 @contextlib.contextmanager
 def warm(modules):
     """Whatever kernel jupyter_client starts in the body is forked from a process that has imported ``modules``."""
@@ -102,7 +152,8 @@ def warm(modules):
     def launch(cmd, cwd=None, env=None, **how):
         if cmd[0] != sys.executable or LAUNCHER[1] not in cmd:
             return afresh(cmd, cwd=cwd, env=env, **how)
-        return Forked(parent_with(modules), cmd[cmd.index(LAUNCHER[1]) + 1:], cwd, env)
+        parent = Shared(modules) if os.environ.get(SHARED) else parent_with(modules)
+        return Forked(parent, cmd[cmd.index(LAUNCHER[1]) + 1:], cwd, env)
 
     local_provisioner.launch_kernel = launch
     try:

@@ -3,6 +3,8 @@
 import ast
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +15,18 @@ from scripts.limits import CELL_SECONDS
 
 pytestmark = [pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels are forked on Linux only"),
               pytest.mark.tool("scripts/kernels.py", "constraints.txt", __file__)]
+ROOT = Path(__file__).resolve().parent.parent.parent
+NOTEBOOKS = ROOT / "notebooks"
 MODULES = ("ipykernel.kernelapp", "numpy", "colorsys")  # the last stands for what is dear
 
 
 @pytest.fixture(scope="module", autouse=True)
 def parent():
-    yield
-    kernels.end()
+    """Parents of this process's own, also where pytest shares those of another."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(kernels.SHARED, raising=False)
+        yield
+        kernels.end()
 
 
 @pytest.fixture
@@ -77,6 +84,23 @@ def test_it_can_be_interrupted_and_its_death_is_noticed(start):
     assert process.wait(CELL_SECONDS) == 3 and not manager.is_alive()
 
 
+def test_processes_share_the_parents_of_another(tmp_path):
+    """Two processes get kernels that one parent has forked, and hear what became of them."""
+    asks = ("import sys\nfrom scripts import kernels\nfrom jupyter_client.manager import start_new_kernel\n"
+            f"with kernels.warm({MODULES}):\n    manager, client = start_new_kernel(kernel_name='python3')\n"
+            "client.execute_interactive('import os, colorsys; print(os.getppid())')\n"
+            "client.execute('os._exit(3)')\n"
+            "assert manager.provisioner.process.wait(600) == 3\n")
+    shares = ("import subprocess, sys\nfrom scripts import kernels\nkernels.share()\n"
+              "for _ in range(2):\n    subprocess.run([sys.executable, sys.argv[1]], check=True)\n"
+              "assert len(kernels._parents) == 1\nkernels.end()\n")
+    (tmp_path / "asks.py").write_text(asks)
+    done = subprocess.run([sys.executable, "-c", shares, tmp_path / "asks.py"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 2 and len(set(done.stdout.split())) == 1
+
+
 def test_kernels_end_with_their_parent(start):
     manager, _ = start()
     process = manager.provisioner.process
@@ -101,3 +125,9 @@ def test_a_module_that_starts_a_thread_is_refused(tmp_path, monkeypatch):
     ("notebooks/solutions/05_scaling.ipynb", True)])
 def test_the_first_lessons_import_torch_themselves(path, torch):
     assert ("torch" in kernels.modules_for(Path(path))) == torch
+
+
+def test_only_what_is_held_against_transformers_finds_it_imported():
+    wanted = {f"{path.parent.name}/{path.name[:2]}" for path in [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")]
+              if kernels.modules_for(path) == kernels.MODELS}
+    assert wanted == {"notebooks/09", "notebooks/13", "notebooks/16", "experiments/13", "experiments/16"}
