@@ -567,15 +567,6 @@ def test_a_solution_that_is_wrong_or_not_started_is_replaced_by_the_courses():
     assert adopt(wrong, course, "split_heads") == (course, "the course's (yours has not passed)")
 
 
-@pytest.mark.parametrize("folder", ["helpers/checks", "classroom/tasks"])
-def test_checkers_are_read_without_scrolling(folder):
-    """Hints and wrong functions stand in blocks of at most 110 characters a line."""
-    files = sorted((Path(__file__).resolve().parents[2] / folder).glob("*.py"))
-    wide = [f"{path.name}:{number}" for path in files
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if len(line) > 110]
-    assert files and not wide, f"wider than 110 characters: {', '.join(wide)}"
-
-
 def test_a_clock_that_is_named_and_cannot_be_read_costs_no_right_answer(monkeypatch):
     """As in Pyodide."""
     def unreadable(clock):
