@@ -11,7 +11,6 @@ import threading
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
