@@ -73,6 +73,10 @@ SPLIT_HEADS = Exercise(
         Misconception("tokens-last", (
             "Each head is transposed: (B, h, d_k, T). Tokens are rows inside a head too: (B, h, T, d_k)."
         ), lambda X, h: split_heads(X, h).swapaxes(2, 3)),
+        Misconception("heads-last", (
+            "You cut the last axis well, and then swapped axes 2 and 3, the heads and their numbers: (B, T, "
+            "d_k, h). The heads have to change places with the tokens, axes 1 and 2: (B, h, T, d_k)."
+        ), lambda X, h: _heads_after_tokens(X, h).swapaxes(2, 3)),
         Misconception("width-and-count-swapped", (
             "You make d_k heads of width h. n_heads is how many heads there are; each is d / n_heads wide."
         ), lambda X, h: split_heads(X, X.shape[2] // h)),
@@ -146,6 +150,21 @@ MERGE_HEADS = Exercise(
         Misconception("batch-lost", (
             "You join the batch with the tokens as well. The result keeps three axes: (B, T, h·d_k)."
         ), lambda X: merge_heads(X).reshape(-1, X.shape[1] * X.shape[3])),
+        Misconception("joins-the-sentences", (
+            "np.concatenate takes X apart along its first axis, the batch, so it puts *sentences* "
+            "side by side, and heads stay apart: (h, T, B·d_k). It is the heads of one sentence that belong "
+            "side by side: swap axes 1 and 2 first, then let reshape join the last two."
+        ), lambda X: np.concatenate(X, axis=-1)),
+        Misconception("joins-batch-and-heads", (
+            "np.concatenate takes X apart along its first axis, the batch, and joins that with the "
+            "heads: (B·h, T, d_k). Sentences stay apart; it is the heads that belong side by side: swap axes "
+            "1 and 2 first, then let reshape join the last two."
+        ), lambda X: np.concatenate(X)),
+        Misconception("joins-batch-and-tokens", (
+            "np.concatenate takes X apart along its first axis, the batch, and puts the sentences "
+            "below each other: (h, B·T, d_k). Sentences stay apart; it is the heads that belong side by side: "
+            "swap axes 1 and 2 first, then let reshape join the last two."
+        ), lambda X: np.concatenate(X, axis=1)),
         Misconception("wrong-axes-swapped", (
             "You swap the last two axes. The axes to swap are heads and tokens, axes 1 and 2."
         ), lambda X: X.swapaxes(2, 3).reshape(_merged_shape(X))),
