@@ -11,12 +11,11 @@ from helpers import progress, show
 _options = {}  # key -> the options that this kernel has offered
 
 
-def predict(key, question, options, spoilers=()):
+def predict(key, question, options):
     """Ask the learner to choose one of ``options`` (at least two different strings).
 
-    ``key`` names the prediction in the progress file, for instance ``"01-bears"``. ``spoilers`` are words that would give
-    the answer away: a test sees to it that no heading, figure's text or result before the question holds one.
-    With a learner present the options are radio buttons; otherwise they are plain text.
+    ``key`` names the prediction in the progress file, for instance ``"01-bears"``. With a learner present the options
+    are radio buttons; otherwise they are plain text.
     Raises ValueError when there are fewer than two options or two are alike.
     """
     options = tuple(options)
@@ -33,9 +32,11 @@ def predict(key, question, options, spoilers=()):
               "\n  - ".join([f"Predict. {question}", *options]))
 
 
-def reveal(key, measured):
+def reveal(key, measured, spoilers=()):
     """Compare the learner's choice with ``measured``, the option that the cell computed.
 
+    ``spoilers``: words that would have given the answer away. A test sees to it that no heading, figure's text or result
+    before the question holds one; they are named here, below it, because a reader of the question sees its code as well.
     ``measured``: the option itself, or a dict from each option to a computed boolean of which one is true.
     Shows one line. Raises ValueError when ``measured`` is not one of the options of ``predict``.
     """

@@ -234,6 +234,7 @@ TITLE = "# 01 · Word embeddings and similarity"
 # rule, what breaks it, a word of the message, and the notebook if it is not the lesson.
 # In the good lesson: 0 title, 1 Colab's cell, 2 imports, 3 1+1, 4 figure, 5 its words, from 6 exercises; from the end
 # -1 recap, -2 the table of the claims, -3 their heading, -4 code, -5 assert, -6 ignored.
+ASKED = 'predict("01-a", "Why?", [])\n'
 BAD = [
     ("valid", cell_change(3, cell_type="cod"), "not a valid"),
     ("valid", set_top("nbformat_minor", 4), "4.5"),
@@ -290,8 +291,9 @@ BAD = [
     ("sections", source(2, "x = 1\nimport time"), "import cell"),
     ("folded_cells_say_what_they_are", fold("plot()"), "does not say what it is"),
     ("folded_cells_say_what_they_are", fold("# Drawing, 2 lines\nplot()"), "it has 1"),
-    ("answers_are_earned", source(6, 'predict("01-a", "Why?", [], spoilers=["2", "rises FROM left"])'), "'rises FROM left'"),
-    ("answers_are_earned", source(6, 'predict("01-a", "Why?", [], spoilers=["word embeddings"])'), "earlier heading"),
+    ("answers_are_earned", source(6, ASKED + 'reveal("01-a", "x", spoilers=["2", "rises FROM left"])'), "'rises FROM left'"),
+    ("answers_are_earned", source(6, ASKED + 'reveal("01-a", "x", spoilers=["word embeddings"])'), "in a heading"),
+    ("answers_are_earned", source(6, 'reveal("01-a", "x", spoilers=["unheard of"])'), "or that is missing"),
     ("colab_first", delete(1), "scripts.address.cell()"),
     ("colab_first", delete(1), "begin its code", SOLUTION),
     ("colab_first", metadata(1), "folded away"),
