@@ -55,8 +55,14 @@ DEAR = {                                        # with --quick only where one of
     "tests/unit/test_mutants.py": ["helpers/checks", "tests/unit/mutants.py"],
     "tests/notebooks/test_lesson15.py": ["notebooks/15*"],
     "tests/notebooks/test_lessons.py": ["notebooks/0*", "helpers"],
+    "tests/unit/test_colab.py": ["helpers/colab.py", "scripts", "notebooks", "constraints.txt"],
+    **dict.fromkeys([f"tests/unit/test_{name}.py" for name in (
+        "agreement", "attention", "efficient", "embeddings", "inside", "mistakes", "pretrained", "tokens", "training",
+        "translation")], ["helpers", "data", "tests/unit/mistakes.py", "constraints.txt"]),
+    **dict.fromkeys([f"tests/notebooks/test_lesson{number}.py" for number in ("05", "08", "09", "13", "16")],
+                    ["notebooks", "helpers", "scripts", "constraints.txt"]),
     **dict.fromkeys([f"tests/classroom/test_classroom_{name}.py" for name in (
-        "assignment5", "assignments", "fuzz", "trial", "variants")], ["classroom", "tests/classroom"])}
+        "assignment5", "assignments", "copies", "fuzz", "trial", "variants")], ["classroom", "tests/classroom"])}
 WEEKLY = ("every seed, mutant and page of the book; other systems, Pythons and package versions; fresh installs; "
           "every experiment in full")
 at_work = Path()                                # the file whose test is running
