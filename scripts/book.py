@@ -64,12 +64,17 @@ def relink(text, origin, to=None):
         if path not in PAGES:
             return f"`{path}`" if words.strip("`") in (path, target) else f"{words} (`{path}`)"
         page = to(PAGES[path]) if to else Path(os.path.relpath(staged(path), staged(origin).parent)).as_posix()
-        # JupyterLab's name of a heading keeps capitals and points, the book's does not
-        heading = heading if to and page.endswith(".ipynb") else re.sub(r"[^\w\- ]", "", (heading or "").lower())
+        heading = (heading or "") if to and page.endswith(".ipynb") else _in_book(heading or "")
         anchor = f"#{heading}" if heading else ""
         return f"[{words}]({page}{anchor})"
 
-    return LINK.sub(new, text)
+    text = LINK.sub(new, text)
+    return text if to else re.sub(r"\]\(#([^)]+)\)", lambda link: f"](#{_in_book(link[1])})", text)  # on the same page
+
+
+def _in_book(heading):
+    """JupyterLab's name of a heading keeps capitals and points, the book's does not."""
+    return re.sub(r"[^\w\- ]", "", heading.lower())
 
 
 def notebook(path):

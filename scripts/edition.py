@@ -26,6 +26,7 @@ from pathlib import Path
 
 from helpers.course import LESSONS
 from scripts.environment import Stop
+from scripts.handout import fold_what_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"
@@ -73,6 +74,7 @@ def lesson(path, relink, exercises):
         else:
             cell["outputs"], cell["execution_count"] = [], None
         cells.append(cell)
+    fold_what_answers(cells)
     cells[0]["source"] += NOTE.format(NOTE_STORED if any(TAG in cell["metadata"].get("tags", ()) for cell in cells) else "")
     text["cells"] = cells
     text["metadata"]["kernelspec"] = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}

@@ -18,6 +18,8 @@ from helpers.files import write_whole
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "my_lessons"
 DRAWING = "map"  # the id of the cell that shows where a lesson is in the whole model
+FOLD = "<details><summary>What we saw: open this when you have run the cell above</summary>"
+CALL = re.compile(r"^(predict|reveal)\(\s*[\"'](.+?)[\"']", re.MULTILINE)
 TOLD = "told.json"  # in that folder: the changed lessons of which `make lab` has told
 
 
@@ -29,8 +31,10 @@ def fingerprint(notebook):
 
 def own_copy(notebook):
     """The notebook without Colab's cell and without outputs but the drawing at its top, with links that fit its new place,
-    marked with the fingerprint it then has. It names the Python at hand, or JupyterLab would open it as changed."""
+    marked with the fingerprint it then has. What is said of an answer is in a fold. It names the Python at hand, or
+    JupyterLab would open it as changed."""
     notebook["cells"] = [cell for cell in notebook["cells"] if "remove-cell" not in cell["metadata"].get("tags", ())]
+    fold_what_answers(notebook["cells"])
     for cell in notebook["cells"]:
         source = re.sub(r"\]\((\.\./)?(experiments|assignments)/", r"](\1../notebooks/\2/", "".join(cell["source"]))
         cell["source"] = source.splitlines(keepends=True)
@@ -40,6 +44,25 @@ def own_copy(notebook):
     notebook["metadata"].get("language_info", {})["version"] = platform.python_version()
     notebook["metadata"]["attention_course"] = {"handed_out": fingerprint(notebook)}
     return notebook
+
+
+def fold_what_answers(cells):
+    """Put the words between a question and its answer, and the first ones behind the answer, into folds: a text cell is seen
+    before any cell is run. Headings, and exercises with them, stay in sight."""
+    sources, asked = ["".join(cell["source"]) for cell in cells], {}
+    for i, cell in enumerate(cells):
+        for call, key in CALL.findall(sources[i]) if cell["cell_type"] == "code" else ():
+            if call == "predict":
+                asked[key] = i
+                continue
+            words = [j for j, other in enumerate(cells) if other["cell_type"] == "markdown"]
+            behind = [j for j in words if j > i][:1]
+            for j in [j for j in words if asked.get(key, i) < j < i] + behind:
+                heading = re.search(r"^#+ ", sources[j], re.MULTILINE)
+                said, rest = (sources[j][:heading.start()], sources[j][heading.start():]) if heading else (sources[j], "")
+                if said.strip() and not said.startswith(FOLD):
+                    sources[j] = f"{FOLD}\n\n{said.strip()}\n\n</details>\n{rest and chr(10) + rest}"
+                    cells[j]["source"] = sources[j]
 
 
 def marks(path):

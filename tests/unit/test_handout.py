@@ -56,6 +56,20 @@ def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(c
             assert (COURSE / re.sub("^my_lessons", "notebooks", place)).exists(), link
 
 
+def test_what_is_said_of_an_answer_is_folded_until_the_learner_opens_it():
+    code = {"cell_type": "code", "metadata": {}}
+    words = {"cell_type": "markdown", "metadata": {}}
+    cells = [{**words, "source": "Why?"}, {**code, "source": 'predict("01-a", "Why?", ["x", "y"])'},
+             {**words, "source": ["It was\n", "x.\n", "\n", "### Exercise 1\n", "\nDo it."]}, {**code, "source": "draw()"},
+             {**code, "source": 'reveal(\n    "01-a", "x")'}, {**code, "source": "draw()"},
+             {**words, "source": "*In words:* x."}, {**words, "source": "And so on."}]
+    handout.fold_what_answers(cells)
+    said = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    assert said[0] == "Why?" and said[3] == "And so on."
+    assert said[1] == f"{handout.FOLD}\n\nIt was\nx.\n\n</details>\n\n### Exercise 1\n\nDo it."
+    assert said[2] == f"{handout.FOLD}\n\n*In words:* x.\n\n</details>\n"
+
+
 def test_a_new_version_of_the_course_does_not_touch_work(course, capsys):
     handout.main([])
     lesson, other = sorted((course / "notebooks").glob("*.ipynb"))
