@@ -439,8 +439,9 @@ NUDGES = (  # what an error says, and what to look at
      "number of them. Count from the back: -1 is the last axis."),
     ("'tuple' object", "A function that you call returns two things. Take the one you need, such as [0]."),
     ("truth value of an array|Boolean value of Tensor",
-     "An array is neither true nor false. Join two conditions with & and not with `and`, each in brackets; "
-     "to ask whether a mask was given, use `is not None`."),
+     "An array is neither true nor false, so Python's own `max`, `min`, `if` and `and` cannot work on it. To cut off "
+     "below 0 there are np.maximum(x, 0) and torch.relu(x). Join two conditions with & and not with `and`, each in "
+     "brackets; to ask whether a mask was given, use `is not None`."),
     ("'float' object cannot be interpreted as an integer", "Sizes are whole numbers: divide them with //."),
     ("received an invalid combination of arguments",
      "torch may want a tensor where NumPy takes a number, or the "

@@ -84,6 +84,11 @@ def _keepdim_in_the_mean_only(x, gain, bias, eps):
     return gain * (x - x.mean(dim=-1, keepdim=True)) / torch.sqrt(x.var(dim=-1, correction=0) + eps) + bias
 
 
+def _keepdim_in_the_variance_only(x, gain, bias, eps):
+    variance = x.var(dim=-1, correction=0, keepdim=True)
+    return gain * (x - x.mean(dim=-1)) / torch.sqrt(variance + eps) + bias
+
+
 def _std_alone(x, gain, bias, eps):
     return gain * (x - x.mean(dim=-1, keepdim=True)) / x.std(dim=-1, keepdim=True) + bias
 
@@ -165,6 +170,10 @@ LAYER_NORM = Exercise(
             "Your mean keeps its axis, your variance does not, so it no longer lines up with x. Give "
             "keepdim=True to both."
         ), _keepdim_in_the_mean_only),
+        Misconception("keepdim-in-the-variance-only", (
+            "Your variance keeps its axis, your mean does not, so it no longer lines up with x. Give "
+            "keepdim=True to both."
+        ), _keepdim_in_the_variance_only),
         Misconception("std-alone", (
             "You divide by torch's std. It divides by d - 1 unless you say correction=0, and eps is "
             "missing: it is added to the variance, under the root."
@@ -524,6 +533,10 @@ PRE_NORM_BLOCK = Exercise(
         ),
             lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
                                            lambda x, y, f, n: x + f(n(y)))),
+        Misconception("second-sum-without-x", (
+            "Your second sum is what attention has written plus what the MLP writes, and x itself is gone. "
+            "Give the first sum a name, such as x, and start from it in both places of the second step."
+        ), lambda x, a, f, n1, n2: a(n1(x)) + f(n2(x + a(n1(x))))),
         Misconception("parallel", (
             "Both sublayers read the block's input, side by side. Some models do that. Here the MLP reads "
             "the stream after attention has written to it."
