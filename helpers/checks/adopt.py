@@ -56,9 +56,10 @@ def yours_or_ours(attempt, course):
     """
     from helpers.checks import exercise
 
-    mine = attempt is not course and bool(evaluate(exercise(attempt.__name__), attempt))
-    print("From here on", "your" if mine else "the course's", attempt.__name__, "runs.")
-    return attempt if mine else course
+    outcome = evaluate(exercise(attempt.__name__), attempt) if attempt is not course else None
+    why = " Yours has not passed its check." if outcome is not None and outcome.status in ("wrong", "error") else ""
+    print("From here on", "your" if outcome else "the course's", attempt.__name__, f"runs.{why}")
+    return attempt if outcome else course
 
 
 def _taken(attempt, course, name, trains):
@@ -85,8 +86,12 @@ def _untrainable(function, course, args):
     wanted, course_seconds = _gradients(course, args)
     try:
         got, seconds = _gradients(function, args)
-    except Exception:  # such as "element 0 of tensors does not require grad", or NumPy's own
+    except RuntimeError as error:  # such as "element 0 of tensors does not require grad" or "Can't call numpy() on ..."
+        if "grad" not in str(error):
+            return f"is right on NumPy's arrays, but torch says: {str(error).splitlines()[0]}"
         got, seconds = None, 0.0
+    except Exception as error:  # such as "transpose() takes 2 positional arguments but 4 were given"
+        return f"is right on NumPy's arrays, but torch says: {str(error).splitlines()[0]}"
     if got is None or any(g is None and w is not None for g, w in zip(got, wanted, strict=True)):
         return ("is right, but no gradient comes back through it: it leaves torch, by NumPy or .item() or "
                 ".detach()")

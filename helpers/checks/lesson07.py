@@ -298,7 +298,7 @@ MULTI_HEAD_ATTENTION = Exercise(
             "with tokens inside one head of one sentence: they are (B, h, T, T)."
         )),
         Probe("as many heads as numbers", lambda rng: _inputs(rng, 2, 5, 3, 3), (
-            "With h = d each head is one number wide, and has its own (T, T) weights all the same."
+            "With h = d each head is one number wide, and has its own (T, T) weights even so."
         )),
         Probe("causal mask", lambda rng: _inputs(rng, 2, 5, 6, 2, causal_mask(5)), (
             "mask is (T, T) here, True = may attend, the same for every sentence and head. It acts on the "

@@ -110,3 +110,19 @@ def test_on_arrays_a_right_function_runs_and_the_course_steps_in_for_another(cap
     assert yours_or_ours(softmax, attention.softmax) is attention.softmax
     assert yours_or_ours(attention.softmax, attention.softmax) is attention.softmax
     assert capsys.readouterr().out.count("the course's softmax runs") == 2
+
+
+def test_what_only_arrays_can_do_is_told_in_torchs_words():
+    """``transpose`` of NumPy takes all axes, torch's takes two."""
+    from helpers import attention as course
+
+    def split_heads(X, n_heads):
+        B, T, d = X.shape
+        return X.reshape(B, T, n_heads, d // n_heads).transpose(0, 2, 1, 3)
+
+    def in_torch(X, n_heads):
+        return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+    assert adopt(split_heads, course.split_heads)[1] == "yours"
+    _, whose = adopt(split_heads, in_torch, trains=(torch.ones(2, 3, 4), 2))
+    assert "torch says: transpose()" in whose and "leaves torch" not in whose
