@@ -22,9 +22,14 @@ def passed(lesson):
     return sum(name in progress.load("exercises") for name in lesson.exercises)
 
 
+def predicted(lesson):
+    """Whether a prediction of ``lesson`` has been made, by the file that remembers it."""
+    return any(key.startswith(f"{lesson.number}-") for key in progress.load("predictions"))
+
+
 def course_map(lessons=None):
     """The course as a path of pictures, each a link to its lesson, with what one can do then, minutes, and what has been
-    passed.
+    passed. A lesson without exercises is filled when a prediction has been made.
 
     Returns it as HTML, which says the same where <style> and style attributes are taken out, and as plain text.
     """
@@ -34,8 +39,10 @@ def course_map(lessons=None):
         done, all_ = passed(lesson), len(lesson.exercises)
         minutes = f"{lesson.minutes} minutes"
         count = f"{done} of {all_} exercises passed" if done else f"{all_} exercises" if all_ else ""
+        if not all_ and predicted(lesson):
+            count = "✓ prediction made"
         said = " · ".join(filter(None, [minutes, "✓ all passed" if all_ and done == all_ else count]))
-        share = round(100 * done / all_) if all_ else 0
+        share = round(100 * done / all_) if all_ else 100 * predicted(lesson)
         bar = f"linear-gradient(90deg,{COLOURS['built-edge'][0]} {share}%,#8a949e55 {share}%)"
         stops.append(f'<li><a href="{lesson.file}">{picture(lesson.number, 64)}</a><i style="background:{bar}"></i>'
                      f'<p><a href="{lesson.file}"><b>{lesson.number} · {escape(lesson.title)}</b></a><br>'

@@ -27,6 +27,10 @@ class Unknown(KeyError):
     def __str__(self):
         return str(self.args[0])
 
+    def _render_traceback_(self):
+        """What a notebook shows when nobody catches it: the sentence, and no frames of the course's code."""
+        return [str(self)]
+
 
 def display(html, text):
     """Show ``html`` in a notebook, or print ``text`` where there is none."""

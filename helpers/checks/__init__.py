@@ -2,6 +2,7 @@
 
 import difflib
 import importlib.util
+import itertools
 
 from helpers import progress, show
 from helpers.checks.adopt import adopt, adopt_all, yours_or_ours
@@ -59,12 +60,18 @@ def usual_mistakes(name):
 
 
 def show_progress():
-    """Show which exercises have been passed and how many predictions were made, by lesson."""
+    """Show which exercises have been passed and how many predictions were made, for each lesson that has been begun."""
     passed, predicted = progress.load("exercises"), progress.load("predictions")
     rows = []
     for lesson, names in ((lesson.number, list(lesson.exercises)) for lesson in LESSONS.values()):
-        marks = ", ".join(f"{'✓' if name in passed else '·'} {name}" for name in names)
-        count = f"{sum(name in passed for name in names)} of {len(names)}" if names else ""
-        rows.append((lesson, marks or "none", count,
-                     str(sum(key.startswith(f"{lesson}-") for key in predicted))))
-    show.table(["Lesson", "Exercises", "Passed", "Predictions made"], rows)
+        done, guessed = [name in passed for name in names], sum(key.startswith(f"{lesson}-") for key in predicted)
+        if not any(done) and not guessed:
+            continue
+        said = [f"{what}: {', '.join(itertools.compress(names, those))}"
+                for what, those in (("passed", done), ("open", [not one for one in done])) if any(those)]
+        rows.append((lesson, guessed, "; ".join(said) or "none"))
+    if rows:
+        show.table(["Lesson", "Predicted", "Exercises"], rows)
+    else:
+        show.note("Nothing yet: make a prediction or pass an exercise, then run this cell again.",
+                  "Nothing yet: make a prediction or pass an exercise, then run this cell again.", "idle")

@@ -247,7 +247,10 @@ ANALOGY = Exercise(
         larger(lambda rng: (10, 8, 9, rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3)), draws=4),
     ),
     nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",
-             ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),),
+             ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),
+            ("out of bounds for axis 0 with size 1", (
+                "Your cosines are a table with one row, because cosine_similarity(target[None, :], vectors) has shape (1, n). "
+                "Take that row with [0] before you leave words out."))),
     misconceptions=(
         Misconception("inputs-not-excluded", (
             "Your answer can be one of the three given words. Leave a, b and c out before you take the "

@@ -264,7 +264,7 @@ def test_answers_and_predictions_survive_a_reload(opened):
     assert choice.is_checked()
     lesson = opened("00")
     lesson.run_all()
-    assert "✓ cosine_similarity" in next(c["output"] for c in lesson.cells() if c["source"] == "show_progress()")
+    assert "passed: cosine_similarity" in next(c["output"] for c in lesson.cells() if c["source"] == "show_progress()")
 
 
 @pytest.mark.weekly

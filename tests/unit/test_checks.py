@@ -489,8 +489,14 @@ def test_lesson_00_has_a_line_in_the_progress(monkeypatch, capsys):
     monkeypatch.setattr(checks.progress, "load", lambda section: known.get(section, {}))
     checks.show_progress()
     first, second = capsys.readouterr().out.splitlines()[1:3]
-    assert first.split()[0] == "00" and first.split()[-1] == "1", "its prediction counts"
-    assert second.split()[0] == "01" and second.split()[-1] == "1"
+    assert first.split() == ["00", "1", "none"], "its prediction counts"
+    assert second.split()[:3] == ["01", "1", "open:"]
+
+
+def test_before_the_first_prediction_a_sentence_stands_in_its_place(monkeypatch, capsys):
+    monkeypatch.setattr(checks.progress, "load", lambda section: {})
+    checks.show_progress()
+    assert capsys.readouterr().out.startswith("Nothing yet: make a prediction")
 
 
 def test_check_shows_and_records(tmp_path, monkeypatch, capsys):
@@ -500,7 +506,7 @@ def test_check_shows_and_records(tmp_path, monkeypatch, capsys):
     assert not check(lambda x: x, "softmax")
     checks.show_progress()
     out = capsys.readouterr().out
-    assert "✓ softmax" in out and "· self_attention" in out and "1 of 3" in out
+    assert "passed: softmax; open: self_attention, attention_entropy" in out
 
 
 def test_unknown_names_suggest_the_closest():

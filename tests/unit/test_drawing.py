@@ -173,7 +173,8 @@ def test_each_lesson_has_a_picture_of_its_own():
 
 
 def test_the_map_of_the_course_leads_to_every_lesson_and_knows_what_was_passed(monkeypatch):
-    known = {"exercises": dict.fromkeys(["softmax", "cosine_similarity", "nearest_neighbours", "analogy"], True)}
+    known = {"exercises": dict.fromkeys(["softmax", "cosine_similarity", "nearest_neighbours", "analogy"], True),
+             "predictions": {}}
     monkeypatch.setattr(progress, "load", known.get)
     html, text = pictures.course_map()
     listed = ElementTree.fromstring(re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL).replace("<br>", "<br/>"))
@@ -184,7 +185,11 @@ def test_the_map_of_the_course_leads_to_every_lesson_and_knows_what_was_passed(m
     for lesson, stop, line in zip(course.LESSONS.values(), said, lines, strict=True):
         assert all(part in said for said in (stop, line) for part in (lesson.title, f"{lesson.minutes} minutes"))
     assert "✓ all passed" in said[1] and "1 of 3 exercises passed" in said[2] and said[3].endswith("3 exercises")
-    assert "100%" in stops[1].find("i").get("style") and "33%" in stops[2].find("i").get("style")
+    shares = [stop.find("i").get("style") for stop in stops[:3]]
+    assert " 0%" in shares[0] and "100%" in shares[1] and "33%" in shares[2]
+    known["predictions"] = {"00-groups": "two"}
+    html, text = pictures.course_map()
+    assert " 100%" in re.findall(r'<i style="([^"]+)"', html)[0] and "✓ prediction made" in text.splitlines()[0]
 
 
 def test_the_map_of_the_course_leads_to_pages_of_the_book(tmp_path, monkeypatch):
