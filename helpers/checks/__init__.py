@@ -69,9 +69,9 @@ def show_progress():
             continue
         said = [f"{what}: {', '.join(itertools.compress(names, those))}"
                 for what, those in (("passed", done), ("open", [not one for one in done])) if any(those)]
-        rows.append((lesson, guessed, "; ".join(said) or "none"))
+        rows.append((lesson, "; ".join([*said, f"{guessed} prediction{'s' * (guessed != 1)} made"])))
     if rows:
-        show.table(["Lesson", "Predicted", "Exercises"], rows)
+        show.table(["Lesson", "Exercises and predictions"], rows)
     else:
         show.note("Nothing yet: make a prediction or pass an exercise, then run this cell again.",
                   "Nothing yet: make a prediction or pass an exercise, then run this cell again.", "idle")

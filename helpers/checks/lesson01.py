@@ -249,8 +249,8 @@ ANALOGY = Exercise(
     nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",
              ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),
             ("out of bounds for axis 0 with size 1", (
-                "Your cosines are a table with one row, because cosine_similarity(target[None, :], vectors) has shape (1, n). "
-                "Take that row with [0] before you leave words out."))),
+                "Your cosines are a table with one row, because cosine_similarity(target[None, :], vectors) has "
+                "shape (1, n). Take that row with [0] before you leave words out."))),
     misconceptions=(
         Misconception("inputs-not-excluded", (
             "Your answer can be one of the three given words. Leave a, b and c out before you take the "

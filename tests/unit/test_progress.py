@@ -185,3 +185,12 @@ def test_bad_options_are_refused():
 def test_table_refuses_a_ragged_row():
     with pytest.raises(ValueError, match="2 columns"):
         show.table(["a", "b"], [["1"]])
+
+
+def test_a_notebook_shows_an_unknown_name_as_one_sentence(capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_cell("from helpers.show import Unknown\nraise Unknown(\"'qeen' is not known; did you mean queen?\")")
+    shell.run_line_magic("reset", "-f")
+    assert capsys.readouterr().out.strip() == "'qeen' is not known; did you mean queen?"
