@@ -434,8 +434,8 @@ MASKED_ATTENTION = Exercise(
         ), _indexed),
         Misconception("minus-a-billion", (
             "Right wherever a query sees something. But with a large negative number instead of -inf, a row "
-            "where everything is hidden has equal scores: softmax makes them 1/T each, and the query "
-            "attends to all that is hidden. Such a row must be 0."
+            "where everything is hidden has equal scores. Softmax gives each of its keys the same weight, so "
+            "the output, which is compared first, is the mean of all hidden values. Such a row must be 0."
         ), lambda Q, K, V, mask: (softmax(_fill(Q, K, mask, -1e9)) @ V, softmax(_fill(Q, K, mask, -1e9)))),
         Misconception("minus-a-billion-added", (
             "Right wherever a query sees something. But where everything is hidden, all scores of the row "

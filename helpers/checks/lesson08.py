@@ -180,8 +180,9 @@ def _kept_whole(x, positions):
     return turned
 
 
-def _overwritten(x, positions):
-    cos, sin = np.cos(_angles(x, positions)), np.sin(_angles(x, positions))
+def _overwritten(x, positions, clockwise=False):
+    angles = _angles(x, positions) * (-1 if clockwise else 1)
+    cos, sin = np.cos(angles), np.sin(angles)
     even = x[..., 0::2] * cos - x[..., 1::2] * sin
     return _woven(even, even * sin + x[..., 1::2] * cos)
 
@@ -227,7 +228,7 @@ ROTATE = Exercise(
         Probe("whole numbers", lambda rng: (np.array([[1, 0, 0, 1]]), np.array([int(rng.integers(1, 4))])), (
             "x holds whole numbers here, and the result does not: (1, 0) turned by the angle φ is (cos φ, "
             "sin φ)."
-        )),
+        ), extreme=True),
         Probe("first pair everywhere", lambda rng: (np.tile([1.0, 0.0], (5, 4)), np.arange(5)), (
             "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."
         ), draws=1),
@@ -247,8 +248,8 @@ ROTATE = Exercise(
             "pair."
         ), _half_split),
         Misconception("wrong-way", (
-            "You turn the other way round. Anticlockwise is (x cos - y sin, x sin + y cos): look at the "
-            "signs of the sines."
+            "You turn clockwise, the other way round. Anticlockwise the minus belongs to the first number of a "
+            "pair: (x cos - y sin, x sin + y cos)."
         ), lambda x, p: _turn(x, -_angles(x, p))),
         Misconception("no-minus", (
             "The minus sign is missing in x cos - y sin. Without it lengths change, so it is no rotation."
@@ -278,8 +279,14 @@ ROTATE = Exercise(
         ), lambda x, p: _turn(x, _angles(x, np.asarray(p) + 1))),
         Misconception("overwritten", (
             "You change the even columns first, then use the changed ones for the odd columns. Both need "
-            "the old values: keep them in two variables before you write."
+            "the old values. A slice such as x[..., 0::2] is no copy: it changes with x, so write into a new "
+            "array."
         ), _overwritten),
+        Misconception("overwritten-and-clockwise", (
+            "You turn clockwise, and you change the even columns before the odd ones are made of them. "
+            "Anticlockwise is (x cos - y sin, x sin + y cos), with the old x and y in both: write into a new "
+            "array."
+        ), lambda x, p: _overwritten(x, p, clockwise=True)),
         Misconception("cut-to-whole-numbers", (
             "np.empty_like(x) and np.zeros_like(x) take the dtype of x as well as its shape: when x holds "
             "whole numbers, every cosine in it is cut off to 0 or 1. np.empty(x.shape) holds floating-point "

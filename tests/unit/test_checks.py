@@ -488,6 +488,37 @@ def test_attention_between_columns_is_named():
     assert judge(lambda X: softmax(X.T @ X) @ X.T, "self_attention").misconception == "columns-compared"
 
 
+@pytest.mark.parametrize(("way", "named"), [(1, "overwritten"), (-1, "overwritten-and-clockwise")])
+def test_an_array_that_is_turned_in_place_is_named(way, named):
+    def attempt(x, positions):
+        angles = way * positions[:, None] * 10000.0 ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])
+        even, odd = x[..., 0::2], x[..., 1::2]  # no copies
+        x[..., 0::2] = even * np.cos(angles) - odd * np.sin(angles)
+        x[..., 1::2] = even * np.sin(angles) + odd * np.cos(angles)
+        return x
+
+    outcome = judge(attempt, "rotate")
+    assert outcome.misconception == named and "new array" in outcome.message
+
+
+def test_a_clockwise_turn_is_named_where_the_result_holds_whole_numbers_too():
+    def attempt(x, positions):
+        turned = np.zeros_like(x)
+        turned[...] = attention.rotate(x, -positions)
+        return turned
+
+    assert judge(attempt, "rotate").misconception == "wrong-way"
+
+
+def test_where_everything_is_hidden_the_number_shown_is_explained():
+    def attempt(Q, K, V, mask):
+        scores = np.where(mask, Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1]), -1e9)
+        return softmax(scores) @ V, softmax(scores)
+
+    outcome = judge(attempt, "masked_attention")
+    assert outcome.misconception == "minus-a-billion" and "mean of all hidden values" in outcome.message
+
+
 def test_results_are_counted_in_words_and_places_from_0():
     """"value 1 of the result at [0]" counted from 1 and from 0 in one sentence."""
     outcome = judge(lambda q, K, V: (q @ K.T @ V, softmax(q @ K.T)), "soft_attention")
