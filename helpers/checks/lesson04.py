@@ -159,8 +159,8 @@ ATTENTION_SCORES = Exercise(
             "This is K Qᵀ: a row for each key. Queries are rows and keys are columns."
         ), lambda Q, K: K @ _swap(Q)),
         Misconception("all-axes-reversed", (
-            "Right for two axes, but K.T turns all axes of a batch round. Swap only the last two: "
-            "np.swapaxes(K, -1, -2)."
+            "Right for two axes, but K.T reverses all axes of a batch, the one that counts sentences too. Which two "
+            "have to change places? Swap only those."
         ), lambda Q, K: Q @ K.T),
         Misconception("first-axes-swapped", (
             "Right for two axes, but you count them from the front. In a batch axis 0 counts sentences. "
@@ -171,8 +171,8 @@ ATTENTION_SCORES = Exercise(
             "the last two axes change places, however many stand in front."
         ), lambda Q, K: Q @ np.swapaxes(K, 1, 2)),
         Misconception("every-axis-named", (
-            "You name every axis of K, so only one number of axes fits. Count from the end: np.swapaxes(K, "
-            "-1, -2) swaps the last two, however many stand in front."
+            "You name every axis of K, so only one number of axes fits. np.swapaxes needs only the two that change "
+            "places: count them from the end, and it does not matter how many are in front."
         ), lambda Q, K: Q @ K.transpose(0, 2, 1)),
         Misconception("two-axes-only", (
             "Right for two axes (T, d_k), and for nothing else. A batch has more axes in front: swap the "
@@ -194,8 +194,8 @@ ATTENTION_SCORES = Exercise(
                                     for j in range(K.shape[0])]
                                    for i in range(Q.shape[0])])),
         Misconception("dot-reversed", (
-            "Right for two axes, but K.T turns all axes of a batch round, and np.dot lets every sentence "
-            "meet every other. Use @ and np.swapaxes(K, -1, -2)."
+            "Right for two axes, but K.T reverses all axes of a batch, and np.dot lets every sentence meet every "
+            "other. The operator @ keeps the batch apart; and which two axes have to change places?"
         ), lambda Q, K: np.dot(Q, K.T)),
         Misconception("batch-meets-batch", (
             "Right for two axes. With more, np.dot lets every sentence meet the keys of every other "

@@ -263,8 +263,8 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "Your scores have a row for each key. A row belongs to a query: the scores are Q Kᵀ, not K Qᵀ."
         ), lambda Q, K, V: _attend(_scores(K, Q) / _root(Q, -1), V)),
         Misconception("plain-T", (
-            "K.T turns round all the axes, which goes wrong as soon as there is a batch. Swap only the last "
-            "two: np.swapaxes(K, -1, -2)."
+            "K.T reverses all axes, which goes wrong as soon as there is a batch. Swap only two of them, as in "
+            "the scores of lesson 04."
         ), _plain_T),
         Misconception("transpose-of-three-axes", (
             "K.transpose(0, 2, 1) needs exactly three axes, and K may have any number of them in front. "
