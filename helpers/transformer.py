@@ -266,6 +266,19 @@ def cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
     return weights @ V, weights
 
 
+def decoder_block(x, memory, self_attention, cross_attention, feed_forward, norm1, norm2, norm3):
+    """Three sublayers on one residual stream: the text being written looks back at itself, then across at another text,
+    then each position works on what it has found.
+
+    ``x``: ``(B, T, d)``; ``memory``: ``(B, T_s, d)``, the encoder's output, used as it is; ``self_attention(x)``,
+    ``cross_attention(x, memory)`` and ``feed_forward(x)`` return ``(B, T, d)``; each reads the stream through its norm.
+    Returns ``(B, T, d)``. Source: Vaswani et al. 2017, section 3.1, in the order of Xiong et al. 2020 (pre-LN).
+    """
+    x = x + self_attention(norm1(x))
+    x = x + cross_attention(norm2(x), memory)
+    return x + feed_forward(norm3(x))
+
+
 def shift_right(tokens, bos):
     """What the decoder reads while it learns to write ``tokens`` ``(B, T)``: the word before each, ``bos`` first.
 

@@ -1,9 +1,16 @@
-"""The exercises of lesson 10: cross-attention, shifting right, greedy decoding. Inputs are torch tensors."""
+"""The exercises of lesson 10: cross-attention, the decoder block, shifting right, greedy decoding. Inputs are torch
+tensors."""
 
 import torch
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
-from helpers.transformer import cross_attention, greedy_decode, shift_right
+from helpers.transformer import (
+    cross_attention,
+    decoder_block,
+    feed_forward,
+    greedy_decode,
+    shift_right,
+)
 
 # ---------------------------------------------------------------- cross_attention
 
@@ -38,9 +45,9 @@ def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k
         Q, K, V = text[queries] @ W_q, text[keys] @ W_k, text[values] @ W_v
         scores = Q @ K.transpose(-1, -2) / scale(K.shape[-1], decoder_X.shape[-1])
         if source_mask is not None and mask != "none":
-            seen = source_mask[:, None]
-            fill = {"before": float("-inf"), "zero": 0.0, "inverted": float("-inf"), "after": None,
-                    "shared": None}[mask]
+            seen = source_mask[:, :, None] if mask == "rows" else source_mask[:, None]
+            fill = {"before": float("-inf"), "rows": float("-inf"), "zero": 0.0, "inverted": float("-inf"),
+                    "after": None, "shared": None}[mask]
             if fill is not None:
                 scores = scores.masked_fill(seen if mask == "inverted" else ~seen, fill)
         weights = torch.softmax(scores, dim=axis)
@@ -100,6 +107,10 @@ def _values_not_projected(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
     return weights @ encoder_X, weights
 
 
+SWAPPED = ("The two texts have changed places: your queries come from the encoder, and keys and values from "
+           "the decoder. The decoder asks, so it gives the queries; the encoder's text is what is asked, so it "
+           "gives keys and values.")
+
 CROSS_ATTENTION = Exercise(
     reference=cross_attention,
     probes=(
@@ -146,10 +157,19 @@ CROSS_ATTENTION = Exercise(
         larger(_texts(9, 11, 10, 12, 13, 14, 15, lengths=[10, 1, 9, 3, 7, 2, 8, 6, 4])),
     ),
     misconceptions=(
-        Misconception("roles-swapped", (
-            "The two texts have changed places: your queries come from the encoder and your keys from the "
-            "decoder. The decoder asks, so it gives the queries."
-        ), lambda dX, eX, Wq, Wk, Wv, m: _cross()(eX, dX, Wq, Wk, Wv, None if dX.shape != eX.shape else m)),
+        Misconception("roles-swapped", SWAPPED, _cross(queries="encoder", keys="decoder", values="decoder")),
+        Misconception("roles-swapped-rows-masked", SWAPPED, _cross(
+            queries="encoder", keys="decoder", values="decoder", mask="rows")),
+        Misconception("roles-swapped-unmasked", SWAPPED, _cross(
+            queries="encoder", keys="decoder", values="decoder", mask="none")),
+        Misconception("queries-and-keys-exchanged", (
+            "Your queries come from the encoder and your keys from the decoder. It is the other way round: "
+            "the decoder asks, and what can be found, keys and values, is in the encoder's text."
+        ), _cross(queries="encoder", keys="decoder")),
+        Misconception("scores-transposed", (
+            "Your scores have a row for each source word: K Qᵀ in the place of Q Kᵀ. A row belongs to a word"
+            " that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s)."
+        ), lambda dX, eX, Wq, Wk, Wv, m: _cross(queries="encoder", keys="decoder")(dX, eX, Wk, Wq, Wv, m)),
         Misconception("decoder-attends-to-itself", (
             "Queries, keys and values all come from the decoder: that is self-attention. Here keys and "
             "values come from encoder_X."
@@ -232,6 +252,327 @@ CROSS_ATTENTION = Exercise(
         Misconception("output-only", (
             "The output is right. Return the weights as well: (output, weights)."
         ), lambda *args: cross_attention(*args)[0]),
+    ),
+)
+
+# ---------------------------------------------------------------- decoder_block
+
+
+def _zero(x, *memory):
+    return 0 * x
+
+
+def _same(x):
+    return x
+
+
+def _looking_back(rng, T):
+    """A stand-in for causal self-attention: every row becomes a mean of the rows up to its own, bent a little."""
+    M = torch.softmax(_tensor(rng, T, T).masked_fill(torch.ones(T, T).triu(1) > 0, float("-inf")), dim=-1)
+    return lambda x: torch.tanh(1.5 * M.to(x) @ x) - 0.25
+
+
+def _looking_across(rng, d):
+    """A stand-in for cross-attention: real weights, one head. It needs the axes of its two texts to be in their places."""
+    W_q, W_k, W_v = (_tensor(rng, d, d) for _ in range(3))
+    return lambda x, memory: cross_attention(x, memory, W_q.to(x), W_k.to(x), W_v.to(x), None)[0]
+
+
+def _working(rng, d):
+    W1, b1, W2, b2 = _tensor(rng, d, 2 * d), _tensor(rng, 2 * d), _tensor(rng, 2 * d, d) / d, _tensor(rng, d)
+    return lambda x: feed_forward(x, W1.to(x), b1.to(x), W2.to(x), b2.to(x))
+
+
+def _a_norm(rng, d):
+    """A LayerNorm with a gain and a bias of its own."""
+    gain, bias = 0.5 + abs(_tensor(rng, d)), _tensor(rng, d)
+    return lambda x: torch.nn.functional.layer_norm(x, (d,), gain.to(x), bias.to(x))
+
+
+def _decoder_inputs(B, T, T_s, d, back=True, across=True, mlp=True, std=1.0):
+    """A maker of inputs; a sublayer that is left out returns zeros."""
+    def make(rng):
+        return (0.5 + std * _tensor(rng, B, T, d), 2.0 + 3.0 * _tensor(rng, B, T_s, d),
+                _looking_back(rng, T) if back else _zero, _looking_across(rng, d) if across else _zero,
+                _working(rng, d) if mlp else _zero, _a_norm(rng, d), _a_norm(rng, d), _a_norm(rng, d))
+    return make
+
+
+def _by_hand(rng):
+    """Whole numbers: the sublayers multiply, the norms add, and cross-attention fetches the memory's only row."""
+    x, memory = (torch.tensor(rng.integers(1, 5, size=(1, 1, 2)) * 1.0) for _ in range(2))
+
+    def cross_attention(x, memory):  # its name is in the error of a call that leaves the memory out
+        return x + 1000 * memory
+
+    return (x, memory, lambda x: 2 * x, cross_attention, lambda x: 3 * x,
+            lambda x: x + 10, lambda x: x + 100, lambda x: x + 7)
+
+
+def _three(first=None, second=None, third=None):
+    """The reference with another step in the place of one or more of its three.
+
+    ``first(x, sublayer, norm)``, ``second(x, memory, sublayer, norm)``, ``third(x, sublayer, norm)``.
+    """
+    first = first or (lambda x, sublayer, norm: x + sublayer(norm(x)))
+    second = second or (lambda x, memory, sublayer, norm: x + sublayer(norm(x), memory))
+    third = third or (lambda x, sublayer, norm: x + sublayer(norm(x)))
+
+    def function(x, memory, self_attention, cross_attention, feed_forward, norm1, norm2, norm3):
+        x = first(x, self_attention, norm1)
+        x = second(x, memory, cross_attention, norm2)
+        return third(x, feed_forward, norm3)
+    return function
+
+
+def _post_norm(x, m, s, c, f, n1, n2, n3):
+    x = n1(x + s(x))
+    x = n2(x + c(x, m))
+    return n3(x + f(x))
+
+
+def _stream_normalised(x, m, s, c, f, n1, n2, n3):
+    x = n1(x)
+    x = x + s(x)
+    x = n2(x)
+    x = x + c(x, m)
+    x = n3(x)
+    return x + f(x)
+
+
+def _cross_first(x, m, s, c, f, n1, n2, n3):
+    x = x + c(n2(x), m)
+    x = x + s(n1(x))
+    return x + f(n3(x))
+
+
+def _cross_first_by_place(x, m, s, c, f, n1, n2, n3):
+    x = x + c(n1(x), m)
+    x = x + s(n2(x))
+    return x + f(n3(x))
+
+
+def _mlp_between(x, m, s, c, f, n1, n2, n3):
+    x = x + s(n1(x))
+    x = x + f(n3(x))
+    return x + c(n2(x), m)
+
+
+def _mlp_between_by_place(x, m, s, c, f, n1, n2, n3):
+    x = x + s(n1(x))
+    x = x + f(n2(x))
+    return x + c(n3(x), m)
+
+
+def _mlp_between_too(x, m, s, c, f, n1, n2, n3):
+    x = x + s(n1(x))
+    x = x + f(n2(x))
+    x = x + c(n2(x), m)
+    return x + f(n3(x))
+
+
+def _old_queries(x, m, s, c, f, n1, n2, n3):
+    y = x + s(n1(x))
+    y = y + c(n2(x), m)
+    return y + f(n3(y))
+
+
+def _old_stream(x, m, s, c, f, n1, n2, n3):
+    y = x + s(n1(x))
+    y = x + c(n2(y), m)
+    return y + f(n3(y))
+
+
+def _last_sum_from_x(x, m, s, c, f, n1, n2, n3):
+    y = x + s(n1(x))
+    y = y + c(n2(y), m)
+    return x + f(n3(y))
+
+
+def _last_sum_before_cross(x, m, s, c, f, n1, n2, n3):
+    y = x + s(n1(x))
+    return y + f(n3(y + c(n2(y), m)))
+
+
+def _memory_through(argument):
+    """The memory goes through the norm that is this argument of the block."""
+    return lambda *a: decoder_block(a[0], a[argument](a[1]), *a[2:])
+
+
+DECODER_BLOCK = Exercise(
+    reference=decoder_block,
+    probes=(
+        Probe("silent sublayers", _decoder_inputs(1, 2, 3, 4, back=False, across=False, mlp=False), (
+            "All three sublayers return zeros here, so nothing is added to the stream: the block must give "
+            "back x as it is."
+        )),
+        Probe("whole numbers", _by_hand, (
+            "Follow it by hand: self_attention doubles, cross_attention adds 1,000 times the memory, "
+            "feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7. First x + 2 (x + 10)."
+        )),
+        Probe("self-attention alone", _decoder_inputs(1, 3, 2, 4, across=False, mlp=False), (
+            "The other two sublayers return zeros here, so the result is x + self_attention(norm1(x))."
+        )),
+        Probe("cross-attention alone", _decoder_inputs(1, 3, 2, 4, back=False, mlp=False), (
+            "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x), "
+            "memory)."
+        )),
+        Probe("MLP alone", _decoder_inputs(1, 3, 2, 4, back=False, across=False), (
+            "The two attentions return zeros here, so the result is x + feed_forward(norm3(x))."
+        )),
+        Probe("no MLP", _decoder_inputs(1, 4, 3, 5, mlp=False), (
+            "The MLP returns zeros here. Cross-attention asks with the stream after self-attention has "
+            "written to it, and adds to that same stream."
+        )),
+        Probe("no self-attention", _decoder_inputs(1, 4, 3, 5, back=False), (
+            "Self-attention returns zeros here. The MLP reads the stream after cross-attention has written "
+            "to it."
+        )),
+        Probe("one word written", _decoder_inputs(1, 1, 4, 3), (
+            "T = 1 and T_s = 4: the very first word. The result has one row; what was read from memory is "
+            "added to it."
+        )),
+        Probe("a longer source", _decoder_inputs(2, 3, 5, 4), (
+            "T = 3 and T_s = 5. x and memory have different numbers of rows, so they can never be added to "
+            "each other."
+        )),
+        Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3), (
+            "T = T_s = 4 here, so that nothing stops you from confusing x and memory. cross_attention(x, "
+            "memory) takes the normalised stream first and the memory, as it is, second."
+        )),
+        Probe("a large stream", _decoder_inputs(2, 3, 5, 6, std=40.0), (
+            "The entries of x are large here. The stream itself is never normalised, so they stay large."
+        )),
+        larger(_decoder_inputs(6, 9, 11, 10)),
+    ),
+    misconceptions=(
+        Misconception("memory-normalised", (
+            "You normalise the memory with norm2. It is the encoder's finished output, and the encoder has a"
+            " norm of its own: hand it over as it is."
+        ), _memory_through(6)),
+        Misconception("memory-norm1", (
+            "You normalise the memory with norm1. The norms belong to the decoder's stream; the memory is "
+            "used as it is."
+        ), _memory_through(5)),
+        Misconception("memory-norm3", (
+            "You normalise the memory with norm3. The norms belong to the decoder's stream; the memory is "
+            "used as it is."
+        ), _memory_through(7)),
+        Misconception("x-as-memory", (
+            "Your cross-attention gets the stream twice, so the text looks at itself a second time and never"
+            " at the source. Its second argument is memory."
+        ), _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
+        Misconception("raw-x-as-memory", (
+            "Your cross-attention gets the stream in the place of memory, so it never sees the source."
+        ), _three(second=lambda x, m, c, n: x + c(n(x), x))),
+        Misconception("roles-swapped", (
+            "The two texts have changed places in cross_attention: the source asks and the text being "
+            "written answers. The decoder asks, so its stream comes first: cross_attention(..., memory)."
+        ), _three(second=lambda x, m, c, n: x + c(m, n(x)))),
+        Misconception("memory-as-query", (
+            "cross_attention gets the memory twice, so the source looks at itself. The decoder asks: its "
+            "normalised stream comes first."
+        ), _three(second=lambda x, m, c, n: x + c(m, m))),
+        Misconception("no-cross-attention", (
+            "Cross-attention is left out, so nothing of the source arrives. It is the second of three "
+            "sublayers."
+        ), _three(second=lambda x, m, c, n: x)),
+        Misconception("no-self-attention", (
+            "Self-attention is left out, so no word knows what has been written before it. It is the first "
+            "of three sublayers."
+        ), _three(first=lambda x, s, n: x)),
+        Misconception("no-mlp", (
+            "The MLP is left out. After the two attentions, add feed_forward(norm3(x))."
+        ), _three(third=lambda x, f, n: x)),
+        Misconception("no-residuals", (
+            "Nothing is added: each sublayer replaces the stream. Add each result to what went in."
+        ), lambda x, m, s, c, f, n1, n2, n3: f(n3(c(n2(s(n1(x))), m)))),
+        Misconception("no-first-residual", (
+            "Self-attention replaces the stream. Add its result to x."
+        ), _three(first=lambda x, s, n: s(n(x)))),
+        Misconception("no-second-residual", (
+            "Cross-attention replaces the stream, so what was written so far is lost. Add its result to the "
+            "stream."
+        ), _three(second=lambda x, m, c, n: c(n(x), m))),
+        Misconception("memory-as-stream", (
+            "What cross-attention found is added to the memory. It is added to the stream: the memory is "
+            "only read."
+        ), _three(second=lambda x, m, c, n: m + c(n(x), m))),
+        Misconception("no-third-residual", (
+            "The MLP replaces the stream. Add its result to what went in."
+        ), _three(third=lambda x, f, n: f(n(x)))),
+        Misconception("post-norm", (
+            "You normalise after each sum. That is post-norm, as in the paper of 2017. In a pre-norm block "
+            "the norm stands in front of each sublayer, inside the sum."
+        ), _post_norm),
+        Misconception("stream-normalised", (
+            "You write x = norm(x) and then add to that, so the stream itself is normalised. Only the copy "
+            "that the sublayer reads is: x + self_attention(norm1(x))."
+        ), _stream_normalised),
+        Misconception("second-stream-normalised", (
+            "At the cross-attention the stream itself is normalised: norm2(x) + …. Add to the stream as it is."
+        ), _three(second=lambda x, m, c, n: n(x) + c(n(x), m))),
+        Misconception("cross-attention-first", (
+            "Cross-attention comes before self-attention. First the text looks back at itself, so that it "
+            "knows what has been written; then it asks the source."
+        ), _cross_first),
+        Misconception("cross-attention-first-norms-kept", (
+            "Cross-attention comes first and reads norm1. Self-attention comes first, with norm1."
+        ), _cross_first_by_place),
+        Misconception("mlp-before-cross", (
+            "The MLP comes before cross-attention, so it cannot work on what was found in the source. It is "
+            "the last of three."
+        ), _mlp_between),
+        Misconception("mlp-before-cross-norms-kept", (
+            "The MLP comes second and reads norm2. Cross-attention comes second, with norm2, and the MLP "
+            "third, with norm3."
+        ), _mlp_between_by_place),
+        Misconception("mlp-twice", (
+            "The MLP runs twice, after each attention. A decoder block has one, at its end."
+        ), _mlp_between_too),
+        Misconception("norms-1-and-2-swapped", (
+            "norm1 and norm2 have changed places: norm1 stands before self-attention, norm2 before "
+            "cross-attention."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
+        Misconception("norms-2-and-3-swapped", (
+            "norm2 and norm3 have changed places: norm2 stands before cross-attention, norm3 before the MLP."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n3, n2)),
+        Misconception("norms-1-and-3-swapped", (
+            "norm1 and norm3 have changed places: norm1 stands before self-attention, norm3 before the MLP."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n3, n2, n1)),
+        Misconception("norm1-everywhere", (
+            "You use norm1 for all three sublayers. Each has a norm of its own."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n1, n1)),
+        Misconception("no-norms", (
+            "The norms are not used. Each sublayer reads a normalised copy of the stream."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, _same, _same, _same)),
+        Misconception("no-norm2", (
+            "norm2 is not used. Cross-attention asks with a normalised copy of the stream: norm2 of it."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, _same, n3)),
+        Misconception("norm-after-sublayer", (
+            "You normalise what a sublayer returns. The norm stands in front of it: self_attention(norm1(x))."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(
+            x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), _same, _same, _same)),
+        Misconception("old-queries", (
+            "Cross-attention asks with the x that came into the block, so it does not know what "
+            "self-attention has found. It reads the stream after the first sum."
+        ), _old_queries),
+        Misconception("second-sum-from-x", (
+            "The second sum starts from the block's input again, so what self-attention added is lost. Start"
+            " from the result of the first sum."
+        ), _old_stream),
+        Misconception("third-sum-from-x", (
+            "The last sum starts from the block's input again, so what the attentions added is lost from the"
+            " stream. Start from the result of the second sum."
+        ), _last_sum_from_x),
+        Misconception("third-sum-before-cross", (
+            "The last sum starts from the stream before cross-attention, so what was found in the source "
+            "reaches the MLP alone. Start from the result of the second sum."
+        ), _last_sum_before_cross),
+        Misconception("parallel", (
+            "All three sublayers read the block's input, side by side. Each reads the stream after the one "
+            "before has written to it."
+        ), lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
     ),
 )
 
@@ -560,4 +901,4 @@ def _until(ids, last):
     return ids[:ids.index(last) + 1] if last in ids else ids
 
 
-EXERCISES = (CROSS_ATTENTION, SHIFT_RIGHT, GREEDY_DECODE)
+EXERCISES = (CROSS_ATTENTION, DECODER_BLOCK, GREEDY_DECODE, SHIFT_RIGHT)

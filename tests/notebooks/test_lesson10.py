@@ -1,0 +1,123 @@
+"""Lesson 10: the translator that the lesson writes is the helpers' with one head, and a learner's pieces train in it."""
+
+import pytest
+import torch
+from notebook_code import LESSONS, definitions
+from torch.nn import functional as F
+
+from helpers import training, transformer, translation
+from helpers.checks import adopt_all
+from helpers.vocabularies import BOS, PAD
+
+COURSES = {name: getattr(transformer, name)
+           for name in ("cross_attention", "decoder_block", "greedy_decode", "shift_right")}
+SHAPES = [(64, 11, 64), (64, 10, 64), (64, 64), (64, 64), (64, 64)]  # as the lesson has them
+
+
+def lesson(pieces):
+    """What the lesson defines, made of these pieces."""
+    english, french = translation.translation_vocabularies()
+    found = definitions(LESSONS["10"])
+    found.update(mine=pieces, english=english, french=french)
+    return found
+
+
+def test_the_translator_is_the_helpers():
+    with training.seeded(0):
+        ours = lesson(COURSES)["Translator"]().eval()
+        config = transformer.Config(ours.output.out_features, d=64, n_heads=4, mlp=128, positions="rope")
+        theirs = transformer.TranslationModel(config, ours.encoder.embedding.num_embeddings).eval()
+    block, decoder = theirs.decoder.blocks[0], theirs.decoder
+    theirs.encoder.load_state_dict(ours.encoder.state_dict())
+    pairs = [(decoder.embedding, ours.words), (block.attention, ours.attention), (block.mlp, ours.mlp),
+             (block.norm1, ours.norms[0]), (block.cross_norm, ours.norms[1]), (block.norm2, ours.norms[2]),
+             (decoder.norm, ours.norms[3]), (decoder.output, ours.output)]
+    for there, here in pairs:
+        there.load_state_dict(here.state_dict())
+    with torch.no_grad():
+        for linear, W in zip([block.cross.W_q, block.cross.W_k, block.cross.W_v], ours.across, strict=True):
+            linear.weight.copy_(W.T)
+            linear.bias.zero_()
+        block.cross.W_o.weight.copy_(torch.eye(64))
+        block.cross.W_o.bias.zero_()
+    source, target, _ = translation.translation_tensors(translation.translation_pairs(20, seed=3))
+    read = transformer.shift_right(target, BOS)
+    logits, seen = theirs(source, read, source != PAD, weights=True)
+    torch.testing.assert_close(ours.decode(read, ours.encode(source), source != PAD), logits, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(ours.seen, seen[0][:, 0], atol=1e-5, rtol=1e-4)
+
+
+def other_cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """Right, in other words: the scale before the product, a mask of numbers."""
+    Q, K, V = decoder_X @ W_q / W_k.shape[1] ** 0.5, encoder_X @ W_k, encoder_X @ W_v
+    scores = torch.einsum("btd,bsd->bts", Q, K)
+    if source_mask is not None:
+        scores = torch.where(source_mask.unsqueeze(1), scores, -torch.inf)
+    weights = F.softmax(scores, dim=2)
+    return weights.matmul(V), weights
+
+
+def sentence_by_sentence(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
+    """Right, with a loop over the batch and one over the words that ask."""
+    rows = []
+    for b in range(len(decoder_X)):
+        for y in decoder_X[b]:
+            scores = encoder_X[b] @ W_k @ (y @ W_q) / W_k.shape[1] ** 0.5
+            if source_mask is not None:
+                scores = scores.masked_fill(~source_mask[b], float("-inf"))
+            rows.append(torch.softmax(scores, dim=0))
+    weights = torch.stack(rows).reshape(*decoder_X.shape[:2], -1)
+    return weights @ (encoder_X @ W_v), weights
+
+
+def loop_shift_right(tokens, bos):
+    return torch.tensor([[bos, *row[:-1]] for row in tokens.tolist()])
+
+
+def other_block(x, memory, self_attention, cross_attention, feed_forward, norm1, norm2, norm3):
+    back = x + self_attention(norm1(x))
+    across = back + cross_attention(norm2(back), memory)
+    return across + feed_forward(norm3(across))
+
+
+def until_eos(next_logits, bos, eos, max_length):
+    if max_length < 0:
+        raise ValueError("no length")
+    ids = [bos]
+    while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != eos):
+        ids.append(next_logits(ids).argmax().item())
+    return ids[1:]
+
+
+def renamed(function, name):
+    function.__name__ = name
+    return function
+
+
+def adopted(attempts):
+    g = torch.Generator().manual_seed(0)
+    Y, X, *W = (torch.randn(shape, generator=g) / 8 for shape in SHAPES)
+    return adopt_all(attempts, COURSES, trains={
+        "cross_attention": (Y, X, *W, None),
+        "decoder_block": (Y, X, torch.tanh, lambda y, memory: y * memory.mean(1, keepdim=True), torch.tanh,
+                          torch.sin, torch.sin, torch.sin)})
+
+
+@pytest.mark.parametrize("cross", [other_cross_attention, sentence_by_sentence])
+def test_a_learners_pieces_train_and_write(cross, capsys):
+    attempts = [renamed(cross, "cross_attention"), renamed(other_block, "decoder_block"),
+                renamed(until_eos, "greedy_decode"), renamed(loop_shift_right, "shift_right")]
+    pieces = adopted(attempts)
+    told = capsys.readouterr().out
+    assert "Yours run" in told and "decoder_block" in told
+    assert ("times as long" in told) == (cross is sentence_by_sentence)
+    source, target, _ = translation.translation_tensors(translation.translation_pairs(8, seed=3))
+    losses = []
+    for these in (pieces, COURSES):
+        found = lesson(these)
+        model = found["build"](0)
+        losses.append(training.fit(model, lambda generator: (source, target), found["loss"], steps=5, label=None))
+        words, weights = found["translate"](model, "the european economic area")
+        assert weights.shape == (len(words), 4)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+    assert losses[0][-1] < losses[0][0]
