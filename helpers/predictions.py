@@ -32,11 +32,9 @@ def predict(key, question, options):
               "\n  - ".join([f"Predict. {question}", *options]))
 
 
-def reveal(key, measured, spoilers=()):
+def reveal(key, measured):
     """Compare the learner's choice with ``measured``, the option that the cell computed.
 
-    ``spoilers``: words that would have given the answer away. A test sees to it that no heading, figure's text or result
-    before the question holds one; they are named here, below it, because a reader of the question sees its code as well.
     ``measured``: the option itself, or a dict from each option to a computed boolean of which one is true.
     Shows one line. Raises ValueError when ``measured`` is not one of the options of ``predict``.
     """

@@ -469,28 +469,21 @@ def folded_cells_say_what_they_are(book):
 
 @rule("lessons")
 def answers_are_earned(book):
-    """What ``reveal(key, ..., spoilers=[...])`` names is in nothing that a reader sees before ``predict(key, ...)``."""
+    """What would give an answer away is in nothing that a reader sees before the question, ``predict(key, ...)``. The words
+    are in the metadata of the cell that reveals it, {"spoilers": {key: [...]}}: in its source they would be read."""
     seen, seen_at = "", {}
     for cell in book.cells:
+        for key, words in cell.metadata.get("spoilers", {}).items():
+            for word in words:
+                if key not in seen_at or word.lower() in seen_at[key].lower():
+                    yield (f"{cell} reveals what was told before: {word!r} is in a heading, figure's text or output above "
+                           f"predict({key!r}, ...), or that is missing.")
         if cell.type == "code":
-            for key, words in spoilers(cell):
-                for word in words:
-                    if key not in seen_at or word.lower() in seen_at[key].lower():
-                        yield (f"{cell} reveals what was told before: {word!r} is in a heading, figure's text or output "
-                               f"above predict({key!r}, ...), or that is missing.")
             seen_at |= dict.fromkeys(re.findall(r"^predict\(\s*[\"'](.*?)[\"']", cell.source, re.MULTILINE), seen)
             seen += cell.output_text() + "\n"
         else:
             told = re.findall(r"!\[(.*?)\]|<img[^>]*alt=[\"'](.*?)[\"']|^(\*In words:\*.*)", cell.source, re.MULTILINE)
             seen += "\n".join([*headings(cell.source), *map("".join, told), ""])
-
-
-def spoilers(cell: Cell) -> list[tuple[str, list[str]]]:
-    """(Key, the words that it names) for each call of reveal in a cell that names some."""
-    calls = [node for node in ast.walk(cell.tree) if isinstance(node, ast.Call)
-             and getattr(node.func, "id", "") == "reveal" and node.args]
-    return [(ast.literal_eval(call.args[0]), ast.literal_eval(keyword.value)) for call in calls
-            for keyword in call.keywords if keyword.arg == "spoilers"]
 
 
 @rule("lessons")

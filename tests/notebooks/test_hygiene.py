@@ -231,10 +231,17 @@ def page(html):
 
 FIGURE = new_output("display_data", data={"image/png": PNG})
 TITLE = "# 01 · Word embeddings and similarity"
+
+
 # rule, what breaks it, a word of the message, and the notebook if it is not the lesson.
 # In the good lesson: 0 title, 1 Colab's cell, 2 imports, 3 1+1, 4 figure, 5 its words, from 6 exercises; from the end
 # -1 recap, -2 the table of the claims, -3 their heading, -4 code, -5 assert, -6 ignored.
-ASKED = 'predict("01-a", "Why?", [])\n'
+def reveals(spoilers):
+    def change(notebook):
+        notebook["cells"][6] |= {"source": 'predict("01-a", "Why?", [])', "metadata": {"spoilers": spoilers}}
+    return change
+
+
 BAD = [
     ("valid", cell_change(3, cell_type="cod"), "not a valid"),
     ("valid", set_top("nbformat_minor", 4), "4.5"),
@@ -291,9 +298,9 @@ BAD = [
     ("sections", source(2, "x = 1\nimport time"), "import cell"),
     ("folded_cells_say_what_they_are", fold("plot()"), "does not say what it is"),
     ("folded_cells_say_what_they_are", fold("# Drawing, 2 lines\nplot()"), "it has 1"),
-    ("answers_are_earned", source(6, ASKED + 'reveal("01-a", "x", spoilers=["2", "rises FROM left"])'), "'rises FROM left'"),
-    ("answers_are_earned", source(6, ASKED + 'reveal("01-a", "x", spoilers=["word embeddings"])'), "in a heading"),
-    ("answers_are_earned", source(6, 'reveal("01-a", "x", spoilers=["unheard of"])'), "or that is missing"),
+    ("answers_are_earned", reveals({"01-a": ["2", "rises FROM left"]}), "'rises FROM left'"),
+    ("answers_are_earned", reveals({"01-a": ["word embeddings"]}), "in a heading"),
+    ("answers_are_earned", reveals({"01-b": ["unheard of"]}), "or that is missing"),
     ("colab_first", delete(1), "scripts.address.cell()"),
     ("colab_first", delete(1), "begin its code", SOLUTION),
     ("colab_first", metadata(1), "folded away"),
