@@ -503,7 +503,7 @@ DECODER_BLOCK = Exercise(
         ), _three(third=lambda x, f, n: f(n(x)))),
         Misconception("post-norm", (
             "You normalise after each sum. That is post-norm, as in the paper of 2017. In a pre-norm block "
-            "the norm stands in front of each sublayer, inside the sum."
+            "the norm comes before each sublayer, inside the sum."
         ), _post_norm),
         Misconception("stream-normalised", (
             "You write x = norm(x) and then add to that, so the stream itself is normalised. Only the copy "
@@ -531,14 +531,14 @@ DECODER_BLOCK = Exercise(
             "The MLP runs twice, after each attention. A decoder block has one, at its end."
         ), _mlp_between_too),
         Misconception("norms-1-and-2-swapped", (
-            "norm1 and norm2 have changed places: norm1 stands before self-attention, norm2 before "
+            "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 before "
             "cross-attention."
         ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
         Misconception("norms-2-and-3-swapped", (
-            "norm2 and norm3 have changed places: norm2 stands before cross-attention, norm3 before the MLP."
+            "norm2 and norm3 have changed places: norm2 belongs before cross-attention, norm3 before the MLP."
         ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n3, n2)),
         Misconception("norms-1-and-3-swapped", (
-            "norm1 and norm3 have changed places: norm1 stands before self-attention, norm3 before the MLP."
+            "norm1 and norm3 have changed places: norm1 belongs before self-attention, norm3 before the MLP."
         ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n3, n2, n1)),
         Misconception("norm1-everywhere", (
             "You use norm1 for all three sublayers. Each has a norm of its own."
@@ -550,7 +550,7 @@ DECODER_BLOCK = Exercise(
             "norm2 is not used. Cross-attention asks with a normalised copy of the stream: norm2 of it."
         ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, _same, n3)),
         Misconception("norm-after-sublayer", (
-            "You normalise what a sublayer returns. The norm stands in front of it: self_attention(norm1(x))."
+            "You normalise what a sublayer returns. The norm comes before it: self_attention(norm1(x))."
         ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(
             x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), _same, _same, _same)),
         Misconception("old-queries", (
