@@ -14,7 +14,7 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12, 17
     attention_views  BertViz's views, without a network                           lesson 12
     minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 12, 13
-    course_text      the paragraphs of the course that lesson 13 searches
+    course_text      the notes and the paragraphs that lesson 13 searches
     efficient        attention that costs less, and what it costs                 lesson 14
     tokens, texts    byte-pair encoding; real text to train on                    lesson 15
     smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 16, 17

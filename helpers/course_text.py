@@ -1,4 +1,4 @@
-"""The text that lesson 13 searches: paragraphs of the course itself, and questions about them.
+"""The texts that lesson 13 searches: everyday notes, and paragraphs of the course itself, each with questions.
 
 ``scripts/paragraphs.py`` collected the paragraphs from the notebooks.
 """
@@ -8,6 +8,8 @@ from pathlib import Path
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 PARAGRAPHS_FILE, QUESTIONS_FILE = DATA / "course_paragraphs.tsv", DATA / "questions.tsv"
+EVERYDAY_FILE = DATA / "everyday.tsv"
+SHELVES = ("kitchen", "weather", "health", "animals", "travel", "money", "home", "sport")  # five notes of each, in order
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,27 @@ def load_questions(paragraphs, path=QUESTIONS_FILE):
     if lost:
         raise ValueError(f"No paragraph any more for {', '.join(lost)}; give the question another key, or delete it.")
     return [(question, index[key]) for question, key in pairs]
+
+
+def load_everyday(path=EVERYDAY_FILE):
+    """Forty everyday notes and a question for each, which shares no word with it but little ones: two lists."""
+    notes, questions = zip(*_rows(path, 2), strict=True)
+    return list(notes), list(questions)
+
+
+def own_notes(path):
+    """The notes in a text file of the learner's own, one in each line. Raises ValueError, in one sentence, without any."""
+    path = Path(path).expanduser()
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise ValueError(f"The file {path} cannot be read ({error.strerror}); give the path of a text file.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"The file {path.name} is not text in UTF-8; save it as plain text first.") from None
+    notes = [line.strip() for line in lines if line.strip()]
+    if not notes:
+        raise ValueError(f"The file {path.name} has no line with words in it; write one note in each line.")
+    return notes
 
 
 def _rows(path, columns):

@@ -210,6 +210,11 @@ MAP_WEIGHT_NAME = Exercise(
                         lambda rng: ("encoder.layer.0.attention.self.gate.weight",)),
                Contract("a name with another ending, such as encoder.layer.0.attention.self.query.scale",
                    lambda rng: ("encoder.layer.0.attention.self.query.scale",))),
+    nudges=(("KeyError", (
+        "Your dictionary has no entry of this name. Compare it letter by letter with the tables: is there still "
+        "something in front of it or behind it, such as encoder.layer., the layer's number or .weight? Or is "
+        "a row of the tables not in your dictionary?"
+    )),),
 )
 
 
@@ -324,6 +329,11 @@ MEAN_POOL = Exercise(
         Misconception("one-mean-for-all", (
             "All texts of the batch go into one mean. Each text has its own: sum over dim=1 only."
         ), _loop_over_whole_batch),
+        Misconception("all-texts-in-one-list", (
+            "hidden[mask] puts the tokens of all texts into one list, (tokens, d), and nothing says any more "
+            "which text a token came from. Keep (B, T, d): multiply by the mask as (B, T, 1), then sum over "
+            "dim=1."
+        ), lambda hidden, mask: hidden[mask].mean(dim=0)),
         Misconception("axis-kept", (
             "The values are right, in the shape (B, 1, d). Sum without keepdim=True on the tokens."
         ),
@@ -382,6 +392,10 @@ def _rows(n, d, k, spread=1.0):
 
 def _cosine(query, corpus):
     return F.normalize(corpus, dim=-1) @ F.normalize(query, dim=-1)
+
+
+def _cosine_of(query, corpus, k):
+    return _cosine(query, corpus)
 
 
 def _opposite(rng):
@@ -446,6 +460,14 @@ SEMANTIC_SEARCH = Exercise(
         Misconception("scores", (
             "You return the cosines. Return the row numbers."
         ), lambda query, corpus, k: _cosine(query, corpus).sort(descending=True).values[:k]),
+        Misconception("cosines-of-all-rows", (
+            "These are the cosines of all rows, in the order of the corpus. A search asks which rows are best: "
+            "sort them, largest first, and return the first k row numbers."
+        ), _cosine_of),
+        Misconception("cosines-of-the-first-rows", (
+            "You return the cosines of the first k rows, and no row has been chosen yet. Sort all the cosines, "
+            "largest first, and return the first k row numbers."
+        ), lambda query, corpus, k: _cosine(query, corpus)[:k]),
         Misconception("values-and-indices", (
             "topk and sort give back two things, the values and the row numbers. Return the row numbers: "
             ".indices."
