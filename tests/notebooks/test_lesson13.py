@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from helpers import course_text, minilm  # noqa: E402
 from helpers.checks import evaluate, exercise  # noqa: E402
+from helpers.checks.layers import FAULTS, take  # noqa: E402
 from helpers.minilm import map_weight_name, mean_pool, semantic_search  # noqa: E402
 from scripts import paragraphs as collect  # noqa: E402
 
@@ -145,19 +146,20 @@ def test_a_layer_of_two_digits_is_tried_in_every_part():
 # The lesson's encoder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lesson():
     """Imports and functions of the lesson, where the learner has written nothing: the course's versions, and all pieces."""
     names = definitions(LESSONS["13"], "course")
     names |= {name: names[f"course_{name}"] for name in ("self_attention", "block")}
     names["pieces"] = names["course"] | {"gelu": torch.nn.functional.gelu, "eps": 1e-12, "embed": names["embed"],
                                          "block": names["block"]}
+    names["named"] = {map_weight_name(name): tensor for name, tensor in minilm.load_weights().items()}
     return names
 
 
 @pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
 def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
-    weights = lesson["translate"](minilm.load_weights(), map_weight_name)
+    weights = lesson["load"](lesson["course_as_ours"])
     encoded = minilm.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
     ids, types, mask = (torch.tensor([x]) for x in (encoded.ids, encoded.type_ids, encoded.attention_mask))
     states = lesson["encode"](ids, types, mask.bool(), weights, lesson["pieces"])
@@ -165,37 +167,101 @@ def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
     assert np.abs(torch.cat(states).numpy() - reading.vectors).max() < 1e-5
 
 
-def test_a_layer_of_ones_own_is_taken_when_it_is_right(lesson, capsys):
-    written = definitions(SOLUTIONS["13"])
-    weights = lesson["translate"](minilm.load_weights(), map_weight_name)
-    w = lesson["layer_weights"](weights, 0)
-    lesson["mask"] = torch.tensor([[True] * 5 + [False] * 2])
-    keys, x = lesson["mask"][:, None, None, :], torch.randn(1, 7, 384, generator=torch.Generator().manual_seed(0))
-    for name in ("self_attention", "block"):
-        course = lesson[f"course_{name}"]
-        theirs = course(x, keys, w, lesson["pieces"])
-        faults = {"is not started": None, "gives the shape (7, 384)": theirs[0], "is off by up to": 2 * theirs}
-        for said, found in faults.items():
-            def fault(*inputs, found=found):
-                return found
-            assert lesson["take"](fault, course, theirs, x, keys, w, lesson["pieces"]) is course
-            assert said in capsys.readouterr().out
-        mine = written[name]
-        assert lesson["take"](mine, course, theirs, x, keys, w, lesson["pieces"]) is mine
+def test_what_the_learner_is_to_mend_is_what_the_solution_mends(lesson):
+    """As the lesson stands, just the square matrices of the layers, and the pooler's, are left as they are in the file."""
+    wanted, mended, found = (lesson["load"](names["as_ours"] if names else lesson["course_as_ours"])
+                             for names in (None, definitions(SOLUTIONS["13"]), lesson))
+    assert all(torch.equal(mended[name], W) for name, W in wanted.items())
+    wrong = {name.split(".")[-1] for name, W in wanted.items() if not torch.equal(found[name], W)}
+    assert wrong == {"W_q", "W_k", "W_v", "W_o", "W"}
 
 
-def test_the_forty_questions_are_those_of_the_experiment():
-    def written(path):
-        return "".join(re.search(r'"""\\\n(.*?)"""', source, re.DOTALL)[1] for source in code_cells(path)
-                       if re.search(r"^written \+?= ", source, re.MULTILINE))
+@pytest.fixture(scope="module")
+def layer(lesson):
+    """A batch with padding, and layer 0: the real tokens, and what `self_attention` and `block` are called with."""
+    w = lesson["layer_weights"](lesson["load"](lesson["course_as_ours"]), 0)
+    real = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
+    x = torch.randn(2, 7, 384, generator=torch.Generator().manual_seed(0))
+    return real, (x, real[:, None, None, :], w, lesson["pieces"])
 
-    assert len(written(LESSONS["13"]).splitlines()) == 80
-    assert written(LESSONS["13"]) == written(LESSONS["13"].parent / "experiments" / LESSONS["13"].name)
+
+@pytest.mark.parametrize("name", ["self_attention", "block"])
+def test_a_layer_of_ones_own_is_taken_when_it_is_right(lesson, layer, name, capsys):
+    real, inputs = layer
+    course, mine = lesson[f"course_{name}"], definitions(SOLUTIONS["13"])[name]
+    theirs = course(*inputs)
+    assert take(mine, course, theirs, real, *inputs) is mine
+    assert "Yours runs" in capsys.readouterr().out
 
 
-def test_two_tensors_may_not_get_one_name(lesson):
-    with pytest.raises(ValueError, match="Two tensors are called same"):
-        lesson["translate"]({"a": torch.ones(1), "b": torch.ones(1)}, lambda name: "same")
+@pytest.mark.parametrize(("name", "fault"), [(name, fault) for name, found in FAULTS.items() for fault in found])
+def test_a_fault_of_a_layer_is_told_by_its_cause(lesson, layer, name, fault, capsys):
+    real, inputs = layer
+    course, (hint, function) = lesson[f"course_{name}"], FAULTS[name][fault]
+
+    def mine(*inputs):
+        return function(*inputs)
+
+    mine.__name__ = name
+    assert take(mine, course, course(*inputs), real, *inputs) is course
+    assert hint in capsys.readouterr().out
+
+
+def test_a_layer_that_is_no_known_fault_is_told_too(lesson, layer, capsys):
+    real, inputs = layer
+    course = lesson["course_block"]
+    theirs = course(*inputs)
+
+    def stops(*inputs):
+        return inputs[0] @ inputs[0]
+
+    def in_place(*inputs):
+        inputs[0].mul_(0)
+        return theirs
+
+    for said, mine in {"changes x in place": in_place,
+                       "is not started": lesson["split_heads"], "stopped with an error": stops,
+                       "RuntimeError": stops, "needs a return": lambda *inputs: inputs[0].sum() and None,
+                       "two things": lambda *inputs: (theirs, theirs), "in place of (2, 7, 384)": lambda *inputs: theirs[0],
+                       "side by side": lambda *inputs: theirs[None], "largest difference is": lambda *inputs: 2 * theirs,
+                       }.items():
+        assert take(mine, course, theirs, real, *inputs) is course
+        assert said in capsys.readouterr().out
+
+
+def test_the_forty_notes_are_those_of_the_experiment():
+    cells = code_cells(LESSONS["13"].parent / "experiments" / LESSONS["13"].name)
+    written = "".join(re.search(r'"""\\\n(.*?)"""', source, re.DOTALL)[1] for source in cells
+                      if re.search(r"^written \+?= ", source, re.MULTILINE))
+    notes, questions = course_text.load_everyday()
+    assert len(set(notes)) == len(set(questions)) == 5 * len(course_text.SHELVES) == 40
+    assert written.splitlines() == [line for pair in zip(notes, questions, strict=True) for line in pair]
+
+
+def test_notes_of_ones_own(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"\xef\xbb\xbfThe key is here.\r\n\r\n  Buy milk \n")
+    assert course_text.own_notes(path) == ["The key is here.", "Buy milk"]
+    for contents, said in ((b"\n \n", "no line with words"), (b"\xff\xfe\xff", "not text in UTF-8")):
+        path.write_bytes(contents)
+        with pytest.raises(ValueError, match=said):
+            course_text.own_notes(path)
+    with pytest.raises(ValueError, match="cannot be read"):
+        course_text.own_notes(tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize(("name", "attempt", "misconception", "said"), [
+    ("mean_pool", lambda hidden, mask: hidden[mask].mean(0), "all-texts-in-one-list", "one list"),
+    ("mean_pool", lambda hidden, mask: hidden[mask.bool()].mean(0), "one-mean-for-all", "one mean"),
+    ("semantic_search", lambda query, corpus, k: torch.cosine_similarity(query, corpus), "cosines-of-all-rows",
+     "sort them, largest first"),
+    ("semantic_search", lambda query, corpus, k: torch.cosine_similarity(query[None], corpus).topk(k).values, "scores",
+     "Return the row numbers"),
+    ("map_weight_name", lambda name: {"embeddings.position_ids": "position_ids"}[name], None, "no entry of this name"),
+])
+def test_a_weak_message_names_its_cause(name, attempt, misconception, said):
+    outcome = judge(name, attempt)
+    assert outcome.misconception == misconception and said in outcome.message
 
 
 def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):
@@ -227,7 +293,8 @@ def test_every_question_has_its_paragraph():
         assert collect.FEWEST <= words <= collect.MOST, paragraph.key
 
 
-@pytest.mark.parametrize("path", [course_text.PARAGRAPHS_FILE, course_text.QUESTIONS_FILE], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [course_text.PARAGRAPHS_FILE, course_text.QUESTIONS_FILE, course_text.EVERYDAY_FILE],
+                         ids=lambda path: path.name)
 def test_the_read_me_names_the_bytes(path):
     digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
     assert digest in (path.parent / "README.md").read_text(encoding="utf-8")
