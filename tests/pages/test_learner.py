@@ -120,7 +120,7 @@ def test_predict_slide_reload_and_find_your_progress(lab):
         asked, shown = (notebook.cell_with(f'{word}("05-spread"') for word in ("predict", "reveal"))
         slides = notebook.cell_with("plots.slider(")
         notebook.run("from helpers.checks import check")
-        notebook.run("def untrained(")
+        notebook.run("words = ")
         notebook.run(asked)
         assert "You predicted" not in notebook.run(shown)["output"]
         notebook.run(slides)
