@@ -45,6 +45,7 @@ def course(tmp_path):
 def script(course, monkeypatch):
     """environment.py of that copy as a module; it changes the working directory."""
     monkeypatch.chdir(course)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # it puts its own folder in front, and that folder is soon gone
     spec = importlib.util.spec_from_file_location("environment_under_test", course / "scripts" / "environment.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
