@@ -28,7 +28,6 @@ REPO = Path(__file__).resolve().parents[2]
 
 CLAIMS = "What people say"               # heading of the table of claims
 LONGEST_CELL = 30                        # lines
-LONGEST_MEASUREMENT = 45                 # of an experiment, where what belongs to a measurement is in one function
 LARGEST_FILE = 1_500_000                 # bytes
 LEAST_COMPARED, LEAST_COMPARED_HERE = 0.90, 0.80
 IGNORED = "nbval-ignore-output"
@@ -270,11 +269,10 @@ def no_empty_code(book):
 
 @rule("all")
 def short_cells(book):
-    most = LONGEST_MEASUREMENT if book.path.parent.name == "experiments" else LONGEST_CELL
     for cell in book.code:
         lines = len(cell.source.splitlines()) - cell.folded  # which begins with what it is
-        if lines > most:
-            yield f"{cell} has {lines} lines of at most {most}: divide it, or move code to helpers."
+        if lines > LONGEST_CELL:
+            yield f"{cell} has {lines} lines of at most {LONGEST_CELL}: divide it, or move code to helpers."
 
 
 @rule("all")

@@ -23,7 +23,7 @@ TOO_LONG = {"11", "12", "14", "15", "16", "17"}
     ([new_code_cell("x = 1\n# said\n" * 31)], 0, 10),
     ([new_code_cell("x = 1\n" * 61, metadata=FOLDED)], 0, 0),
     ([new_code_cell("x = 1\n" * 61, metadata=FOLDED, outputs=FIGURE)], 0, 5),
-    ([new_code_cell('predict("a")'), *[new_markdown_cell("### Exercise 1")] * 3], 0, 35),
+    ([new_code_cell('predict("a")'), *[new_markdown_cell("### Exercise 1") for _ in range(3)]], 0, 35),
     ([], 301, 10),
     ([new_markdown_cell("## Going deeper"), new_markdown_cell("word " * 1000)], 0, 0),
 ])
