@@ -331,6 +331,10 @@ MULTI_HEAD_ATTENTION = Exercise(
         Misconception("no-output-projection", (
             "You stop after the merge. The last step mixes the heads: multiply by W_o."
         ), lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, np.eye(X.shape[-1]), h, m)),
+        Misconception("words-cut", (
+            "Your heads are cut from X itself: W_q, W_k and W_v are not used. Project first, then split: "
+            "split_heads(X @ W_q, n_heads), and the same for keys and values."
+        ), lambda X, Q, K, V, O, h, m: multi_head_attention(X, *3 * [np.eye(X.shape[-1])], O, h, m)),
         Misconception("one-big-head", (
             "You attend with one head of width d. Split the queries, keys and values into n_heads first, so "
             "that each head has weights of its own."

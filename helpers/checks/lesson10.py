@@ -377,6 +377,13 @@ def _old_queries(x, m, s, c, f, n1, n2, n3):
     return y + f(n3(y))
 
 
+def _normed_twice(x, m, s, c, f, n1, n2, n3):
+    y = n1(x)
+    z = x + s(y)
+    z = z + c(n2(y), m)
+    return z + f(n3(z))
+
+
 def _old_stream(x, m, s, c, f, n1, n2, n3):
     y = x + s(n1(x))
     y = x + c(n2(y), m)
@@ -557,6 +564,10 @@ DECODER_BLOCK = Exercise(
             "Cross-attention asks with the x that came into the block, so it does not know what "
             "self-attention has found. It reads the stream after the first sum."
         ), _old_queries),
+        Misconception("norm-of-norm", (
+            "norm2 gets what norm1 returned, so cross-attention does not know what self-attention has found. norm2 "
+            "gets the stream after the first sum."
+        ), _normed_twice),
         Misconception("second-sum-from-x", (
             "The second sum starts from the block's input again, so what self-attention added is lost. Start"
             " from the result of the first sum."
