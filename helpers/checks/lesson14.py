@@ -81,6 +81,20 @@ def _additive(T, window, causal):
     return torch.zeros(T, T).masked_fill(~sliding_window_mask(T, window, causal), -math.inf)
 
 
+def _without_brackets(T, window, causal):
+    d = _distance(T)
+    return d.abs() <= window & (d >= 0) if causal else d.abs() <= window
+
+
+def _only_whole_windows(T, window, causal):
+    """Whole windows only, as a loop makes them that begins and ends a window's length inside the text."""
+    mask = sliding_window_mask(T, window, causal)
+    mask[:window] = False
+    if not causal:
+        mask[T - window:] = False
+    return mask
+
+
 SLIDING_WINDOW_MASK = Exercise(
     reference=sliding_window_mask,
     probes=(
@@ -178,6 +192,17 @@ SLIDING_WINDOW_MASK = Exercise(
         Misconception("ones-and-zeros", (
             "You return 1 and 0. Give True and False: with numbers, ~mask and masked_fill do not work."
         ), lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
+        Misconception("brackets-missing", (
+            "& binds more tightly than <=, so a <= b & c means a <= (b & c). Put each condition into brackets: "
+            "(a <= b) & c."
+        ), _without_brackets),
+        Misconception("far-instead-of-near", (
+            "You keep the keys that are window places away or further. A window keeps the near ones."
+        ), _mask(lambda d, w: d.abs() >= w)),
+        Misconception("ends-cut-off", (
+            "Your first and last queries see nothing: a window that reaches beyond an end of the text is "
+            "shorter there, and not empty."
+        ), _only_whole_windows),
         Misconception("additive", (
             "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, True "
             "and False."
@@ -280,6 +305,16 @@ def _two_axes_only(Q, K, V, feature_map):
     return a @ (b.T @ V) / (a @ b.sum(0))[:, None]
 
 
+def _sum_not_a_column(Q, K, V, feature_map):
+    a, b = feature_map(Q), feature_map(K)
+    return a @ (b.mT @ V) / (a @ b.sum(-2))
+
+
+def _number_by_number(Q, K, V, feature_map):
+    a, b = feature_map(Q), feature_map(K)
+    return a * (b * V).sum(-2, keepdim=True) / (a @ b.sum(-2)[..., None])
+
+
 LINEAR_ATTENTION = Exercise(
     reference=linear_attention,
     probes=(
@@ -323,8 +358,8 @@ LINEAR_ATTENTION = Exercise(
     misconceptions=(
         Misconception("quadratic", (
             "The numbers are right, and the order is not: you make a weight for every pair of query and "
-            "key, T × T of them. Multiply φ(K)ᵀ with V first; then nothing you make is larger than the "
-            "input."
+            "key, T × T of them, in one table or row by row. Multiply φ(K)ᵀ with V first; then nothing you "
+            "make is larger than the input."
         ), lambda Q, K, V, feature_map: _normalised(_weights(Q, K, feature_map), V)),
         Misconception("not-normalised", (
             "You do not divide. The weights φ(q) · φ(k) of a query do not sum to 1 by themselves: divide "
@@ -385,6 +420,37 @@ LINEAR_ATTENTION = Exercise(
             "d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and [..., "
             "None]."
         ), _two_axes_only),
+        Misconception("sum-not-a-column", (
+            "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2) has one number for a query and "
+            "no axis for them to be divided by. Make it a column first: φ(K).sum(-2)[..., None]."
+        ), _sum_not_a_column),
+        Misconception("sum-over-the-features", (
+            "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ φ(k), where the "
+            "sum runs over the keys, axis -2."
+        ),
+            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+            / (feature_map(Q) @ feature_map(K).sum(-1)[..., None])),
+        Misconception("features-of-the-sum", (
+            "You add the keys first and apply φ to their sum. φ belongs to each key: Σ φ(k), and not φ(Σ k)."
+        ),
+            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+            / (feature_map(Q) @ feature_map(K.sum(-2, keepdim=True)).mT)),
+        Misconception("output-normalised", (
+            "You divide the output by its own sum. What has to sum to 1 are the weights: divide by φ(q) · Σ "
+            "φ(k)."
+        ),
+            lambda Q, K, V, feature_map: (lambda out: out / out.sum(-1, keepdim=True))(
+                _linear(divide=False)(Q, K, V, feature_map))),
+        Misconception("product-number-by-number", (
+            "You multiply φ(K) and V number by number. The summary has a number for every feature *and* every "
+            "column of V: φ(K)ᵀ V, (r, d_v)."
+        ), _number_by_number),
+        Misconception("values-averaged", (
+            "All your queries get the same output, the mean of the values weighted by the keys alone. The "
+            "weights are φ(q) · φ(k)."
+        ),
+            lambda Q, K, V, feature_map: (feature_map(K).sum(-1)[..., None] * V).sum(-2, keepdim=True)
+            .expand(*Q.shape[:-1], V.shape[-1]) / feature_map(K).sum((-2, -1))[..., None, None]),
         Misconception("divided-by-the-length", (
             "You divide by the lengths of the feature vectors, as a cosine does. The weights of a query "
             "have to sum to 1: divide by φ(q) · Σ φ(k)."
@@ -442,6 +508,23 @@ def _queries_averaged(Q, K, V):
     h, g = Q.shape[1], K.shape[1]
     mean = Q.unflatten(1, (g, h // g)).mean(2)
     return _attend(mean, K, V).repeat_interleave(h // g, 1)
+
+
+def _group_of_head(group):
+    """Head by head, each with the group that ``group(i, h, g)`` names."""
+    def function(Q, K, V):
+        h, g = Q.shape[1], K.shape[1]
+        return torch.stack([_attend(Q[:, i], K[:, group(i, h, g)], V[:, group(i, h, g)]) for i in range(h)], 1)
+    return function
+
+
+def _repeated_g_times(Q, K, V):
+    g = K.shape[1]
+    return _attend(Q, K.repeat_interleave(g, 1), V.repeat_interleave(g, 1))
+
+
+def _weights_only(Q, K, V):
+    return torch.softmax(Q @ _spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)
 
 
 GROUPED_QUERY_ATTENTION = Exercise(
@@ -535,6 +618,27 @@ GROUPED_QUERY_ATTENTION = Exercise(
             "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
             "head the keys of its group, or put the queries of a group below each other."
         ), _attend),
+        Misconception("divided-by-g", (
+            "Your head i uses group i // g. There are h // g heads in a group, so it is i // (h // g)."
+        ), _group_of_head(lambda i, h, g: i // g)),
+        Misconception("repeated-g-times", (
+            "You repeat each head of keys g times. There are h // g query heads for each of them."
+        ), _repeated_g_times),
+        Misconception("keys-for-values", (
+            "You mix the keys. The output is a mixture of the values."
+        ), lambda Q, K, V: grouped_query_attention(Q, K, K)),
+        Misconception("weights-returned", (
+            "You return the weights. One product is left: weights @ V."
+        ), _weights_only),
+        Misconception("scaled-by-length", (
+            "You divide by the root of the number of keys. It is √d_k, the width of a head."
+        ), _grouped(scale=lambda Q, K: math.sqrt(K.shape[2]))),
+        Misconception("tokens-before-heads", (
+            "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, d_k)."
+        ), lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
+        Misconception("heads-added-up", (
+            "You add up the heads of a group, and only g are left. The result has as many heads as Q."
+        ), lambda Q, K, V: grouped_query_attention(Q, K, V).unflatten(1, (K.shape[1], -1)).sum(2)),
         Misconception("merged", (
             "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes later."
         ), lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
@@ -582,6 +686,18 @@ def _along_heads(q, k, v, cache):
     """Concatenated along the wrong axis, which works for one cached position."""
     K, V = (k, v) if cache is None else (torch.cat([cache[0], k], 1), torch.cat([cache[1], v], 1))
     return torch.softmax(q @ K.mT / math.sqrt(q.shape[-1]), -1) @ V, (K, V)
+
+
+def _joined_by(join):
+    """The reference, with keys and values joined in another way."""
+    def function(q, k, v, cache):
+        K, V = (k, v) if cache is None else (join(cache[0], k), join(cache[1], v))
+        return torch.softmax(q @ K.mT / math.sqrt(q.shape[-1]), -1) @ V, (K, V)
+    return function
+
+
+def _added(old, new):
+    return old + new
 
 
 DECODE_STEP = Exercise(
@@ -672,6 +788,37 @@ DECODE_STEP = Exercise(
         Misconception("along-the-heads", (
             "You join the tensors along the axis of the heads. Positions are axis -2 of (B, h, t, d_k)."
         ), _along_heads),
+        Misconception("along-the-features", (
+            "You join the tensors along their last axis, that of the d_k numbers. Positions are axis -2 of (B, "
+            "h, t, d_k): dim=2."
+        ), _joined_by(lambda old, new: torch.cat([old, new], -1))),
+        Misconception("along-the-batch", (
+            "You join the tensors along axis 0, that of the texts, as torch.cat does when no dim is given. "
+            "Positions are axis -2 of (B, h, t, d_k): dim=2."
+        ), _joined_by(lambda old, new: torch.cat([old, new]))),
+        Misconception("stacked", (
+            "torch.stack makes an axis of its own for old and new. torch.cat puts the new position behind the "
+            "old ones, on an axis that is there."
+        ), _joined_by(lambda old, new: torch.stack([old, new], 2))),
+        Misconception("added", (
+            "You add the new key and value to the cached ones, number by number. They get a place of their "
+            "own: torch.cat along dim=2."
+        ), _joined_by(_added)),
+        Misconception("appended-twice", (
+            "The output is right, but your new cache holds the new position twice: it is appended once more "
+            "when you return it."
+        ), _step(keep=lambda K, V, k, v, cache: (torch.cat([K, k], -2), torch.cat([V, v], -2)))),
+        Misconception("weights-returned", (
+            "You return the weights in place of the output. One product is left: weights @ V."
+        ), lambda q, k, v, cache: (torch.softmax(q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]), -1),
+                                   _joined(k, v, cache))),
+        Misconception("cache-first", (
+            "You return the cache first. It is output, (K, V)."
+        ), lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
+        Misconception("scaled-by-the-model-width", (
+            "You divide by √(h · d_k), the root of the model's width. Each head is scaled by its own width, "
+            "√d_k."
+        ), _step(scale=lambda q, K: math.sqrt(q.shape[1] * q.shape[-1]))),
         Misconception("only-the-output", (
             "You return the output alone. The caller needs the new cache too: return output, (K, V)."
         ), _only_output),
@@ -763,6 +910,32 @@ def _nothing_subtracted(q, K, V, block):
         weights = torch.exp(K[i:i + block] @ q / math.sqrt(len(q)))
         total, output = total + weights.sum(), output + weights @ V[i:i + block]
     return output / total
+
+
+def _slices(starts):
+    """The reference on other slices: ``starts(T, block)`` are the places where they begin."""
+    def function(q, K, V, block):
+        largest, total, output = q.new_tensor(-math.inf), q.new_zeros(()), torch.zeros_like(V[0])
+        for first in starts(len(K), block):
+            scores = K[first:first + block] @ q / math.sqrt(len(q))
+            new = torch.maximum(largest, scores.max())
+            weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
+            total, output = shrink * total + weights.sum(), shrink * output + weights @ V[first:first + block]
+            largest = new
+        return output / total
+    return function
+
+
+def _divided_in_the_loop(q, K, V, block):
+    largest, total, output = q.new_tensor(-math.inf), q.new_zeros(()), torch.zeros_like(V[0])
+    for i in range(0, len(K), block):
+        scores = K[i:i + block] @ q / math.sqrt(len(q))
+        new = torch.maximum(largest, scores.max())
+        weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
+        total = shrink * total + weights.sum()
+        output = (shrink * output + weights @ V[i:i + block]) / total
+        largest = new
+    return output
 
 
 ONLINE_SOFTMAX_ATTENTION = Exercise(
@@ -885,6 +1058,26 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "The keys after the last full block are forgotten: T // block is too few blocks when T is no "
             "multiple. Use range(0, T, block)."
         ), _online(whole_blocks=True)),
+        Misconception("last-block-forgotten", (
+            "Your loop ends one block too early: range(0, T - block, block) leaves the last one out. It is "
+            "range(0, T, block)."
+        ), _slices(lambda T, block: range(0, T - block, block))),
+        Misconception("number-for-place", (
+            "You use the number of a block as the place where it begins, so the slices overlap and most keys "
+            "are never read. Block i begins at i · block: range(0, T, block) counts in such steps."
+        ), _slices(lambda T, block: range(-(-T // block)))),
+        Misconception("sliding-blocks", (
+            "Your blocks overlap: each begins one key after the last, so most keys count several times. The "
+            "next block begins where the last one ended: range(0, T, block)."
+        ), _slices(lambda T, block: range(T))),
+        Misconception("divided-in-the-loop", (
+            "You divide output by total in every block, and then add to what is divided already. Keep the two "
+            "apart in the loop, and divide once, behind it."
+        ), _divided_in_the_loop),
+        Misconception("difference-not-raised", (
+            "You multiply by old - new itself. The largest score is in the exponent, so what was summed up "
+            "shrinks by exp(old - new)."
+        ), _online(factor=lambda old, new: torch.where(torch.isinf(old), 0.0, old - new))),
         Misconception("mean-subtracted", (
             "You subtract something other than the largest score, such as a mean. The largest of all "
             "exponents has to be 0, or exp can overflow."
@@ -894,5 +1087,5 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
     use=_never_all_scores,
 )
 
-EXERCISES = (SLIDING_WINDOW_MASK, LINEAR_ATTENTION, GROUPED_QUERY_ATTENTION, DECODE_STEP,
-             ONLINE_SOFTMAX_ATTENTION)
+EXERCISES = (DECODE_STEP, GROUPED_QUERY_ATTENTION, ONLINE_SOFTMAX_ATTENTION, SLIDING_WINDOW_MASK,
+             LINEAR_ATTENTION)
