@@ -95,6 +95,16 @@ def _only_whole_windows(T, window, causal):
     return mask
 
 
+def _by_slices(start, more):
+    """Row by row, with slices."""
+    def function(T, window, causal):
+        mask = torch.zeros(T, T, dtype=torch.bool)
+        for i in range(T):
+            mask[i, start(i, window):i + (0 if causal else window) + more] = True
+        return mask
+    return function
+
+
 SLIDING_WINDOW_MASK = Exercise(
     reference=sliding_window_mask,
     probes=(
@@ -203,6 +213,14 @@ SLIDING_WINDOW_MASK = Exercise(
             "Your first and last queries see nothing: a window that reaches beyond an end of the text is "
             "shorter there, and not empty."
         ), _only_whole_windows),
+        Misconception("slice-ends-early", (
+            "The last key of each window is missing. A slice a:b ends before b, so the window of query i ends at "
+            "i + 1 when causal, and else at i + window + 1."
+        ), _by_slices(lambda i, w: max(0, i - w), 0)),
+        Misconception("negative-start", (
+            "Near the beginning i - window is negative, and a negative number in a slice counts from the end, so "
+            "the slice is empty. Begin at max(0, i - window)."
+        ), _by_slices(lambda i, w: i - w, 1)),
         Misconception("additive", (
             "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, True "
             "and False."
@@ -451,6 +469,30 @@ LINEAR_ATTENTION = Exercise(
         ),
             lambda Q, K, V, feature_map: (feature_map(K).sum(-1)[..., None] * V).sum(-2, keepdim=True)
             .expand(*Q.shape[:-1], V.shape[-1]) / feature_map(K).sum((-2, -1))[..., None, None]),
+        Misconception("sum-over-everything", (
+            "You divide everything by one number: .sum() without dim adds up all pairs, heads and texts. Each query "
+            "has its own sum, φ(q) · Σ φ(k)."
+        ),
+            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+            / (feature_map(Q) @ feature_map(K).sum(-2)[..., None]).sum()),
+        Misconception("divided-by-the-query", (
+            "You divide by the sum of the query's own features. The weights of a query sum to φ(q) · Σ φ(k), so the "
+            "keys have to be in it too."
+        ),
+            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+            / feature_map(Q).sum(-1, keepdim=True)),
+        Misconception("softmaxes-instead", (
+            "You take a softmax of φ(Q) over the features and one of φ(K) over the keys, in place of the division. "
+            "There is no softmax here: divide by φ(q) · Σ φ(k)."
+        ),
+            lambda Q, K, V, feature_map: torch.softmax(feature_map(Q), -1)
+            @ (torch.softmax(feature_map(K), -2).mT @ V)),
+        Misconception("own-key-only", (
+            "You divide by φ(q) · φ(k) of the key at the query's own place. It is the sum over all keys: φ(q) · Σ "
+            "φ(k)."
+        ),
+            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+            / (feature_map(Q) * feature_map(K)).sum(-1, keepdim=True)),
         Misconception("divided-by-the-length", (
             "You divide by the lengths of the feature vectors, as a cosine does. The weights of a query "
             "have to sum to 1: divide by φ(q) · Σ φ(k)."
@@ -633,6 +675,13 @@ GROUPED_QUERY_ATTENTION = Exercise(
         Misconception("scaled-by-length", (
             "You divide by the root of the number of keys. It is √d_k, the width of a head."
         ), _grouped(scale=lambda Q, K: math.sqrt(K.shape[2]))),
+        Misconception("heads-in-front", (
+            "You stack the heads on a new first axis, (h, B, T, d_k). They are the second: dim=1."
+        ), lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(0, 1)),
+        Misconception("averaged-and-lost", (
+            "You average the queries of a group, and g heads come back. The keys and values are shared, the "
+            "queries are not: the result has as many heads as Q."
+        ), lambda Q, K, V: _attend(Q.unflatten(1, (K.shape[1], -1)).mean(2), K, V)),
         Misconception("tokens-before-heads", (
             "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, d_k)."
         ), lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
@@ -647,6 +696,8 @@ GROUPED_QUERY_ATTENTION = Exercise(
         Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
                  _grouped_inputs(1, 4, 3, 2, 2)),
     ),
+    nudges=(("first two dimensions of batch2|matrix transpose on tensors|of non-matrix",
+             ".T reverses all axes of (B, h, T, d_k). K.mT, or K.transpose(-1, -2), swaps the last two."),),
 )
 
 
@@ -819,6 +870,19 @@ DECODE_STEP = Exercise(
             "You divide by √(h · d_k), the root of the model's width. Each head is scaled by its own width, "
             "√d_k."
         ), _step(scale=lambda q, K: math.sqrt(q.shape[1] * q.shape[-1]))),
+        Misconception("softmax-over-heads", (
+            "Your softmax runs over the heads, axis 1. It runs over the keys, the last axis: dim=-1."
+        ), _step(dim=lambda q, K: 1)),
+        Misconception("output-cached", (
+            "You keep the output in the cache. The next token needs the keys and the values, K and V."
+        ), lambda q, k, v, cache: (lambda out: (out, (out, out)))(decode_step(q, k, v, cache)[0])),
+        Misconception("query-for-key", (
+            "You append q where k belongs. The query asks in this step only; what stays is the key."
+        ), lambda q, k, v, cache: decode_step(q, q, v, cache)),
+        Misconception("oldest-dropped", (
+            "Your cache loses its oldest position at each step. It grows: nothing is dropped."
+        ), _step(keep=lambda K, V, k, v, cache: (
+            (K, V) if cache is None else (K[..., 1:, :], V[..., 1:, :])))),
         Misconception("only-the-output", (
             "You return the output alone. The caller needs the new cache too: return output, (K, V)."
         ), _only_output),
@@ -836,6 +900,8 @@ DECODE_STEP = Exercise(
     ),
     contracts=(Contract("more than one new token",
                         lambda rng: (*(_tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
+    nudges=(("first two dimensions of batch2|matrix transpose on tensors|of non-matrix",
+             ".T reverses all axes of (B, h, T, d_k). K.mT, or K.transpose(-1, -2), swaps the last two."),),
 )
 
 
@@ -936,6 +1002,50 @@ def _divided_in_the_loop(q, K, V, block):
         output = (shrink * output + weights @ V[i:i + block]) / total
         largest = new
     return output
+
+
+def _each_step(step, end=lambda largest, total, output: output / total):
+    """A loop in which ``step(largest, total, output, scores, v)`` gives the three numbers that are kept."""
+    def function(q, K, V, block):
+        kept = q.new_tensor(-math.inf), q.new_zeros(()), torch.zeros_like(V[0])
+        for i in range(0, len(K), block):
+            kept = step(*kept, K[i:i + block] @ q / math.sqrt(len(q)), V[i:i + block])
+        return end(*kept)
+    return function
+
+
+def _right_step(largest, total, output, scores, v):
+    new = torch.maximum(largest, scores.max())
+    weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
+    return new, shrink * total + weights.sum(), shrink * output + weights @ v
+
+
+def _all_shrink(largest, total, output, scores, v):
+    new = torch.maximum(largest, scores.max())
+    weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
+    return new, shrink * (total + weights.sum()), shrink * (output + weights @ v)
+
+
+def _shrunk_unsubtracted(largest, total, output, scores, v):
+    new = torch.maximum(largest, scores.max())
+    weights, shrink = torch.exp(scores), torch.exp(largest - new)
+    return new, shrink * total + weights.sum(), shrink * output + weights @ v
+
+
+def _old_subtracted(largest, total, output, scores, v):
+    new = torch.maximum(largest, scores.max())
+    weights, shrink = torch.exp(scores - (largest if largest > -math.inf else new)), torch.exp(largest - new)
+    return new, shrink * total + weights.sum(), shrink * output + weights @ v
+
+
+def _keys_counted(largest, total, output, scores, v):
+    new, _, mixed = _right_step(largest, total, output, scores, v)
+    return new, total + len(scores), mixed
+
+
+def _values_not_summed(largest, total, output, scores, v):
+    new, total, _ = _right_step(largest, total, torch.zeros_like(v[0]), scores, v)
+    return new, total, torch.exp(largest - new) * output + torch.exp(scores - new)[:, None] * v
 
 
 ONLINE_SOFTMAX_ATTENTION = Exercise(
@@ -1074,6 +1184,29 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "You divide output by total in every block, and then add to what is divided already. Keep the two "
             "apart in the loop, and divide once, behind it."
         ), _divided_in_the_loop),
+        Misconception("new-block-shrinks", (
+            "You add the new block first and shrink afterwards, so the new block shrinks too. It is measured "
+            "against the new largest score already: shrink what was there, then add."
+        ), _each_step(_all_shrink)),
+        Misconception("not-subtracted", (
+            "What was there shrinks, and the exponentials of the new block are taken of the scores as they are. "
+            "Both are measured against the new largest score: exp(scores - new)."
+        ), _each_step(_shrunk_unsubtracted)),
+        Misconception("old-largest-subtracted", (
+            "You subtract the largest score of the blocks before from the new scores, and then let it grow. Find "
+            "the new largest first: exp(scores - new)."
+        ), _each_step(_old_subtracted)),
+        Misconception("keys-counted", (
+            "Your total counts the keys. It is the sum of their exponentials."
+        ), _each_step(_keys_counted)),
+        Misconception("values-not-summed", (
+            "You multiply each value by its weight, and do not add them up: the result has a row for each key of a "
+            "block. weights @ v does both."
+        ), _each_step(_values_not_summed)),
+        Misconception("scale-put-back", (
+            "You multiply total by exp(largest) at the end. Output and total are measured against the same largest "
+            "score, which cancels: output / total."
+        ), _each_step(_right_step, lambda largest, total, output: output / (total * torch.exp(largest)))),
         Misconception("difference-not-raised", (
             "You multiply by old - new itself. The largest score is in the exponent, so what was summed up "
             "shrinks by exp(old - new)."
