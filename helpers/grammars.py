@@ -225,6 +225,26 @@ def agreement_cases(grammar, text):
     return Cases(*(torch.tensor(column) for column in zip(*cases, strict=True)))
 
 
+class Stories(NamedTuple):
+    """The places in a text where somebody thanks somebody: n numbers each. Of "emma tells ben that ... and ben thanks"
+    emma is the teller, ben the listener, who is named again before he thanks."""
+
+    row: torch.Tensor  #: (n,) the row of the text
+    teller: torch.Tensor  #: (n,) where the name of the teller is
+    listener: torch.Tensor  #: (n,) where the listener's name is the first time
+    again: torch.Tensor  #: (n,) where it is the second time, before *thanks*
+    thanks: torch.Tensor  #: (n,) where *thanks* is; the next word is the teller's name
+
+
+def stories(vocabulary, tokens):
+    """Find every *thanks* that is not the last word of its row, in ids ``(N, T)`` of ``agreement_grammar()``."""
+    row, thanks = (tokens[:, :-1] == vocabulary["thanks"]).nonzero().T  # (n,) each
+    place = torch.arange(tokens.shape[1])
+    told = (tokens[row] == vocabulary["tells"]) & (place < thanks[:, None])  # (n, T)
+    tells = torch.where(told, place, -1).amax(1)  # (n,): the last one before *thanks*
+    return Stories(row, tells - 1, tells + 1, thanks - 1, thanks)
+
+
 def other_number(vocabulary):
     """``(V,)``: for each id that of the same word in the other number, such as keys for key, and wait for waits; for a
     word that has none its own."""

@@ -1,4 +1,4 @@
-"""Look inside a trained model: where attention flows, what single heads do, and what is missed without them.
+"""Look inside a trained model: where attention flows, what single heads do, and what fails without them.
 
 Also the mini-transformer of lesson 11, trained: ``load_mini`` reads it from ``data/mini_transformer.safetensors``,
 which ``scripts/mini_transformer.py`` made. Shapes: heads ``(B, h, T, d_k)``, weights ``(..., h, T, T)``, query by key.
@@ -62,6 +62,22 @@ def ablate_head(head_outputs, W_o, head):
     return kept.transpose(1, 2).flatten(2) @ W_o  # (B, T, h·d_k) @ (d, d)
 
 
+def patch_head(heads, other, head, position):
+    """What the heads of one run said, but one head's output at one position comes from another run.
+
+    ``heads``, ``other``: ``(B, h, T, d_k)``, weights times values of two runs on as many texts; ``head``, ``position``:
+    numbers from 0. Returns a copy ``(B, h, T, d_k)``: each text takes it from the text of its own number.
+    Raises ValueError when there is no such head or position. Source: Wang et al. 2022, section 3 (activation patching).
+    """
+    _, h, T, _ = heads.shape
+    if not 0 <= head < h or not 0 <= position < T:
+        raise ValueError(f"There is no head {head} at position {position}: heads are counted from 0 to {h - 1}, positions "
+                         f"from 0 to {T - 1}.")
+    patched = heads.clone()
+    patched[:, head, position] = other[:, head, position]
+    return patched
+
+
 # ---------------------------------------------------------------- one of the course's own models
 
 
@@ -76,12 +92,13 @@ class Trace:
 
 
 @torch.no_grad()
-def trace(model, tokens, keep=None, edit=None, weights=True):
+def trace(model, tokens, keep=None, edit=None, weights=True, join=None):
     """Run a ``transformer.Encoder`` on ids ``(B, T)`` and keep what its heads did, a ``Trace``.
 
     ``keep``: bool ``(layers, h)``; False switches a head off: its output becomes 0, as ``ablate_head`` has it.
     ``edit(layer, z)``: gets the head outputs ``z``, ``(B, h, T, d_k)``, which it may change, and returns those that the
-    model goes on with. ``weights=False`` leaves the weights out, which takes half of the time.
+    model goes on with. ``join(layer, z, W_o)``: what a layer's attention hands on, ``(B, T, d)``, in the place of z's heads
+    side by side times ``W_o`` (a bias comes on top). ``weights=False`` leaves the weights out, which takes half of the time.
     """
     values, heads, h = [], [], model.config.n_heads
 
@@ -97,10 +114,17 @@ def trace(model, tokens, keep=None, edit=None, weights=True):
             return heads[-1].transpose(1, 2).flatten(2)
         return hook
 
+    def joined(layer):
+        def hook(module, inputs, output):
+            return join(layer, heads[layer], module.weight.T) + (0.0 if module.bias is None else module.bias)
+        return hook
+
     with contextlib.ExitStack() as hooks:
         for layer, block in enumerate(model.blocks):
             hooks.callback(block.attention.W_v.register_forward_hook(note).remove)
             hooks.callback(block.attention.W_o.register_forward_pre_hook(change(layer)).remove)
+            if join is not None:
+                hooks.callback(block.attention.W_o.register_forward_hook(joined(layer)).remove)
         logits, seen = model(tokens, weights=True) if weights else (model(tokens), None)
     return Trace(logits, seen, values, heads)
 

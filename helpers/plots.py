@@ -128,3 +128,30 @@ def slider(draw, name, values, start):
         plt.show()
 
     display(handle, ipywidgets.interactive_output(redraw, {"value": handle}))
+
+
+def boxes(draw, name, values, start=()):
+    """Show the figure that ``draw(chosen)`` makes, with a box to tick for each of ``values`` when a learner is present.
+
+    ``name``: what stands before the boxes; ``start``: the values chosen first, and those of a page without a kernel.
+    Raises ValueError when one of ``start`` is not among ``values``.
+    """
+    values = list(values)
+    if not set(start) <= set(values):
+        raise ValueError(f"The boxes start with {list(start)}, and there are only {values}.")
+    if not progress.live():
+        draw(list(start))
+        plt.show()
+        return
+    import ipywidgets
+    from IPython.display import display
+
+    ticks = {value: ipywidgets.Checkbox(value in start, description=str(value), indent=False,
+                                        layout={"width": "max-content"}) for value in values}
+
+    def redraw(**ticked):
+        draw([value for value in values if ticked[str(value)]])
+        plt.show()
+
+    row = ipywidgets.HBox([ipywidgets.Label(name), *ticks.values()], layout={"flex_flow": "row wrap"})
+    display(row, ipywidgets.interactive_output(redraw, {str(value): tick for value, tick in ticks.items()}))

@@ -1,13 +1,23 @@
-"""The exercises of lesson 12: attention rollout, a score for heads, a head taken away."""
+"""The exercises of lesson 12: attention rollout, a score for heads, a head taken away, a head from another run."""
 
 import torch
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
-from helpers.inside import ablate_head, attention_rollout, previous_token_score
+from helpers.inside import ablate_head, attention_rollout, patch_head, previous_token_score
 
 
 def _tensor(x):
-    return torch.tensor(x, dtype=torch.float64)
+    """In float32, as torch makes everything: zeros and identities that an attempt makes have to fit."""
+    return torch.tensor(x, dtype=torch.float32)
+
+
+NUDGES = (
+    ("same dtype|expected .*(Float|Double)|Float and Double|Double and Float",
+     "Two tensors hold numbers of two kinds, float32 and float64, and torch multiplies no such pair. The inputs here are "
+     "float32, as all that torch makes by itself. Give what you make the same kind, with dtype=x.dtype or .to(x)."),
+    ("no attribute 'copy'", "A tensor is copied with .clone(); .copy() is NumPy's."),
+    ("no attribute 'astype'", "A tensor changes its kind of numbers with .to(...); .astype() is NumPy's."),
+)
 
 
 def _rows(rng, *shape):
@@ -77,7 +87,7 @@ ATTENTION_ROLLOUT = Exercise(
         )),
         Probe("two layers, one head", _layers(2, 1, 3), (
             "Two layers are two matrices, each half weights and half identity, joined by a matrix product. "
-            "The later layer stands on the left."
+            "The later layer is on the left."
         )),
         Probe("three layers", _layers(3, 2, 4), (
             "Go from the first layer up: multiply what you have so far, from the left, by the matrix of "
@@ -97,7 +107,7 @@ ATTENTION_ROLLOUT = Exercise(
             "the residual stream: half of each layer's matrix is the identity."
         ), lambda a: _roll(a, own=0.0)),
         Misconception("order-reversed", (
-            "Your layers are multiplied in the wrong order. The first layer acts first, so it stands on the "
+            "Your layers are multiplied in the wrong order. The first layer acts first, so it is on the "
             "right: later @ so_far."
         ), lambda a: _roll(a, times=lambda later, so_far: so_far @ later)),
         Misconception("last-layer-only", (
@@ -105,7 +115,7 @@ ATTENTION_ROLLOUT = Exercise(
             "layers before it."
         ), lambda a: _roll(a[-1:])),
         Misconception("first-layer-only", (
-            "The result is the first layer's matrix alone. Does your return stand inside the loop?"
+            "The result is the first layer's matrix alone. Is your return inside the loop?"
         ), lambda a: _roll(a[:1])),
         Misconception("identity-once", (
             "You put the identity in once, after the product. Every layer has a residual stream of its own: "
@@ -131,7 +141,7 @@ ATTENTION_ROLLOUT = Exercise(
             "wrote is read by all heads of the next layer: average the heads in each layer first."
         ), _each_head_alone),
         Misconception("layers-for-heads", (
-            "You average over the layers and multiply over the heads. It is the other way round: each entry "
+            "You average over the layers and multiply over the heads. It is the reverse: each entry "
             "of the list is a layer."
         ), _layers_for_heads),
         Misconception("elementwise", (
@@ -158,6 +168,7 @@ ATTENTION_ROLLOUT = Exercise(
         ), lambda a: _roll(a, norm=lambda m: m)),
     ),
     contracts=(Contract("an empty list", lambda rng: ([],)),),
+    nudges=NUDGES,
 )
 
 # ---------------------------------------------------------------- previous_token_score
@@ -169,9 +180,9 @@ def _heads(h, T):
 
 def _back_and_forth(rng):
     """Head 0 looks back, head 1 ahead, head 2 at itself; what has nowhere to look stays at home."""
-    back, ahead = torch.eye(5, dtype=torch.float64).roll(-1, 1), torch.eye(5, dtype=torch.float64).roll(1, 1)
+    back, ahead = torch.eye(5).roll(-1, 1), torch.eye(5).roll(1, 1)
     back[0], ahead[-1] = torch.eye(5)[0], torch.eye(5)[-1]
-    return (torch.stack([back, ahead, torch.eye(5, dtype=torch.float64)]),)
+    return (torch.stack([back, ahead, torch.eye(5)]),)
 
 
 def _diagonal(weights, offset):
@@ -255,6 +266,7 @@ PREVIOUS_TOKEN_SCORE = Exercise(
         ), lambda w: _diagonal(w[:1], -1).mean(-1)),
     ),
     contracts=(Contract("a single token, which has none before it", lambda rng: (_rows(rng, 2, 1, 1),)),),
+    nudges=NUDGES,
 )
 
 # ---------------------------------------------------------------- ablate_head
@@ -410,6 +422,172 @@ ABLATE_HEAD = Exercise(
     contracts=(Contract("a head that does not exist, such as head 3 of 3",
                         lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
                Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1))),
+    nudges=NUDGES,
 )
 
-EXERCISES = (ATTENTION_ROLLOUT, PREVIOUS_TOKEN_SCORE, ABLATE_HEAD)
+# ---------------------------------------------------------------- patch_head
+
+
+def _two_runs(B, h, T, d_k, head=None, position=None):
+    def make(rng):
+        which = int(rng.integers(h)) if head is None else head
+        where = int(rng.integers(T)) if position is None else position
+        return *(_tensor(rng.normal(size=(B, h, T, d_k))) for _ in range(2)), which, where
+    return make
+
+
+def _put(into, source):
+    """A wrong version: what ``source`` gives is written into the places that ``into`` names."""
+    def function(heads, other, head, position):
+        patched = heads.clone()
+        patched[into(head, position)] = source(heads, other, head, position)
+        return patched
+    return function
+
+
+def _from(into):
+    """A wrong version that takes from the other run, at the same places, more or something else than it should."""
+    return _put(into, lambda heads, other, head, position: other[into(head, position)])
+
+
+ALL = slice(None)
+
+
+def _here(head, position):
+    return ALL, head, position
+
+
+def _alone(heads, other, head, position):
+    return patch_head(torch.zeros_like(heads), other, head, position)
+
+
+PATCH_HEAD = Exercise(
+    reference=patch_head,
+    probes=(
+        Probe("one head, one token", _two_runs(1, 1, 1, 2, 0, 0), (
+            "With one head and one position all of it comes from `other`."
+        ), draws=1),
+        Probe("two heads, one token", _two_runs(1, 2, 1, 2, 1, 0), (
+            "Head 1 comes from `other`, head 0 stays as it is in `heads`."
+        )),
+        Probe("one head, two tokens", _two_runs(1, 1, 2, 3, None, 1), (
+            "At position 1 the head comes from `other`, at position 0 it stays as it is in `heads`."
+        )),
+        Probe("several texts", _two_runs(3, 2, 2, 2), (
+            "B = 3: each text of the batch is patched, and from the text of the same number in `other`."
+        )),
+        Probe("all sizes differ", _two_runs(3, 4, 5, 6, 2, 3), (
+            "B = 3, h = 4, T = 5, d_k = 6: the heads are axis 1, the positions axis 2."
+        )),
+        Probe("first head, first position", _two_runs(2, 3, 4, 5, 0, 0), (
+            "Head 0 at position 0: both are counted from 0, and everything else stays."
+        )),
+        Probe("last head, a position in the middle", _two_runs(2, 5, 4, 3, 4, 1), (
+            "Head 4 of 5 at position 1 of 4: all other heads and positions stay."
+        )),
+        larger(_two_runs(6, 7, 11, 10, 5, 9)),
+    ),
+    misconceptions=(
+        Misconception("arguments-exchanged", (
+            "The two runs have changed places. The first argument is what is kept, the second gives the one piece."
+        ), lambda heads, other, head, position: patch_head(other, heads, head, position)),
+        Misconception("nothing-patched", (
+            "Nothing has changed: this is `heads`. Did you write into one copy and return another?"
+        ), lambda heads, other, head, position: heads.clone()),
+        Misconception("all-other", (
+            "You return all of `other`. Take one head at one position from it, and the rest from `heads`."
+        ), lambda heads, other, head, position: other.clone()),
+        Misconception("whole-head", (
+            "You take the head at every position. Only one position comes from `other`: index axis 2 as well."
+        ), _from(lambda head, position: (ALL, head))),
+        Misconception("whole-position", (
+            "You take every head at that position. Only one head comes from `other`: index axis 1 as well."
+        ), _from(lambda head, position: (ALL, ALL, position))),
+        Misconception("first-text-only", (
+            "You patch the first text of the batch alone. A colon, :, in the place of the first index takes all of them."
+        ), _from(lambda head, position: (0, head, position))),
+        Misconception("batch-forgotten", (
+            "Your first index runs over the texts of the batch, as axis 0 does. Heads are axis 1 and positions axis 2: "
+            "begin with a colon."
+        ), _from(lambda head, position: (head, position))),
+        Misconception("axes-exchanged", (
+            "Head and position have changed places: the heads are axis 1 of (B, h, T, d_k), the positions axis 2."
+        ), _from(lambda head, position: (ALL, position, head))),
+        Misconception("donor-axes-exchanged", (
+            "The right place is written, but head and position have changed places where you read from `other`."
+        ), _put(_here, lambda heads, other, head, position: other[:, position, head])),
+        Misconception("text-for-head", (
+            "You use the number of the head for the batch, axis 0. The heads are axis 1 of (B, h, T, d_k)."
+        ), _from(lambda head, position: (head, ALL, position))),
+        Misconception("column-for-position", (
+            "You use the position on the last axis, which holds the d_k numbers of a head. Positions are axis 2."
+        ), _from(lambda head, position: (ALL, head, ALL, position))),
+        Misconception("one-number", (
+            "Only the first of the d_k numbers comes from `other`. A head's output at a position is all of them."
+        ), _from(lambda head, position: (ALL, head, position, 0))),
+        Misconception("head-counted-from-1", (
+            "Another head is patched: heads are counted from 0."
+        ), lambda heads, other, head, position: patch_head(heads, other, (head - 1) % heads.shape[1], position)),
+        Misconception("position-counted-from-1", (
+            "Another position is patched, the one before: positions are counted from 0."
+        ), lambda heads, other, head, position: patch_head(heads, other, head, (position - 1) % heads.shape[2])),
+        Misconception("next-position", (
+            "Another position is patched, the one behind: positions are counted from 0."
+        ), lambda heads, other, head, position: patch_head(heads, other, head, (position + 1) % heads.shape[2])),
+        Misconception("counted-from-the-end", (
+            "A minus sign counts from the end. Head and position are counted from the front, from 0."
+        ), _from(lambda head, position: (ALL, head, -position))),
+        Misconception("always-the-last-position", (
+            "You patch the last position, whichever was asked for."
+        ), _from(lambda head, position: (ALL, head, -1))),
+        Misconception("always-head-0", (
+            "You patch head 0, whichever was asked for."
+        ), _from(lambda head, position: (ALL, 0, position))),
+        Misconception("from-there-on", (
+            "You take the head at that position and at all behind it. A slice with a colon, position:, is too much."
+        ), _from(lambda head, position: (ALL, head, slice(position, None)))),
+        Misconception("up-to-there", (
+            "You take the head at all positions up to that one. Only that one comes from `other`."
+        ), _from(lambda head, position: (ALL, head, slice(None, position + 1)))),
+        Misconception("before-it", (
+            "You take the head at all positions before that one, which itself stays. A slice ends before its second number."
+        ), _from(lambda head, position: (ALL, head, slice(None, position)))),
+        Misconception("heads-up-to", (
+            "You take all heads up to that one. Only that one comes from `other`."
+        ), _from(lambda head, position: (ALL, slice(None, head + 1), position))),
+        Misconception("added", (
+            "You add the other run's output to this run's. It takes its place."
+        ), _put(_here, lambda heads, other, head, position: heads[:, head, position] + other[:, head, position])),
+        Misconception("half-and-half", (
+            "You put the mean of the two runs there. Only the other run's output belongs there."
+        ), _put(_here, lambda heads, other, head, position: (heads + other)[:, head, position] / 2)),
+        Misconception("difference", (
+            "You put the difference of the two runs there. The other run's output itself belongs there."
+        ), _put(_here, lambda heads, other, head, position: (other - heads)[:, head, position])),
+        Misconception("ablated", (
+            "You write zeros there. That takes the head away at that position; here it gets the other run's output."
+        ), _put(_here, lambda heads, other, head, position: 0.0)),
+        Misconception("one-donor", (
+            "All texts get the output from the first text of `other`. Each takes it from the text of its own number."
+        ), _put(_here, lambda heads, other, head, position: other[:1, head, position])),
+        Misconception("mean-over-texts", (
+            "All texts get the mean over the texts of `other`. Each takes it from the text of its own number."
+        ), _put(_here, lambda heads, other, head, position: other[:, head, position].mean(0))),
+        Misconception("mean-over-positions", (
+            "You write the head's mean over all positions of `other`. Take its output at that one position."
+        ), _put(_here, lambda heads, other, head, position: other[:, head].mean(1))),
+        Misconception("rest-is-zero", (
+            "Around the patched place everything is 0. The rest is `heads`: begin with a copy of it."
+        ), _alone),
+        Misconception("only-the-piece", (
+            "You return the piece alone, (B, d_k). Return all of `heads`, with this piece in its place."
+        ), lambda heads, other, head, position: other[:, head, position]),
+    ),
+    contracts=(Contract("a head that does not exist, such as head 3 of 3", lambda rng: _two_runs(2, 3, 4, 2, 3, 1)(rng)),
+               Contract("a negative head, such as -1", lambda rng: _two_runs(2, 3, 4, 2, -1, 1)(rng)),
+               Contract("a position behind the end", lambda rng: _two_runs(2, 3, 4, 2, 1, 4)(rng)),
+               Contract("a negative position, such as -1", lambda rng: _two_runs(2, 3, 4, 2, 1, -1)(rng))),
+    nudges=NUDGES,
+)
+
+EXERCISES = (PREVIOUS_TOKEN_SCORE, ABLATE_HEAD, PATCH_HEAD, ATTENTION_ROLLOUT)

@@ -82,6 +82,19 @@ def test_ablated_heads_add_up():
             inside.ablate_head(z, W_o, head)
 
 
+def test_a_patch_is_one_head_at_one_position_of_every_text():
+    one, two = torch.tensor([[[[1.0], [2]], [[3], [4]]]]), torch.tensor([[[[5.0], [6]], [[7], [8]]]])
+    assert inside.patch_head(one, two, 1, 0).flatten().tolist() == [1, 2, 7, 4], "as lesson 12 has it by hand"
+    one, two = normal(3, 4, 5, 6), normal(3, 4, 5, 6, seed=2)
+    before, patched = one.clone(), inside.patch_head(one, two, 2, 3)
+    assert torch.equal(one, before)
+    assert (patched != one).nonzero()[:, 1:3].unique(dim=0).tolist() == [[2, 3]]
+    torch.testing.assert_close(patched[:, 2, 3], two[:, 2, 3])
+    for head, position in ((4, 0), (-1, 0), (0, 5), (0, -1)):
+        with pytest.raises(ValueError, match=f"no head {head} at position {position}"):
+            inside.patch_head(one, two, head, position)
+
+
 # ---------------------------------------------------------------- a model of the course
 
 
@@ -137,6 +150,19 @@ def test_the_model_goes_on_with_edited_heads():
     torch.testing.assert_close(put_back.logits, whole.logits)
 
 
+def test_heads_are_joined_as_asked():
+    m, ids = model(), torch.tensor([[1, 2, 3, 4]])
+    keep = torch.tensor([[True, True, True], [True, False, True]])
+
+    def join(layer, z, W_o):
+        return inside.ablate_head(z, W_o, 1) if layer == 1 else z.transpose(1, 2).flatten(2) @ W_o
+
+    joined = inside.trace(m, ids, join=join)
+    torch.testing.assert_close(joined.logits, inside.trace(m, ids, keep).logits)
+    torch.testing.assert_close(joined.heads, inside.trace(m, ids).heads)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
+
+
 # ---------------------------------------------------------------- the pretrained model
 
 
@@ -176,6 +202,16 @@ def test_the_mini_transformer_is_as_good_as_lesson_12_says():
     score, n = logits[cases.row, cases.verb - 1], torch.arange(len(right))
     agrees = score[n, right] > score[n, grammars.other_number(vocabulary)[right]]
     assert agrees[cases.against >= 1].float().mean() > 0.95
+
+
+def test_stories_are_found_in_a_text():
+    grammar = grammars.agreement_grammar()
+    tokens = grammar.write(16, 64, torch.Generator().manual_seed(3)).tokens
+    found, word = grammars.stories(grammar.vocabulary, tokens), np.array(grammar.vocabulary.words)
+    row = [word[tokens[found.row, place]] for place in (*found[1:], found.teller + 1, found.thanks + 1)]
+    teller, listener, again, thanks, tells, name = row
+    assert len(name) > 20 and set(thanks) == {"thanks"} and set(tells) == {"tells"}
+    assert (again == listener).all() and (name == teller).all() and (teller != listener).all()
 
 
 def test_the_mini_transformers_file_is_small_and_described():
