@@ -69,5 +69,27 @@ def test_slider_redraws_when_it_is_moved(monkeypatch, tmp_path):
     assert drawn == [2, 3]
 
 
+def test_boxes_draw_their_start_when_nobody_is_there(monkeypatch):
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+    drawn = []
+    plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
+    assert drawn == [[2]]
+    with pytest.raises(ValueError, match=r"start with \[7\]"):
+        plots.boxes(drawn.append, "cut", [1, 2, 3], start=[7])
+
+
+def test_boxes_redraw_when_one_is_ticked(monkeypatch, tmp_path):
+    from unittest import mock
+
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    drawn, shown = [], []
+    with mock.patch("IPython.display.display", side_effect=lambda *things: shown.extend(things)):
+        plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
+        ticks = shown[0].children[1:]
+        ticks[2].value = True
+        ticks[1].value = False
+    assert drawn == [[2], [2, 3], [3]]
+
+
 def test_the_map_has_the_colours_of_the_figures():
     assert (sheet.ORANGE, sheet.BLUE) == (plots.ORANGE, plots.BLUE)
