@@ -132,7 +132,7 @@ def main(arguments):
         for notebook, cell, problem in different:
             found.setdefault((notebook, cell), []).append((name, problem))
     for (notebook, cell), problems in sorted(found.items()):
-        print(f"\n{notebook}, {cell} differs under {', '.join(name for name, _ in problems)}:\n{problems[0][1][:1500]}")
+        print(f"\n{notebook}, {cell} differs under {', '.join(name for name, _ in problems)}:\n{problems[0][1][-1500:]}")
     print(f"\n{len(found)} cells differ." if found else "\nEvery stored output holds.")
     return 1 if found else 0
 
