@@ -20,35 +20,52 @@ _STYLE = "color:#1a1a1a;font-family:sans-serif;font-size:14px;line-height:1.5;"
 class Conversation:
     """What was said so far, and the answer that is being written.
 
-    ``options``: as for `smollm2.stream`. ``messages`` grows by a question and an answer with each call of ``ask``; of each
-    answer ``words`` keeps a list of (text, the likeliest tokens at this place, seconds since the question).
+    ``system``: a message that stands before all others, in place of the model's own; ``options``: as for `smollm2.stream`.
+    ``messages`` grows by a question and an answer with each call of ``ask``; of each answer ``words`` keeps a list of (text,
+    the likeliest tokens at this place, seconds since the question). ``read``: how many tokens of a long prompt are read, and
+    how many it has.
     """
 
-    def __init__(self, model, **options):
-        self.model, self.options = model, options
+    def __init__(self, model, system=None, **options):
+        self.model, self.system, self.options = model, system, options
         self.clear()
 
     def clear(self):
         """Begin again."""
-        self.messages, self.words, self.halted = [], [], False
+        self.messages = [] if self.system is None else [{"role": "system", "content": self.system}]
+        self.words, self.halted, self.read, self.memory = [], False, (0, 0), {}
 
     def ask(self, question, changed=lambda: None, **options):
-        """Put a question and take down the answer; ``changed()`` is called at once and after every token.
+        """Put a question and take down the answer; ``changed()`` is called at once, after every piece of a long prompt and
+        after every token.
 
-        ``halted = True`` ends it.
+        ``halted = True`` ends it; before the first word the question is taken back, as is one that is too long.
         """
         self.messages.append({"role": "user", "content": question})
-        self.halted, words = False, []
+        self.halted, self.read, words = False, (0, 0), []
         self.words.append(words)
         changed()
+
+        def reading(*tokens):
+            self.read = tokens
+            changed()
+            return self.halted
+
+        options = {"memory": self.memory, "reading": reading} | self.options | options
         try:
-            for step in smollm2.stream(self.model, list(self.messages), **(self.options | options)):
+            for step in smollm2.stream(self.model, list(self.messages), **options):
                 words.append((step.text, self._likeliest(step.logits), step.seconds))
                 changed()
                 if self.halted:
                     break
+        except smollm2.TooLong:
+            self.halted = True
+            raise
         finally:
-            self.messages.append({"role": "assistant", "content": "".join(text for text, _, _ in words)})
+            if self.halted and not words:
+                del self.messages[-1], self.words[-1]
+            else:
+                self.messages.append({"role": "assistant", "content": "".join(text for text, _, _ in words)})
 
     def _likeliest(self, logits, n=5):
         """The n likeliest tokens: pairs (text, probability at temperature 1)."""
@@ -68,13 +85,14 @@ class Conversation:
 
     def text(self):
         """The conversation as plain text."""
-        return "\n".join(f"{'you' if m['role'] == 'user' else 'model'}: {m['content']}" for m in self.messages)
+        who = {"user": "you", "assistant": "model", "system": "system message"}
+        return "\n".join(f"{who[m['role']]}: {m['content']}" for m in self.messages)
 
 
 def box(model, *questions, **options):
     """Show a chat box whose conversation begins with ``questions``; returns the `Conversation`.
 
-    ``options``: as for `smollm2.stream`. Without a kernel, what the model answered stands there.
+    ``options``: as for `Conversation`. Without a kernel, what the model answered stands there.
     """
     talk = Conversation(model, **options)
     for question in questions:
@@ -95,6 +113,9 @@ def box(model, *questions, **options):
     def changed():
         page.value, below.value, words = talk.html(), "", talk.words[-1]
         if not words:
+            done, total = talk.read
+            if total:
+                below.value = f"<div style='{_STYLE}'>It reads: {done:,} of {total:,} tokens. Stop ends it.</div>"
             return
         seconds = words[-1][2] - words[0][2]
         rate = f" · {(len(words) - 1) / seconds:.0f} tokens a second" if seconds else ""
@@ -107,10 +128,13 @@ def box(model, *questions, **options):
             question, line.value = line.value.strip(), ""
             if question:
                 talk.ask(question, changed, temperature=heat.value, p=kept.value, seed=len(talk.messages))
-                page.value = talk.html()
+                below.value = below.value if talk.words and talk.words[-1] else ""  # stopped while it read
+        except smollm2.TooLong as error:
+            below.value = f"<div style='{_STYLE}'>{escape(str(error))}</div>"
         except Exception as error:  # in a thread nobody else would tell it
             below.value = f"<div style='{_STYLE}'>{escape(f'{type(error).__name__}: {error}')}</div>"
         finally:
+            page.value = talk.html()
             send.disabled, stop.disabled, clear.disabled = False, True, False
 
     def start(_):

@@ -2,12 +2,13 @@
 
 Tokens are rows, batch first; heads are ``(B, h, T, d_k)``. The first five functions are the exercises of lesson 16: with
 lesson 08's ``rotate`` and lesson 07's ``split_heads`` they are all that SmolLM2-135M-Instruct consists of (Apache-2.0; 30
-layers, d = 576, 9 heads on 3 groups of keys, RoPE, RMSNorm, a gated MLP, no biases).
+layers, d = 576, 9 heads on 3 groups of keys, RoPE, RMSNorm, a gated MLP, no biases). `decoder_layer` puts them together.
 
 Sources: Touvron et al. 2023 (Llama, whose shape it has); Ben Allal et al. 2025 (SmolLM2).
 """
 
 import codecs
+import functools
 import time
 from dataclasses import dataclass
 
@@ -102,6 +103,28 @@ def turn(rotate, x, positions, base):
     d_k = x.shape[-1]
     angles = positions[:, None] * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)  # (T, d_k/2)
     return rotate(x.unflatten(-1, (-1, 2)).flatten(-3, -2), angles.flatten()).reshape(x.shape)
+
+
+def rope(x, positions, base=10000.0):
+    """Lesson 08's ``rotate`` with a base: pairs (2i, 2i+1) turn by ``position · base^(-2i/d)``.
+
+    ``x``: ``(..., T, d)``; ``positions``: ``(T,)``. Returns ``(..., T, d)``. Source: Su et al. 2021, equation 34.
+    """
+    return turn(rotate, x, positions, base)
+
+
+def decoder_layer(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
+    """One layer of a decoder of today, pre-norm: attention adds to the stream, then the gated MLP does.
+
+    ``x``: ``(B, T, d)``, T new tokens; ``w``: the layer's numbers, a dict as in `ChatModel`; ``positions``: ``(T,)``;
+    ``cache``: None or (K, V) of earlier tokens, keys as they were turned, ``(B, g, t, d_k)`` each. Returns (x, the longer
+    cache). `ChatModel.run` has the same lines, and lets one look between them. Source: Touvron et al. 2023, section 2.2.
+    """
+    y = rms_norm(x, w["norm1"])
+    q, k, v = split_heads(y @ w["W_q"], n_heads), split_heads(y @ w["W_k"], n_groups), split_heads(y @ w["W_v"], n_groups)
+    heads, cache = cached_attention(rope(q, positions, base), rope(k, positions, base), v, cache)  # (B, h, T, d_k)
+    x = x + heads.transpose(1, 2).flatten(2) @ w["W_o"]
+    return x + gated_mlp(rms_norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"]), cache
 
 
 PIECES = {piece.__name__: piece for piece in (rms_norm, gated_mlp, rotate, split_heads, cached_attention)}
@@ -249,7 +272,9 @@ def reference(model):
 
 # ---------------------------------------------------------------- a conversation
 
-START, END = 1, 2  # the ids of <|im_start|> and <|im_end|>, which no text can spell
+START, END = 1, 2  # the ids of <|im_start|> and <|im_end|>, which no text can spell; what a text says is obeyed all the same
+LONGEST = 8192  # tokens: the model has read no longer texts when it learned (the field llama.context_length of its file)
+AT_ONCE = 64  # tokens of a prompt that are read in one go, so that somebody can look on, and stop it
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
@@ -272,6 +297,10 @@ def chat_ids(tokenizer, messages):
     return [*ids, START, *tokenizer.encode("assistant\n")]
 
 
+class TooLong(ValueError):
+    """A conversation has more tokens than the model has learned to read."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One token of an answer: its ``text`` (it may complete a character that earlier tokens began), its ``id``, the
@@ -284,18 +313,32 @@ class Step:
 
 
 def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, pieces=PIECES, choose=sample_next,
-           nucleus=nucleus):
+           nucleus=nucleus, run=None, memory=None, reading=lambda done, total: False):
     """Answer a conversation token by token: yields a `Step` for each, until the model ends its turn.
 
-    ``messages``: as for `chat_ids`; ``temperature``: 0 takes the most probable token; ``p``: the nucleus. The rest is whose
-    functions run it.
+    ``messages``: as for `chat_ids`; ``temperature``: 0 takes the most probable token; ``p``: the nucleus. ``pieces``,
+    ``choose`` and ``nucleus``: whose functions run it; ``run(model, ids, cache)``: whose decoder, in place of
+    `ChatModel.run`. ``memory``: a dict that is kept from answer to answer, so that nothing is read twice. A prompt is read
+    in pieces; ``reading(tokens read, tokens to read)`` hears of each piece of a longer one, and ends it by a true value.
+    Raises TooLong when the conversation has no room for an answer.
     """
     begun, generator = time.perf_counter(), torch.Generator().manual_seed(seed)
-    new, cache = chat_ids(model.tokens, messages), None
+    run = run or functools.partial(ChatModel.run, pieces=pieces)
+    ids, memory = chat_ids(model.tokens, messages), {} if memory is None else memory
+    if len(ids) >= LONGEST:
+        raise TooLong(f"This conversation has {len(ids):,} tokens, and the model has learned to read {LONGEST:,}: ask "
+                      "something shorter, or press Clear and begin again.")
     text = codecs.getincrementaldecoder("utf-8")("replace")
-    for _ in range(max_tokens):
+    new = _forget(memory, ids)  # the ids that it has not read yet
+    for _ in range(min(max_tokens, LONGEST - len(ids))):
+        for start in range(0, len(new), AT_ONCE):
+            piece = new[start:start + AT_ONCE]
+            with one_thread(), torch.inference_mode():
+                logits, cache = run(model, torch.tensor([piece]), memory["cache"])
+            memory.update(ids=memory["ids"] + piece, cache=cache)
+            if len(new) > AT_ONCE and reading(min(start + AT_ONCE, len(new)), len(new)):
+                return
         with one_thread(), torch.inference_mode():
-            logits, cache = model.run(torch.tensor([new]), cache, pieces)
             logits = logits[0, -1]
             if temperature > 0:
                 kept = nucleus(torch.softmax(logits / temperature, dim=0), p)
@@ -306,6 +349,16 @@ def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, piec
             return
         yield Step(text.decode(model.tokens.bytes_of(token)), token, logits, time.perf_counter() - begun)
         new = [token]
+
+
+def _forget(memory, ids):
+    """Keep of a ``memory`` (``ids`` read, and their ``cache``) what ``ids`` begin with; return the ids still to be read."""
+    known, n = memory.get("ids", []), 0
+    while n < min(len(known), len(ids) - 1) and known[n] == ids[n]:
+        n += 1
+    with torch.inference_mode():
+        memory.update(ids=ids[:n], cache=[(K[:, :, :n], V[:, :, :n]) for K, V in memory["cache"]] if n else None)
+    return ids[n:]
 
 
 def reply(model, messages, **options):

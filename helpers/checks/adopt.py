@@ -138,9 +138,9 @@ def _on_tensors(function, arrays):
         value = torch.as_tensor(value)
         return value.to(dtype) if value.is_floating_point() else value
 
-    def call(*args):
-        out = function(*map(into, args))
-        tensors = [a for a in args if torch.is_tensor(a)]
+    def call(*args, **named):
+        out = function(*map(into, args), **{name: into(value) for name, value in named.items()})
+        tensors = [a for a in (*args, *named.values()) if torch.is_tensor(a)]
         return back(out, tensors[0].dtype) if tensors else out
 
     return call

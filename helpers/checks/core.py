@@ -572,10 +572,12 @@ def _close(e, g, probe):
 def _same_input(before, after):
     if isinstance(before, (tuple, list)):
         return len(before) == len(after) and all(map(_same_input, before, after))
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(_same_input(value, after[key]) for key, value in before.items())
     if isinstance(before, np.ndarray) or hasattr(before, "detach"):
         b, a = _array(before), _array(after)
         return b.shape == a.shape and np.array_equal(b, a, equal_nan=b.dtype.kind == "f")
-    return before == after if isinstance(before, (int, dict)) else True
+    return before == after if isinstance(before, (int, str, bytes)) else True
 
 
 def _behaves_like(misconception, cases, results, core_only, use, seconds):

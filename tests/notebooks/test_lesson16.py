@@ -1,5 +1,7 @@
 """Lesson 16: what it builds is what helpers have, right attempts in other styles pass, and pieces of a learner run."""
 
+import types
+
 import pytest
 from notebook_code import LESSONS, definitions
 
@@ -9,6 +11,7 @@ import numpy as np  # noqa: E402
 
 from helpers import attention, smollm2, transformer  # noqa: E402
 from helpers.checks import adopt, evaluate, exercise  # noqa: E402
+from helpers.checks.lesson16 import runs, whose  # noqa: E402
 
 h, g, d_k, d, m, V = 6, 2, 4, 24, 10, 50
 
@@ -31,12 +34,13 @@ def small():
 
 
 def test_the_lessons_decoder_is_that_of_the_helpers(small):
-    decoder = definitions(LESSONS["16"])["decoder"]
+    made = definitions(LESSONS["16"]) | {"decoder_layer": smollm2.decoder_layer, "rms_norm": smollm2.rms_norm}
+    decoder = types.FunctionType(made["decoder"].__code__, made, "decoder", made["decoder"].__defaults__)
     ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(1))
-    whole, cache = decoder(small, ids, None, smollm2.PIECES)
+    whole, cache = decoder(small, ids)
     assert torch.allclose(whole, small.run(ids)[0], atol=1e-6)
-    first, cache = decoder(small, ids[:, :4], None, smollm2.PIECES)
-    second, cache = decoder(small, ids[:, 4:], cache, smollm2.PIECES)
+    first, cache = decoder(small, ids[:, :4])
+    second, cache = decoder(small, ids[:, 4:], cache)
     assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-5)
     assert torch.allclose(cache[2][1], small.run(ids)[1][2][1], atol=1e-5)
 
@@ -116,9 +120,27 @@ def nucleus_in_numpy(probabilities, p):
     return few / few.sum()
 
 
+def layer_of_other_parts(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
+    """By einsum, with a mask and pairs of its own."""
+    B, T, d = x.shape
+    y = norm_by_length(x, w["norm1"])
+    q, k, v = ((y @ w[f"W_{c}"]).view(B, T, n, -1).permute(0, 2, 1, 3) for c, n in
+               [("q", n_heads), ("k", n_groups), ("v", n_groups)])
+    d_k = q.shape[-1]
+    turns = torch.polar(torch.ones(T, d_k // 2).double(), positions.double()[:, None] * base ** (
+        -torch.arange(0, d_k, 2).double() / d_k))
+    pairs = [torch.view_as_complex(z.double().unflatten(-1, (-1, 2)).contiguous()) for z in (q, k)]
+    q, k = (torch.view_as_real(pair * turns).flatten(-2).to(x) for pair in pairs)
+    heads, cache = attention_with_sdpa(q, k, v, cache)
+    x = x + torch.einsum("bhtk,hkd->btd", heads, w["W_o"].view(n_heads, d_k, d))
+    y = norm_by_length(x, w["norm2"])
+    return x + (y @ w["W_gate"] * torch.sigmoid(y @ w["W_gate"]) * (y @ w["W_up"])) @ w["W_down"], cache
+
+
 @pytest.mark.parametrize(("name", "attempt"), [
     ("rms_norm", norm_by_length), ("dequantise", numbers_by_division), ("dequantise", numbers_in_a_loop),
-    ("cached_attention", attention_with_sdpa), ("nucleus", nucleus_by_counting)])
+    ("cached_attention", attention_with_sdpa), ("nucleus", nucleus_by_counting),
+    ("decoder_layer", layer_of_other_parts)])
 def test_other_styles_pass(name, attempt):
     for seed in range(5):
         outcome = judge(name, attempt, seed)
@@ -137,3 +159,55 @@ def test_pieces_of_a_learner_run_the_model_in_numpy_and_in_torch(small):
     second, _ = small.run(ids[:, 5:], cache, pieces)
     assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-4) and second.dtype == torch.float32
     assert adopt(nucleus_in_numpy, None, "nucleus")[1] == adopt(transformer.sample_next, None, "sample_next")[1] == "yours"
+
+
+# What runs the model
+
+
+def test_a_learners_pieces_run_if_they_are_right_and_quick_enough(capsys):
+    def rms_norm(x, gain, eps=1e-5): ...
+
+    def gated_mlp(x, W_gate, W_up, W_down):  # right, and hopeless at the model's size
+        if x.ndim > 1:
+            return torch.stack([gated_mlp(row, W_gate, W_up, W_down) for row in x])
+        gate, up = ([sum(x[i] * W[i, j] for i in range(len(x))) for j in range(W.shape[1])] for W in (W_gate, W_up))
+        hidden = [a / (1 + (-a).exp()) * b for a, b in zip(gate, up, strict=True)]
+        return torch.stack([sum(h * W_down[j, i] for j, h in enumerate(hidden)) for i in range(W_down.shape[1])])
+
+    assert runs(rms_norm) is smollm2.rms_norm and "the course's (yours is not started)" in capsys.readouterr().out
+    assert runs(gated_mlp) is smollm2.gated_mlp and "would not end soon" in capsys.readouterr().out
+    attention_with_sdpa.__name__ = "cached_attention"
+    assert runs(attention_with_sdpa) is not smollm2.cached_attention
+    assert "Yours: cached_attention. The course's: rms_norm, gated_mlp." == whose()
+
+
+def rotate_with_a_base(x, positions, base=10000.0):
+    angles = positions[:, None] * base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    even, odd = x[..., ::2], x[..., 1::2]
+    return torch.stack([even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()], -1).flatten(-2)
+
+
+@pytest.mark.parametrize("rotate", [attention.rotate, rotate_with_a_base])
+def test_a_rotate_without_a_base_gets_one(rotate, capsys):
+    rotate = types.FunctionType(rotate.__code__, rotate.__globals__, "rotate", rotate.__defaults__)
+    x, places = torch.randn(1, 2, 3, 8, generator=torch.Generator().manual_seed(0)), torch.arange(5, 8)
+    function = runs(rotate)
+    assert "runs: rotate, yours." in capsys.readouterr().out
+    assert torch.allclose(function(x, places, 100.0), smollm2.rope(x, places, 100.0), atol=1e-5)
+    assert torch.allclose(function(x, places, base=1e5), smollm2.rope(x, places, 1e5), atol=1e-5)
+
+
+def test_a_rotate_that_does_not_use_its_base_is_told(capsys):
+    def rotate(x, positions, base=10000.0):
+        return attention.rotate(x, positions)
+
+    assert runs(rotate) is smollm2.rope
+    assert "write base where 10000 was" in capsys.readouterr().out
+
+
+def test_the_layer_is_the_one_of_run(small):
+    x, places = torch.randn(2, 5, d, generator=torch.Generator().manual_seed(5)), torch.arange(5)
+    found = {}
+    small.run(torch.randint(V, (2, 5), generator=torch.Generator().manual_seed(6)), trace=found)
+    out, (K, _) = smollm2.decoder_layer(found["states"][1], small.layers[1], h, g, places, base=small.base)
+    assert torch.allclose(out, found["states"][2], atol=1e-5) and K.shape == (2, g, 5, d_k) and x.shape == out.shape

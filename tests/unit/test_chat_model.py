@@ -123,6 +123,56 @@ def test_a_piece_that_fails_leaves_a_conversation_that_can_go_on(model):
     assert [message["role"] for message in talk.messages] == ["user", "assistant"] * 2
 
 
+def test_a_long_question_is_read_in_pieces_and_stop_is_heard_while_it_is_read(model):
+    talk, seen = chat.Conversation(model, max_tokens=2), []
+    long = "The bear sleeps in winter. " * 40
+
+    def changed():
+        seen.append(talk.read)
+        talk.halted = talk.halted or talk.read[0] >= 128
+
+    talk.ask(long, changed)
+    assert seen == [(0, 0), (64, seen[-1][1]), (128, seen[-1][1])] and seen[-1][1] > 200
+    assert talk.messages == [] and talk.words == []  # taken back
+    talk.ask("Hello")
+    assert [message["role"] for message in talk.messages] == ["user", "assistant"]
+
+
+def test_nothing_is_read_twice_in_a_conversation(model):
+    lengths = []
+
+    def run(model, ids, cache=None):
+        lengths.append(ids.shape[1])
+        return model.run(ids, cache)
+
+    talk = chat.Conversation(model, run=run, max_tokens=20)
+    talk.ask(CAPITAL[0]["content"])
+    before, first = sum(lengths), talk.messages[-1]["content"]
+    talk.ask("And of Japan?")
+    assert lengths[0] > 30 and sum(lengths) - before < 35 and first == "The capital of France is Paris."
+    again = smollm2.reply(model, talk.messages[:3], max_tokens=20)
+    assert talk.messages[-1]["content"] == again
+
+
+def test_a_conversation_that_is_too_long_is_one_sentence_and_can_go_on(model, monkeypatch):
+    monkeypatch.setattr(smollm2, "LONGEST", 60)
+    talk = chat.Conversation(model, max_tokens=200)
+    with pytest.raises(smollm2.TooLong, match="learned to read 60") as told:
+        talk.ask("bear " * 50)
+    assert "\n" not in str(told.value) and talk.messages == []
+    talk.ask("Tell me a story.")
+    assert len(talk.memory["ids"]) <= 60 and talk.words[0]
+
+
+def test_a_system_message_of_ones_own_stands_first(model):
+    talk = chat.Conversation(model, system="Be kind.", max_tokens=1)
+    talk.ask("Hello")
+    assert talk.messages[0] == {"role": "system", "content": "Be kind."} and "system message: Be kind." in talk.text()
+    assert talk.html().count("<b>") == 2
+    talk.clear()
+    assert len(talk.messages) == 1
+
+
 def test_the_box_takes_what_was_typed_even_when_it_arrives_after_enter(model, monkeypatch):
     monkeypatch.setattr(progress, "live", lambda: True)
     shown = []
