@@ -6,13 +6,14 @@ which ``scripts/mini_transformer.py`` made. Shapes: heads ``(B, h, T, d_k)``, we
 
 import contextlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from helpers import vocabularies
-from helpers.smollm2 import rms_norm
+from helpers.smollm2 import PIECES, rms_norm
 from helpers.transformer import Config, LanguageModel
 
 MINI_FILE = Path(__file__).resolve().parent.parent / "data" / "mini_transformer.safetensors"
@@ -174,6 +175,109 @@ def patching_effect(clean, corrupt, patched, right, wrong):
     """
     clean, corrupt, patched = (float(logits[right] - logits[wrong]) for logits in (clean, corrupt, patched))
     return (patched - corrupt) / (clean - corrupt)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a `smollm2.ChatModel` computed for ids ``(B, T)``: one tensor of each kind, for all L layers."""
+
+    logits: torch.Tensor  #: (B, T, V)
+    states: torch.Tensor  #: (L + 1, B, T, d): the embedding, then what comes out of each layer
+    heads: torch.Tensor  #: (L, B, h, T, d_k): weights times values, or what was put in their place
+    weights: torch.Tensor  #: (L, B, h, T, T)
+    cache: list  #: for each layer (K, V), (B, g, T, d_k) each
+
+
+@torch.no_grad()
+def read(model, ids, **options):
+    """Run a `smollm2.ChatModel` on ids ``(B, T)`` and keep what it computed, a `Reading`. ``options``: as for its ``run``."""
+    kept = {}
+    logits, cache = model.run(ids, trace=kept, **options)
+    return Reading(logits, *(torch.stack(kept[name]) for name in ("states", "heads", "weights")), cache)
+
+
+def seeing(mask):
+    """What makes `smollm2.ChatModel` see only what a mask ``(T, T)`` allows: (``pieces`` for its ``run``, a list).
+
+    The list gets the weights ``(B, h, T, T)`` of each layer that runs. Without a cache: the text is read at once.
+    """
+    weights = []
+
+    def attend(q, k, v, cache=None):
+        K, V = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))  # a group's heads share keys
+        scores = (q @ K.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+        weights.append(scores.softmax(-1))
+        return weights[-1] @ V, (k, v)
+
+    return PIECES | {"cached_attention": attend}, weights
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions of one form that a `smollm2.ChatModel` answers rightly, and what it computed when it read them."""
+
+    model: object
+    frame: str  #: such as "The capital of {} is"
+    subjects: list  #: n strings
+    said: list  #: n strings, the right answers
+    ids: torch.Tensor  #: (n, T)
+    answers: torch.Tensor  #: (n,): the first token of each answer
+    seen: Reading
+    left_out: dict  #: subject -> why its question does not count
+
+    def last(self, rows, edit=None):
+        """Read the last token of these questions once more, with an ``edit(layer, z)`` of the heads ``z`` ``(n, h, 1, d_k)``:
+        logits ``(n, V)``. ``rows``: n numbers of questions; the earlier tokens stay as they were."""
+        past = [(K[rows, :, :-1], V[rows, :, :-1]) for K, V in self.seen.cache]
+        with torch.no_grad():
+            return self.model.run(self.ids[rows, -1:], past, edit=edit)[0][:, -1]
+
+    def write(self, row, edit=None, n=8):
+        """The ``n`` tokens that the model writes after a question, the likeliest each time; the edit is for its last token only."""
+        past = [(K[[row], :, :-1], V[[row], :, :-1]) for K, V in self.seen.cache]
+        new, written = self.ids[[row], -1:], []
+        with torch.no_grad():
+            for _ in range(n):
+                logits, past = self.model.run(new, past, edit=edit)
+                edit, new = None, logits[:, -1:].argmax(-1)
+                written.append(int(new))
+        return b"".join(map(self.model.tokens.bytes_of, written)).decode("utf-8", "replace")
+
+    def pairs(self):
+        """All ordered pairs of questions with different answers: two lists of numbers, who is asked and who gives."""
+        n = range(len(self.subjects))
+        both = [(a, b) for a in n for b in n if self.answers[a] != self.answers[b]]
+        return [a for a, _ in both], [b for _, b in both]
+
+
+def ask(model, frame, answers, least=4):
+    """Ask a `smollm2.ChatModel` questions of one form: `Questions`, without those that it answers wrongly.
+
+    ``frame``: a beginning with {} for the subject, such as "The capital of {} is"; ``answers``: subject -> answer. A question
+    counts if the likeliest next token begins the answer, and if it has as many tokens as most. Raises ValueError, in one
+    sentence, when ``frame`` has no {}, or fewer than ``least`` questions are left.
+    """
+    if frame.count("{}") != 1:
+        raise ValueError(f"Write {{}} once where the subject belongs, as in 'The capital of {{}} is'; it is {frame!r}.")
+    encode = model.tokens.encode
+    asked = {subject: encode(frame.format(subject).rstrip()) for subject in answers}
+    usual = Counter(map(len, asked.values())).most_common(1)[0][0] if asked else 0
+    left_out = {subject: f"{len(ids)} tokens, and most have {usual}" for subject, ids in asked.items() if len(ids) != usual}
+    fits = [subject for subject in asked if subject not in left_out]
+    first = {subject: encode(f" {answers[subject].strip()}")[0] for subject in fits}
+    if fits:
+        with torch.no_grad():
+            likeliest = model.run(torch.tensor([asked[s] for s in fits]))[0][:, -1].argmax(-1).tolist()
+        left_out |= {s: f"it says {model.tokens.text_of(i).strip()!r}" for s, i in zip(fits, likeliest, strict=True)
+                     if i != first[s]}
+    right = [subject for subject in fits if subject not in left_out]
+    if len(right) < least:
+        why = "; ".join(f"{subject}: {reason}" for subject, reason in left_out.items())
+        raise ValueError(f"Of these {len(answers)} questions the model answers {len(right)} rightly, and {least} are needed; "
+                         f"choose others or other words ({why}).")
+    ids = torch.tensor([asked[subject] for subject in right])
+    return Questions(model, frame, right, [answers[s].strip() for s in right], ids,
+                     torch.tensor([first[s] for s in right]), read(model, ids), left_out)
 
 
 # ---------------------------------------------------------------- the mini-transformer, trained

@@ -37,6 +37,18 @@ def _two_after(weights, period):
     return weights[:, i, (i - period + 2).clamp(max=T - 1)].mean(-1)
 
 
+def _places(weights, queries, period):
+    """The mean over these queries; NaN, as torch has it, where there are none."""
+    i = torch.tensor([*queries], dtype=torch.long)
+    return weights[:, i, i - period + 1].mean(-1)
+
+
+def _one_before(weights, period):
+    """The key of the first query would be -1, which counts from the end, as Python has it."""
+    i = torch.arange(period, weights.shape[-1])
+    return weights[:, i, (i - period - 1) % weights.shape[-1]].mean(-1)
+
+
 def _every_place(weights, period):
     """Negative keys count from the end, as Python has it."""
     i = torch.arange(weights.shape[-1])
@@ -132,6 +144,44 @@ INDUCTION_SCORE = Exercise(
         Misconception("largest", (
             "You take the largest of the weights. The score is their mean."
         ), lambda w, p: _from(w, p, p, 1).max(-1).values),
+        Misconception("divided-by-period", (
+            "The sum is right, but you divide by the period. That is the number of places only when the text"
+            " repeats once: average over all places i ≥ period."
+        ), lambda w, p: _from(w, p, p, 1).sum(-1) / p),
+        Misconception("one-before", (
+            "You look one place BEFORE the last occurrence. i - (period + 1) is one to the left; the token"
+            " that followed stands one to the right."
+        ), _one_before),
+        Misconception("last-query-missed", (
+            "You leave out the last position of the text. It repeats a token too: i runs up to T - 1."
+        ), lambda w, p: _places(w, range(p, w.shape[-1] - 1), p)),
+        Misconception("first-query-missed", (
+            "You begin one place too late. The token at i = period is already a repetition, of token 0."
+        ), lambda w, p: _places(w, range(p + 1, w.shape[-1]), p)),
+        Misconception("wrong-end-dropped", (
+            "You drop the last number of the diagonal. It is the first one that belongs to no repetition: its"
+            " query is period - 1."
+        ), lambda w, p: w.diagonal(1 - p, -2, -1)[..., :-1].mean(-1)),
+        Misconception("above-the-diagonal", (
+            "This diagonal lies above the main one: there the key is later than the query. A head looks back,"
+            " so the offset is negative."
+        ), lambda w, p: w.diagonal(p - 1, -2, -1).mean(-1)),
+        Misconception("return-inside-the-loop", (
+            "Only the first repeated token counts. Is your return inside the loop?"
+        ), lambda w, p: w[:, p, 1]),
+        Misconception("last-query-only", (
+            "Only the last token counts. Does each turn of your loop overwrite the one before?"
+        ), lambda w, p: w[:, -1, -p]),
+        Misconception("not-averaged", (
+            "You give a number for each place. The score is one number for each head: their mean."
+        ), lambda w, p: _from(w, p, p, 1)),
+        Misconception("averaged-over-heads", (
+            "You average over the heads, and keep the places. It is the other way round: one number for each"
+            " head, the mean over its places."
+        ), lambda w, p: _from(w, p, p, 1).mean(0)),
+        Misconception("softmax-again", (
+            "You take a softmax of the weights. They are weights already, and sum to 1: use them as they are."
+        ), lambda w, p: _from(w.softmax(-1), p, p, 1).mean(-1)),
     ),
     contracts=(Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
                Contract("a period as long as the text", lambda rng: _heads(2, 4, 4)(rng))),
@@ -263,6 +313,39 @@ LOGIT_LENS = Exercise(
         Misconception("tokens-first", (
             "Layers and tokens have changed places: the shape is (L, T, V)."
         ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).transpose(0, 1)),
+        Misconception("gain-added", (
+            "You add the gain. It stretches: multiply by it."
+        ), lambda s, g, W, eps=1e-5: (_lens(s, torch.ones_like(g), torch.eye(len(g)).to(g), eps) + g) @ W),
+        Misconception("one-plus-gain", (
+            "You multiply by 1 + gain, as some other models do. Here the gain itself is meant."
+        ), lambda s, g, W, eps=1e-5: _lens(s, 1 + g, W, eps)),
+        Misconception("mean-absolute", (
+            "You divide by the mean of the absolute values. RMSNorm takes the root of the mean SQUARE."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.abs().mean(-1, keepdim=True) + e)),
+        Misconception("square-of-the-mean", (
+            "You square the mean. Square each number first, and then take the mean."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            x.mean(-1, keepdim=True).square() + e))),
+        Misconception("one-root-for-all", (
+            "You divide all layers and tokens by one number. Each token of each layer has its own root: mean"
+            " over the last axis, with keepdim=True."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.square().mean() + e))),
+        Misconception("log-probabilities", (
+            "You return logarithms of probabilities. The result is the logits: leave the log_softmax out."
+        ), lambda s, g, W, eps=1e-5: torch.log_softmax(_lens(s, g, W, eps), -1)),
+        Misconception("likeliest-tokens", (
+            "You return the ids of the likeliest tokens. The result is the logits of all V: leave the argmax"
+            " to the caller."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).argmax(-1)),
+        Misconception("last-token-only", (
+            "You read the last token alone. Give the logits at every token: shape (L, T, V)."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps)[:, -1]),
+        Misconception("input-dropped", (
+            "The first state is missing. Give one (T, V) for each state of the list, the first one included."
+        ), lambda s, g, W, eps=1e-5: _lens(s[1:] or s, g, W, eps)),
+        Misconception("what-each-layer-added", (
+            "You read what each layer added. The lens reads the whole stream after it: the states as they are."
+        ), lambda s, g, W, eps=1e-5: _lens([s[0], *(b - a for a, b in zip(s, s[1:], strict=False))], g, W, eps)),
     ),
 )
 
@@ -393,6 +476,37 @@ ABLATE_HEADS = Exercise(
             "You subtract the mean, so only the news is left. Put the mean in its place: the news goes."
         ), lambda z, heads, mean=False: _filled(
             z, heads, lambda z, i: z[:, i] - z[:, i].mean((0, 1)) if mean else 0)),
+        Misconception("last-of-the-list", (
+            "Only the last head of the list is taken away. Do you begin with a fresh copy in each turn of the"
+            " loop?"
+        ), lambda z, heads, mean=False: ablate_heads(z, heads[-1:], mean)),
+        Misconception("mean-turned-round", (
+            "Zero and mean have changed places: with mean=True the mean stands in place of the head, else 0."
+        ), lambda z, heads, mean=False: ablate_heads(z, heads, not mean)),
+        Misconception("numbers-removed", (
+            "One of the d_k numbers is changed, in all heads. The heads are axis 1 of (B, h, T, d_k), not the"
+            " last one."
+        ), _along(3)),
+        Misconception("mean-of-everything", (
+            "You put the mean of the whole tensor in its place. Each head has its own mean, and each of its"
+            " d_k numbers too."
+        ), lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean() if mean else 0)),
+        Misconception("mean-over-batch-and-heads", (
+            "You average over the batch and the heads: axes 0 and 1 of (B, h, T, d_k). Positions are axis 2;"
+            " pick the head first, or average over axes 0 and 2."
+        ), lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1)) if mean else 0)),
+        Misconception("side-by-side", (
+            "You put the heads side by side, (B, T, h · d_k). That comes later: keep the shape."
+        ), lambda z, heads, mean=False: ablate_heads(z, heads, mean).transpose(1, 2).flatten(2)),
+        Misconception("minus-infinity", (
+            "You write minus infinity, as a mask does before a softmax. Here the softmax is long past: a head"
+            " that says nothing is 0."
+        ), lambda z, heads, mean=False: _filled(
+            z, heads, lambda z, i: z[:, i].mean((0, 1)) if mean else -torch.inf)),
+        Misconception("added-on-top", (
+            "You add the mean to the head's output, so nothing is taken away. Put the mean in its place."
+        ), lambda z, heads, mean=False: _filled(
+            z, heads, lambda z, i: z[:, i] + z[:, i].mean((0, 1)) if mean else 0)),
     ),
 )
 
@@ -525,6 +639,62 @@ PATCHING_EFFECT = Exercise(
         Misconception("all-words", (
             "You compare all words. Only two count: right and wrong."
         ), lambda *args: _effect(*args, lead=lambda x, r, w: x.sum())),
+        Misconception("brackets-forgotten-twice", (
+            "A division comes before a subtraction: put brackets round patched - corrupt, and round clean -"
+            " corrupt."
+        ), _leads(lambda a, b, c: c - b / a - b)),
+        Misconception("brackets-inside-above", (
+            "Above the line you subtract corrupt[right] - corrupt[wrong] without brackets, so that its second"
+            " part is subtracted and not added. Compute the difference of each run first."
+        ), lambda clean, corrupt, patched, r, w: float(
+            (patched[r] - patched[w] - corrupt[r] - corrupt[w])
+            / ((clean[r] - clean[w]) - (corrupt[r] - corrupt[w])))),
+        Misconception("brackets-inside-below", (
+            "Below the line you subtract corrupt[right] - corrupt[wrong] without brackets, so that its second"
+            " part is subtracted and not added. Compute the difference of each run first."
+        ), lambda clean, corrupt, patched, r, w: float(
+            ((patched[r] - patched[w]) - (corrupt[r] - corrupt[w]))
+            / (clean[r] - clean[w] - corrupt[r] - corrupt[w]))),
+        Misconception("no-brackets-at-all", (
+            "There are no brackets in your formula, so only two of the terms are divided. Compute the"
+            " difference of each run first, in a variable of its own."
+        ), lambda clean, corrupt, patched, r, w: float(
+            patched[r] - patched[w] - corrupt[r] - corrupt[w] / clean[r] - clean[w] - corrupt[r] - corrupt[w])),
+        Misconception("sign-turned", (
+            "The sign is turned round: below the line you have corrupt - clean. Subtract corrupt both times."
+        ), _leads(lambda a, b, c: (c - b) / (b - a))),
+        Misconception("corrupt-and-patched-swapped", (
+            "Corrupt and patched have changed places: the argument in the middle is the corrupted run, and the"
+            " third the patched one."
+        ), _leads(lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
+        Misconception("not-from-corrupt", (
+            "Below the line is clean - corrupt, but above it the corrupted run is not subtracted: where"
+            " nothing comes back the effect should be 0."
+        ), _leads(lambda a, b, c: c / (a - b))),
+        Misconception("divided-by-the-sum", (
+            "You divide by clean + corrupt. What could come back is their difference, clean - corrupt."
+        ), _leads(lambda a, b, c: (c - b) / (a + b))),
+        Misconception("word-by-word", (
+            "You divide for each of the two words, and then subtract. Subtract the logits first, in each run;"
+            " then divide once."
+        ), lambda clean, corrupt, patched, r, w: float(
+            (patched[r] - corrupt[r]) / (clean[r] - corrupt[r])
+            - (patched[w] - corrupt[w]) / (clean[w] - corrupt[w]))),
+        Misconception("whole-vector", (
+            "You give a number for each word of the vocabulary. The effect is one number, from the logits of"
+            " right and wrong."
+        ), lambda clean, corrupt, patched, r, w: (patched - corrupt) / (clean - corrupt)),
+        Misconception("size-of-the-lead", (
+            "You take the absolute difference of the two logits, so a run that prefers the wrong word counts"
+            " like one that prefers the right one. Keep the sign: right minus wrong."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: abs(x[r] - x[w]))),
+        Misconception("yes-or-no", (
+            "You only say whether the right word is above the wrong one again. The effect says how far the"
+            " patch comes."
+        ), lambda clean, corrupt, patched, r, w: float(patched[r] > patched[w])),
+        Misconception("probability-of-right", (
+            "You compare the probability of right alone. Use logits, and subtract that of wrong."
+        ), lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r])),
     ),
 )
 

@@ -1,0 +1,176 @@
+"""A find of lesson 17's hunt as one picture, and as a page of its own that any browser opens."""
+
+import base64
+import io
+from dataclasses import dataclass, field, replace
+from html import escape
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from helpers import plots
+from helpers.files import write_whole
+
+
+@dataclass(frozen=True)
+class Find:
+    """What somebody found: which head carries a relation in a chat model."""
+
+    frame: str  #: such as "The capital of {} is"
+    head: tuple  #: (layer, head)
+    moved: int  #: pairs of fresh ones whose answer it moved
+    fresh: int  #: pairs that had no part in the choice
+    control: int  #: the same for a head drawn at random
+    examples: list  #: (asked, its own answer, giver, what the model wrote with the head's output of the giver)
+    effects: dict = field(default_factory=dict)  #: (layer, head) -> effect, of the heads that were tried
+    hunter: str = ""
+
+
+def card(find, layers=30, heads=9):
+    """Draw a find: what it moves, the map of the heads that were tried (grey: untried), and examples. Returns the figure."""
+    table = np.full((heads, layers), np.nan)
+    for (layer, head), effect in find.effects.items():
+        table[head, layer] = effect
+    fig, (top, low) = plt.subplots(2, 1, figsize=(8.6, 5.4), height_ratios=(3, 2))
+    image = top.imshow(np.ma.masked_invalid(table), cmap=plt.get_cmap("PuOr_r").with_extremes(bad="#e4e4e4"), vmin=-1, vmax=1,
+                       aspect="auto")
+    layer, head = find.head
+    top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
+    top.set(xticks=range(0, layers, 2), yticks=range(0, heads, 2), xlabel="layer", ylabel="head")
+    top.set_title(f"Head ({layer}, {head}) moves {find.moved} of {find.fresh} fresh pairs; a random head {find.control}",
+                  fontsize=14)
+    fig.colorbar(image, ax=top, label="effect", pad=0.01)
+    fig.suptitle(find.frame.format("…") + " …" + (f"  ({find.hunter})" if find.hunter else ""), fontsize=16, x=0.01, ha="left")
+    low.axis("off")
+    for row, (asked, own, giver, wrote) in enumerate(find.examples[:4]):
+        y = 0.86 - 0.27 * row
+        low.text(0, y, f"{find.frame.format(asked)}", fontsize=13, va="center")
+        low.text(0.47, y, own, fontsize=13, va="center", color=plots.GREY)
+        low.text(0.62, y, f"with {giver}:", fontsize=13, va="center")
+        low.text(0.83, y, wrote.strip().split("\n")[0][:22], fontsize=13, va="center", weight="bold", color=plots.RED)
+    low.set(xlim=(0, 1), ylim=(0, 1))
+    return fig
+
+
+def save(find, name):
+    """Write the find as a page to the file ``name``, whole or not at all, and return its path.
+
+    Raises ValueError, in one sentence, for a name that does not end in .html.
+    """
+    path = Path(name).expanduser()
+    if path.suffix != ".html":
+        raise ValueError(f"A page's name ends in .html, for example my_find.html; it is {str(name)!r}.")
+    picture, fig = io.BytesIO(), card(find)
+    fig.savefig(picture, dpi=130, bbox_inches="tight")
+    plt.close(fig)
+    layer, head = find.head
+    rows = "".join(f"<tr><td>{escape(find.frame.format(asked))}</td><td>{escape(own)}</td><td>{escape(giver)}</td>"
+                   f"<td><b>{escape(wrote.strip())}</b></td></tr>" for asked, own, giver, wrote in find.examples)
+    title = f"One head of 270: ({layer}, {head})"
+    write_whole(path, f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
+<meta name="viewport" content="width=device-width"><style>body{{font:18px/1.5 sans-serif;max-width:46em;margin:2em auto;
+padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}</style>
+<h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
+<p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What one of them says at the last word of
+<i>{escape(find.frame.format("…"))}</i> was put into the same question about something else, and nothing else was changed.
+In {find.moved} of {find.fresh} pairs that had no part in the choice of the head, the other answer came out above the right one;
+with a head drawn at random in {find.control}.</p>
+<img alt="Map of the effect of each head that was tried, a column for each layer; the head found is framed"
+src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
+<table><tr><th>asked</th><th>by itself</th><th>this head from</th><th>it then writes</th></tr>{rows}</table>
+<p>Sufficient is not necessary: without this head the answer may well stay. And one small model is one small model.</p></html>
+""")
+    return path
+
+
+def ring(asked):
+    """Each question takes from the next one, the last from the first: two lists of numbers, takers and givers."""
+    n = len(asked.subjects)
+    return list(range(n)), [*range(1, n), 0]
+
+
+def _fresh(asked):
+    """All pairs but those of the ring: (takers, givers)."""
+    used = set(zip(*ring(asked), strict=True))
+    pairs = [pair for pair in zip(*asked.pairs(), strict=True) if pair not in used]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def _exchange(asked, head, givers):
+    """An edit: at the last word this head says what it said for the givers."""
+    def edit(where, z):
+        z = z.clone()
+        if where == head[0]:
+            z[:, head[1]] = asked.seen.heads[head[0], givers, head[1], -1:]
+        return z
+    return edit
+
+
+def _moved(asked, head, takers, givers):
+    """In how many pairs the giver's answer comes out above the taker's own."""
+    z = asked.last(takers, _exchange(asked, head, givers))
+    n = range(len(takers))
+    return int((z[n, asked.answers[givers]] > z[n, asked.answers[takers]]).sum())
+
+
+def all_heads(asked, takers, givers):
+    """The course's own hunter: the mean effect of each head alone at the last word, (layer, head) -> a number.
+
+    Effect 0: the takers' answers as before; 1: as if the givers had been asked. Only the layers from the head's own on are run.
+    """
+    model, h, found = asked.model, asked.model.n_heads, {}
+    own, other = asked.answers[takers], asked.answers[givers]
+    low, high = (asked.seen.logits[rows, -1, other] - asked.seen.logits[rows, -1, own] for rows in (takers, givers))
+    rows = torch.tensor(takers).repeat(h)  # all heads of a layer in one batch: the first head's pairs, then the second's
+    for layer in range(len(model.layers)):
+        past = [(K[rows, :, :-1], V[rows, :, :-1]) for K, V in asked.seen.cache[layer:]]
+        state = asked.seen.states[layer, rows, -1:]
+
+        def put_states(number, x, state=state):
+            return state if number == 0 else x
+
+        def put_heads(number, z, layer=layer):
+            z = z.clone()
+            for head in range(h if number == 0 else 0):
+                part = slice(head * len(takers), (head + 1) * len(takers))
+                z[part, head] = asked.seen.heads[layer, givers, head, -1:]
+            return z
+
+        rest = replace(model, layers=model.layers[layer:])
+        with torch.no_grad():
+            z = rest.run(asked.ids[rows, -1:], past, edit=put_heads, edit_states=put_states)[0][:, -1]
+        n = range(len(rows))
+        lead = (z[n, other.repeat(h)] - z[n, own.repeat(h)]).view(h, -1)  # (h, pairs)
+        for head, effect in enumerate(((lead - low) / (high - low)).mean(1).tolist()):
+            found[layer, head] = effect
+    return found
+
+
+def to_beat(asked):
+    """What the course's own hunter gets: in how many fresh pairs its winner, chosen on the ring, moves the answer."""
+    scores = all_heads(asked, *ring(asked))
+    return _moved(asked, max(scores, key=scores.get), *_fresh(asked))
+
+
+def judge(asked, scores, hunter=""):
+    """Judge a hunt on fresh pairs: a `Find`. ``scores``: (layer, head) -> a number, the highest wins; ``hunter``: a name.
+
+    Raises ValueError, in one sentence, when scores are not of this form.
+    """
+    model = asked.model
+    layers, heads = len(model.layers), model.n_heads
+    known = {(layer, head) for layer in range(layers) for head in range(heads)}
+    if not isinstance(scores, dict) or not scores or not set(scores) <= known:
+        raise ValueError(f"Scores are a dict such as {{(23, 4): 0.9}}, with layers 0 to {layers - 1} and heads 0 to {heads - 1}; "
+                         f"they are {scores!r:.60}.")
+    scores = {head: float(score) for head, score in scores.items()}
+    winner, (takers, givers) = max(scores, key=scores.get), _fresh(asked)
+    others = sorted(known - {winner})
+    random = others[np.random.default_rng(0).integers(len(others))]
+    step = max(1, len(takers) // 4)
+    examples = [(asked.subjects[t], asked.said[t], asked.subjects[g], asked.write(t, _exchange(asked, winner, [g]), n=1))
+                for t, g in list(zip(takers, givers, strict=True))[::step][:4]]
+    return Find(asked.frame, winner, _moved(asked, winner, takers, givers), len(takers),
+                _moved(asked, random, takers, givers), examples, scores, hunter)
