@@ -16,16 +16,22 @@ from helpers.files import write_whole
 
 @dataclass(frozen=True)
 class Find:
-    """What somebody found: which head carries a relation in a chat model."""
+    """What somebody found: which heads carry a relation in a chat model."""
 
     frame: str  #: such as "The capital of {} is"
-    head: tuple  #: (layer, head)
+    team: list  #: one to three heads (layer, head)
     moved: int  #: pairs of fresh ones whose answer it moved
     fresh: int  #: pairs that had no part in the choice
-    control: int  #: the same for a head drawn at random
+    control: int  #: the same with as many heads drawn at random
     examples: list  #: (asked, its own answer, giver, what the model wrote with the head's output of the giver)
     effects: dict = field(default_factory=dict)  #: (layer, head) -> effect, of the heads that were tried
     hunter: str = ""
+
+
+def named(find):
+    """Its heads in words: "Head (5, 2)", or "Heads (5, 2) and (7, 0)"."""
+    heads = [f"({layer}, {head})" for layer, head in find.team]
+    return f"Head {heads[0]}" if len(heads) == 1 else f"Heads {', '.join(heads[:-1])} and {heads[-1]}"
 
 
 def card(find, layers=30, heads=9):
@@ -36,12 +42,11 @@ def card(find, layers=30, heads=9):
     fig, (top, low) = plt.subplots(2, 1, figsize=(8.6, 5.4), height_ratios=(3, 2))
     image = top.imshow(np.ma.masked_invalid(table), cmap=plt.get_cmap("PuOr_r").with_extremes(bad="#e4e4e4"), vmin=-1, vmax=1,
                        aspect="auto")
-    layer, head = find.head
-    top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
+    for layer, head in find.team:
+        top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
     top.set(xticks=range(0, layers, 2), yticks=range(0, heads, 2), xlabel="layer", ylabel="head")
-    top.set_title(f"Head ({layer}, {head}) moves {find.moved} of {find.fresh} fresh pairs; a random head {find.control}",
-                  fontsize=14)
-    fig.colorbar(image, ax=top, label="effect", pad=0.01)
+    top.set_title(f"{named(find)}: {find.moved} of {find.fresh} fresh pairs move; with random heads {find.control}", fontsize=14)
+    fig.colorbar(image, ax=top, label="score", pad=0.01)
     fig.suptitle(find.frame.format("…") + " …" + (f"  ({find.hunter})" if find.hunter else ""), fontsize=16, x=0.01, ha="left")
     low.axis("off")
     for row, (asked, own, giver, wrote) in enumerate(find.examples[:4]):
@@ -65,53 +70,53 @@ def save(find, name):
     picture, fig = io.BytesIO(), card(find)
     fig.savefig(picture, dpi=130, bbox_inches="tight")
     plt.close(fig)
-    layer, head = find.head
     rows = "".join(f"<tr><td>{escape(find.frame.format(asked))}</td><td>{escape(own)}</td><td>{escape(giver)}</td>"
                    f"<td><b>{escape(wrote.strip())}</b></td></tr>" for asked, own, giver, wrote in find.examples)
-    title = f"One head of 270: ({layer}, {head})"
+    title = f"{named(find)}, of 270"
     write_whole(path, f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width"><style>body{{font:18px/1.5 sans-serif;max-width:46em;margin:2em auto;
 padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}</style>
 <h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
-<p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What one of them says at the last word of
-<i>{escape(find.frame.format("…"))}</i> was put into the same question about something else, and nothing else was changed.
-In {find.moved} of {find.fresh} pairs that had no part in the choice of the head, the other answer came out above the right one;
-with a head drawn at random in {find.control}.</p>
-<img alt="Map of the effect of each head that was tried, a column for each layer; the head found is framed"
+<p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What these say at the last word of <i>{escape(find.frame.format("…"))}</i>
+was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs the other
+answer came out above the right one; with as many heads drawn at random in {find.control}.</p>
+<img alt="Map of the score of each head that was tried, a column for each layer; the heads found are framed"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
-<table><tr><th>asked</th><th>by itself</th><th>this head from</th><th>it then writes</th></tr>{rows}</table>
-<p>Sufficient is not necessary: without this head the answer may well stay. And one small model is one small model.</p></html>
+<table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
+<p>Sufficient is not necessary: without these heads the answer may well stay. And one small model is one small model.</p></html>
 """)
     return path
 
 
 def ring(asked):
-    """Each question takes from the next one, the last from the first: two lists of numbers, takers and givers."""
+    """Each question takes from the next one that has another answer (the last ones from the first): takers and givers."""
     n = len(asked.subjects)
-    return list(range(n)), [*range(1, n), 0]
+    other = [next((b for b in [*range(a + 1, n), *range(a)] if asked.answers[b] != asked.answers[a]), None) for a in range(n)]
+    pairs = [(a, b) for a, b in enumerate(other) if b is not None]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
-def _fresh(asked):
-    """All pairs but those of the ring: (takers, givers)."""
+def fresh(asked):
+    """All pairs with different answers but those of the ring: (takers, givers)."""
     used = set(zip(*ring(asked), strict=True))
     pairs = [pair for pair in zip(*asked.pairs(), strict=True) if pair not in used]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
-def _exchange(asked, head, givers):
-    """An edit: at the last word this head says what it said for the givers."""
+def together(asked, team, givers):
+    """An edit: at the last word each head of the team, (layer, head), says what it said for the givers."""
+    edits = [asked.patch(layer, head, givers) for layer, head in team]
+
     def edit(where, z):
-        z = z.clone()
-        if where == head[0]:
-            z[:, head[1]] = asked.seen.heads[head[0], givers, head[1], -1:]
+        for one in edits:
+            z = one(where, z)
         return z
     return edit
 
 
-def _moved(asked, head, takers, givers):
+def moved(asked, team, takers, givers):
     """In how many pairs the giver's answer comes out above the taker's own."""
-    z = asked.last(takers, _exchange(asked, head, givers))
-    n = range(len(takers))
+    z, n = asked.last(takers, together(asked, team, givers)), range(len(takers))
     return int((z[n, asked.answers[givers]] > z[n, asked.answers[takers]]).sum())
 
 
@@ -149,28 +154,27 @@ def all_heads(asked, takers, givers):
 
 
 def to_beat(asked):
-    """What the course's own hunter gets: in how many fresh pairs its winner, chosen on the ring, moves the answer."""
+    """What the course's own hunter gets: in how many fresh pairs its best head, chosen on the ring, moves the answer."""
     scores = all_heads(asked, *ring(asked))
-    return _moved(asked, max(scores, key=scores.get), *_fresh(asked))
+    return moved(asked, [max(scores, key=scores.get)], *fresh(asked))
 
 
-def judge(asked, scores, hunter=""):
-    """Judge a hunt on fresh pairs: a `Find`. ``scores``: (layer, head) -> a number, the highest wins; ``hunter``: a name.
+def judge(asked, team, scores=None, hunter=""):
+    """Judge a hunt on fresh pairs: a `Find`. ``team``: one to three heads (layer, head); ``scores``: (layer, head) -> a number,
+    of those that were tried; ``hunter``: a name.
 
-    Raises ValueError, in one sentence, when scores are not of this form.
+    Raises ValueError, in one sentence, when a team or scores are not of this form.
     """
-    model = asked.model
-    layers, heads = len(model.layers), model.n_heads
-    known = {(layer, head) for layer in range(layers) for head in range(heads)}
-    if not isinstance(scores, dict) or not scores or not set(scores) <= known:
-        raise ValueError(f"Scores are a dict such as {{(23, 4): 0.9}}, with layers 0 to {layers - 1} and heads 0 to {heads - 1}; "
-                         f"they are {scores!r:.60}.")
-    scores = {head: float(score) for head, score in scores.items()}
-    winner, (takers, givers) = max(scores, key=scores.get), _fresh(asked)
-    others = sorted(known - {winner})
-    random = others[np.random.default_rng(0).integers(len(others))]
-    step = max(1, len(takers) // 4)
-    examples = [(asked.subjects[t], asked.said[t], asked.subjects[g], asked.write(t, _exchange(asked, winner, [g]), n=1))
-                for t, g in list(zip(takers, givers, strict=True))[::step][:4]]
-    return Find(asked.frame, winner, _moved(asked, winner, takers, givers), len(takers),
-                _moved(asked, random, takers, givers), examples, scores, hunter)
+    layers, heads = len(asked.model.layers), asked.model.n_heads
+    known, team, scores = {(a, b) for a in range(layers) for b in range(heads)}, [*map(tuple, team)], dict(scores or {})
+    if not 1 <= len(team) <= 3 or len(set(team)) < len(team) or not set(team) | set(scores) <= known:
+        raise ValueError(f"A team is one to three different heads such as [(5, 2), (7, 0)], layers 0 to {layers - 1} and heads 0 "
+                         f"to {heads - 1}, and scores are a dict such as {{(5, 2): 0.9}}; the team is {team!r:.60}.")
+    takers, givers = fresh(asked)
+    others = sorted(known - set(team))
+    chance = [others[n] for n in np.random.default_rng(0).choice(len(others), len(team), replace=False)]
+    every = list(zip(takers, givers, strict=True))[::max(1, len(takers) // 4)][:4]
+    examples = [(asked.subjects[t], asked.said[t], asked.subjects[g], asked.write(t, together(asked, team, [g]), n=1))
+                for t, g in every]
+    return Find(asked.frame, team, moved(asked, team, takers, givers), len(takers), moved(asked, chance, takers, givers),
+                examples, {head: float(score) for head, score in scores.items()}, hunter)

@@ -177,6 +177,20 @@ def patching_effect(clean, corrupt, patched, right, wrong):
     return (patched - corrupt) / (clean - corrupt)
 
 
+def every_head(weights, score):
+    """A score for each head of each layer, the mean over the batch: ``(L, B, h, T, T)`` -> ``(L, h)``.
+
+    ``score``: takes ``(h, T, T)`` and returns ``(h,)``, as `induction_score` does for one period.
+    """
+    return torch.stack([torch.stack([score(w) for w in layer]).mean(dim=0) for layer in weights])
+
+
+def ranked(values):
+    """All heads as pairs (layer, head), that with the highest of the values ``(L, h)`` first."""
+    heads = [(layer, head) for layer in range(values.shape[0]) for head in range(values.shape[1])]
+    return sorted(heads, key=lambda at: -float(values[at]))
+
+
 @dataclass(frozen=True)
 class Reading:
     """What a `smollm2.ChatModel` computed for ids ``(B, T)``: one tensor of each kind, for all L layers."""
@@ -242,6 +256,26 @@ class Questions:
                 edit, new = None, logits[:, -1:].argmax(-1)
                 written.append(int(new))
         return b"".join(map(self.model.tokens.bytes_of, written)).decode("utf-8", "replace")
+
+    def patch(self, layer, head, givers):
+        """An ``edit`` for `last` and `write`: at the last token this head says what it said for the givers (numbers of questions
+        of these `Questions`), one for each row."""
+        def edit(where, z):
+            z = z.clone()
+            if where == layer:
+                z[:, head] = self.seen.heads[layer, givers, head, -1:]
+            return z
+        return edit
+
+    def rewrite(self, question, other, layer, head, n=2):
+        """Show what the model writes after a question, and with this head of another one; or say what can be chosen."""
+        unknown = [name for name in (question, other) if name not in self.subjects]
+        if unknown:
+            print(f"It was not asked about {' and '.join(unknown)}, or got it wrong: choose two of {', '.join(self.subjects)}.")
+            return
+        taker, giver = map(self.subjects.index, (question, other))
+        for said, edit in ("by itself", None), (f"with ({layer}, {head}) of {other}", self.patch(layer, head, [giver])):
+            print(f"{self.frame.format(question)} {' '.join(self.write(taker, edit, n).split())}   ({said})")
 
     def pairs(self):
         """All ordered pairs of questions with different answers: two lists of numbers, who is asked and who gives."""
