@@ -12,6 +12,7 @@ import torch
 
 from helpers import plots
 from helpers.files import write_whole
+from helpers.inside import NotUsable
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Find:
     fresh: int  #: pairs that had no part in the choice
     control: int  #: the same with as many heads drawn at random
     examples: list  #: (asked, its own answer, giver, what the model wrote with the head's output of the giver)
-    effects: dict = field(default_factory=dict)  #: (layer, head) -> effect, of the heads that were tried
+    scores: dict = field(default_factory=dict)  #: (layer, head) -> a number, of the heads that were tried
     hunter: str = ""
 
 
@@ -35,38 +36,41 @@ def named(find):
 
 
 def card(find, layers=30, heads=9):
-    """Draw a find: what it moves, the map of the heads that were tried (grey: untried), and examples. Returns the figure."""
+    """Draw a find: a map of the heads that were tried, the team framed, and examples. Returns the figure."""
     table = np.full((heads, layers), np.nan)
-    for (layer, head), effect in find.effects.items():
-        table[head, layer] = effect
-    fig, (top, low) = plt.subplots(2, 1, figsize=(8.6, 5.4), height_ratios=(3, 2))
-    image = top.imshow(np.ma.masked_invalid(table), cmap=plt.get_cmap("PuOr_r").with_extremes(bad="#e4e4e4"), vmin=-1, vmax=1,
-                       aspect="auto")
+    for (layer, head), score in find.scores.items():
+        table[head, layer] = score
+    fig, (top, low) = plt.subplots(2, 1, figsize=(8.6, 5.6), height_ratios=(3, 2))
+    most = max(1e-9, np.nanmax(np.abs(table))) if find.scores else 1.0
+    colours = plt.get_cmap("PuOr_r").with_extremes(bad="#e9e9e9")
+    image = top.imshow(np.ma.masked_invalid(table), cmap=colours, vmin=-most, vmax=most, aspect="auto")
     for layer, head in find.team:
         top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
+        top.text(layer, head - 0.8, f"({layer}, {head})", ha="center", va="bottom", fontsize=12)
     top.set(xticks=range(0, layers, 2), yticks=range(0, heads, 2), xlabel="layer", ylabel="head")
-    top.set_title(f"{named(find)}: {find.moved} of {find.fresh} fresh pairs move; with random heads {find.control}", fontsize=14)
+    by = f", found by {find.hunter}" if find.hunter else ""
+    top.set_title(f"“{find.frame.format('…')} …”{by}\n"
+                  f"{find.moved} of {find.fresh} fresh pairs move; with random heads {find.control}", fontsize=14)
     fig.colorbar(image, ax=top, label="score", pad=0.01)
-    fig.suptitle(find.frame.format("…") + " …" + (f"  ({find.hunter})" if find.hunter else ""), fontsize=16, x=0.01, ha="left")
     low.axis("off")
-    for row, (asked, own, giver, wrote) in enumerate(find.examples[:4]):
-        y = 0.86 - 0.27 * row
-        low.text(0, y, f"{find.frame.format(asked)}", fontsize=13, va="center")
-        low.text(0.47, y, own, fontsize=13, va="center", color=plots.GREY)
-        low.text(0.62, y, f"with {giver}:", fontsize=13, va="center")
-        low.text(0.83, y, wrote.strip().split("\n")[0][:22], fontsize=13, va="center", weight="bold", color=plots.RED)
+    for row, (asked, own, giver, wrote) in enumerate(find.examples):
+        said, y = wrote.strip().split("\n")[0][:22], 0.86 - 0.27 * row
+        for x, text, style in ((0, find.frame.format(asked), {}), (0.47, own, {"color": plots.GREY}),
+                               (0.62, f"with {giver}:", {}),
+                               (0.83, said, {"weight": "bold", "color": plots.GREY if said == own else plots.RED})):
+            low.text(x, y, text, fontsize=13, va="center", **style)
     low.set(xlim=(0, 1), ylim=(0, 1))
     return fig
 
 
 def save(find, name):
-    """Write the find as a page to the file ``name``, whole or not at all, and return its path.
+    """Write the find as a page to the file ``name``, whole or not at all. Returns its path.
 
-    Raises ValueError, in one sentence, for a name that does not end in .html.
+    Raises NotUsable, in one sentence, for a name that does not end in .html.
     """
     path = Path(name).expanduser()
     if path.suffix != ".html":
-        raise ValueError(f"A page's name ends in .html, for example my_find.html; it is {str(name)!r}.")
+        raise NotUsable(f"A page's name ends in .html, for example my_find.html; it is {str(name)!r}.")
     picture, fig = io.BytesIO(), card(find)
     fig.savefig(picture, dpi=130, bbox_inches="tight")
     plt.close(fig)
@@ -78,12 +82,12 @@ def save(find, name):
 padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}</style>
 <h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
 <p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What these say at the last word of <i>{escape(find.frame.format("…"))}</i>
-was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs the other
-answer came out above the right one; with as many heads drawn at random in {find.control}.</p>
+was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs
+the other answer came out above the right one; with as many heads drawn at random in {find.control}.</p>
 <img alt="Map of the score of each head that was tried, a column for each layer; the heads found are framed"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 <table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
-<p>Sufficient is not necessary: without these heads the answer may well stay. And one small model is one small model.</p></html>
+<p>Sufficient is not necessary: without these heads the answer may well stay. And it is one small model.</p></html>
 """)
     return path
 
@@ -91,8 +95,10 @@ src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 def ring(asked):
     """Each question takes from the next one that has another answer (the last ones from the first): takers and givers."""
     n = len(asked.subjects)
-    other = [next((b for b in [*range(a + 1, n), *range(a)] if asked.answers[b] != asked.answers[a]), None) for a in range(n)]
-    pairs = [(a, b) for a, b in enumerate(other) if b is not None]
+    pairs = []
+    for a in range(n):
+        others = [b for b in (*range(a + 1, n), *range(a)) if asked.answers[b] != asked.answers[a]]
+        pairs += [(a, b) for b in others[:1]]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
@@ -123,7 +129,7 @@ def moved(asked, team, takers, givers):
 def all_heads(asked, takers, givers):
     """The course's own hunter: the mean effect of each head alone at the last word, (layer, head) -> a number.
 
-    Effect 0: the takers' answers as before; 1: as if the givers had been asked. Only the layers from the head's own on are run.
+    Effect 0: the takers' answers as before; 1: as if the givers had been asked. Only a head's own layer and those above run.
     """
     model, h, found = asked.model, asked.model.n_heads, {}
     own, other = asked.answers[takers], asked.answers[givers]
@@ -160,16 +166,18 @@ def to_beat(asked):
 
 
 def judge(asked, team, scores=None, hunter=""):
-    """Judge a hunt on fresh pairs: a `Find`. ``team``: one to three heads (layer, head); ``scores``: (layer, head) -> a number,
-    of those that were tried; ``hunter``: a name.
+    """Judge a hunt on fresh pairs: a `Find`.
 
-    Raises ValueError, in one sentence, when a team or scores are not of this form.
+    ``team``: one to three heads (layer, head); ``scores``: (layer, head) -> a number, of those tried; ``hunter``: a name.
+
+    Raises NotUsable, in one sentence, when a team or scores are not of this form.
     """
     layers, heads = len(asked.model.layers), asked.model.n_heads
-    known, team, scores = {(a, b) for a in range(layers) for b in range(heads)}, [*map(tuple, team)], dict(scores or {})
+    known, team = {(a, b) for a in range(layers) for b in range(heads)}, [*map(tuple, team)]
+    scores = dict(scores or {})
     if not 1 <= len(team) <= 3 or len(set(team)) < len(team) or not set(team) | set(scores) <= known:
-        raise ValueError(f"A team is one to three different heads such as [(5, 2), (7, 0)], layers 0 to {layers - 1} and heads 0 "
-                         f"to {heads - 1}, and scores are a dict such as {{(5, 2): 0.9}}; the team is {team!r:.60}.")
+        raise NotUsable("A team is one to three different heads such as [(5, 2), (7, 0)], and scores are a dict such as "
+                         f"{{(5, 2): 0.9}}, layers 0 to {layers - 1}, heads 0 to {heads - 1}; the team is {team!r:.60}.")
     takers, givers = fresh(asked)
     others = sorted(known - set(team))
     chance = [others[n] for n in np.random.default_rng(0).choice(len(others), len(team), replace=False)]

@@ -204,7 +204,7 @@ class Reading:
 
 @torch.no_grad()
 def read(model, ids, **options):
-    """Run a `smollm2.ChatModel` on ids ``(B, T)`` and keep what it computed, a `Reading`. ``options``: as for its ``run``."""
+    """Run a `smollm2.ChatModel` on ids ``(B, T)`` and keep what it computed: a `Reading`. ``options``: as for ``run``."""
     kept = {}
     logits, cache = model.run(ids, trace=kept, **options)
     return Reading(logits, *(torch.stack(kept[name]) for name in ("states", "heads", "weights")), cache)
@@ -226,9 +226,17 @@ def seeing(mask):
     return PIECES | {"cached_attention": attend}, weights
 
 
+class NotUsable(ValueError):
+    """What somebody wants to ask a model cannot be used; the message says in one sentence why."""
+
+    def _render_traceback_(self):
+        """What a notebook shows when nobody catches it: the sentence alone."""
+        return [str(self)]
+
+
 @dataclass(frozen=True)
 class Questions:
-    """Questions of one form that a `smollm2.ChatModel` answers rightly, and what it computed when it read them."""
+    """Questions of one form that a `smollm2.ChatModel` answers rightly, and what it computed as it read them."""
 
     model: object
     frame: str  #: such as "The capital of {} is"
@@ -240,14 +248,14 @@ class Questions:
     left_out: dict  #: subject -> why its question does not count
 
     def last(self, rows, edit=None):
-        """Read the last token of these questions once more, with an ``edit(layer, z)`` of the heads ``z`` ``(n, h, 1, d_k)``:
+        """Read the last token of these questions again, with an ``edit(layer, z)`` of the heads ``z`` ``(n, h, 1, d_k)``:
         logits ``(n, V)``. ``rows``: n numbers of questions; the earlier tokens stay as they were."""
         past = [(K[rows, :, :-1], V[rows, :, :-1]) for K, V in self.seen.cache]
         with torch.no_grad():
             return self.model.run(self.ids[rows, -1:], past, edit=edit)[0][:, -1]
 
     def write(self, row, edit=None, n=8):
-        """The ``n`` tokens that the model writes after a question, the likeliest each time; the edit is for its last token only."""
+        """What the model writes after a question, ``n`` tokens, the likeliest each time. The edit is for its last token."""
         past = [(K[[row], :, :-1], V[[row], :, :-1]) for K, V in self.seen.cache]
         new, written = self.ids[[row], -1:], []
         with torch.no_grad():
@@ -258,8 +266,8 @@ class Questions:
         return b"".join(map(self.model.tokens.bytes_of, written)).decode("utf-8", "replace")
 
     def patch(self, layer, head, givers):
-        """An ``edit`` for `last` and `write`: at the last token this head says what it said for the givers (numbers of questions
-        of these `Questions`), one for each row."""
+        """An ``edit`` for `last` and `write`: at the last token this head says what it said here for the givers, numbers of
+        questions, one for each row."""
         def edit(where, z):
             z = z.clone()
             if where == layer:
@@ -268,10 +276,11 @@ class Questions:
         return edit
 
     def rewrite(self, question, other, layer, head, n=2):
-        """Show what the model writes after a question, and with this head of another one; or say what can be chosen."""
+        """Print what the model writes after a question, and with this head of another one; or what can be chosen."""
         unknown = [name for name in (question, other) if name not in self.subjects]
         if unknown:
-            print(f"It was not asked about {' and '.join(unknown)}, or got it wrong: choose two of {', '.join(self.subjects)}.")
+            print(f"It was not asked about {' and '.join(unknown)}, or got it wrong: choose two of "
+                  f"{', '.join(self.subjects)}.")
             return
         taker, giver = map(self.subjects.index, (question, other))
         for said, edit in ("by itself", None), (f"with ({layer}, {head}) of {other}", self.patch(layer, head, [giver])):
@@ -288,15 +297,15 @@ def ask(model, frame, answers, least=4):
     """Ask a `smollm2.ChatModel` questions of one form: `Questions`, without those that it answers wrongly.
 
     ``frame``: a beginning with {} for the subject, such as "The capital of {} is"; ``answers``: subject -> answer. A question
-    counts if the likeliest next token begins the answer, and if it has as many tokens as most. Raises ValueError, in one
+    counts if the likeliest next token begins its answer, and if it has as many tokens as most. Raises NotUsable, in one
     sentence, when ``frame`` has no {}, or fewer than ``least`` questions are left.
     """
     if frame.count("{}") != 1:
-        raise ValueError(f"Write {{}} once where the subject belongs, as in 'The capital of {{}} is'; it is {frame!r}.")
+        raise NotUsable(f"Write {{}} once where the subject belongs, as in 'The capital of {{}} is'; it is {frame!r}.")
     encode = model.tokens.encode
     asked = {subject: encode(frame.format(subject).rstrip()) for subject in answers}
     usual = Counter(map(len, asked.values())).most_common(1)[0][0] if asked else 0
-    left_out = {subject: f"{len(ids)} tokens, and most have {usual}" for subject, ids in asked.items() if len(ids) != usual}
+    left_out = {s: f"{len(ids)} tokens, and most have {usual}" for s, ids in asked.items() if len(ids) != usual}
     fits = [subject for subject in asked if subject not in left_out]
     first = {subject: encode(f" {answers[subject].strip()}")[0] for subject in fits}
     if fits:
@@ -307,8 +316,8 @@ def ask(model, frame, answers, least=4):
     right = [subject for subject in fits if subject not in left_out]
     if len(right) < least:
         why = "; ".join(f"{subject}: {reason}" for subject, reason in left_out.items())
-        raise ValueError(f"Of these {len(answers)} questions the model answers {len(right)} rightly, and {least} are needed; "
-                         f"choose others or other words ({why}).")
+        raise NotUsable(f"Of these {len(answers)} questions the model answers {len(right)} rightly, and {least} are needed; "
+                        f"choose others or other words ({why}).")
     ids = torch.tensor([asked[subject] for subject in right])
     return Questions(model, frame, right, [answers[s].strip() for s in right], ids,
                      torch.tensor([first[s] for s in right]), read(model, ids), left_out)
