@@ -296,7 +296,7 @@ class Questions:
 def ask(model, frame, answers, least=4):
     """Ask a `smollm2.ChatModel` questions of one form: `Questions`, without those that it answers wrongly.
 
-    ``frame``: a beginning with {} for the subject, such as "The capital of {} is"; ``answers``: subject -> answer. A question
+    ``frame``: a beginning with {}, such as "The capital of {} is"; ``answers``: subject -> answer. A question
     counts if the likeliest next token begins its answer, and if it has as many tokens as most. Raises NotUsable, in one
     sentence, when ``frame`` has no {}, or fewer than ``least`` questions are left.
     """
