@@ -51,7 +51,10 @@ def card(find, layers=30, heads=9):
     by = f", found by {find.hunter}" if find.hunter else ""
     top.set_title(f"“{find.frame.format('…')} …”{by}\n"
                   f"{find.moved} of {find.fresh} fresh pairs move; with random heads {find.control}", fontsize=14)
-    fig.colorbar(image, ax=top, label="score", pad=0.01)
+    if find.scores:
+        fig.colorbar(image, ax=top, label="score", pad=0.01)
+    else:
+        top.text(layers / 3, heads / 2 - 0.5, "no hunt yet", ha="center", va="center", fontsize=16, color=plots.GREY)
     low.axis("off")
     for row, (asked, own, giver, wrote) in enumerate(find.examples):
         said, y = wrote.strip().split("\n")[0][:22], 0.86 - 0.27 * row

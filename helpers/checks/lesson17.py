@@ -182,6 +182,20 @@ INDUCTION_SCORE = Exercise(
         Misconception("softmax-again", (
             "You take a softmax of the weights. They are weights already, and sum to 1: use them as they are."
         ), lambda w, p: _from(w.softmax(-1), p, p, 1).mean(-1)),
+        Misconception("diagonal-one-before", (
+            "This diagonal lies one place too far to the left: it looks BEFORE the last occurrence. The token"
+            " that followed is one place to the right of it."
+        ), lambda w, p: w.diagonal(-p - 1, -2, -1).mean(-1)),
+        Misconception("return-after-one-turn", (
+            "Only the first repeated token is added up, and then divided by the number of all. Is your return"
+            " inside the loop?"
+        ), lambda w, p: w[:, p, 1] / (w.shape[-1] - p)),
+        Misconception("score-of-head-0", (
+            "You give one number, the score of head 0. Every head has one: shape (h,)."
+        ), lambda w, p: _from(w, p, p, 1).mean(-1)[0]),
+        Misconception("median", (
+            "You take the median of the weights. The score is their mean."
+        ), lambda w, p: _from(w, p, p, 1).median(-1).values),
     ),
     contracts=(Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
                Contract("a period as long as the text", lambda rng: _heads(2, 4, 4)(rng))),
@@ -346,6 +360,37 @@ LOGIT_LENS = Exercise(
         Misconception("what-each-layer-added", (
             "You read what each layer added. The lens reads the whole stream after it: the states as they are."
         ), lambda s, g, W, eps=1e-5: _lens([s[0], *(b - a for a, b in zip(s, s[1:], strict=False))], g, W, eps)),
+        Misconception("length-without-eps", (
+            "You divide by the length of the vector, the root of the SUM of squares, and without eps. RMSNorm"
+            " takes the root of their mean, plus eps."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.norm(dim=-1, keepdim=True))),
+        Misconception("torch-std", (
+            "torch's std and var measure from the mean, and divide by d - 1. RMSNorm takes the root of the mean"
+            " square, measured from 0."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.std(-1, keepdim=True) + e)),
+        Misconception("torch-var", (
+            "torch's var measures from the mean, and divides by d - 1. RMSNorm takes the mean square, measured"
+            " from 0."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.var(-1, keepdim=True) + e))),
+        Misconception("no-eps", (
+            "You leave eps out. It is added to the mean square, inside the root."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, 0.0)),
+        Misconception("multiplied", (
+            "You multiply by the root of the mean square. RMSNorm divides by it."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: 1 / _root(x, e))),
+        Misconception("last-layer-alone", (
+            "You give the logits of the last state alone, (T, V). Give one such table for each state of the"
+            " list: (L, T, V)."
+        ), lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)[0]),
+        Misconception("joined", (
+            "You join the states into one long list of tokens, as torch.cat does. torch.stack gives the layers"
+            " an axis of their own: (L, T, V)."
+        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).flatten(0, 1)),
+        Misconception("differences", (
+            "You read the differences between the states. The lens reads the whole stream after each layer: the"
+            " states as they are."
+        ), lambda s, g, W, eps=1e-5: _lens([b - a for a, b in zip(s, s[1:], strict=False)], g, W, eps)
+            if len(s) > 1 else W.new_zeros(0, len(s[0]), W.shape[1])),
     ),
 )
 
@@ -382,6 +427,21 @@ def _along(axis):
             part[...] = part.mean() if mean else 0
         return z
     return wrong
+
+
+def _at(index):
+    """Take away what an index finds that is not the head's; where there is no such place it raises, as theirs does."""
+    def wrong(z, heads, mean=False):
+        z = z.clone()
+        for i in heads:
+            part = z[index(i)]
+            z[index(i)] = part.mean((0, 1)) if mean else 0
+        return z
+    return wrong
+
+
+def _kept_in_zeros(z, heads, mean=False):
+    return _filled(torch.zeros_like(z), heads, lambda _, i: z[:, i].mean((0, 1)) if mean else z[:, i])
 
 
 def _others(z, heads, mean=False):
@@ -507,6 +567,23 @@ ABLATE_HEADS = Exercise(
             "You add the mean to the head's output, so nothing is taken away. Put the mean in its place."
         ), lambda z, heads, mean=False: _filled(
             z, heads, lambda z, i: z[:, i] + z[:, i].mean((0, 1)) if mean else 0)),
+        Misconception("texts-indexed", (
+            "z[i] is text i of the batch, with all its heads. The heads are axis 1: z[:, i]."
+        ), _at(lambda i: (i,))),
+        Misconception("tokens-indexed", (
+            "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i]."
+        ), _at(lambda i: (slice(None), slice(None), i))),
+        Misconception("numbers-indexed", (
+            "z[..., i] is number i of the d_k, in all heads. The heads are axis 1: z[:, i]."
+        ), _at(lambda i: (..., i))),
+        Misconception("kept-in-zeros", (
+            "You begin with zeros and fill in the named heads, so all others are gone. It is the other way"
+            " round: begin with a copy of all."
+        ), _kept_in_zeros),
+        Misconception("mean-over-all-heads", (
+            "You average over all heads as well. Each head has its own mean: pick the head first, then average"
+            " over batch and positions."
+        ), lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1, 2)) if mean else 0)),
     ),
 )
 
@@ -695,6 +772,13 @@ PATCHING_EFFECT = Exercise(
         Misconception("probability-of-right", (
             "You compare the probability of right alone. Use logits, and subtract that of wrong."
         ), lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r])),
+        Misconception("likeliest-is-right", (
+            "You only say whether the right word is the likeliest again. The effect says how far the patch"
+            " comes."
+        ), lambda clean, corrupt, patched, r, w: float(int(patched.argmax()) == r)),
+        Misconception("rounded", (
+            "You round the result. Return the number as it is, and round where you print it."
+        ), lambda *args: round(patching_effect(*args), 2)),
     ),
 )
 
