@@ -46,11 +46,10 @@ def card(find, layers=30, heads=9):
     image = top.imshow(np.ma.masked_invalid(table), cmap=colours, vmin=-most, vmax=most, aspect="auto")
     for layer, head in find.team:
         top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
-        top.text(layer, head - 0.8, f"({layer}, {head})", ha="center", va="bottom", fontsize=12)
     top.set(xticks=range(0, layers, 2), yticks=range(0, heads, 2), xlabel="layer", ylabel="head")
     by = f", found by {find.hunter}" if find.hunter else ""
     top.set_title(f"“{find.frame.format('…')} …”{by}\n"
-                  f"{find.moved} of {find.fresh} fresh pairs move; with random heads {find.control}", fontsize=14)
+                  f"{named(find)}: {find.moved} of {find.fresh} fresh pairs move; random: {find.control}", fontsize=13)
     if find.scores:
         fig.colorbar(image, ax=top, label="score", pad=0.01)
     else:
