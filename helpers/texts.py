@@ -1,9 +1,11 @@
-"""Real text to train on: the addresses of ``data/addresses.txt.xz``, or a file of the learner's own (lesson 15)."""
+"""Real text (lesson 15): the addresses of ``data/addresses.txt.xz``, one text in six languages, or a learner's own file."""
 
 import functools
 import lzma
+import os
 from pathlib import Path
 
+DECLARATION_FILE = Path(__file__).resolve().parent.parent / "data" / "declaration.tsv"
 ADDRESSES_FILE = Path(__file__).resolve().parent.parent / "data" / "addresses.txt.xz"
 
 
@@ -20,9 +22,18 @@ def addresses():
     return found
 
 
+def declaration():
+    """Articles 1, 3, 4, 5, 6 and 9 of the Universal Declaration of Human Rights: ``{language: [article, ...]}``."""
+    found = {}
+    for row in DECLARATION_FILE.read_text(encoding="utf-8").splitlines():
+        language, _, article = row.split("\t")
+        found.setdefault(language, []).append(article)
+    return found
+
+
 def read_text(path, least=20_000):
     """The text of a file, to train on. Raises ValueError, in one sentence, when there is none or it is too short."""
-    path = Path(path)
+    path = Path(os.path.expanduser(path))  # ~ is the home folder; where there is none, it stays
     try:
         contents = path.read_bytes()
         text = contents.decode("utf-8-sig").replace("\r\n", "\n")
@@ -33,5 +44,6 @@ def read_text(path, least=20_000):
     if "\0" in text:
         raise ValueError(f"The file {path.name} is not text: it holds bytes of value 0; save it as plain text first.")
     if len(contents) < least:
-        raise ValueError(f"The file {path.name} has {len(contents):,} bytes, and a model needs {least:,} to learn from.")
+        size = "1 byte" if len(contents) == 1 else f"{len(contents):,} bytes"
+        raise ValueError(f"The file {path.name} has {size}, and a model needs {least:,} to learn from.")
     return text

@@ -43,6 +43,31 @@ def merge_pair(ids, pair, new_id):
     return merged
 
 
+def learn_merges(words, n_merges):
+    """Learn up to ``n_merges`` merges: a list of pairs in the order learned, always the most frequent, of equals the lower.
+
+    ``words``: ``{tuple of bytes: count}``; the first pair learned is id 256, the next 257. The list is shorter when no pair
+    is left. Everything is counted again after each merge; `learn_quickly` finds the same sooner.
+    """
+    merges = []
+    while len(merges) < n_merges:
+        pairs = count_pairs(words)
+        if not pairs:
+            break
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        words = {tuple(merge_pair(ids, best, 256 + len(merges))): count for ids, count in words.items()}
+        merges.append(best)
+    return merges
+
+
+def learn_quickly(words, n_merges):
+    """What `learn_merges` finds, by `train_bpe`. That orders bytes by their SYMBOLS, so here they change places and back."""
+    there = sorted(range(256), key=SYMBOLS.__getitem__)
+    back = {new: old for old, new in enumerate(there)}
+    merges = train_bpe({tuple(there[i] for i in word): count for word, count in words.items()}, n_merges)
+    return [(back.get(a, a), back.get(b, b)) for a, b in merges]
+
+
 def bpe_encode(ids, merges):
     """Merge byte ids as far as ``merges`` reach, always the pair that was learned earliest: a new list."""
     ids = list(ids)
@@ -62,7 +87,7 @@ def bpe_decode(ids, merges):
 
 
 def bits_per_byte(loss, n_tokens, n_bytes):
-    """Mean nats a token -> bits for each byte of the text, which models with different tokens can be compared by.
+    """Mean nats per token -> bits for each byte of the text, which models with different tokens can be compared by.
 
     Raises ValueError when there are no bytes.
     """

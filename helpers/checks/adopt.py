@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from helpers import show
-from helpers.checks.core import evaluate
+from helpers.checks.core import call, evaluate
 
 SLOWEST = 30  # times the course's computing time: a training with loops in it must still end
 
@@ -49,17 +49,27 @@ def adopt_all(attempts, courses, trains=None):
     return pieces
 
 
-def yours_or_ours(attempt, course):
+def yours_or_ours(attempt, course, trial=None):
     """The learner's function if its checker accepts it, else the course's; one printed line says which runs.
 
-    For lessons on NumPy arrays: torch is not imported. Raises KeyError when there is no exercise of that name.
+    For lessons without tensors: torch is not imported. ``trial``: arguments of the kind that follow in the lesson;
+    a right function that takes more than ``SLOWEST`` times the course's computing time on them, and more than a
+    second, does not run either. Raises KeyError when there is no exercise of that name.
     """
     from helpers.checks import exercise
 
     outcome = evaluate(exercise(attempt.__name__), attempt) if attempt is not course else None
     why = " Yours has not passed its check." if outcome is not None and outcome.status in ("wrong", "error") else ""
-    print("From here on", "your" if outcome else "the course's", attempt.__name__, f"runs.{why}")
-    return attempt if outcome else course
+    mine = bool(outcome)
+    if mine and trial is not None:
+        start = time.process_time()
+        course(*trial)
+        tried = call(attempt, trial, max(SLOWEST * (time.process_time() - start), 1.0))
+        mine = tried.kind == "value"
+        why = {"value": "", "error": f" Yours passed its check, but stopped here: {tried.value}"}.get(
+            tried.kind, f" Yours is right, but takes more than {SLOWEST} times as long, and what follows would not end soon.")
+    print("From here on", "your" if mine else "the course's", attempt.__name__, f"runs.{why}")
+    return attempt if mine else course
 
 
 def _taken(attempt, course, name, trains):

@@ -1,12 +1,12 @@
-"""The exercises of lesson 15: counting pairs, merging one, encoding, decoding, bits per byte. Inputs are
-plain Python."""
+"""The exercises of lesson 15: counting pairs, merging one, learning merges, encoding, decoding, bits per byte.
+Inputs are plain Python."""
 
 import math
 from collections import Counter
 from itertools import combinations, pairwise
 
 from helpers.checks.core import Contract, Exercise, Misconception, Probe
-from helpers.tokens import bits_per_byte, bpe_decode, bpe_encode, count_pairs, merge_pair
+from helpers.tokens import bits_per_byte, bpe_decode, bpe_encode, count_pairs, learn_merges, merge_pair
 
 A, B, C, D = 97, 98, 99, 100  # the bytes of a b c d
 
@@ -111,7 +111,7 @@ COUNT_PAIRS = Exercise(
         Probe(
             "one pair twice",
             lambda rng: ({(A, B, C, A, B): 2},),
-            "The pair (a, b) stands at two places in this word: each counts.",
+            "The pair (a, b) is at two places in this word: each counts.",
             draws=1,
         ),
         Probe(
@@ -161,7 +161,7 @@ COUNT_PAIRS = Exercise(
         Misconception(
             "count-ignored",
             "Each place counts 1, however often the word was seen. Add the word's count, because the pair"
-            " stands in each copy.",
+            " is in each copy.",
             _counted(weight=lambda count: 1),
         ),
         Misconception(
@@ -200,7 +200,7 @@ COUNT_PAIRS = Exercise(
         ),
         Misconception(
             "wraps-around",
-            "You pair the last id of a word with its first one. A pair stands side by side.",
+            "You pair the last id of a word with its first one. A pair is side by side.",
             _counted(lambda ids: ((ids[i - 1], ids[i]) for i in range(len(ids)))),
         ),
         Misconception(
@@ -215,13 +215,13 @@ COUNT_PAIRS = Exercise(
         ),
         Misconception(
             "every-second-pair",
-            "You cut the word into pairs and miss those between them: in a b c the pair (b, c) too stands"
+            "You cut the word into pairs and miss those between them: in a b c the pair (b, c) too is"
             " side by side.",
             _counted(lambda ids: list(pairwise(ids))[::2]),
         ),
         Misconception(
             "all-pairs",
-            "You count any two ids of a word. A pair stands side by side.",
+            "You count any two ids of a word. A pair is side by side.",
             _counted(lambda ids: combinations(ids, 2)),
         ),
         Misconception(
@@ -233,10 +233,49 @@ COUNT_PAIRS = Exercise(
             "shares", "You divide by the number of all pairs. Return the counts themselves.", _shares
         ),
         Misconception(
+            "first-word-wins",
+            "A pair that is in several words keeps the count of the first one, perhaps because of an `if pair not in"
+            " pairs`. Add to what is there, in each word.",
+            lambda words: _last_wins(dict(reversed(words.items()))),
+        ),
+        Misconception(
+            "one-too-many",
+            "Every count is one too high. A pair that was not seen yet has 0: pairs.get(pair, 0) + count.",
+            lambda words: {pair: count + 1 for pair, count in count_pairs(words).items()},
+        ),
+        Misconception(
+            "number-of-words",
+            "You count for each pair how many different words hold it. Add the count of each word, for each place.",
+            lambda words: dict(Counter(pair for ids in words for pair in set(pairwise(ids)))),
+        ),
+        Misconception(
+            "only-the-winner",
+            "You return the most frequent pair. That comes later: return the counts of all pairs, as a dict.",
+            lambda words: max(count_pairs(words), key=count_pairs(words).get, default=None),
+        ),
+        Misconception(
+            "sorted-list",
+            "You return a sorted list. Return a dict from pair to count, in any order.",
+            lambda words: Counter(count_pairs(words)).most_common(),
+        ),
+        Misconception(
             "list-of-pairs",
             "You return a list. Return a dict from pair to count, such as {(97, 98): 3}.",
             lambda words: list(count_pairs(words).items()),
         ),
+    ),
+    nudges=(
+        ("unhashable type: 'list'", "A list cannot be a key of a dict. Make a tuple of the two ids: (a, b)."),
+        (
+            "^KeyError",
+            "The pair is not in your dict yet when you add to it. pairs.get(pair, 0) gives 0 for such a pair.",
+        ),
+        (
+            "^IndexError",
+            "The last id of a word has no right neighbour: a word of n ids has n - 1 pairs. zip(ids, ids[1:]) stops"
+            " in time.",
+        ),
+        ("unpack", "words is a dict: words.items() gives each word with its count."),
     ),
 )
 
@@ -297,7 +336,7 @@ MERGE_PAIR = Exercise(
         Probe(
             "nothing to merge",
             lambda rng: ([B, A, C], (A, B), 256),
-            "The pair (a, b) does not stand here; b a is another one. The ids stay as they are, the last one"
+            "The pair (a, b) is not here; b a is another one. The ids stay as they are, the last one"
             " too.",
             draws=1,
         ),
@@ -323,7 +362,7 @@ MERGE_PAIR = Exercise(
         Probe(
             "twice",
             lambda rng: ([A, B, C, A, B, D], (A, B), 256),
-            "The pair stands at two places, and both are merged.",
+            "The pair is at two places, and both are merged.",
             draws=1,
         ),
         Probe(
@@ -335,7 +374,7 @@ MERGE_PAIR = Exercise(
         Probe(
             "numbers that look alike",
             lambda rng: ([197, B, A, 985], (A, B), 256),
-            "The pair (97, 98) does not stand here: 197 is not 97, and 985 is not 98. Compare the numbers"
+            "The pair (97, 98) is not here: 197 is not 97, and 985 is not 98. Compare the numbers"
             " themselves.",
             draws=1,
         ),
@@ -348,7 +387,7 @@ MERGE_PAIR = Exercise(
         Probe(
             "learned ids",
             lambda rng: ([256, A, 300, 256, A], (256, A), 301),
-            "Ids above 255 stand in pairs as well. Here (256, 97) is merged.",
+            "Ids above 255 are in pairs as well. Here (256, 97) is merged.",
             draws=1,
         ),
         Probe(
@@ -388,7 +427,7 @@ MERGE_PAIR = Exercise(
         ),
         Misconception(
             "second-id-stays",
-            "The new id stands there, and the second one of the pair as well. The new id stands for both:"
+            "The new id is there, and the second one of the pair as well. The new id stands for both:"
             " jump over two.",
             _merged(step=1),
         ),
@@ -413,7 +452,7 @@ MERGE_PAIR = Exercise(
         ),
         Misconception(
             "first-id-decides",
-            "You merge wherever the first id of the pair stands. Its neighbour has to be the second one.",
+            "You merge wherever the first id of the pair is. Its neighbour has to be the second one.",
             _merged(match=lambda a, b, pair: a == pair[0]),
         ),
         Misconception(
@@ -446,6 +485,33 @@ MERGE_PAIR = Exercise(
             lambda ids, pair, new_id: list(ids),
         ),
         Misconception(
+            "nothing-merged-last-lost",
+            "No place was found, and the last id is lost. A slice or [a, b] is a list, and never equal to a tuple:"
+            " compare tuples with tuples. And the last id, which has no neighbour, stays.",
+            lambda ids, pair, new_id: list(ids[:-1]),
+        ),
+        Misconception(
+            "each-neighbour",
+            "You go through all neighbours and write one id for each: so the second id of a merged pair comes again,"
+            " and the last id never. A while loop can jump over two after a merge.",
+            _merged(step=1, last=False),
+        ),
+        Misconception(
+            "each-id-replaced",
+            "You replace every id that is one of the two. They have to be side by side, in this order.",
+            lambda ids, pair, new_id: [new_id if i in pair else i for i in ids],
+        ),
+        Misconception(
+            "two-new-ids",
+            "You write new_id twice, once for each id of the pair. One new id takes the place of both.",
+            _merged(put=lambda a, b, new: [new, new]),
+        ),
+        Misconception(
+            "from-behind-only",
+            "Only the last place is merged. Merge the pair everywhere, from left to right.",
+            lambda ids, pair, new_id: _merged(times=1)(ids[::-1], pair[::-1], new_id)[::-1],
+        ),
+        Misconception(
             "written-as-text",
             'You write the ids into a text and replace there: but "97 98" is also a part of "197 98".'
             " Compare the numbers themselves.",
@@ -463,6 +529,13 @@ MERGE_PAIR = Exercise(
             _merged(put=lambda a, b, new: [256]),
         ),
     ),
+    nudges=(
+        (
+            "^IndexError",
+            "You look at a neighbour that is not there: the last id has none. Or the list became shorter while a loop"
+            " went through it: build a new list.",
+        ),
+    ),
 )
 
 
@@ -471,6 +544,483 @@ def _overlapping(ids, pair, new_id):
     begins = [i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair for i in range(len(ids))]
     return [new_id if begins[i] else x for i, x in enumerate(ids) if begins[i] or not (i and begins[i - 1])]
 
+
+# ---------------------------------------------------------------- learn_merges
+
+
+def _lowest(pairs):
+    return min(pairs, key=lambda pair: (-pairs[pair], pair))
+
+
+def _learner(choose=_lowest, merge=merge_pair, count=count_pairs, new_id=lambda words, n: 256 + n, ends=None, recount=True):
+    """The reference with the faults that the arguments choose. ``ends(pairs, merges)``: stop here?"""
+
+    def function(words, n_merges):
+        first, merges = words, []
+        while len(merges) < n_merges:
+            pairs = count(words)
+            if not pairs or ends and ends(pairs, merges):
+                break
+            best = choose(pairs)
+            words = {tuple(merge(list(ids), best, new_id(first, len(merges)))): n for ids, n in words.items()}
+            merges.append(best)
+        return merges
+
+    return function
+
+
+def _by_first_count(words, n_merges):
+    """The most frequent pairs of the beginning: nothing is merged."""
+    pairs = count_pairs(words)
+    return sorted(pairs, key=lambda pair: (-pairs[pair], pair))[:n_merges]
+
+
+def _never_merged(words, n_merges):
+    pairs = count_pairs(words)
+    return [_lowest(pairs)] * n_merges if pairs else []
+
+
+def _old_counts(words, n_merges):
+    """Pairs are counted once and merged in their order; one that is not left any more is passed over."""
+    merges, pairs = [], count_pairs(words)
+    for pair in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
+        if len(merges) < n_merges and pair in count_pairs(words):
+            words = {tuple(merge_pair(ids, pair, 256 + len(merges))): n for ids, n in words.items()}
+            merges.append(pair)
+    return merges
+
+
+def _crashes_at_the_end(words, n_merges):
+    """No thought of the case in which no pair is left: min() of nothing."""
+    merges = []
+    for new_id in range(256, 256 + n_merges):
+        pairs = count_pairs(words)
+        merges.append(_lowest(pairs))
+        words = {tuple(merge_pair(ids, merges[-1], new_id)): n for ids, n in words.items()}
+    return merges
+
+
+def _counts_lost(words, n_merges):
+    """The counts become 1 at the first merge."""
+    merges = []
+    while len(merges) < n_merges and (pairs := count_pairs(words)):
+        merges.append(_lowest(pairs))
+        words = {tuple(merge_pair(ids, merges[-1], 255 + len(merges))): 1 for ids in words}
+    return merges
+
+
+def _only_the_merged(words, n_merges):
+    """Words that do not hold the pair are lost."""
+    merges = []
+    while len(merges) < n_merges and (pairs := count_pairs(words)):
+        merges.append(_lowest(pairs))
+        words = {
+            tuple(merge_pair(ids, merges[-1], 255 + len(merges))): n
+            for ids, n in words.items()
+            if merges[-1] in pairwise(ids)
+        }
+    return merges
+
+
+def _at_least_one(words, n_merges):
+    return learn_merges(words, max(n_merges, 1))
+
+
+def _spelt(words, n_merges):
+    parts = {i: (i,) for i in range(256)}
+    for n, (a, b) in enumerate(learn_merges(words, n_merges)):
+        parts[256 + n] = parts[a] + parts[b]
+    return [bytes(part) for i, part in parts.items() if i > 255]
+
+
+def _learned_words(words, n_merges):
+    for n, pair in enumerate(learn_merges(words, n_merges)):
+        words = {tuple(merge_pair(ids, pair, 256 + n)): count for ids, count in words.items()}
+    return words
+
+
+def _with_counts(words, n_merges):
+    found = []
+    for n, pair in enumerate(learn_merges(words, n_merges)):
+        found.append((pair, count_pairs(words)[pair]))
+        words = {tuple(merge_pair(ids, pair, 256 + n)): count for ids, count in words.items()}
+    return found
+
+
+def _tied(key):
+    """The most frequent pair, and of equals the one with the lowest ``key``."""
+    return _learner(choose=lambda pairs: min(pairs, key=lambda pair: (-pairs[pair], key(pair))))
+
+
+def _of_bytes(pairs):
+    low = {pair: n for pair, n in pairs.items() if max(pair) < 256}
+    return _lowest(low or pairs)
+
+
+def _texts(rng, n=8, longest=7, kinds=4):
+    words = {
+        tuple(_letters(rng, int(rng.integers(1, longest + 1)), kinds)): int(rng.integers(1, 9)) for _ in range(n)
+    }
+    words[A, B, A, B, C] = int(rng.integers(2, 9))
+    return words
+
+
+LEARN_MERGES = Exercise(
+    reference=learn_merges,
+    use=_plain,
+    probes=(
+        Probe(
+            "one pair",
+            lambda rng: ({(A, B): 3}, 1),
+            "There is one pair, and one merge is asked for: the result is [(97, 98)].",
+            draws=1,
+        ),
+        Probe(
+            "no merge",
+            lambda rng: ({(A, B): 3}, 0),
+            "No merge is asked for: the result is [].",
+            draws=1,
+        ),
+        Probe(
+            "none left",
+            lambda rng: ({(A, B): 3, (C,): 2}, 4),
+            "After one merge no neighbours are left. Then stop: the result is [(97, 98)].",
+            draws=1,
+        ),
+        Probe(
+            "seen once",
+            lambda rng: ({(A, B): 2, (C, D): 1}, 2),
+            "The pair (c, d) was seen once, and that is enough: it is the second merge.",
+            draws=1,
+        ),
+        Probe(
+            "the most frequent",
+            lambda rng: ({(A, B): 2, (C, D): 7, (B, A): 3}, 3),
+            "The most frequent pair comes first: (c, d), then (b, a), then (a, b).",
+            draws=1,
+        ),
+        Probe(
+            "words have counts",
+            lambda rng: ({(A, B): 1, (A, B, C): 1, (C, D): 5}, 1),
+            "The pair (c, d) comes five times, in one word that was seen five times; (a, b) comes twice.",
+            draws=1,
+        ),
+        Probe(
+            "twice in a word",
+            lambda rng: ({(A, B, C, A, B): 2, (D, C): 3}, 1),
+            "The pair (a, b) is at two places of a word that was seen twice: that makes 4, more than the 3 of (d, c).",
+            draws=1,
+        ),
+        Probe(
+            "a tie",
+            lambda rng: ({(C, D): 4, (A, B): 4}, 2),
+            "Both pairs come 4 times. Of equals the lower pair of ids goes first, wherever it was met:"
+            " (97, 98) before (99, 100).",
+            draws=1,
+        ),
+        Probe(
+            "a tie of the first ids",
+            lambda rng: ({(A, D): 4, (A, B): 4}, 2),
+            "Both pairs come 4 times and begin with 97. Then the second id decides: (97, 98) before (97, 100).",
+            draws=1,
+        ),
+        Probe(
+            "ties of numbers",
+            lambda rng: ({(100, 98): 4, (97, 110): 4, (99, 101): 3, (98, 103): 3}, 4),
+            "Of pairs with equal counts the one with the lower first id goes first: (97, 110) before (100, 98)."
+            " Python compares tuples in this way.",
+            draws=1,
+        ),
+        Probe(
+            "a merge of a merge",
+            lambda rng: ({(A, B, C): 5, (D, C): 2}, 2),
+            "First (a, b) becomes 256. Now 256 stands before c, so the second merge is (256, 99). Put the new id into the"
+            " words, and count again.",
+            draws=1,
+        ),
+        Probe(
+            "counted again",
+            lambda rng: ({(A, B, C): 5, (B, C): 1, (D, D, A): 4, (D, A): 1}, 4),
+            "A merge takes pairs away: after (b, c) the pair (a, b) is gone, and (a, 256) has come. Count again after"
+            " each merge.",
+            draws=1,
+        ),
+        Probe(
+            "a new pair in a tie",
+            lambda rng: ({(A, B, C): 5, (D, C): 5}, 3),
+            "After the first merge (256, c) and (d, c) both come 5 times. The lower pair is (100, 99).",
+            draws=1,
+        ),
+        Probe(
+            "three of a kind",
+            lambda rng: ({(A, A, A): 3, (B, A): 1}, 3),
+            "In a a a the first two are merged, so the second merge is (256, 97).",
+            draws=1,
+        ),
+        Probe(
+            "four of a kind",
+            lambda rng: ({(A, A, A, A): 1, (C, D): 2}, 3),
+            "In a a a a the pair (a, a) has three places: it is counted as by count_pairs, and merged twice.",
+            draws=1,
+        ),
+        Probe(
+            "two places",
+            lambda rng: ({(A, B, D, A, B): 3, (C, D): 2}, 4),
+            "The pair (a, b) is at two places of the word. Both are merged.",
+            draws=1,
+        ),
+        Probe(
+            "one id",
+            lambda rng: ({(A,): 3}, 4),
+            "A word of one id has no pair: the result is [].",
+            draws=1,
+            extreme=True,
+        ),
+        Probe(
+            "no words",
+            lambda rng: ({}, 3),
+            "Without words there is nothing to learn: the result is [].",
+            draws=1,
+            extreme=True,
+        ),
+        Probe(
+            "many words",
+            lambda rng: (_texts(rng), 6),
+            "Several words. In each round: count the pairs, choose the most frequent one (of equals the lowest), put its"
+            " new id into every word, and note the pair.",
+            draws=4,
+        ),
+        Probe(
+            "more words",
+            lambda rng: (_texts(rng, 60, 12, 9), 40),
+            "Sixty words and forty merges. Is there a number in your code that should come from an argument?",
+            draws=1,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "ties-first-met",
+            "Of pairs that are equally frequent you take the one that was met first, as max(pairs, key=pairs.get) does."
+            " Take the lowest: compare (-pairs[pair], pair), and the smallest wins.",
+            _learner(choose=lambda pairs: max(pairs, key=pairs.get)),
+        ),
+        Misconception(
+            "ties-last-met",
+            "Of pairs that are equally frequent you take the one that was met last, as a loop with >= does. Take the"
+            " lowest pair of ids.",
+            _learner(choose=lambda pairs: max(reversed(pairs), key=pairs.get)),
+        ),
+        Misconception(
+            "ties-highest",
+            "Of pairs that are equally frequent you take the highest: max compares the pairs upwards too. Take the"
+            " lowest, for example as the min of (-pairs[pair], pair).",
+            _learner(choose=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair))),
+        ),
+        Misconception(
+            "ties-first-id-only",
+            "Of pairs that are equally frequent you compare the first ids only. Where these are equal too, the second id"
+            " decides: compare the whole pair.",
+            _tied(lambda pair: pair[0]),
+        ),
+        Misconception(
+            "ties-second-id",
+            "Of pairs that are equally frequent you compare the second ids first. Compare the pairs as they are.",
+            _tied(lambda pair: pair[::-1]),
+        ),
+        Misconception(
+            "ties-sum",
+            "Of pairs that are equally frequent you take the one with the lower sum. Compare the pairs: the first id"
+            " decides, then the second.",
+            _tied(lambda pair: (sum(pair), pair)),
+        ),
+        Misconception(
+            "ties-as-text",
+            'You compare pairs as texts, where "100" comes before "97". Compare the numbers.',
+            _tied(str),
+        ),
+        Misconception(
+            "counted-once",
+            "You count once, at the beginning, and return the most frequent pairs. Each merge changes the words: merge,"
+            " then count again.",
+            _by_first_count,
+        ),
+        Misconception(
+            "old-counts",
+            "You merge, but choose by the counts of the beginning. New pairs come with each merge, such as (256, 99):"
+            " count again each time.",
+            _old_counts,
+        ),
+        Misconception(
+            "never-merged",
+            "The same pair comes again and again: you count again, but the words stay as they were. Put the new id into"
+            " every word before the next round.",
+            _never_merged,
+        ),
+        Misconception(
+            "crashes-at-the-end",
+            "Your function stops with an error where no pair is left. Then it is done: leave the loop, and return the"
+            " merges so far.",
+            _crashes_at_the_end,
+        ),
+        Misconception(
+            "always-256",
+            "Every merge gets the id 256. The second one learned is 257, the third 258: 256 + len(merges), say.",
+            _learner(new_id=lambda words, n: 256),
+        ),
+        Misconception(
+            "from-257",
+            "Your new ids begin with 257. The bytes are 0 to 255, so the first new one is 256. (After merges.append"
+            " the length is one more.)",
+            _learner(new_id=lambda words, n: 257 + n),
+        ),
+        Misconception(
+            "from-255",
+            "Your new ids begin with 255, which is a byte. The first new one is 256.",
+            _learner(new_id=lambda words, n: 255 + n),
+        ),
+        Misconception(
+            "from-0",
+            "Your new ids begin with 0, which is a byte. The first new one is 256.",
+            _learner(new_id=lambda words, n: n),
+        ),
+        Misconception(
+            "after-the-highest",
+            "Your new ids begin behind the highest byte that occurs. They begin with 256, whatever occurs.",
+            _learner(new_id=lambda words, n: 1 + n + max(i for ids in words for i in ids)),
+        ),
+        Misconception(
+            "counts-ignored",
+            "You count each word once, however often it was seen. count_pairs(words) adds the counts.",
+            _learner(count=_counted(weight=lambda count: 1)),
+        ),
+        Misconception(
+            "once-a-word",
+            "A pair that is twice in a word is counted once. count_pairs(words) counts each place.",
+            _learner(count=_counted(lambda ids: dict.fromkeys(pairwise(ids)))),
+        ),
+        Misconception(
+            "no-overlap",
+            "In a a a you count (a, a) once. Count as count_pairs does, each place; only merging avoids an overlap.",
+            _learner(count=_counted(_no_overlap)),
+        ),
+        Misconception(
+            "counts-lost",
+            "After the first merge every word counts 1. Carry its count over to the merged word.",
+            _counts_lost,
+        ),
+        Misconception(
+            "only-the-merged",
+            "Words that do not hold the merged pair are lost. Carry every word over, merged or not.",
+            _only_the_merged,
+        ),
+        Misconception(
+            "across-words",
+            "You count a pair of the last id of a word and the first one of the next. Words are separate.",
+            _learner(count=_across),
+        ),
+        Misconception(
+            "bytes-only",
+            "You prefer pairs of bytes, even where a pair with a new id is more frequent. A new id counts like any other.",
+            _learner(choose=_of_bytes),
+        ),
+        Misconception(
+            "least-frequent",
+            "You take the least frequent pair. The most frequent one comes first: with min, compare -pairs[pair].",
+            _learner(choose=lambda pairs: min(pairs, key=lambda pair: (pairs[pair], pair))),
+        ),
+        Misconception(
+            "lowest-pair",
+            "You take the lowest pair, whatever its count: min(pairs) compares the pairs themselves. The count decides,"
+            " and the pair only where counts are equal.",
+            _learner(choose=min),
+        ),
+        Misconception(
+            "not-when-seen-once",
+            "You stop when the most frequent pair was seen once. Here once is enough: go on while there is a pair.",
+            _learner(ends=lambda pairs, merges: max(pairs.values()) < 2),
+        ),
+        Misconception(
+            "first-place-only",
+            "In each word you merge only the first place. merge_pair merges all of them.",
+            _learner(merge=_merged(times=1)),
+        ),
+        Misconception(
+            "from-the-right",
+            "You merge from the right. In a a a the first two are merged, as by merge_pair.",
+            _learner(merge=_from_the_right),
+        ),
+        Misconception(
+            "second-id-stays",
+            "The new id is there, and the second one of the pair as well. merge_pair puts one id in the place of two.",
+            _learner(merge=_merged(step=1)),
+        ),
+        Misconception(
+            "one-merge",
+            "You return after the first merge. The return belongs behind the loop.",
+            lambda words, n_merges: learn_merges(words, min(n_merges, 1)),
+        ),
+        Misconception(
+            "one-too-few",
+            "One merge is missing at the end: a range or a comparison ends one early. n_merges are wanted, if there are"
+            " as many.",
+            lambda words, n_merges: learn_merges(words, max(n_merges - 1, 0)),
+        ),
+        Misconception(
+            "one-too-many",
+            "There is one merge too many: a comparison with <=, perhaps. n_merges are wanted at most.",
+            lambda words, n_merges: learn_merges(words, n_merges + 1),
+        ),
+        Misconception(
+            "at-least-one",
+            "Where 0 merges are asked for, you give one. Ask whether there are enough before you merge.",
+            _at_least_one,
+        ),
+        Misconception(
+            "upside-down",
+            "The merges are right, but in the wrong order: the one learned first comes first.",
+            lambda words, n_merges: learn_merges(words, n_merges)[::-1],
+        ),
+        Misconception(
+            "dict",
+            "You return a dict, {pair: id}. Here a list of the pairs is wanted, in the order learned.",
+            lambda words, n_merges: {pair: 256 + n for n, pair in enumerate(learn_merges(words, n_merges))},
+        ),
+        Misconception(
+            "with-counts",
+            "You return each pair with its count. The pairs alone are wanted: [(97, 98), ...].",
+            _with_counts,
+        ),
+        Misconception(
+            "with-ids",
+            "You return each pair with its new id. The pairs alone are wanted: the place in the list tells the id.",
+            lambda words, n_merges: [(pair, 256 + n) for n, pair in enumerate(learn_merges(words, n_merges))],
+        ),
+        Misconception(
+            "spelt",
+            "You return the bytes of the new tokens. The pairs are wanted, such as (256, 99).",
+            _spelt,
+        ),
+        Misconception(
+            "words",
+            "You return the words as they are after the merges. The pairs are wanted, in the order learned.",
+            _learned_words,
+        ),
+    ),
+    nudges=(
+        (
+            r"(min|max)\(\) .*empty|^IndexError",
+            "Is there a round in which no pair is left? Then the merges are complete: leave the loop.",
+        ),
+        (
+            "unhashable type: 'list'",
+            "merge_pair returns a list, and a list cannot be a key of a dict: tuple(merge_pair(...)).",
+        ),
+        (
+            "changed size during iteration|keys changed",
+            "You change a dict while a loop goes through it. Build a new dict of words in each round.",
+        ),
+    ),
+)
 
 # ---------------------------------------------------------------- bpe_encode
 
@@ -566,6 +1116,39 @@ def _numbered_again(ids, merges):
     return [again.get(i, i) for i in bpe_encode(ids, merges)]
 
 
+def _in_turn(ids, merges):
+    """The merges one after another, each everywhere."""
+    ids = list(ids)
+    for pair, new in merges:
+        ids = merge_pair(ids, pair, new)
+    return ids
+
+
+def _until_one_is_absent(ids, merges):
+    left = list(ids)
+    for pair, new in merges.items():
+        if pair not in pairwise(left):
+            return
+        left = merge_pair(left, pair, new)
+        yield pair, new
+
+
+def _in_twos(ids, merges):
+    ids = list(ids)
+    while True:
+        twos = [tuple(ids[i : i + 2]) for i in range(0, len(ids), 2)]
+        if not any(two in merges for two in twos):
+            return ids
+        ids = [i for two in twos for i in ([merges[two]] if two in merges else two)]
+
+
+def _largest_piece(ids, merges):
+    sizes = dict.fromkeys(range(256), 1)
+    for (a, b), new in merges.items():
+        sizes[new] = sizes[a] + sizes[b]
+    return _by_rule(lambda found, merges, ids: max(found, key=lambda p: (sizes[merges[p]], -merges[p])))(ids, merges)
+
+
 BPE_ENCODE = Exercise(
     reference=bpe_encode,
     use=_plain,
@@ -597,20 +1180,27 @@ BPE_ENCODE = Exercise(
         Probe(
             "back to the left",
             lambda rng: ([A, B, C], {(B, C): 256, (A, B): 257, (A, 256): 258}),
-            "First b c becomes 256. Then a stands before 256, and this pair was learned as well: the result"
+            "First b c becomes 256. Then a is before 256, and this pair was learned as well: the result"
             " is [258].",
             draws=1,
         ),
         Probe(
             "frequent and late",
             lambda rng: ([B, C, A, B, A, B], {(B, C): 256, (C, A): 257, (A, B): 258, (258, A): 259}),
-            "What counts is which pair was learned first, not how often it stands in this text.",
+            "What counts is which pair was learned first, not how often it is in this text.",
             draws=1,
         ),
         Probe(
             "neither frequent nor low",
             lambda rng: ([A, B, C, B, C], {(C, B): 256, (B, C): 257, (A, B): 258}),
-            "What counts is which pair was learned first, not how often it stands here, nor its ids.",
+            "What counts is which pair was learned first, not how often it is here, nor its ids.",
+            draws=1,
+        ),
+        Probe(
+            "a small piece learned early",
+            lambda rng: ([A, A, A, A, B], {(A, A): 256, (256, B): 257, (256, 256): 258}),
+            "After a a has become 256 both (256, 98) and (256, 256) fit. The first was learned earlier, and so it is"
+            " merged, although it makes the smaller piece.",
             draws=1,
         ),
         Probe(
@@ -729,7 +1319,7 @@ BPE_ENCODE = Exercise(
         ),
         Misconception(
             "bytes-only",
-            "You merge pairs of bytes only. New ids stand in pairs too, such as (256, 99).",
+            "You merge pairs of bytes only. New ids are in pairs too, such as (256, 99).",
             _bytes_only,
         ),
         Misconception(
@@ -737,6 +1327,27 @@ BPE_ENCODE = Exercise(
             "You take the longest token that fits, from the left. Other tokenizers do that. Byte-pair"
             " encoding repeats its merges in the order learned, and can end with shorter ones.",
             _longest,
+        ),
+        Misconception(
+            "reversed-once",
+            "You go through the merges from the last learned to the first. The first learned goes first, and later"
+            " ones are built on it.",
+            lambda ids, merges: _in_turn(ids, reversed(merges.items())),
+        ),
+        Misconception(
+            "stops-at-a-gap",
+            "You stop at the first merge whose pair does not occur. Later ones may occur: go on with the next.",
+            lambda ids, merges: _in_turn(ids, _until_one_is_absent(ids, merges)),
+        ),
+        Misconception(
+            "cut-in-twos",
+            "You cut the ids into twos and merge those. A pair can begin at any place, even or odd.",
+            _in_twos,
+        ),
+        Misconception(
+            "largest-piece",
+            "You merge the pair that stands for most bytes. What was learned first comes first.",
+            _largest_piece,
         ),
         Misconception(
             "numbered-again",
@@ -750,6 +1361,20 @@ BPE_ENCODE = Exercise(
             " merges: (ids[i], ids[i + 1]), not a list.",
             lambda ids, merges: list(ids),
         ),
+    ),
+    nudges=(
+        (
+            r"(min|max)\(\) .*empty",
+            "Here no neighbours are left that were learned as a pair, so there is nothing to choose from. That is the"
+            " end, and not an error: return the ids.",
+        ),
+        (
+            "^KeyError",
+            "merges[pair] is asked for a pair that was never learned. Choose among the neighbours that are in merges,"
+            " or take merges.get(pair, float('inf')).",
+        ),
+        ("unhashable type: 'list'", "A list is never a key of merges. Make a tuple of two neighbours: (a, b)."),
+        ("^IndexError", "The last id has no right neighbour. zip(ids, ids[1:]) stops in time."),
     ),
 )
 
@@ -927,6 +1552,32 @@ BPE_DECODE = Exercise(
             lambda ids, merges: bytes(ids),
         ),
         Misconception(
+            "bytes-of-a-number",
+            "bytes(97) makes 97 bytes of value 0. One byte of value 97 is bytes([97]), with a list.",
+            lambda ids, merges: b"".join(bytes(i) for part in ids for i in bpe_decode([part], merges)),
+        ),
+        Misconception(
+            "as-printed",
+            "You return what print would show, b'...' and all. Return the bytes themselves, without str.",
+            lambda ids, merges: str(bpe_decode(ids, merges)),
+        ),
+        Misconception(
+            "characters-encoded",
+            "You make a character of each byte and encode these characters: then é, two bytes, becomes four. The"
+            " bytes are right as they are: join them.",
+            lambda ids, merges: bpe_decode(ids, merges).decode("latin-1").encode(),
+        ),
+        Misconception(
+            "halves-dropped",
+            "Bytes are lost that are no whole character, perhaps by errors='ignore'. Decode nothing: return bytes.",
+            lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "ignore").encode(),
+        ),
+        Misconception(
+            "joined-with-blanks",
+            "There are blanks between the tokens. A blank is a byte of the text: join with b''.",
+            lambda ids, merges: b" ".join(bpe_decode([i], merges) for i in ids),
+        ),
+        Misconception(
             "counted-from-256",
             "You find a token by its place in merges, counted from 256. The ids may have gaps: use merges'"
             " own ids.",
@@ -934,6 +1585,19 @@ BPE_DECODE = Exercise(
         ),
     ),
     contracts=(Contract("an id that was never learned", lambda rng: ([A, 300], {(A, B): 256})),),
+    nudges=(
+        (
+            "^KeyError",
+            "You look an id up that is not in your table. merges is asked by pairs, {(a, b): id}: make a table the other"
+            " way round, from id to bytes, in the order learned, and begin it with the 256 bytes.",
+        ),
+        (
+            r"range\(0, 256\)",
+            "An id of 256 or more is no byte. It stands for the bytes of the two parts that were merged into it.",
+        ),
+        ("codec can't decode", "Not all bytes are text: leave them as bytes, and decode nothing."),
+        ("expected a bytes-like object", "b''.join wants bytes: make them with bytes([number])."),
+    ),
 )
 
 # ---------------------------------------------------------------- bits_per_byte
@@ -951,19 +1615,19 @@ BITS_PER_BYTE = Exercise(
         Probe(
             "one bit",
             lambda rng: (math.log(2), 1, 1),
-            "One token of one byte with log 2 nats: 1 bit a byte.",
+            "One token of one byte with log 2 nats: 1 bit per byte.",
             draws=1,
         ),
         Probe(
             "bytes as tokens",
             lambda rng: (math.log(256), 10, 10),
-            "Each byte is a token, and all 256 are equally probable: 8 bits a byte.",
+            "Each byte is a token, and all 256 are equally probable: 8 bits per byte.",
             draws=1,
         ),
         Probe(
             "tokens of four bytes",
             lambda rng: (math.log(2), 10, 40),
-            "Ten tokens cost one bit each, and they stand for 40 bytes: a quarter of a bit a byte.",
+            "Ten tokens cost one bit each, and they stand for 40 bytes: a quarter of a bit per byte.",
             draws=1,
         ),
         Probe(
@@ -976,14 +1640,14 @@ BITS_PER_BYTE = Exercise(
         Probe(
             "worse than guessing",
             lambda rng: (math.log(2) * 20, 10, 10),
-            "20 bits for each token of one byte: a model that is sure and wrong needs more than 8 bits a"
+            "20 bits for each token of one byte: a model that is sure and wrong needs more than 8 bits per"
             " byte.",
             draws=1,
         ),
         Probe(
             "more tokens than bytes",
             lambda rng: (math.log(2), 30, 20),
-            "30 tokens for 20 bytes, since marks such as the end of a text have no bytes: 1.5 bits a byte.",
+            "30 tokens for 20 bytes, since marks such as the end of a text have no bytes: 1.5 bits per byte.",
             draws=1,
         ),
         Probe(
@@ -1008,7 +1672,7 @@ BITS_PER_BYTE = Exercise(
         ),
         Misconception(
             "bits-a-token",
-            "These are bits a token. Multiply by the number of tokens, and divide by the number of bytes.",
+            "These are bits per token. Multiply by the number of tokens, and divide by the number of bytes.",
             lambda loss, n_tokens, n_bytes: loss / math.log(2),
         ),
         Misconception(
@@ -1045,6 +1709,21 @@ BITS_PER_BYTE = Exercise(
             lambda loss, n_tokens, n_bytes: math.log2(loss) * n_tokens / n_bytes if loss else -math.inf,
         ),
         Misconception(
+            "an-eighth",
+            "You divide by 8. These are bits for each byte already, and not bits for each bit.",
+            lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) / 8,
+        ),
+        Misconception(
+            "times-8",
+            "You multiply by 8. A byte has 8 bits when nothing is known; the loss says how many it takes now.",
+            lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) * 8,
+        ),
+        Misconception(
+            "whole-bits",
+            "You round the result. A byte can take less than one bit on average: keep the fraction.",
+            lambda loss, n_tokens, n_bytes: float(round(bits_per_byte(loss, n_tokens, n_bytes))),
+        ),
+        Misconception(
             "two-to-the-power",
             "You raise 2 to the power of the bits. That is a perplexity: leave the bits as they are.",
             lambda loss, n_tokens, n_bytes: 2 ** bits_per_byte(loss, n_tokens, n_bytes),
@@ -1053,4 +1732,4 @@ BITS_PER_BYTE = Exercise(
     contracts=(Contract("a text without bytes", lambda rng: (1.0, 3, 0)),),
 )
 
-EXERCISES = (COUNT_PAIRS, MERGE_PAIR, BPE_ENCODE, BPE_DECODE, BITS_PER_BYTE)
+EXERCISES = (COUNT_PAIRS, MERGE_PAIR, LEARN_MERGES, BPE_ENCODE, BPE_DECODE, BITS_PER_BYTE)

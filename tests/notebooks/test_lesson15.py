@@ -1,9 +1,8 @@
-"""The functions of lesson 15: a trainer of merges, the training loop, and a learner's own file."""
+"""The functions of lesson 15: merges with the ids that they get, the training loop, and a learner's own file."""
 
 from collections import Counter
 
 import pytest
-import torch
 from notebook_code import LESSONS, definitions
 
 from helpers import texts, tokens
@@ -11,25 +10,34 @@ from helpers import texts, tokens
 
 @pytest.fixture(scope="module")
 def lesson():
-    return definitions(LESSONS["15"], "T")
+    names = definitions(LESSONS["15"], "T", "STEPS")
+    names["bpe_encode"] = tokens.bpe_encode
+    return names
 
 
-def test_the_trainer_finds_what_the_helper_finds(lesson):
-    """On a text without a tie among its first merges."""
-    words = {(97, 98, 99): 7, (98, 99): 4, (97, 98): 2, (100, 97): 1}
-    assert lesson["learn"](words, 4) == tokens.train_bpe(words, 4)
-    text = next(iter(texts.addresses().values()))
-    merges = lesson["learn"](Counter(tuple(word) for word in tokens.split(text)), 40)
-    assert len(set(merges) ^ set(tokens.train_bpe(text, 40))) <= 10  # ties
+def test_the_quick_trainer_finds_what_the_exercise_asks_for():
+    for text in [*list(texts.addresses().values())[::40], "aaaa aaa aa a bababab ", "  ±ÿ é 熊熊 🐻"]:
+        words = Counter(tuple(word) for word in tokens.split(text))
+        assert tokens.learn_quickly(words, 60) == tokens.learn_merges(words, 60)
+    assert tokens.learn_quickly(Counter(tokens.split("ab ab")), 9) == tokens.learn_merges({(97, 98): 1, (32, 97, 98): 1}, 9)
 
 
-def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys):
+def test_a_text_is_encoded_as_the_helper_does(lesson):
+    text = next(iter(texts.addresses().values()))[:5000]
+    merges = lesson["numbered"]([list(pair) for pair in tokens.learn_quickly(Counter(tokens.split(text)), 100)])
+    assert list(merges.values()) == list(range(256, 356))
+    assert lesson["encode"](text, merges) == tokens.Tokenizer(merges).encode(text)
+
+
+def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / "my.txt"
     path.write_text("\n".join(list(texts.addresses().values())[:5])[:40_000], encoding="utf-8")
-    model = lesson["train_on"](path, steps=2)
-    said = capsys.readouterr().out
-    assert said.startswith("best after 2 of 2 steps: ") and sum(p.numel() for p in model.parameters()) > 100_000
-    for contents, words in ((b"short", "has 5 bytes"), (b"\xff" * 30_000, "not text")):
+    model, merges = lesson["train_on"]("~/my.txt", steps=2, every=1)
+    assert capsys.readouterr().out == "best on the last tenth at measurement 2 of 2\n"
+    assert sum(p.numel() for p in model.parameters()) > 100_000 and len(merges) == 512
+    assert lesson["write"](model, merges, "The bears", 5).startswith("The bears") and lesson["write"](model, merges, "", 3)
+    for contents, words in ((b"short", "has 5 bytes"), (b"!", "has 1 byte,"), (b"\xff" * 30_000, "not text")):
         path.write_bytes(contents)
         with pytest.raises(ValueError, match=words):
             lesson["train_on"](path)
@@ -38,9 +46,8 @@ def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys):
 
 
 def test_the_best_model_on_the_validation_text_is_kept(lesson):
-    text, tokenizer = "the bears eat the pears " * 400, tokens.Tokenizer({})
-    history, best, wrote = lesson["train"](text, tokenizer, text[:2000], steps=60)
-    assert [step for step, _, _ in history] == [0, 25, 50, 60] == list(wrote)
-    assert history[-1][1] < 1 and lesson["measure"](best, tokenizer, text[:2000]) == min(new for _, _, new in history)
-    with torch.no_grad():
-        assert lesson["write"](best, tokenizer, "the", 20).startswith("the")
+    text = "the bears eat the pears " * 400
+    best, diary = lesson["train"](text, text[:2000], {}, steps=45, every=20)
+    assert len(diary) == 3 and diary[-1][0] < 1.5
+    rows = lesson["rows"](text[:2000], {})
+    assert lesson["text_loss"](best, rows).item() == pytest.approx(min(new for _, new, _ in diary))
