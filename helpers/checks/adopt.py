@@ -67,7 +67,7 @@ def yours_or_ours(attempt, course, trial=None):
         tried = call(attempt, trial, max(SLOWEST * (time.process_time() - start), 1.0))
         mine = tried.kind == "value"
         why = {"value": "", "error": f" Yours passed its check, but stopped here: {tried.value}"}.get(
-            tried.kind, f" Yours is right, but takes more than {SLOWEST} times as long, and what follows would not end soon.")
+            tried.kind, f" Yours is right, but takes more than {SLOWEST} times as long: what follows would not end soon.")
     print("From here on", "your" if mine else "the course's", attempt.__name__, f"runs.{why}")
     return attempt if mine else course
 

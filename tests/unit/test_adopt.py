@@ -112,6 +112,24 @@ def test_on_arrays_a_right_function_runs_and_the_course_steps_in_for_another(cap
     assert capsys.readouterr().out.count("the course's softmax runs") == 2
 
 
+def test_a_right_function_that_is_too_slow_or_stops_on_what_follows_is_replaced(capsys):
+    """Lesson 15: a pass through all merges is right on small inputs, and takes seconds for a word of a real model's."""
+    from helpers import tokens
+
+    def bpe_encode(ids, merges):
+        for pair, new in merges.items():
+            ids = tokens.merge_pair(ids, pair, new)
+        return list(ids)
+
+    few, many = {(97, 98): 256}, {(i, j): 256 + 300 * i + j for i in range(300) for j in range(300)}
+    assert yours_or_ours(bpe_encode, tokens.bpe_encode, trial=([97, 98] * 50, few)) is bpe_encode
+    assert yours_or_ours(bpe_encode, tokens.bpe_encode, trial=([97, 98] * 200, many)) is tokens.bpe_encode
+    assert yours_or_ours(named(lambda ids, merges: tokens.bpe_encode(ids, merges) if len(ids) < 200 else ids[999], "bpe_encode"),
+                         tokens.bpe_encode, trial=([97] * 300, few)) is tokens.bpe_encode
+    said = capsys.readouterr().out
+    assert "your bpe_encode runs.\n" in said and "30 times as long" in said and "IndexError" in said
+
+
 def test_what_only_arrays_can_do_is_told_in_torchs_words():
     """``transpose`` of NumPy takes all axes, torch's takes two."""
     from helpers import attention as course
