@@ -124,8 +124,8 @@ def test_a_right_function_that_is_too_slow_or_stops_on_what_follows_is_replaced(
     few, many = {(97, 98): 256}, {(i, j): 256 + 300 * i + j for i in range(300) for j in range(300)}
     assert yours_or_ours(bpe_encode, tokens.bpe_encode, trial=([97, 98] * 50, few)) is bpe_encode
     assert yours_or_ours(bpe_encode, tokens.bpe_encode, trial=([97, 98] * 200, many)) is tokens.bpe_encode
-    assert yours_or_ours(named(lambda ids, merges: tokens.bpe_encode(ids, merges) if len(ids) < 200 else ids[999], "bpe_encode"),
-                         tokens.bpe_encode, trial=([97] * 300, few)) is tokens.bpe_encode
+    stops = named(lambda ids, merges: tokens.bpe_encode(ids, merges) if len(ids) < 200 else ids[999], "bpe_encode")
+    assert yours_or_ours(stops, tokens.bpe_encode, trial=([97] * 300, few)) is tokens.bpe_encode
     said = capsys.readouterr().out
     assert "your bpe_encode runs.\n" in said and "30 times as long" in said and "IndexError" in said
 
