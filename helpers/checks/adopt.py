@@ -54,7 +54,7 @@ def yours_or_ours(attempt, course, trial=None):
 
     For lessons without tensors: torch is not imported. ``trial``: arguments of the kind that follow in the lesson;
     a right function that takes more than ``SLOWEST`` times the course's computing time on them, and more than a
-    second, does not run either. Raises KeyError when there is no exercise of that name.
+    quarter of a second, does not run either. Raises KeyError when there is no exercise of that name.
     """
     from helpers.checks import exercise
 
@@ -64,7 +64,7 @@ def yours_or_ours(attempt, course, trial=None):
     if mine and trial is not None:
         start = time.process_time()
         course(*trial)
-        tried = call(attempt, trial, max(SLOWEST * (time.process_time() - start), 1.0))
+        tried = call(attempt, trial, max(SLOWEST * (time.process_time() - start), 0.25))
         mine = tried.kind == "value"
         why = {"value": "", "error": f" Yours passed its check, but stopped here: {tried.value}"}.get(
             tried.kind, f" Yours is right, but takes more than {SLOWEST} times as long: what follows would not end soon.")

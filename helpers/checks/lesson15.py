@@ -1494,6 +1494,18 @@ BPE_DECODE = Exercise(
             lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "replace"),
         ),
         Misconception(
+            "text-or-an-error",
+            "You decode to a string, and where the bytes are half of a character that stops with an error. Return the"
+            " bytes.",
+            lambda ids, merges: bpe_decode(ids, merges).decode(),
+        ),
+        Misconception(
+            "text-of-the-ids",
+            "You make a string of the ids. Ids from 256 on are no bytes, they stand for several; and not all bytes are"
+            " text. Build a table from id to bytes, and return bytes.",
+            lambda ids, merges: bytes(ids).decode(),
+        ),
+        Misconception(
             "latin-text",
             "You make a character of each byte. Characters such as é consist of two bytes: return the bytes"
             " themselves.",
