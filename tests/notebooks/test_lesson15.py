@@ -10,7 +10,7 @@ from helpers import texts, tokens
 
 @pytest.fixture(scope="module")
 def lesson():
-    names = definitions(LESSONS["15"], "T", "STEPS")
+    names = definitions(LESSONS["15"], "T", "STEPS", "decode")
     names["bpe_encode"] = tokens.bpe_encode
     return names
 
