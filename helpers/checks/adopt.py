@@ -87,7 +87,7 @@ def _taken(attempt, course, name, trains):
             return (None if why else function), why, ""
     if outcomes[0].status == "not started":
         return None, "is not started", ""
-    told = min(outcomes, key=lambda outcome: outcome.status == "error")  # maybe from the other kind of array
+    told = min(outcomes, key=lambda told: (told.status == "error", told.misconception is None))  # maybe of the other kind
     return None, "has not passed", told.message.split("\n")[0]
 
 
@@ -146,7 +146,7 @@ def _on_tensors(function, arrays):
         if isinstance(value, tuple):
             return tuple(back(part, dtype) for part in value)
         value = torch.as_tensor(value)
-        return value.to(dtype) if value.is_floating_point() else value
+        return value.to(dtype) if dtype and value.is_floating_point() else value
 
     def call(*args, **named):
         out = function(*map(into, args), **{name: into(value) for name, value in named.items()})

@@ -84,7 +84,8 @@ class Exercise:
     ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
     compared by the frequencies of many calls, since one call says nothing. Arguments of the reference
     behind a ``*`` are details of the task, and no attempt is given them. ``nudges``: what an error says in
-    this exercise, as a pattern, and what to look at; they go before ``NUDGES``.
+    this exercise, as a pattern, and what to look at; they go before ``NUDGES``. ``results``: what a message calls the
+    results, where there are several and "the second result" would say little.
     """
 
     reference: Callable
@@ -93,6 +94,7 @@ class Exercise:
     contracts: tuple = ()
     use: Callable = lambda function, *args: function(*args)
     nudges: tuple = ()
+    results: tuple = ()
     parameters: tuple = field(init=False)
 
     def __post_init__(self):
@@ -163,7 +165,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
             return Outcome(name, "error", None,
                            f"Your function {results[-1].value}\n"
                            f"It was called with {describe(exercise.parameters, case.args)}.")
-    differences = [compare(case.expected, result.value, case.probe)
+    differences = [compare(case.expected, result.value, case.probe, names=exercise.results)
                    if result.kind == "value" else "crash"
                    for case, result in zip(cases, results, strict=True)]
     failing = [i for i, difference in enumerate(differences) if difference]
@@ -489,9 +491,9 @@ def _array(value):
 _ORDINALS = "first second third fourth fifth sixth".split()  # in words: an index beside it counts from 0
 
 
-def compare(expected, got, probe, path="the result"):
+def compare(expected, got, probe, path="the result", names=()):
     """None when ``got`` agrees with ``expected`` within the tolerances of ``probe``, else one sentence about
-    ``path``."""
+    ``path``. ``names``: of several results."""
     if isinstance(expected, dict):
         return _difference_of_dicts(expected, got, path)
     if _ids(expected) and _ids(got) and len(expected) + len(got) < 20:
@@ -501,7 +503,8 @@ def compare(expected, got, probe, path="the result"):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
             return f"{path} should be {len(expected)} values, and is {what}"
         for i, (e, g) in enumerate(zip(expected, got, strict=True)):
-            which = f"the {_ORDINALS[i]} result" if i < len(_ORDINALS) else f"result {i + 1}"
+            which = [*names, *(f"the {word} result" for word in _ORDINALS[len(names):])][i:i + 1]
+            which = which[0] if which else f"result {i + 1}"
             difference = compare(e, g, probe, which)
             if difference:
                 return difference
@@ -644,6 +647,8 @@ def _short(value):
     if _ids(value) or isinstance(value, dict):
         kind = "ids" if _ids(value) else "entries"
         return f"= {value!r}" if len(repr(value)) < 80 else f"of {len(value)} {kind}"
+    if isinstance(value, (list, tuple)) and value and all(map(callable, value)):
+        return f"of {len(value)} function{'s' * (len(value) > 1)}"
     array = None if isinstance(value, (str, type(None))) else _array(value)
     if array is None:
         return repr(value) if len(repr(value)) < 60 else _kind(value)
