@@ -386,6 +386,23 @@ class LanguageModel(Encoder):
 # ---------------------------------------------------------------- training and using a language model
 
 
+def language_model(ids, tokens, positions, blocks, norm, W_out):
+    """A GPT: what comes next at each place of a text, as logits over the vocabulary.
+
+    ``ids``: ``(B, T)``; ``tokens``: ``(V, d)``, the vector of each word; ``positions``: ``(T_max, d)``, the vector of each
+    place; ``blocks``: functions from ``(B, T, d)`` to ``(B, T, d)``, causal, in their order; ``norm``: such a function;
+    ``W_out``: ``(d, V)``. Returns ``(B, T, V)``. Raises ValueError when the text has more than ``T_max`` tokens.
+    Source: Radford et al. 2018 and, for the last norm, 2019 (GPT and GPT-2); no factor √d.
+    """
+    T = ids.shape[1]
+    if len(positions) < T:
+        raise ValueError(f"There are vectors for {len(positions)} places; the text has {T} tokens.")
+    x = tokens[ids] + positions[:T]  # (B, T, d)
+    for block in blocks:
+        x = block(x)
+    return norm(x) @ W_out  # (B, T, V)
+
+
 def language_model_loss(logits, tokens, pad):
     """Mean loss in nats of every next token: the logits at position t are compared with the token at t + 1.
 

@@ -1,15 +1,17 @@
-"""The exercises of lesson 11: the loss of a language model, sampling, perplexity. Inputs are torch
-tensors."""
+"""The exercises of lesson 11: the loss of a language model, the model, sampling, the loop that trains, perplexity.
+Inputs are torch tensors."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
-from helpers.transformer import language_model_loss, perplexity, sample_next
+from helpers import training
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate, larger
+from helpers.transformer import language_model, language_model_loss, perplexity, sample_next
 
 # ---------------------------------------------------------------- language_model_loss
 
@@ -213,6 +215,336 @@ LANGUAGE_MODEL_LOSS = Exercise(
                         lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),),
 )
 
+# ---------------------------------------------------------------- language_model
+
+
+def _table(rng, *shape):
+    return torch.tensor(rng.normal(size=shape))
+
+
+def _same(x):
+    return x
+
+
+def _looking_back(rng, T, d):
+    """A stand-in for a causal block: each row gets something of the rows up to its own, and is bent."""
+    M = torch.softmax(_table(rng, T, T).masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf), dim=-1)
+    W = _table(rng, d, d) / d**0.5
+    return lambda x: x + torch.tanh(M.to(x) @ x @ W.to(x))
+
+
+def _a_norm(rng, d):
+    """A LayerNorm with a gain and a bias of its own."""
+    gain, bias = 0.5 + abs(_table(rng, d)), _table(rng, d)
+    return lambda x: F.layer_norm(x, (d,), gain.to(x), bias.to(x))
+
+
+def _model(B, T, V, d, T_max, n_blocks=2, norm=True, ids=None):
+    """A maker of inputs: ids with the last word of the vocabulary among them, tables, blocks, a norm, a matrix."""
+    def make(rng):
+        words = rng.integers(0, V, size=(B, T)) if ids is None else np.array(ids)
+        if ids is None:
+            words[rng.integers(B), rng.integers(T)] = V - 1
+        return (torch.tensor(words), _table(rng, V, d), _table(rng, T_max, d),
+                [_looking_back(rng, T, d) for _ in range(n_blocks)], _a_norm(rng, d) if norm else _same,
+                _table(rng, d, V))
+    return make
+
+
+def _whole_numbers(blocks, norm=_same, T=2):
+    """d = 1 and W_out = 1, so that every step can be followed in the head."""
+    def make(rng):
+        tokens, positions = (torch.tensor(rng.permutation(8)[:3, None] + 1.0) for _ in range(2))
+        return torch.tensor(rng.integers(0, 3, size=(1, T))), tokens, positions, blocks, norm, torch.ones(1, 3).double()
+    return make
+
+
+def _double(x):
+    return 2 * x
+
+
+def _add_100(x):
+    return x + 100
+
+
+def _halve_and_add(x):
+    return x / 2 + 1000
+
+
+def _gpt(look_up=None, run=None, read=None):
+    """The reference with another step in the place of one or more of its three.
+
+    ``look_up(ids, tokens, positions)``, ``run(x, blocks, norm)``, ``read(x, norm, W_out, tokens)``.
+    """
+    def function(ids, tokens, positions, blocks, norm, W_out):
+        x = (look_up or _looked_up)(ids, tokens, positions)
+        x = (run or _run)(x, blocks, norm)
+        return (read or _read)(x, norm, W_out, tokens)
+    return function
+
+
+def _looked_up(ids, tokens, positions):
+    return tokens[ids] + positions[:ids.shape[1]]
+
+
+def _run(x, blocks, norm):
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+def _read(x, norm, W_out, tokens):
+    return norm(x) @ W_out
+
+
+def _with_residual(x, blocks, norm):
+    for block in blocks:
+        x = x + block(x)
+    return x
+
+
+def _side_by_side(x, blocks, norm):
+    for block in blocks:
+        y = block(x)  # the stream itself stays as it was
+    return y if blocks else x
+
+
+def _summed(x, blocks, norm):
+    return x + sum(block(x) - x for block in blocks)
+
+
+def _norm_after_each(x, blocks, norm):
+    for block in blocks:
+        x = norm(block(x))
+    return x
+
+
+def _norm_before_each(x, blocks, norm):
+    for block in blocks:
+        x = block(norm(x))
+    return x
+
+
+def _returns_in_the_loop(ids, tokens, positions, blocks, norm, W_out):
+    x = _looked_up(ids, tokens, positions)
+    for block in blocks:
+        x = block(x)
+        return norm(x) @ W_out
+
+
+def _places_again(ids, tokens, positions, blocks, norm, W_out):
+    x = tokens[ids]
+    for block in blocks:
+        x = block(x + positions[:ids.shape[1]])
+    return norm(x) @ W_out
+
+
+def _places_last(ids, tokens, positions, blocks, norm, W_out):
+    return norm(_run(tokens[ids], blocks, norm) + positions[:ids.shape[1]]) @ W_out
+
+
+LANGUAGE_MODEL = Exercise(
+    reference=language_model,
+    probes=(
+        Probe("one word", _model(1, 1, 3, 2, 4, n_blocks=0, norm=False), (
+            "One word, no block, and a norm that changes nothing: the word's row of tokens plus row 0 of positions, "
+            "times W_out."
+        )),
+        Probe("one sentence", _model(1, 3, 4, 2, 5, n_blocks=0, norm=False, ids=[[2, 0, 2]]), (
+            "No block, and a norm that changes nothing; the ids are 2, 0, 2. The word at place t gets row t of positions, "
+            "so the two words with id 2 have different logits."
+        )),
+        Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False), (
+            "There is no block. T = 3, and the table holds 6 places: only its first T rows are used, the same ones for "
+            "both sentences."
+        )),
+        Probe("as many places as the text has", _model(2, 4, 5, 3, 4, n_blocks=0, norm=False), (
+            "There is no block. T = T_max = 4 here: every row of positions is used, the last one too."
+        )),
+        Probe("as many sentences as words", _model(3, 3, 5, 4, 6, n_blocks=0, norm=False), (
+            "There is no block, and B = T = 3. positions[:T] belongs to the places, in every sentence alike."
+        )),
+        Probe("one block", _whole_numbers([_double]), (
+            "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."
+        )),
+        Probe("two blocks", _whole_numbers([_double, _add_100]), (
+            "The first block doubles, the second adds 100: each logit is 2 · (token + position) + 100. What one block "
+            "returns is what the next one gets."
+        )),
+        Probe("two blocks, other order", _whole_numbers([_add_100, _double, _add_100]), (
+            "Three blocks: + 100, · 2, + 100. Take them in the order of the list, each once."
+        )),
+        Probe("a norm without blocks", _whole_numbers([], norm=_halve_and_add), (
+            "There is no block. The norm, here x / 2 + 1000, is used once, before W_out."
+        )),
+        Probe("a norm after the blocks", _whole_numbers([_double, _add_100], norm=_halve_and_add), (
+            "The blocks double and add 100; the norm, here x / 2 + 1000, comes after the last of them, once: the blocks "
+            "have norms of their own inside."
+        )),
+        Probe("one real block", _model(2, 5, 7, 4, 6, n_blocks=1), (
+            "One block that looks back, a LayerNorm, W_out: tokens and positions, the block, the norm, the product."
+        )),
+        Probe("as many words as numbers", _model(2, 3, 4, 4, 5), (
+            "V = d = 4 here, so W_out is square. It is (d, V), so it stands on the right as it is: norm(x) @ W_out."
+        )),
+        Probe("two real blocks", _model(3, 4, 9, 6, 8), (
+            "B = 3, T = 4, V = 9, d = 6. First tokens and positions, then every block, then the norm, then W_out."
+        )),
+        larger(_model(10, 11, 13, 12, 14, n_blocks=4)),
+    ),
+    misconceptions=(
+        Misconception("no-positions", (
+            "positions is not used: your model cannot know which word came first. Add row t of it to the word at place t."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids])),
+        Misconception("positions-by-id", (
+            "You look up positions by the word's id. A position belongs to the place in the text, whatever word is there: "
+            "its first T rows, in their order."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[ids])),
+        Misconception("all-positions", (
+            "You add the whole table of positions. The text has T tokens, so only the first T of its rows are wanted."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions)),
+        Misconception("last-positions", (
+            "You take the last T rows of positions. The text begins at place 0: take the first T."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[-ids.shape[1]:])),
+        Misconception("positions-from-1", (
+            "Your first word gets row 1 of positions. Places are counted from 0."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[1:ids.shape[1] + 1])),
+        Misconception("one-position-short", (
+            "You use positions[:T - 1], one row too few. A slice ends before its last number, so positions[:T] has T rows."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[:ids.shape[1] - 1])),
+        Misconception("one-position-for-all", (
+            "Every word gets the same row of positions. The word at place t gets row t."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[ids.shape[1] - 1])),
+        Misconception("T-is-the-batch", (
+            "You take the number of sentences for T. ids is (B, T): its first axis counts sentences, its second words, so "
+            "T is ids.shape[1], and len(ids) is B."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[:len(ids)])),
+        Misconception("positions-along-the-batch", (
+            "Your positions go along the batch: sentence b gets row b. They belong to the places, so positions[:T] is "
+            "added as it is, (T, d) to (B, T, d)."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[:len(ids), None])),
+        Misconception("not-looked-up", (
+            "You take the first T rows of tokens, whatever the ids are. tokens[ids] looks up one row for each word."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[:ids.shape[1]] + positions[:ids.shape[1]])),
+        Misconception("one-sentence", (
+            "You use the first sentence only. ids is (B, T), and tokens[ids] looks up all of them at once: (B, T, d)."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids[0]] + positions[:ids.shape[1]])),
+        Misconception("scaled", (
+            "You multiply the word vectors by √d. The paper of 2017 did, and this model does not: tokens[ids] as it is."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] * tokens.shape[1]**0.5 + positions[:ids.shape[1]])),
+        Misconception("both-scaled", (
+            "You multiply words and positions by √d. There is no such factor in this model."
+        ), _gpt(look_up=lambda *args: _looked_up(*args) * args[1].shape[1]**0.5)),
+        Misconception("divided-by-root-d", (
+            "You divide by √d. That belongs to the scores of attention, which are inside the blocks."
+        ), _gpt(look_up=lambda *args: _looked_up(*args) / args[1].shape[1]**0.5)),
+        Misconception("multiplied", (
+            "You multiply words by positions. Add them: where a position is near 0, a product would lose the word."
+        ), _gpt(look_up=lambda ids, tokens, positions: tokens[ids] * positions[:ids.shape[1]])),
+        Misconception("positions-before-each-block", (
+            "You add the positions before every block. They are added once, to the words; the stream carries them on."
+        ), _places_again),
+        Misconception("positions-last", (
+            "You add the positions after the blocks, where no attention can use them any more. Add them to the words, "
+            "before the first block."
+        ), _places_last),
+        Misconception("no-blocks", (
+            "blocks is not used, so no word learns anything from another. Send the stream through each of them."
+        ), _gpt(run=lambda x, blocks, norm: x)),
+        Misconception("first-block-only", (
+            "Only the first block is used. Send what it returns through the next one, and so on."
+        ), _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
+        Misconception("return-in-the-loop", (
+            "Your return is inside the loop, so the function ends after the first block. Move it to the left, behind the "
+            "loop."
+        ), _returns_in_the_loop),
+        Misconception("each-gets-the-words", (
+            "Every block gets the words as they were at first, and only the last one's result is kept. In the loop, write "
+            "the result back: x = block(x)."
+        ), _gpt(run=_side_by_side)),
+        Misconception("side-by-side", (
+            "Your blocks work side by side on the same stream, and their results are added. They work one after the other: "
+            "each gets what the one before returned."
+        ), _gpt(run=_summed)),
+        Misconception("reversed", (
+            "You go through the blocks from the last to the first. The first of the list is the first to work."
+        ), _gpt(run=lambda x, blocks, norm: _run(x, blocks[::-1], norm))),
+        Misconception("residual-again", (
+            "You add the stream once more, x + block(x). The plus signs are inside the block: what it returns is the new "
+            "stream."
+        ), _gpt(run=_with_residual)),
+        Misconception("no-norm", (
+            "norm is not used. It comes once, after the last block and before W_out."
+        ), _gpt(read=lambda x, norm, W_out, tokens: x @ W_out)),
+        Misconception("norm-first", (
+            "Your norm stands before the blocks. It belongs behind the last of them, just before W_out."
+        ), _gpt(run=lambda x, blocks, norm: _run(norm(x), blocks, norm), read=lambda x, norm, W_out, tokens: x @ W_out)),
+        Misconception("norm-first-and-last", (
+            "You use the norm twice, before the blocks and after them. Only the one after them belongs here."
+        ), _gpt(run=lambda x, blocks, norm: _run(norm(x), blocks, norm))),
+        Misconception("norm-after-each-block", (
+            "You use the norm after every block, inside the loop. It is used once, after the last; the blocks have norms "
+            "of their own."
+        ), _gpt(run=_norm_after_each, read=lambda x, norm, W_out, tokens: x @ W_out)),
+        Misconception("norm-after-each-block-and-last", (
+            "You use the norm after every block, and once more at the end. It is used once, after the last block; the "
+            "blocks have norms of their own."
+        ), _gpt(run=_norm_after_each)),
+        Misconception("norm-before-each-block", (
+            "You use the norm before every block. The blocks have norms of their own; this one is used once, after the "
+            "last block."
+        ), _gpt(run=_norm_before_each)),
+        Misconception("norm-twice", (
+            "You use the norm twice in a row at the end. Once is enough."
+        ), _gpt(read=lambda x, norm, W_out, tokens: norm(norm(x)) @ W_out)),
+        Misconception("norm-on-the-logits", (
+            "You apply the norm to the logits. It belongs to the stream, which has d numbers: first the norm, then W_out."
+        ), _gpt(read=lambda x, norm, W_out, tokens: norm(x @ W_out))),
+        Misconception("stream-returned", (
+            "You return the stream, (B, T, d). Multiply it by W_out, which makes a score for each of the V words."
+        ), _gpt(read=lambda x, norm, W_out, tokens: norm(x))),
+        Misconception("transposed-output", (
+            "You transpose W_out. It is (d, V), so (B, T, d) times W_out is (B, T, V) as it is."
+        ), _gpt(read=lambda x, norm, W_out, tokens: norm(x) @ W_out.T)),
+        Misconception("tokens-for-the-output", (
+            "You compare with the word vectors, tokens.T, where W_out belongs. Some models share the two; this one has a "
+            "matrix of its own."
+        ), _gpt(read=lambda x, norm, W_out, tokens: norm(x) @ tokens.T)),
+        Misconception("probabilities", (
+            "You return probabilities. Return the logits, before the softmax: the loss and the draw make their own."
+        ), _gpt(read=lambda x, norm, W_out, tokens: (norm(x) @ W_out).softmax(-1))),
+        Misconception("log-probabilities", (
+            "You return logarithms of probabilities. Return the logits as they are: the loss makes its own softmax."
+        ), _gpt(read=lambda x, norm, W_out, tokens: (norm(x) @ W_out).log_softmax(-1))),
+        Misconception("last-place-only", (
+            "You return the logits of the last place. While the model learns, each place has to say what comes next: "
+            "(B, T, V)."
+        ), _gpt(read=lambda x, norm, W_out, tokens: norm(x)[:, -1] @ W_out)),
+        Misconception("words-returned", (
+            "You return ids, the likeliest word at each place. Return the score of every word: (B, T, V)."
+        ), _gpt(read=lambda x, norm, W_out, tokens: (norm(x) @ W_out).argmax(-1))),
+    ),
+    contracts=(Contract("a text of more than T_max tokens", lambda rng: (
+        torch.zeros(1, 4, dtype=torch.long), torch.ones(3, 2), torch.ones(1, 2), [], _same, torch.ones(2, 3))),),
+    nudges=(
+        ("takes 1 positional argument but", (
+            "A block, like the norm, takes one tensor, the stream. Its causal mask is inside it."
+        )),
+        ("list' object is not callable", (
+            "blocks is a list of functions. Go through it with a loop, and call one after the other."
+        )),
+        ("out of bounds|out of range", (
+            "An id is a row of tokens, a place is a row of positions. Which of the two did you look up where?"
+        )),
+        ("must match the size|could not be broadcast", (
+            "tokens[ids] is (B, T, d). Of positions only the first T rows belong to it, and T is the second axis of ids."
+        )),
+        ("mat1 and mat2|inner dim|size mismatch|batch1|expected size", (
+            "W_out is (d, V), so what stands on its left ends with d numbers: (B, T, d) @ (d, V)."
+        )),
+    ),
+)
+
 # ---------------------------------------------------------------- sample_next
 
 DRAWS = 300  # a share of 300 draws has a standard deviation of at most 0.03
@@ -328,49 +660,47 @@ def _probability(logits, temperature, top_k, generator):
                                                                            generator)])
 
 
-SHARES = f" (The second result is the share of each word in {DRAWS} draws.)"
 WIDE = {"absolute": 0.17, "draws": 1}  # four standard deviations of the difference of two shares
 SAMPLE_NEXT = Exercise(
     reference=sample_next,
     use=_draws,
+    results=("a draw", f"the share of each word in {DRAWS} draws", "that the same state of the generator gives the same"),
     probes=(  # those that tell most mistakes apart stand first, which saves time
         Probe("the best three, hot", _word([0.0, 0.5, 1.0, 1.5, 9.0, 12.0], 2.0, 3), (
-            ("Both at once: keep the three largest logits, divide by the temperature, softmax over what is "
-             "left.") + SHARES
+            "Both at once: keep the three largest logits, divide by the temperature, softmax over what is left."
         ), **WIDE),
         Probe("temperature 1", _word([0.0, 0.0, 1.8], 1.0, None), (
-            "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here." + SHARES
+            "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here."
         ), **WIDE),
         Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None), (
-            "Eight words with nearly the same logit: each comes up about once in eight draws." + SHARES
+            "Eight words with nearly the same logit: each comes up about once in eight draws."
         ), absolute=0.12, draws=1),
         Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None), (
-            ("The logits are divided by the temperature before the softmax. At 7 the difference of 10.5 is a "
-             "difference of 1.5.") + SHARES
+            "The logits are divided by the temperature before the softmax. At 7 the difference of 10.5 is a "
+            "difference of 1.5."
         ), **WIDE),
         Probe("cold", _word([0.0, 0.1, 0.2, 1.6], 0.1, None), (
-            ("A low temperature makes differences larger: dividing 1.4 by 0.1 gives 14, so nearly all draws "
-             "are the largest.") + SHARES
+            "A low temperature makes differences larger: dividing 1.4 by 0.1 gives 14, so nearly all draws "
+            "are the largest."
         ), **WIDE),
         Probe("the best two", _word([0.2, 1.0, 0.0, 0.8, 0.4], 1.0, 2, shuffle=False), (
             "With top_k = 2 the words with the two largest logits share all draws, and the others get "
-            "none." + SHARES
+            "none."
         ), **WIDE),
         Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1), (
-            "With top_k = 1 there is one word left, the one with the largest logit." + SHARES
+            "With top_k = 1 there is one word left, the one with the largest logit."
         ), draws=1),
         Probe("all of them", _word([0.0, 2.0, 4.0], 2.0, 3), (
-            "With top_k = V every word may be drawn." + SHARES
+            "With top_k = V every word may be drawn."
         ), **WIDE),
         Probe("top_k above V", _word([0.0, 2.0, 4.0], 2.0, 5), (
-            "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it." + SHARES
+            "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it."
         ), **WIDE),
         Probe("one word", _word([0.0], 1.0, None), (
             "With one word in the vocabulary there is one answer, 0."
         ), draws=1),
         Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), (
             "Temperature 0 is the limit of no chance at all: always the largest logit. Do not divide by 0."
-            + SHARES
         ), draws=3),
         replace(larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)), **WIDE),
     ),
@@ -387,7 +717,7 @@ SAMPLE_NEXT = Exercise(
             "for temperature 0."
         ), lambda logits, temperature, top_k, generator: int(logits.argmax())),
         Misconception("divides-by-0", (
-            "At temperature 0 you divide by 0, and NaN cannot be drawn from. Treat 0 apart: the word with "
+            "At temperature 0 you divide by 0, and NaN cannot be drawn from. Take 0 separately: the word with "
             "the largest logit."
         ), _sampler(zero=False)),
         Misconception("top-k-ignored", (
@@ -418,7 +748,7 @@ SAMPLE_NEXT = Exercise(
             "topk stops when k is larger than the number of words. Use min(top_k, V)."
         ), _too_large),
         Misconception("none-not-handled", (
-            "top_k = None means no limit. Treat None apart before you compare it or count with it."
+            "top_k = None means no limit. Handle None separately before you compare it or count with it."
         ), _none),
         Misconception("all-equal", (
             "All words that are left are equally probable in your draws. Draw with the probabilities that "
@@ -445,6 +775,252 @@ SAMPLE_NEXT = Exercise(
         Contract("top_k = 0", lambda rng: (torch.zeros(3), 1.0, 0, torch.Generator().manual_seed(0))),
     ),
 )
+
+# ---------------------------------------------------------------- the loop that trains
+#
+# Not an exercise of the list, as what it does is seen in what it leaves behind: `check_loop` runs it on one parameter.
+
+
+def train(model, batches, loss_of, optimizer):
+    """Take a step for each batch. Returns the list of losses, as plain numbers, each from before its step.
+
+    ``loss_of(model, batch)``: a scalar tensor; ``batches``: anything that can be gone through once.
+    """
+    losses = []
+    for batch in batches:
+        loss = loss_of(model, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+class _OneNumber(nn.Module):
+    """A model with one parameter, which begins at 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros((), dtype=torch.float64))
+
+
+class _Watched(torch.optim.SGD):
+    """Gradient descent that keeps the gradient which it finds at each step."""
+
+    def step(self, *args):
+        (w,) = self.param_groups[0]["params"]
+        self.found.append(None if w.grad is None else round(w.grad.item(), 3))
+        return super().step(*args)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What stands for an argument until the loop runs, because it cannot be copied alone; ``said`` in a message."""
+
+    said: str
+    value: float = 0.0
+
+    def __repr__(self):
+        return self.said
+
+
+def _descent(*batches, lr=0.1):
+    def make(rng):
+        there = [float(b) for b in batches] or [float(b) for b in rng.integers(-9, 10, size=4)]
+        return (_Kind("with one parameter w, which begins at 0"), there, _Kind("(w - batch)²"),
+                _Kind(f"SGD with lr = {lr}", lr))
+    return make
+
+
+def _trained(function, model, batches, loss_of, optimizer):
+    """What a loop leaves behind. Batches can be gone through once, as where they are drawn on the way."""
+    model, lr, backward = _OneNumber(), optimizer.value, []
+    optimizer = _Watched(model.parameters(), lr=lr)
+    optimizer.found = []
+
+    def parabola(model, batch):
+        loss = (model.w - batch) ** 2
+        if loss.requires_grad:
+            loss.register_hook(backward.append)
+        return loss
+
+    with training.one_thread():
+        losses = function(model, iter(batches), parabola, optimizer)
+    if losses is None:
+        return None
+    listed = isinstance(losses, (list, tuple))
+    return {"w at the end": round(model.w.item(), 3), "the gradients that step() found": optimizer.found,
+            "the calls of backward()": len(backward),
+            "the losses": [round(float(loss), 3) for loss in losses] if listed else "no list",
+            "the losses as plain numbers": listed and not any(map(torch.is_tensor, losses))}
+
+
+def _turns(*parts, lost=False):
+    """A loop that takes these parts in this order: "clear", "backward", "step" and "keep"."""
+    def function(model, batches, loss_of, optimizer):
+        losses = []
+        for batch in batches:
+            loss = loss_of(model, batch)
+            for part in parts:
+                if part == "keep":
+                    losses.append(loss if lost else loss.item())
+                else:
+                    {"clear": optimizer.zero_grad, "backward": loss.backward, "step": optimizer.step}[part]()
+        return losses
+    return function
+
+
+def _one_turn(model, batches, loss_of, optimizer):
+    return train(model, [next(iter(batches))], loss_of, optimizer)
+
+
+def _without_the_first(model, batches, loss_of, optimizer):
+    next(batches)
+    return train(model, batches, loss_of, optimizer)
+
+
+def _last_loss(model, batches, loss_of, optimizer):
+    return train(model, batches, loss_of, optimizer)[-1]
+
+
+def _last_loss_in_a_list(model, batches, loss_of, optimizer):
+    return train(model, batches, loss_of, optimizer)[-1:]
+
+
+def _no_losses(model, batches, loss_of, optimizer):
+    train(model, batches, loss_of, optimizer)
+    return []
+
+
+def _loss_after_the_step(model, batches, loss_of, optimizer):
+    losses = []
+    for batch in batches:
+        train(model, [batch], loss_of, optimizer)
+        losses.append(loss_of(model, batch).item())
+    return losses
+
+
+def _summed_losses(model, batches, loss_of, optimizer):
+    """The total so far, which `backward` then goes through again: an error from the second turn on."""
+    losses, total = [], 0.0
+    for batch in batches:
+        total = total + loss_of(model, batch)
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+        losses.append(total.item())
+    return losses
+
+
+LOOP = Exercise(
+    reference=train,
+    use=_trained,
+    probes=(
+        Probe("one batch", _descent(3), (
+            "One batch, 3: the loss is (0 - 3)² = 9, its gradient -6, and the step leads to w = 0.6."
+        ), draws=1),
+        Probe("two equal batches", _descent(3, 3), (
+            "Two batches, 3 and 3, as in the table: the losses are 9 and 5.76, the gradients -6 and -4.8, and w ends "
+            "at 1.08."
+        ), draws=1),
+        Probe("batches that differ", _descent(), (
+            "Every batch is another number, so every turn has a loss and a gradient of its own."
+        )),
+        Probe("larger", _descent(*range(10), lr=0.3), (
+            "Ten batches: every one of them is used, in one turn of the loop each."
+        ), draws=1),
+    ),
+    misconceptions=(
+        Misconception("not-cleared", (
+            "The gradients pile up: backward() adds to what is there, so the second step used the gradients of both "
+            "batches. Clear them in every turn, before backward()."
+        ), _turns("backward", "step", "keep")),
+        Misconception("no-backward", (
+            "step() was called, but no gradient was ever computed, so it had nothing to go by. Which call goes back "
+            "through the loss and leaves the gradients?"
+        ), _turns("clear", "step", "keep")),
+        Misconception("no-step", (
+            "The gradients are there, and nothing uses them: w never moved. Which call of the optimizer changes the "
+            "parameters?"
+        ), _turns("clear", "backward", "keep")),
+        Misconception("nothing-but-the-loss", (
+            "The loss is computed in every turn, and nothing is done with it. Clear the gradients, compute them, step."
+        ), _turns("keep")),
+        Misconception("cleared-too-late", (
+            "backward() is called, but when step() comes there is no gradient: it has been cleared, or is not computed "
+            "yet. The order is clear, backward, step."
+        ), _turns("backward", "clear", "step", "keep")),
+        Misconception("one-step-behind", (
+            "step() comes before backward(), so every step uses the gradient of the batch before. First the gradient of "
+            "this loss, then the step."
+        ), _turns("step", "clear", "backward", "keep")),
+        Misconception("two-steps", (
+            "You take two steps in every turn. One loss, one gradient, one step."
+        ), _turns("clear", "backward", "step", "step", "keep")),
+        Misconception("return-in-the-loop", (
+            "Only the first batch was used. Is your return inside the loop? Move it to the left, behind the loop."
+        ), _one_turn),
+        Misconception("first-batch-lost", (
+            "The first batch was not used. `for batch in batches` begins with it."
+        ), _without_the_first),
+        Misconception("last-loss", (
+            "The training is right. Return the list of all losses, and not the last one: append each of them in its turn."
+        ), _last_loss),
+        Misconception("last-loss-in-a-list", (
+            "The training is right, and your list holds one loss. Make the list once, before the loop, and append to it "
+            "in every turn."
+        ), _last_loss_in_a_list),
+        Misconception("no-losses", (
+            "The training is right, and the list that you return is empty. Append the loss in every turn, as a number."
+        ), _no_losses),
+        Misconception("tensors-kept", (
+            "The training is right. Keep the loss as a plain number, loss.item(): a tensor keeps with it everything that "
+            "it was computed from."
+        ), _turns("clear", "backward", "step", "keep", lost=True)),
+        Misconception("loss-after-the-step", (
+            "The training is right. Keep the loss that you computed the gradient from; you compute it once more after the "
+            "step, which costs time and makes the model look better."
+        ), _loss_after_the_step),
+        Misconception("losses-summed", (
+            "You add up the losses and go backward through the total, which the steps before have used up. Each turn has "
+            "a loss of its own."
+        ), _summed_losses),
+    ),
+    nudges=(
+        ("has no len|not subscriptable", (
+            "batches can be gone through once, with `for batch in batches`: they are drawn on the way."
+        )),
+        ("backward through the graph a second time", (
+            "backward() can go through a loss once. Compute the loss anew in every turn, with that turn's batch."
+        )),
+        ("'float' object has no attribute 'backward'", (
+            "item() makes a plain number of a tensor, and a number does not remember how it came about. First "
+            "backward(), and item() only for the list."
+        )),
+        ("does not require a? ?grad", (
+            "Nothing remembers how this loss was computed: is there a torch.no_grad(), a detach() or an item() too early?"
+        )),
+        ("missing 1 required positional argument", (
+            "loss_of takes two things, the model and the batch."
+        )),
+    ),
+)
+
+
+def check_loop(attempt):
+    """Check a learner's loop on one parameter and say what is missing. Shows and returns an ``Outcome``."""
+    outcome = evaluate(LOOP, attempt)
+    outcome.show()
+    return outcome
+
+
+def loop_that_runs(attempt):
+    """The learner's loop if it is right, else the course's; one printed line says which."""
+    outcome = evaluate(LOOP, attempt)
+    why = " Yours has not passed its check." if outcome.status in ("wrong", "error") else ""
+    print("The loop that trains is", ("yours." if outcome else "the course's.") + why)
+    return attempt if outcome else train
+
 
 # ---------------------------------------------------------------- perplexity
 
@@ -542,4 +1118,4 @@ PERPLEXITY = Exercise(
     ),
 )
 
-EXERCISES = (LANGUAGE_MODEL_LOSS, SAMPLE_NEXT, PERPLEXITY)
+EXERCISES = (LANGUAGE_MODEL_LOSS, LANGUAGE_MODEL, SAMPLE_NEXT, PERPLEXITY)

@@ -11,7 +11,7 @@ FOLDED = {"jupyter": {"source_hidden": True}}
 FIGURE = [new_output("display_data", {"image/png": ""}), new_output("display_data", {"image/png": ""})]
 SECONDS = dict.fromkeys(("10", "11", "15", "16", "17"), 60)  # of running time; the other lessons get 20
 # Lessons whose core is still longer than a lesson may be: 70 minutes up to 08, then 90.
-TOO_LONG = {"11"}
+TOO_LONG = set()
 
 
 @pytest.mark.parametrize(("cells", "seconds", "wanted"), [

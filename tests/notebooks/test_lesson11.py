@@ -1,0 +1,181 @@
+"""Lesson 11: the GPT that the lesson builds is the helpers' model, number by number, and a learner's pieces train in it."""
+
+from itertools import islice
+
+import pytest
+import torch
+from notebook_code import LESSONS, SOLUTIONS, definitions
+from torch.nn import functional as F
+
+from helpers import grammars, training, transformer
+from helpers.checks import adopt_all
+from helpers.checks.core import evaluate
+from helpers.checks.lesson11 import LOOP, check_loop, loop_that_runs, train
+from helpers.inside import load_mini
+from helpers.transformer import Config, LanguageModel
+from helpers.vocabularies import PAD
+from scripts import mini_transformer
+
+NAMES = ("language_model_loss", "language_model", "sample_next")
+COURSES = {name: getattr(transformer, name) for name in NAMES}
+GRAMMAR = grammars.agreement_grammar()
+V = len(GRAMMAR.vocabulary)
+
+
+def lesson(pieces):
+    """What the lesson defines, made of these pieces."""
+    found = definitions(LESSONS["11"], "grammar", "vocabulary", "V")
+    found.update(mine=pieces, floors={})
+    return found
+
+
+def helpers_model():
+    with training.seeded(0):
+        return LanguageModel(Config(V, **mini_transformer.SETTINGS))
+
+
+def test_the_gpt_is_the_helpers_model_from_the_first_weights_on():
+    """And so the one in data/ and in the explainer."""
+    ours, theirs = lesson(COURSES)["build"](V), helpers_model()
+    for (name, mine), (other, weight) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
+        assert name == other and torch.equal(mine, weight), name
+    tokens = GRAMMAR.write(4, 64, torch.Generator().manual_seed(0)).tokens
+    torch.testing.assert_close(ours(tokens), theirs(tokens), atol=1e-5, rtol=1e-4)
+    trained, vocabulary = load_mini()
+    ours.load_state_dict(trained.state_dict())
+    assert vocabulary.words == GRAMMAR.vocabulary.words
+    torch.testing.assert_close(ours(tokens), trained(tokens), atol=1e-4, rtol=1e-4)
+
+
+def trained(pieces, loop, steps=8):
+    """The losses of the lesson's training, cut short: the schedule is that of 400 steps."""
+    found = lesson(pieces)
+    model = found["build"](V)
+    with training.one_thread():
+        return loop(model, islice(found["batches"](400), steps), found["loss_of"], found["adamw"](model, 400))
+
+
+def test_the_loop_of_the_lesson_is_that_of_fit():
+    """On the helpers' model, to the last digit."""
+    found, theirs = lesson(COURSES), helpers_model()
+
+    def loss_of(model, tokens):
+        return transformer.language_model_loss(model(tokens), tokens, PAD)
+
+    with training.one_thread():
+        losses = train(theirs, found["batches"](8), loss_of, found["adamw"](theirs, 8))
+    assert losses == training.fit(helpers_model(), lambda g: (GRAMMAR.write(32, 64, g).tokens,), loss_of, 8, lr=0.02,
+                                  label=None)
+
+
+def loss_by_hand(logits, tokens, pad):
+    target = tokens[:, 1:]
+    picked = F.log_softmax(logits[:, :-1], dim=2)[
+        torch.arange(len(tokens))[:, None], torch.arange(target.shape[1]), target]
+    return -picked[target != pad].mean()
+
+
+def loss_in_loops(logits, tokens, pad):
+    nats = [-logits[b, t].log_softmax(0)[tokens[b, t + 1]] for b in range(len(tokens))
+            for t in range(tokens.shape[1] - 1) if tokens[b, t + 1] != pad]
+    return torch.stack(nats).mean()
+
+
+def gpt_with_one_hot(ids, tokens, positions, blocks, norm, W_out):
+    x = F.one_hot(ids, len(tokens)).to(tokens) @ tokens
+    x = x + positions[torch.arange(ids.shape[-1])]
+    for i in range(len(blocks)):
+        x = blocks[i](x)
+    return torch.matmul(norm(x), W_out)
+
+
+def gpt_in_loops(ids, tokens, positions, blocks, norm, W_out):
+    x = torch.stack([torch.stack([tokens[i] + positions[t] for t, i in enumerate(row)]) for row in ids])
+    for block in blocks:
+        x = block(x)
+    return norm(x) @ W_out
+
+
+def gpt_without_norm(ids, tokens, positions, blocks, norm, W_out):
+    x = tokens[ids] + positions[:ids.shape[1]]
+    for block in blocks:
+        x = block(x)
+    return x @ W_out
+
+
+def gpt_cut_off(ids, tokens, positions, blocks, norm, W_out):
+    return gpt_with_one_hot(ids, tokens.detach(), positions, blocks, norm, W_out)
+
+
+def own_sampler(logits, temperature, top_k, generator):
+    if temperature == 0:
+        return logits.argmax().item()
+    p = F.softmax(logits / temperature, dim=-1)
+    if top_k is not None and top_k < len(p):
+        p = p * (logits >= logits.sort(descending=True).values[top_k - 1])
+    return torch.multinomial(p, 1, generator=generator).item()
+
+
+def renamed(function, name):
+    function.__name__ = name
+    return function
+
+
+def adopted(loss, model):
+    g = torch.Generator().manual_seed(0)
+    tables = [torch.randn(shape, generator=g) / 8 for shape in [(V, 64), (64, 64), (64, V)]]
+    ids = GRAMMAR.write(3, 40, g).tokens
+    return adopt_all(
+        [renamed(loss, "language_model_loss"), renamed(model, "language_model"), renamed(own_sampler, "sample_next")],
+        COURSES, trains={"language_model_loss": (torch.randn(3, 40, V, generator=g), ids, PAD),
+                         "language_model": (ids, *tables[:2], [torch.tanh, torch.sin], torch.tanh, tables[2])})
+
+
+@pytest.mark.parametrize(("loss", "model", "said"), [
+    (loss_by_hand, gpt_with_one_hot, "Yours run: language_model_loss, language_model, sample_next."),
+    (loss_in_loops, gpt_in_loops, "times as long"),
+    (loss_by_hand, gpt_without_norm, "norm is not used"),
+    (loss_by_hand, gpt_cut_off, "no gradient comes back")], ids=["another way", "loops", "wrong", "cut off"])
+def test_a_learners_pieces_train_and_write(loss, model, said, capsys):
+    pieces = adopted(loss, model)
+    assert said in capsys.readouterr().out
+    assert trained(pieces, train) == pytest.approx(trained(COURSES, train), rel=1e-3)
+    found = lesson(pieces)
+    words = found["vocabulary"].encode("the keys")
+    assert found["generate"](found["build"](V), words, 9)[:2] == words
+
+
+@pytest.mark.parametrize("mistake", LOOP.misconceptions, ids=lambda mistake: mistake.id)
+def test_a_loop_that_lacks_something_is_told_what(mistake):
+    outcome = evaluate(LOOP, mistake.function)
+    assert (outcome.status, outcome.misconception) == ("wrong", mistake.id)
+
+
+def cleared_at_the_end(model, batches, loss_of, optimizer):
+    kept = []
+    for batch in batches:
+        loss = loss_of(model, batch)
+        loss.backward()
+        optimizer.step()
+        model.zero_grad()
+        kept.append(float(loss))
+    return kept
+
+
+def counts_the_batches(model, batches, loss_of, optimizer):
+    return [loss_of(model, batches[i]).item() for i in range(len(batches))]
+
+
+def test_the_learners_loop_runs_if_it_is_right(capsys):
+    for loop in (cleared_at_the_end, definitions(SOLUTIONS["11"])["train"]):
+        assert check_loop(loop) and loop_that_runs(loop) is loop
+        assert "is yours." in capsys.readouterr().out
+        assert trained(COURSES, loop) == trained(COURSES, train)
+
+    def stub(model, batches, loss_of, optimizer): ...
+
+    for loop, said in ((stub, "Not started"), (counts_the_batches, "gone through once")):
+        assert not check_loop(loop) and loop_that_runs(loop) is train
+        told = capsys.readouterr().out
+        assert said in told and "is the course's." in told
+        assert ("has not passed" in told) == (loop is not stub)
