@@ -151,6 +151,7 @@ def _on_tensors(function, arrays):
     def call(*args, **named):
         out = function(*map(into, args), **{name: into(value) for name, value in named.items()})
         tensors = [a for a in (*args, *named.values()) if torch.is_tensor(a)]
-        return back(out, tensors[0].dtype) if tensors else out
+        floats = [a.dtype for a in tensors if a.is_floating_point()]  # the first argument may be ids
+        return back(out, floats[0] if floats else None) if tensors else out
 
     return call

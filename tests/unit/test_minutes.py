@@ -10,8 +10,6 @@ from scripts.minutes import ROOT, deeper, minutes, needed, parts, rounded
 FOLDED = {"jupyter": {"source_hidden": True}}
 FIGURE = [new_output("display_data", {"image/png": ""}), new_output("display_data", {"image/png": ""})]
 SECONDS = dict.fromkeys(("10", "11", "15", "16", "17"), 60)  # of running time; the other lessons get 20
-# Lessons whose core is still longer than a lesson may be: 70 minutes up to 08, then 90.
-TOO_LONG = set()
 
 
 @pytest.mark.parametrize(("cells", "seconds", "wanted"), [
@@ -56,13 +54,10 @@ def test_each_section_that_goes_deeper_states_its_minutes(lesson):
 
 @pytest.mark.parametrize("number", LESSONS)
 def test_a_lesson_keeps_its_time(number):
-    """The running time is counted. A lesson that has been brought to its time leaves TOO_LONG."""
+    """70 minutes up to lesson 08, then 90. The running time is counted."""
     lesson, most = LESSONS[number], 70 if number <= "08" else 90
     takes = minutes(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4), SECONDS.get(number, 20))
-    if number in TOO_LONG:
-        assert takes > most, f"{lesson.file} takes {takes} minutes now, which is right: take it out of TOO_LONG."
-    else:
-        assert takes <= most, (
-            f"{lesson.file} takes {takes} minutes with its running time, and {most} are allowed: cut it, or move what is "
-            "not needed next below *Going deeper*. An exercise counts 10, a prediction 2, a figure, 110 words or 6 visible "
-            "lines of code count 1.")
+    assert takes <= most, (
+        f"{lesson.file} takes {takes} minutes with its running time, and {most} are allowed: cut it, or move what is "
+        "not needed next below *Going deeper*. An exercise counts 10, a prediction 2, a figure, 110 words or 6 visible "
+        "lines of code count 1.")
