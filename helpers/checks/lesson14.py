@@ -1038,6 +1038,12 @@ def _old_subtracted(largest, total, output, scores, v):
     return new, shrink * total + weights.sum(), shrink * output + weights @ v
 
 
+def _turned_round_from_the_start(largest, total, output, scores, v):
+    new = torch.maximum(largest, scores.max())
+    weights, shrink = torch.exp(scores - new), torch.exp(new - largest)
+    return new, shrink * total + weights.sum(), shrink * output + weights @ v
+
+
 def _keys_counted(largest, total, output, scores, v):
     new, _, mixed = _right_step(largest, total, output, scores, v)
     return new, total + len(scores), mixed
@@ -1122,6 +1128,10 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "You multiply by exp(new - old), which grows. What was summed up so far has to shrink: exp(old "
             "- new)."
         ), _online(factor=lambda old, new: torch.exp(new - old))),
+        Misconception("turned-round-from-the-start", (
+            "Your result is NaN, even with one key. Is the exponent turned round? At the start the old largest "
+            "score is -inf: exp(old - new) is 0, but exp(new - old) is infinite, and infinity times 0 is NaN."
+        ), _each_step(_turned_round_from_the_start)),
         Misconception("largest-of-the-block", (
             "You measure each block against its own largest score, so that the sums of two blocks are in "
             "different units. Keep the largest score so far, and shrink what was summed up before by "
