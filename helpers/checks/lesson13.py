@@ -212,8 +212,8 @@ MAP_WEIGHT_NAME = Exercise(
                    lambda rng: ("encoder.layer.0.attention.self.query.scale",))),
     nudges=(("KeyError", (
         "Your dictionary has no entry of this name. Compare it letter by letter with the tables: is there still "
-        "something in front of it or behind it, such as encoder.layer., the layer's number or .weight? Or is "
-        "a row of the tables not in your dictionary?"
+        "something in front of it or behind it, such as encoder.layer., a dot, the layer's number (it may have "
+        "two digits) or .weight? Or is a row of the tables not in your dictionary?"
     )),),
 )
 
@@ -375,6 +375,16 @@ MEAN_POOL = Exercise(
     contracts=(
         Contract("a text without any token",
                  lambda rng: (torch.ones(2, 3, 4), torch.tensor([[1, 1, 0], [0, 0, 0]]))),
+    ),
+    nudges=(
+        ("must match the size .* dimension 1", (
+            "The sums are (B, d), and each row is divided by the count of its own text: make the divisor (B, 1), "
+            "with keepdim=True or [:, None]."
+        )),
+        ("must match the size .* dimension 2", (
+            "The mask is (B, T), and one number of it belongs to a whole vector of d numbers: make it (B, T, 1), "
+            "with [..., None]."
+        )),
     ),
 )
 

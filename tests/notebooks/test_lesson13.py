@@ -176,6 +176,25 @@ def test_what_the_learner_is_to_mend_is_what_the_solution_mends(lesson):
     assert wrong == {"W_q", "W_k", "W_v", "W_o", "W"}
 
 
+@pytest.mark.parametrize(("mend", "said"), [
+    (lambda name, W: W.T if name.endswith(("W1", "W2", "W_q", "W_k", "W_v", "W_o")) else W, "as_ours: yours"),
+    (lambda name, W: W.T if name[2:].startswith("W") else W, "as_ours: yours"),
+    (lambda name, W: W.T if ".W" in name else W, "as_ours: yours"),
+    (lambda name, W: W.T if name.startswith("0.W") else W, "30 tensors of yours are not right, the first is 1.W_o"),
+    (lambda name, W: W.T if W.ndim == 2 else W, "3 tensors of yours are not right, the first is position"),
+])
+def test_a_mend_in_another_style_is_taken(lesson, mend, said, capsys):
+    (cell,) = (source for source in code_cells(LESSONS["13"]) if "def course_as_ours" in source)
+    exec(compile(cell, LESSONS["13"].name, "exec"), {"torch": torch, "named": lesson["named"], "as_ours": mend})
+    assert said in capsys.readouterr().out
+
+
+def test_the_prediction_is_about_the_function_as_it_was_given(lesson):
+    """So that it stays right when the learner has mended `as_ours` and runs everything again."""
+    given, found = (lesson["load"](lesson[name]) for name in ("as_given", "as_ours"))
+    assert all(torch.equal(given[name], W) for name, W in found.items())
+
+
 @pytest.fixture(scope="module")
 def layer(lesson):
     """A batch with padding, and layer 0: the real tokens, and what `self_attention` and `block` are called with."""
@@ -257,6 +276,8 @@ def test_notes_of_ones_own(tmp_path):
      "sort them, largest first"),
     ("semantic_search", lambda query, corpus, k: torch.cosine_similarity(query[None], corpus).topk(k).values, "scores",
      "Return the row numbers"),
+    ("mean_pool", lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum(1), None, "make the divisor (B, 1)"),
+    ("mean_pool", lambda hidden, mask: (hidden * mask).sum(1) / mask.sum(1), None, "make it (B, T, 1)"),
     ("map_weight_name", lambda name: {"embeddings.position_ids": "position_ids"}[name], None, "no entry of this name"),
 ])
 def test_a_weak_message_names_its_cause(name, attempt, misconception, said):
