@@ -92,7 +92,8 @@ class Conversation:
 def box(model, *questions, **options):
     """Show a chat box whose conversation begins with ``questions``; returns the `Conversation`.
 
-    ``options``: as for `Conversation`. Without a kernel, what the model answered stands there.
+    ``options``: as for `Conversation`; with a ``nucleus`` there is a slider for p. Without a kernel, what the model
+    answered stands there.
     """
     talk = Conversation(model, **options)
     for question in questions:
@@ -150,7 +151,8 @@ def box(model, *questions, **options):
     line.on_msg(lambda _, message, __: start(_) if message.get("event") == "submit" else None)  # Enter
     stop.on_click(lambda _: setattr(talk, "halted", True))
     clear.on_click(begin_again)
-    display(w.VBox([page, w.HBox([line, send, stop, clear]), w.HBox([heat, kept]), below]))
+    sliders = [heat, kept] if "nucleus" in options else [heat]
+    display(w.VBox([page, w.HBox([line, send, stop, clear]), w.HBox(sliders), below]))
     return talk
 
 

@@ -1476,6 +1476,7 @@ def runs(attempt):
     if function is not course and _too_slow(function, name):
         function, said = course, ("the course's (yours is right, but one call of it takes more than "
                                   f"{SLOWEST} times as long as a whole layer, and an answer would not end soon)")
+    said = said.replace("has not passed", f"has not passed: check({name}) says why")
     _RUNNING[name] = said.split(" (")[0]
     print(f"From here on runs: {name}, {said}.")
     return function

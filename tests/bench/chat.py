@@ -48,7 +48,9 @@ def theirs(model, ids, new):
 
 
 def megabytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e3 if sys.platform == "linux" else 1e6)
+    if sys.platform == "linux":  # ru_maxrss would begin with the parent's
+        return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def main():
