@@ -1373,6 +1373,10 @@ BPE_ENCODE = Exercise(
             "merges[pair] is asked for a pair that was never learned. Choose among the neighbours that are in merges,"
             " or take merges.get(pair, float('inf')).",
         ),
+        (
+            "not supported between .*NoneType",
+            "merges.get gives None for a pair that was never learned. Choose only among the neighbours that are in merges.",
+        ),
         ("unhashable type: 'list'", "A list is never a key of merges. Make a tuple of two neighbours: (a, b)."),
         ("^IndexError", "The last id has no right neighbour. zip(ids, ids[1:]) stops in time."),
     ),
