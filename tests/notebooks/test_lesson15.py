@@ -6,6 +6,8 @@ import pytest
 from notebook_code import LESSONS, definitions
 
 from helpers import texts, tokens
+from helpers.checks import exercise
+from helpers.checks.core import evaluate
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +53,14 @@ def test_the_best_model_on_the_validation_text_is_kept(lesson):
     assert len(diary) == 3 and diary[-1][0] < 1.5
     rows = lesson["rows"](text[:2000], {})
     assert lesson["text_loss"](best, rows).item() == pytest.approx(min(new for _, new, _ in diary))
+
+
+def test_a_pair_that_was_never_learned_is_named():
+    outcome = evaluate(exercise("bpe_encode"), lambda ids, merges: min(zip(ids, ids[1:], strict=False), key=merges.get))
+    assert outcome.status == "error" and "merges.get gives None" in outcome.message
+
+
+def test_a_picture_of_a_text_breaks_at_a_space_if_one_is_near(lesson):
+    in_rows, never = lesson["in_rows"], float("inf")
+    assert in_rows(b"the bears eat", [never] * 13, 7) == [(0, 9), (9, 13)]
+    assert in_rows(b"bears" * 8, [never] * 40) == [(0, 20), (20, 40)]
