@@ -46,7 +46,7 @@ def fold_solutions(app, doctree):
         return
     for section in doctree.findall(nodes.section):
         cells = [i for i, child in enumerate(section.children) if "cell" in child.get("classes", [])]
-        if section[0].astext().startswith(("Exercise", "Your turn")) and cells:
+        if section[0].astext().startswith(("Exercise", "Your turn", "Extend it")) and cells:
             section.insert(cells[0], nodes.raw("", "<details class='solution'><summary>Show the solution</summary>",
                                                format="html"))
             section.append(nodes.raw("", "</details>", format="html"))

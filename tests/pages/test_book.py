@@ -312,7 +312,8 @@ def test_solutions_wait_until_they_are_asked_for(page, pytestconfig):
     names = [f"solutions/{name}.html" for name in SOLUTIONS]
     for name in names if pytestconfig.getoption("weekly", False) else some(names):
         page.goto(address(name))
-        tasks = page.locator("article h2", has_text=re.compile(r"^(Exercise \d|Your turn)")).count()
+        named = re.compile(r"^(Exercise \d|Your turn|Extend it)")
+        tasks = page.locator("article section:has(div.cell) > h2", has_text=named).count()
         assert page.locator("details.solution:not([open])").count() == tasks > 0, name
         shown = [text for text in page.locator("div.cell_input:visible").all_inner_texts() if "def " in text]
         assert not shown, f"{name} shows {shown[0]}"
