@@ -24,9 +24,12 @@ class Find:
     moved: int  #: pairs of fresh ones whose answer it moved
     fresh: int  #: pairs that had no part in the choice
     control: int  #: the same with as many heads drawn at random
-    examples: list  #: (asked, its own answer, giver, what the model wrote with the head's output of the giver)
+    examples: list  #: (asked, its own answer, giver, what the model wrote with the giver's output, whose answer that is)
     scores: dict = field(default_factory=dict)  #: (layer, head) -> a number, of the heads that were tried
     hunter: str = ""
+
+
+GIVERS, OWN, NEITHERS = "the giver's", "its own", "neither's"  #: whose answer an example ends with
 
 
 def named(find):
@@ -55,11 +58,12 @@ def card(find, layers=30, heads=9):
     else:
         top.text(layers / 3, heads / 2 - 0.5, "no hunt yet", ha="center", va="center", fontsize=16, color=plots.GREY)
     low.axis("off")
-    for row, (asked, own, giver, wrote) in enumerate(find.examples):
+    styles = {GIVERS: {"weight": "bold", "color": plots.RED}, NEITHERS: {"style": "italic", "color": plots.GREY}}
+    for row, (asked, own, giver, wrote, whose) in enumerate(find.examples):
         said, y = wrote.strip().split("\n")[0][:22], 0.86 - 0.27 * row
         for x, text, style in ((0, find.frame.format(asked), {}), (0.47, own, {"color": plots.GREY}),
                                (0.62, f"with {giver}:", {}),
-                               (0.83, said, {"weight": "bold", "color": plots.GREY if said == own else plots.RED})):
+                               (0.83, said, styles.get(whose, {}))):
             low.text(x, y, text, fontsize=13, va="center", **style)
     low.set(xlim=(0, 1), ylim=(0, 1))
     return fig
@@ -76,8 +80,10 @@ def save(find, name):
     picture, fig = io.BytesIO(), card(find)
     fig.savefig(picture, dpi=130, bbox_inches="tight")
     plt.close(fig)
+    tags = {GIVERS: "b", NEITHERS: "i"}
     rows = "".join(f"<tr><td>{escape(find.frame.format(asked))}</td><td>{escape(own)}</td><td>{escape(giver)}</td>"
-                   f"<td><b>{escape(wrote.strip())}</b></td></tr>" for asked, own, giver, wrote in find.examples)
+                   f"<td><{tags.get(whose, 'span')}>{escape(wrote.strip())}</{tags.get(whose, 'span')}></td></tr>"
+                   for asked, own, giver, wrote, whose in find.examples)
     title = f"{named(find)}, of 270"
     write_whole(path, f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width"><style>body{{font:18px/1.5 sans-serif;max-width:46em;margin:2em auto;
@@ -85,7 +91,8 @@ padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding
 <h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
 <p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What these say at the last word of <i>{escape(find.frame.format("…"))}</i>
 was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs
-the other answer came out above the right one; with as many heads drawn at random in {find.control}.</p>
+the other answer came out above the right one; with as many heads drawn at random in {find.control}. In the table it is bold
+where it came first, and a word that is neither answer is in italics.</p>
 <img alt="Map of the score of each head that was tried, a column for each layer; the heads found are framed"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 <table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
@@ -175,16 +182,24 @@ def judge(asked, team, scores=None, hunter=""):
     Raises NotUsable, in one sentence, when a team or scores are not of this form.
     """
     layers, heads = len(asked.model.layers), asked.model.n_heads
-    known, team = {(a, b) for a in range(layers) for b in range(heads)}, [*map(tuple, team)]
-    scores = dict(scores or {})
-    if not 1 <= len(team) <= 3 or len(set(team)) < len(team) or not set(team) | set(scores) <= known:
+    known, given = {(a, b) for a in range(layers) for b in range(heads)}, team
+    try:
+        team, scores = [*map(tuple, team)], {} if scores is None else dict(scores)
+        usable = 1 <= len(team) <= 3 and len(set(team)) == len(team) and set(team) | set(scores) <= known
+    except (TypeError, ValueError):  # such as (23, 5), one head without its list
+        usable = False
+    if not usable:
         raise NotUsable("A team is one to three different heads such as [(5, 2), (7, 0)], and scores are a dict such as "
-                         f"{{(5, 2): 0.9}}, layers 0 to {layers - 1}, heads 0 to {heads - 1}; the team is {team!r:.60}.")
+                         f"{{(5, 2): 0.9}}, layers 0 to {layers - 1}, heads 0 to {heads - 1}; the team is {given!r:.60}.")
     takers, givers = fresh(asked)
     others = sorted(known - set(team))
     chance = [others[n] for n in np.random.default_rng(0).choice(len(others), len(team), replace=False)]
     every = list(zip(takers, givers, strict=True))[::max(1, len(takers) // 4)][:4]
-    examples = [(asked.subjects[t], asked.said[t], asked.subjects[g], asked.write(t, together(asked, team, [g]), n=1))
-                for t, g in every]
+    examples = []
+    for t, g in every:
+        first = int(asked.last([t], together(asked, team, [g]))[0].argmax())
+        whose = {int(asked.answers[t]): OWN, int(asked.answers[g]): GIVERS}.get(first, NEITHERS)
+        examples.append((asked.subjects[t], asked.said[t], asked.subjects[g],
+                         asked.write(t, together(asked, team, [g]), n=1), whose))
     return Find(asked.frame, team, moved(asked, team, takers, givers), len(takers), moved(asked, chance, takers, givers),
                 examples, {head: float(score) for head, score in scores.items()}, hunter)

@@ -1,10 +1,12 @@
 """The tools of lesson 17: questions of one form, what one head carries from one to another, and the card of a find."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from helpers import finds, inside, model_files, smollm2
+from helpers import finds, inside, model_files, plots, smollm2
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
 
@@ -53,6 +55,15 @@ def test_a_find_is_judged_drawn_and_written(asked, tmp_path, capsys):
     plt.close(finds.card(find))
     page = finds.save(find, tmp_path / "find.html").read_text(encoding="utf-8")
     assert "Head (23, 4)" in page and "Ada &lt;3" in page and page.count("<tr>") == 1 + len(find.examples)
+    for _, own, giver, wrote, whose in find.examples:
+        answer = {finds.GIVERS: CITIES[giver], finds.OWN: own}.get(whose)
+        assert wrote.strip() == answer or whose == finds.NEITHERS and wrote.strip() not in (own, CITIES[giver])
+    broken = replace(find, examples=[("Italy", "Rome", "Spain", " the", finds.NEITHERS), *find.examples[:1]])
+    words = {text.get_text(): text for text in finds.card(broken).axes[1].texts}
+    assert words["the"].get_color() == plots.GREY and find.examples[0][4] == finds.GIVERS
+    assert words[find.examples[0][3].strip()].get_color() == plots.RED
+    plt.close("all")
+    assert "<i>the</i>" in finds.save(broken, tmp_path / "broken.html").read_text(encoding="utf-8")
     asked.rewrite("France", "Japan", 23, 4)
     asked.rewrite("France", "Mars", 23, 4)
     said = capsys.readouterr().out.splitlines()
@@ -64,7 +75,8 @@ def test_what_cannot_be_used_is_one_sentence(asked, tmp_path):
     for wrong in (lambda: inside.ask(asked.model, "The capital is", CITIES), lambda: inside.ask(asked.model, "{} is", {}),
                   lambda: inside.ask(asked.model, "The month after {} is", {"May": "June", "June": "July"}),
                   lambda: finds.judge(asked, [(30, 0)]), lambda: finds.judge(asked, []),
-                  lambda: finds.judge(asked, [(1, 2)] * 2),
+                  lambda: finds.judge(asked, [(1, 2)] * 2), lambda: finds.judge(asked, (23, 5)),
+                  lambda: finds.judge(asked, [(23, 5)], [0.5]), lambda: finds.judge(asked, [[[23], 5]]),
                   lambda: finds.save(find, tmp_path / "find.txt")):
         with pytest.raises(inside.NotUsable) as told:
             wrong()
