@@ -449,7 +449,8 @@ LANGUAGE_MODEL = Exercise(
             "before the first block."
         ), _places_last),
         Misconception("no-blocks", (
-            "blocks is not used, so no word learns anything from another. Send the stream through each of them."
+            "What the blocks return is not used, so no word learns anything from another. Send the stream through each "
+            "of them, and write the result back: x = block(x)."
         ), _gpt(run=lambda x, blocks, norm: x)),
         Misconception("first-block-only", (
             "Only the first block is used. Send what it returns through the next one, and so on."
@@ -607,10 +608,20 @@ def _strictly_above(z, k):
     return z.masked_fill(z <= z.topk(min(k, len(z)))[0][-1], -torch.inf)
 
 
-def _place_in_the_list(logits, temperature, top_k, generator):
-    if temperature == 0:
-        return int(logits.argmax())
-    return _pick((_top(logits, top_k)[0] / temperature).softmax(-1), generator)
+def _place_in_the_list(sorts=lambda k, V: True, most=min):
+    """The place in the list of topk for the id. ``sorts(k, V)``: is topk called? ``most(k, V)``: with which k?"""
+    def function(logits, temperature, top_k, generator):
+        if temperature == 0:
+            return int(logits.argmax())
+        V = len(logits)
+        if sorts(top_k, V):
+            logits = logits.topk(V if top_k is None else most(top_k, V))[0]
+        return _pick((logits / temperature).softmax(-1), generator)
+    return function
+
+
+_SORTED = ("topk sorts. You return the place in its list, 0 for the largest logit, whichever word that is. Return the "
+           "id at that place, ids[place]: topk gives the ids too.")
 
 
 def _not_renormalised(logits, temperature, top_k, generator):
@@ -726,10 +737,13 @@ SAMPLE_NEXT = Exercise(
         Misconception("lowest-k", (
             "You keep the words with the *smallest* logits. topk gives the largest by itself."
         ), _sampler(keep=_lowest)),
-        Misconception("place-in-the-list", (
-            "You return the place in the list that topk gives. That is 0 for the largest logit, whichever "
-            "word it is: look up its id in the indices that topk gives too."
-        ), _place_in_the_list),
+        Misconception("place-in-the-list", _SORTED, _place_in_the_list()),
+        Misconception("place-in-the-list-with-top-k", _SORTED, _place_in_the_list(lambda k, V: k is not None)),
+        Misconception("place-in-the-list-below-V", _SORTED,
+                      _place_in_the_list(lambda k, V: k is not None and k < V)),
+        Misconception("place-in-a-list-too-long", (
+            f"{_SORTED} And a top_k above V is V: min(top_k, V)."
+        ), _place_in_the_list(lambda k, V: k is not None, most=lambda k, V: k)),
         Misconception("zero-instead-of-inf", (
             "You set the logits of the other words to 0, and e⁰ is 1, not 0. Use minus infinity, as in "
             "masking."
@@ -849,10 +863,11 @@ def _trained(function, model, batches, loss_of, optimizer):
     if losses is None:
         return None
     listed = isinstance(losses, (list, tuple))
+    kind = "a tensor" if listed and any(map(torch.is_tensor, losses)) else "a plain number" if listed else "no list"
     return {"w at the end": round(model.w.item(), 3), "the gradients that step() found": optimizer.found,
             "the calls of backward()": len(backward),
             "the losses": [round(float(loss), 3) for loss in losses] if listed else "no list",
-            "the losses as plain numbers": listed and not any(map(torch.is_tensor, losses))}
+            "each loss": kind}
 
 
 def _turns(*parts, lost=False):
@@ -912,6 +927,35 @@ def _summed_losses(model, batches, loss_of, optimizer):
     return losses
 
 
+_ORDERS = (  # turns with their parts in the wrong order, too few or too many: id, hint, parts
+    ("not-cleared", (
+        "The gradients pile up: backward() adds to what is there, so the second step used the gradients of both "
+        "batches. Clear them in every turn, before backward()."
+    ), ("backward", "step", "keep")),
+    ("no-backward", (
+        "step() was called, but no gradient was ever computed, so it had nothing to go by. Which call goes back "
+        "through the loss and leaves the gradients?"
+    ), ("clear", "step", "keep")),
+    ("no-step", (
+        "The gradients are there, and nothing uses them: w never moved. Which call of the optimizer changes the "
+        "parameters?"
+    ), ("clear", "backward", "keep")),
+    ("nothing-but-the-loss", (
+        "The loss is computed in every turn, and nothing is done with it. Clear the gradients, compute them, step."
+    ), ("keep",)),
+    ("cleared-too-late", (
+        "backward() is called, but when step() comes there is no gradient: it has been cleared, or is not computed "
+        "yet. The order is clear, backward, step."
+    ), ("backward", "clear", "step", "keep")),
+    ("one-step-behind", (
+        "step() comes before backward(), so every step uses the gradient of the batch before. First the gradient of "
+        "this loss, then the step."
+    ), ("step", "clear", "backward", "keep")),
+    ("two-steps", (
+        "You take two steps in every turn. One loss, one gradient, one step."
+    ), ("clear", "backward", "step", "step", "keep")),
+)
+
 LOOP = Exercise(
     reference=train,
     use=_trained,
@@ -931,32 +975,9 @@ LOOP = Exercise(
         ), draws=1),
     ),
     misconceptions=(
-        Misconception("not-cleared", (
-            "The gradients pile up: backward() adds to what is there, so the second step used the gradients of both "
-            "batches. Clear them in every turn, before backward()."
-        ), _turns("backward", "step", "keep")),
-        Misconception("no-backward", (
-            "step() was called, but no gradient was ever computed, so it had nothing to go by. Which call goes back "
-            "through the loss and leaves the gradients?"
-        ), _turns("clear", "step", "keep")),
-        Misconception("no-step", (
-            "The gradients are there, and nothing uses them: w never moved. Which call of the optimizer changes the "
-            "parameters?"
-        ), _turns("clear", "backward", "keep")),
-        Misconception("nothing-but-the-loss", (
-            "The loss is computed in every turn, and nothing is done with it. Clear the gradients, compute them, step."
-        ), _turns("keep")),
-        Misconception("cleared-too-late", (
-            "backward() is called, but when step() comes there is no gradient: it has been cleared, or is not computed "
-            "yet. The order is clear, backward, step."
-        ), _turns("backward", "clear", "step", "keep")),
-        Misconception("one-step-behind", (
-            "step() comes before backward(), so every step uses the gradient of the batch before. First the gradient of "
-            "this loss, then the step."
-        ), _turns("step", "clear", "backward", "keep")),
-        Misconception("two-steps", (
-            "You take two steps in every turn. One loss, one gradient, one step."
-        ), _turns("clear", "backward", "step", "step", "keep")),
+        *(Misconception(name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
+        *(Misconception(f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().",
+                        _turns(*parts, lost=True)) for name, hint, parts in _ORDERS),
         Misconception("return-in-the-loop", (
             "Only the first batch was used. Is your return inside the loop? Move it to the left, behind the loop."
         ), _one_turn),
