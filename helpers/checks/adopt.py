@@ -98,10 +98,10 @@ def _untrainable(function, course, args):
         got, seconds = _gradients(function, args)
     except RuntimeError as error:  # such as "element 0 of tensors does not require grad" or "Can't call numpy() on ..."
         if "grad" not in str(error):
-            return f"is right on NumPy's arrays, but torch says: {str(error).splitlines()[0]}"
+            return _not_on_tensors(error)
         got, seconds = None, 0.0
     except Exception as error:  # such as "transpose() takes 2 positional arguments but 4 were given"
-        return f"is right on NumPy's arrays, but torch says: {str(error).splitlines()[0]}"
+        return _not_on_tensors(error)
     if got is None or any(g is None and w is not None for g, w in zip(got, wanted, strict=True)):
         return ("is right, but no gradient comes back through it: it leaves torch, by NumPy or .item() or "
                 ".detach()")
@@ -112,6 +112,11 @@ def _untrainable(function, course, args):
         return (f"is right, but takes more than {SLOWEST} times as long, as loops do, and the training would "
                 "not end soon")
     return ""
+
+
+def _not_on_tensors(error):
+    said = str(error).splitlines() or [type(error).__name__]  # a bare raise says nothing
+    return f"is right on NumPy's arrays, but torch says: {said[0]}"
 
 
 def _gradients(function, args):

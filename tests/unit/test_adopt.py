@@ -144,3 +144,19 @@ def test_what_only_arrays_can_do_is_told_in_torchs_words():
     assert adopt(split_heads, course.split_heads)[1] == "yours"
     _, whose = adopt(split_heads, in_torch, trains=(torch.ones(2, 3, 4), 2))
     assert "torch says: transpose()" in whose and "leaves torch" not in whose
+
+
+def test_an_error_on_tensors_that_says_nothing_is_named():
+    """A bare raise has no message; its kind is told, and the lesson goes on with the course's function."""
+    from helpers import attention as course
+
+    def split_heads(X, n_heads):
+        if not isinstance(X, np.ndarray):
+            raise TypeError
+        return course.split_heads(X, n_heads)
+
+    def in_torch(X, n_heads):
+        return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+    piece, whose = adopt(split_heads, in_torch, trains=(torch.ones(2, 3, 4), 2))
+    assert piece is in_torch and "torch says: TypeError" in whose
