@@ -2,7 +2,7 @@
 
     pytest --nbval --nbval-current-env notebooks
 
-Add `-n 3` for three at a time. Three speeds: --quick leaves out what `make check` leaves to `make test`; --weekly adds
+Add `-n 2` for two at a time. Three speeds: --quick leaves out what `make check` leaves to `make test`; --weekly adds
 what `make test` leaves to the weekly run. With --skip-green, as `make test` has it, a notebook that passed whole is not
 run again until it, or anything that it may use, has changed; --all runs it all the same.
 """

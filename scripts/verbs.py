@@ -73,8 +73,8 @@ def lint(arguments):
     return 0
 
 
-def pytest(*arguments, workers=3):
-    """Three workers keep two cores busy: browsers and sandboxes wait a good deal."""
+def pytest(*arguments, workers=2):
+    """Two workers: a third, on two cores, makes nothing faster and costs a tenth more; each imports torch and all tests."""
     return run("-m", "pytest", "-n", str(workers), "--dist", "loadfile", *arguments, **QUIET)
 
 
@@ -97,8 +97,7 @@ def changed_notebooks():
 
 def check(arguments):
     """What a change of the code breaks at once, at a fifth of what `test` costs."""
-    # Two workers: each of them imports torch and collects all tests.
-    failed = lint([]) or pytest("--quick", *chosen(arguments, "tests"), workers=2)
+    failed = lint([]) or pytest("--quick", *chosen(arguments, "tests"))
     notebooks = [] if failed else changed_notebooks()
     if notebooks:
         say(f"Running the {len(notebooks)} notebooks that changed ...")
@@ -109,7 +108,7 @@ def test(arguments):
     """What protects a reader: the tests, and every stored output against a fresh run, unless nothing has changed since."""
     if lint([]):
         return 1
-    say("Running the tests and the notebooks, three at a time ...")
+    say("Running the tests and the notebooks, two at a time ...")
     return pytest("--nbval", "--nbval-current-env", "--skip-green", *chosen(arguments, "tests", "notebooks"))
 
 

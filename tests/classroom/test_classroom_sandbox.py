@@ -265,7 +265,7 @@ def nested(value, times, each=200):
 @pytest.mark.parametrize("bomb", [
     [np.zeros((60_000, 0))] * 201, np.zeros((60_000, 0)).tolist() * 2, nested(0, 3), nested((), 3), nested(None, 15, 3),
     nested([0] * 1000, 2), list(range(100_001)), [list(range(1000))] * 150, [np.zeros((300, 1, 1, 1)).tolist()] * 150,
-    ([[0] * 500] * 150,) * 2], ids=lambda bomb: f"{type(bomb).__name__}{np.shape(bomb[0])}")
+    ([[0] * 500] * 150,) * 2])
 def test_too_many_members_do_not_travel(bomb):
     back = wire.encode(bomb)
     assert set(back) == {"large"} and "more than 100,000 members" in back["large"]

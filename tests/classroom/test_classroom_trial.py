@@ -23,6 +23,7 @@ def without_figures(name):
 
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.weekly) for name in NAMES[1:])])
+@pytest.mark.tool("classroom", "tests/classroom", "helpers/checks", "notebooks/assignments", "constraints.txt")
 def test_everybody_gets_what_they_deserve(name, tmp_path, capsys, monkeypatch, pytestconfig):
     if not pytestconfig.getoption("weekly", False):
         shorter = without_figures(name)

@@ -1,5 +1,6 @@
 """Lesson 11: the GPT that the lesson builds is the helpers' model, number by number, and a learner's pieces train in it."""
 
+import functools
 from itertools import islice
 
 import pytest
@@ -53,6 +54,11 @@ def trained(pieces, loop, steps=8):
     model = found["build"](V)
     with training.one_thread():
         return loop(model, islice(found["batches"](400), steps), found["loss_of"], found["adamw"](model, 400))
+
+
+@functools.cache
+def as_the_course_trains():
+    return trained(COURSES, train)
 
 
 def test_the_loop_of_the_lesson_is_that_of_fit():
@@ -139,7 +145,7 @@ def adopted(loss, model):
 def test_a_learners_pieces_train_and_write(loss, model, said, capsys):
     pieces = adopted(loss, model)
     assert said in capsys.readouterr().out
-    assert trained(pieces, train) == pytest.approx(trained(COURSES, train), rel=1e-3)
+    assert trained(pieces, train) == pytest.approx(as_the_course_trains(), rel=1e-3)
     found = lesson(pieces)
     words = found["vocabulary"].encode("the keys")
     assert found["generate"](found["build"](V), words, 9)[:2] == words
@@ -170,7 +176,7 @@ def test_the_learners_loop_runs_if_it_is_right(capsys):
     for loop in (cleared_at_the_end, definitions(SOLUTIONS["11"])["train"]):
         assert check_loop(loop) and loop_that_runs(loop) is loop
         assert "is yours." in capsys.readouterr().out
-        assert trained(COURSES, loop) == trained(COURSES, train)
+        assert trained(COURSES, loop) == as_the_course_trains()
 
     def stub(model, batches, loss_of, optimizer): ...
 
