@@ -26,7 +26,7 @@ from pathlib import Path
 
 from helpers.course import LESSONS
 from scripts.environment import Stop
-from scripts.handout import fold_what_answers
+from scripts.handout import DRAWING, fold_what_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"
@@ -72,7 +72,9 @@ def lesson(path, relink, exercises):
         elif "remove-cell" in tags:  # Colab's
             continue
         else:
-            cell["outputs"], cell["execution_count"] = [], None
+            drawn = cell.get("id") == DRAWING  # it is to be seen before Python is there
+            cell["outputs"], cell["execution_count"] = cell["outputs"] if drawn else [], None
+            cell["metadata"] |= {"trusted": True} if drawn else {}
         cells.append(cell)
     fold_what_answers(cells)
     cells[0]["source"] += NOTE.format(NOTE_STORED if any(TAG in cell["metadata"].get("tags", ()) for cell in cells) else "")
@@ -187,7 +189,8 @@ def configure(run, own, pyodide):
     path = run / "jupyter-lite.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     page = config["jupyter-config-data"]
-    page |= {"appName": TITLE, "appUrl": "./tree", "exposeAppInBrowser": True}
+    page |= {"appName": TITLE, "appUrl": "./tree", "exposeAppInBrowser": True,
+             "settingsOverrides": {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}}  # as the system is
     page.setdefault("disabledExtensions", []).extend(DISABLED)
     page.setdefault("litePluginSettings", {}).setdefault(f"{EXTENSIONS[1]}:kernel", {}).update(kernel)
     write(path, config)

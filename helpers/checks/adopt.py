@@ -93,6 +93,7 @@ def _taken(attempt, course, name, trains):
 
 def _untrainable(function, course, args):
     """Why a right function cannot be trained through, or ""."""
+    _gradients(course, args)  # the first gradients of a process are slow, and would make any loop look quick
     wanted, course_seconds = _gradients(course, args)
     try:
         got, seconds = _gradients(function, args)

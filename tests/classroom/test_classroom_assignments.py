@@ -16,6 +16,7 @@ import submissions
 from jobs import NotRun
 from mistakes import misnamed
 from mutants import survivors
+from submissions import GRADER
 
 from classroom import assignment, grading, sandbox, tasks
 from classroom.grading import grade_one
@@ -139,6 +140,7 @@ def test_what_classes_were_given_before_still_has_full_marks(name):
 
 
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@GRADER
 def test_what_the_task_excludes_is_told_and_costs_nothing():
     """A right function may hang or give back nonsense where the temperature is not above 0."""
     task = replace(assignment.load("assignment1"), limits=Limits(call_seconds=1))

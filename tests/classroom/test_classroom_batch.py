@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import submissions
 from jobs import judged_at_any_cost
-from submissions import ALONE, CASES, FULL, NAME, gone, read
+from submissions import ALONE, CASES, FULL, GRADER, NAME, gone, read
 
 from classroom import assignment, batch, exports, sandbox
 from classroom.__main__ import main
@@ -23,11 +23,18 @@ needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(san
 LIMITS = Limits(cell_seconds=1, call_seconds=1, total_seconds=317, patience=1)  # 317 marks our processes
 
 
+ALWAYS = {  # one of a kind
+    "good", "empty", "corrupt", "deep_json", "import_fails", "fork_bomb", "fork_bomb_2", "cells_that_end_it", "exit_cyclic",
+    "memory_nan", "endless_wrong_signature", "hostile_changes_input", "patched_tests_deleted", "bombs"}
+
+
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory, pytestconfig):
-    """All cases graded in one batch: name -> result, and the folder that they were graded into."""
-    top = tmp_path_factory.mktemp("class")
-    for name, (content, *_) in [*CASES.items(), *(ALONE.items() if pytestconfig.getoption("weekly", False) else [])]:
+def graded(tmp_path_factory, request):
+    """The cases of this run graded in one batch: name -> result, and the folder that they were graded into."""
+    top, run = tmp_path_factory.mktemp("class"), {item.nodeid for item in request.session.items}
+    for name, (content, *_) in (CASES | ALONE).items():
+        if name not in ALWAYS and not any(node.endswith(f"::test_ends_as_it_should[{name}]") for node in run):
+            continue
         (top / "handed in" / name).mkdir(parents=True)
         (top / "handed in" / name / f"{name} final(2).ipynb").write_bytes(submissions.data(content))
     results = batch.grade(NAME, top / "handed in", top / "out", limits=LIMITS, workers=2, progress=False)
@@ -35,7 +42,8 @@ def graded(tmp_path_factory, pytestconfig):
 
 
 @needs_sandbox
-@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.weekly) for name in ALONE)])
+@pytest.mark.parametrize("name", [*(name if name in ALWAYS else pytest.param(name, marks=GRADER) for name in CASES),
+                                  *(pytest.param(name, marks=pytest.mark.weekly) for name in ALONE)])
 def test_ends_as_it_should(graded, name):
     result = graded[0][name]
     _, points, status, words = (CASES | ALONE)[name]
@@ -44,14 +52,14 @@ def test_ends_as_it_should(graded, name):
     assert result["status"] == status, told
     assert (sum(known) if known else None) == points, told
     for word in [words] if isinstance(words, str) else words:
-        assert word in told
+        assert any(one in told for one in word.split("|")), told
     assert all(t["message"] for t in result["tests"])
 
 
 @needs_sandbox
 def test_nothing_is_left_behind(graded):
     results, top = graded
-    assert set(CASES) <= set(results)
+    assert ALWAYS <= set(results)
     assert sorted(p.name for p in top.iterdir()) == ["handed in", "out"]
     assert sorted(p.name for p in (top / "out").iterdir()) == ["batch.json", "results"]
     gone(lambda: [p for p in Path("/proc").glob("[0-9]*/cmdline") if b'"CPU": 317' in read(p)])

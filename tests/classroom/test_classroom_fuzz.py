@@ -14,7 +14,7 @@ import pytest
 import submissions
 from damage import damaged
 from jobs import NotRun
-from submissions import FULL, NAME
+from submissions import FULL, GRADER, NAME
 
 from classroom import batch, exports, grading, marks, notebook, reports, sandbox
 from classroom.sandbox import Limits
@@ -146,13 +146,14 @@ def written(out, results, said):
 
 
 @needs_sandbox
-@pytest.mark.parametrize("group", [0, 3, *(pytest.param(group, marks=pytest.mark.weekly) for group in (1, 2))])
+@pytest.mark.parametrize("group", [0, *(pytest.param(group, marks=pytest.mark.weekly) for group in (1, 2, 3))])
 def test_fifty_damaged_submissions(tmp_path, monkeypatch, group):
     """Those whose code differs are read, and not run."""
     check(range(group * CLASS, (group + 1) * CLASS), tmp_path, monkeypatch, packed=group == 3)
 
 
 @needs_sandbox
+@GRADER
 def test_damaged_code_is_run(tmp_path, monkeypatch):
     check([seed for seed in range(200) if damaged(seed).words.startswith("in_code")][:4], tmp_path, monkeypatch,
         run=True)

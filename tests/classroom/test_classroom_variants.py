@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from mistakes import misnamed
+from submissions import GRADER
 
 from classroom import assignment, batch, collecting, reports, sandbox, tasks, trial, variants
 from classroom.__main__ import main
@@ -173,6 +174,7 @@ def without_the_rest(raw):
 
 
 @needs_sandbox
+@GRADER
 def test_a_class_is_graded_each_by_their_own(tmp_path):
     """Right, copied from a neighbour, forged, without a variant, the public solution, and handed in by a stranger."""
     names = ["Ada", "Ben", "Cem", "Dan", "Eva"]

@@ -149,8 +149,8 @@ def address(request, tmp_path_factory):
     shutil.copytree(book.FOLDER / "html" / "run", folder / "attention-course" / "run")
     config = folder / "attention-course" / "run" / "jupyter-lite.json"
     text = json.loads(config.read_text())
-    text["jupyter-config-data"]["settingsOverrides"] = {name.replace("-extension/", "-extension:"): values
-                                                        for name, values in SETTINGS.items()}
+    text["jupyter-config-data"]["settingsOverrides"] |= {name.replace("-extension/", "-extension:"): values
+                                                         for name, values in SETTINGS.items()}
     config.write_text(json.dumps(text))
     Counting.served.clear()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Counting, directory=str(folder))) as server:
