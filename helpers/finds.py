@@ -143,6 +143,8 @@ def all_heads(asked, takers, givers):
     model, h, found = asked.model, asked.model.n_heads, {}
     own, other = asked.answers[takers], asked.answers[givers]
     low, high = (asked.seen.logits[rows, -1, other] - asked.seen.logits[rows, -1, own] for rows in (takers, givers))
+    wanted, column = asked.answers.unique(return_inverse=True)  # of 49,152 logits these are all that is asked for
+    own, other = column[takers], column[givers]
     rows = torch.tensor(takers).repeat(h)  # all heads of a layer in one batch: the first head's pairs, then the second's
     for layer in range(len(model.layers)):
         past = [(K[rows, :, :-1], V[rows, :, :-1]) for K, V in asked.seen.cache[layer:]]
@@ -158,9 +160,9 @@ def all_heads(asked, takers, givers):
                 z[part, head] = asked.seen.heads[layer, givers, head, -1:]
             return z
 
-        rest = replace(model, layers=model.layers[layer:])
+        rest = replace(model, layers=model.layers[layer:], embedding=model.embedding[wanted])
         with torch.no_grad():
-            z = rest.run(asked.ids[rows, -1:], past, edit=put_heads, edit_states=put_states)[0][:, -1]
+            z = rest.run(column[rows, None], past, edit=put_heads, edit_states=put_states)[0][:, -1]
         n = range(len(rows))
         lead = (z[n, other.repeat(h)] - z[n, own.repeat(h)]).view(h, -1)  # (h, pairs)
         for head, effect in enumerate(((lead - low) / (high - low)).mean(1).tolist()):
