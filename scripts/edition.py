@@ -72,9 +72,13 @@ def lesson(path, relink, exercises):
         elif "remove-cell" in tags:  # Colab's
             continue
         else:
-            drawn = cell.get("id") == DRAWING  # it is to be seen before Python is there
-            cell["outputs"], cell["execution_count"] = cell["outputs"] if drawn else [], None
-            cell["metadata"] |= {"trusted": True} if drawn else {}
+            if cell["id"] == DRAWING:  # it is to be seen before Python is there
+                cell["metadata"]["trusted"] = True
+                for output in cell["outputs"]:  # JupyterLite takes a list of lines for one with commas
+                    output["data"] = {kind: "".join(lines) for kind, lines in output["data"].items()}
+            else:
+                cell["outputs"] = []
+            cell["execution_count"] = None
         cells.append(cell)
     fold_what_answers(cells)
     cells[0]["source"] += NOTE.format(NOTE_STORED if any(TAG in cell["metadata"].get("tags", ()) for cell in cells) else "")
