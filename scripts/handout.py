@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "my_lessons"
 DRAWING = "map"  # the id of the cell that shows where a lesson is in the whole model
 FOLD = "<details><summary>What we saw: open this when you have run the cell above</summary>"
-CALL = re.compile(r"^(predict|reveal)\(\s*[\"'](.+?)[\"']", re.MULTILINE)
+CALL = re.compile(r"^\s*(predict|reveal)\(\s*[\"'](.+?)[\"']", re.MULTILINE)
 TOLD = "told.json"  # in that folder: the changed lessons of which `make lab` has told
 
 

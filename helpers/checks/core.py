@@ -503,8 +503,9 @@ def compare(expected, got, probe, path="the result", names=()):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
             return f"{path} should be {len(expected)} values, and is {what}"
         for i, (e, g) in enumerate(zip(expected, got, strict=True)):
-            which = [*names, *(f"the {word} result" for word in _ORDINALS[len(names):])][i:i + 1]
-            which = which[0] if which else f"result {i + 1}"
+            of = "result" if path == "the result" else f"part of {path}"  # such as K of a cache: (output, (K, V))
+            which = [*names, *(f"the {word} {of}" for word in _ORDINALS[len(names):])][i:i + 1]
+            which = which[0] if which else f"{of} {i + 1}"
             difference = compare(e, g, probe, which)
             if difference:
                 return difference

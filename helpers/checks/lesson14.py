@@ -753,6 +753,7 @@ def _added(old, new):
 
 DECODE_STEP = Exercise(
     reference=decode_step,
+    results=("the output", "the new cache"),
     probes=(
         Probe("the first token", _step_inputs(1, 1, 0, 3), (
             "The cache is None here: the token sees only itself, so the output is v, and the new cache is "
@@ -782,6 +783,10 @@ DECODE_STEP = Exercise(
         larger(_step_inputs(5, 6, 9, 11)),
     ),
     misconceptions=(
+        Misconception("cache-not-used", (
+            "You do not look at `cache`: the new token sees only itself, and nothing of the past is kept. Append k and v "
+            "first."
+        ), lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
         Misconception("forgets-the-cache", (
             "Your token sees only itself: the output is v. It attends to all cached positions as well."
         ), _step(lambda K, V, k, v, cache: (k, v))),

@@ -853,7 +853,7 @@ LEARN_MERGES = Exercise(
         Misconception(
             "never-merged",
             "The same pair comes again and again: you count again, but the words stay as they were. Put the new id into"
-            " every word before the next round.",
+            " every word before the next round. (Or your merge_pair finds no pair in a tuple: give it list(word).)",
             _never_merged,
         ),
         Misconception(

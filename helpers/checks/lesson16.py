@@ -649,6 +649,7 @@ def _not_spread(q, k, v, cache=None):
 
 CACHED_ATTENTION = Exercise(
     reference=cached_attention,
+    results=("the output", "the new cache"),
     probes=(
         Probe("one token, no cache", _cached_inputs(1, 1, 1, 1, 0, 3), (
             "The first token of a text sees only itself: the output is v, and the new cache is (k, v)."
@@ -692,6 +693,10 @@ CACHED_ATTENTION = Exercise(
         larger(_cached_inputs(5, 10, 5, 9, 10, 11)),
     ),
     misconceptions=(
+        Misconception("cache-not-used", (
+            "You do not look at `cache`: the new tokens see only each other, and nothing of the past is kept. Append k and "
+            "v first."
+        ), lambda q, k, v, cache=None: cached_attention(q, k, v, None)),
         Misconception("no-offset", (
             "Your mask begins at the left again: new token i sees keys 0 to i, as if nothing were cached. It "
             "stands at place t + i and sees keys 0 to t + i: tril(t), where t is the length of the cache. "
@@ -838,7 +843,7 @@ CACHED_ATTENTION = Exercise(
             "Your softmax runs over the heads, axis 1. It runs over the keys, the last axis."
         ), _attends(weigh=lambda scores, may: torch.softmax(scores.masked_fill(~may, -1e30), 1))),
         Misconception("along-the-width", (
-            "You join the tensors along the last axis, the width of a head. Tokens are axis 2 of (B, g, t, d_k), or -2."
+            "You join the tensors along another axis than that of the tokens, which is axis 2 of (B, g, t, d_k), or -2."
         ), _attends(lambda k, v, cache: (k, v) if cache is None else (torch.cat([cache[0], k], -1),
                                                                      torch.cat([cache[1], v], -1)))),
         Misconception("one-tensor-for-both", (
@@ -1208,6 +1213,7 @@ def _not_gated(x, W_gate, W_up, W_down):
 
 DECODER_LAYER = Exercise(
     reference=decoder_layer,
+    results=("the stream x", "the new cache"),
     probes=(
         Probe("nothing is written", _layer_inputs(1, 2, 0, 2, 2, 2, 4, 3, attend=0.0, think=0.0), (
             "W_o and W_down are 0 here, so nothing is added to the stream: the layer must give back x as it is."

@@ -61,7 +61,7 @@ def test_what_is_said_of_an_answer_is_folded_until_the_learner_opens_it():
     words = {"cell_type": "markdown", "metadata": {}}
     cells = [{**words, "source": "Why?"}, {**code, "source": 'predict("01-a", "Why?", ["x", "y"])'},
              {**words, "source": ["It was\n", "x.\n", "\n", "### Exercise 1\n", "\nDo it."]}, {**code, "source": "draw()"},
-             {**code, "source": 'reveal(\n    "01-a", "x")'}, {**code, "source": "draw()"},
+             {**code, "source": 'if model:\n    reveal(\n        "01-a", "x")'}, {**code, "source": "draw()"},
              {**words, "source": "*In words:* x."}, {**words, "source": "And so on."}]
     handout.fold_what_answers(cells)
     said = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
