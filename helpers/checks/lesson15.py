@@ -712,6 +712,12 @@ LEARN_MERGES = Exercise(
             draws=1,
         ),
         Probe(
+            "an overlap",
+            lambda rng: ({(A, A, A): 2, (B, C): 3}, 1),
+            "The pair (a, a) is at two places of a a a, which was seen twice: that makes 4, more than the 3 of (b, c).",
+            draws=1,
+        ),
+        Probe(
             "a tie",
             lambda rng: ({(C, D): 4, (A, B): 4}, 2),
             "Both pairs come 4 times. Of equals the lower pair of ids goes first, wherever it was met:"

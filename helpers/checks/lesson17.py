@@ -303,7 +303,8 @@ LOGIT_LENS = Exercise(
         ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.square().mean(-1, keepdim=True)) + e)),
         Misconception("eps-ignored", (
-            "You do not use eps, or another one than the argument. It may be large."
+            "You do not use eps, or another one than the argument. It is added to the mean square, inside the root, and "
+            "may be large."
         ), lambda s, g, W, eps=1e-5: _lens(s, g, W, 1e-5)),
         Misconception("over-tokens", (
             "You average the squares over the tokens. Each token is divided by its own root: the last axis."
@@ -372,9 +373,6 @@ LOGIT_LENS = Exercise(
             "torch's var measures from the mean, and divides by d - 1. RMSNorm takes the mean square, measured"
             " from 0."
         ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.var(-1, keepdim=True) + e))),
-        Misconception("no-eps", (
-            "You leave eps out. It is added to the mean square, inside the root."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, 0.0)),
         Misconception("multiplied", (
             "You multiply by the root of the mean square. RMSNorm divides by it."
         ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: 1 / _root(x, e))),

@@ -69,7 +69,7 @@ WRONG = {
 @pytest.mark.parametrize("number", WRONG)
 def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
     notebook = at_peace(lesson(number))
-    notebook.run("from helpers.checks import check")
+    notebook.run("from helpers.checks import")
     for exercise, (source, hint) in WRONG[number].items():
         told = notebook.answer(exercise, source)
         assert "Not yet" in told and hint in told, told
@@ -98,7 +98,7 @@ ATTEMPTS = [
 def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, exercise, wrong, hint, right):
     """Only the imports are run first: an exercise can be answered without waiting for the lesson above it."""
     notebook = at_peace(lesson(number))
-    notebook.run("from helpers.checks import check")
+    notebook.run("from helpers.checks import")
     told = notebook.answer(exercise, wrong)
     assert "Not yet" in told and hint in told.lower(), told
     told = notebook.answer(exercise, right)
@@ -119,7 +119,7 @@ def test_predict_slide_reload_and_find_your_progress(lab):
     with lab.open(name) as notebook:
         asked, shown = (notebook.cell_with(f'{word}("05-spread"') for word in ("predict", "reveal"))
         slides = notebook.cell_with("plots.slider(")
-        notebook.run("from helpers.checks import check")
+        notebook.run("from helpers.checks import")
         notebook.run("words = ")
         notebook.run(asked)
         assert "You predicted" not in notebook.run(shown)["output"]
@@ -157,11 +157,11 @@ def test_predict_slide_reload_and_find_your_progress(lab):
         until(notebook.page, lambda: pictures(notebook, slides) == after, "the figure is there")
         assert not notebook.console_errors(), notebook.console_errors()
         assert "rng.standard_normal((2, n, d_k))" in notebook.cells()[notebook.cell_with("def score_variance(")]["source"]
-        notebook.run("from helpers.checks import check")
+        notebook.run("from helpers.checks import")
         notebook.run(asked)
         assert notebook._cell(asked).get_by_role("radio").nth(1).is_checked()
     with lab.open(lesson("00")) as notebook:
-        notebook.run("from helpers.checks import check")
+        notebook.run("from helpers.checks import")
         said = notebook.run("show_progress()")["output"]
         assert "score_variance" in said, said
 
@@ -187,7 +187,7 @@ COLOURS = """node => {
 def test_our_html_can_be_read_in_both_themes(at_peace):
     """Notes, tables and verdicts have the contrast that WCAG AA asks of text, 4.5 to 1."""
     notebook = at_peace(lesson("02"))
-    notebook.run("from helpers.checks import check")
+    notebook.run("from helpers.checks import")
     assert "Not yet" in notebook.answer("softmax", WRONG_AXIS)
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         notebook.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)

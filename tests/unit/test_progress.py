@@ -187,9 +187,10 @@ def test_table_refuses_a_ragged_row():
         show.table(["a", "b"], [["1"]])
 
 
-def test_a_notebook_shows_an_unknown_name_as_one_sentence(capsys):
+def test_a_notebook_shows_an_unknown_name_as_one_sentence(capsys, monkeypatch):
     from IPython.core.interactiveshell import InteractiveShell
 
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # the shell puts another there
     shell = InteractiveShell()
     shell.run_cell("from helpers.show import Unknown\nraise Unknown(\"'qeen' is not known; did you mean queen?\")")
     shell.run_line_magic("reset", "-f")
