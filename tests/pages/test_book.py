@@ -319,6 +319,17 @@ def test_solutions_wait_until_they_are_asked_for(page, pytestconfig):
         assert not shown, f"{name} shows {shown[0]}"
 
 
+def test_an_answer_of_a_warm_up_is_a_button_that_says_whether_it_is_right(page):
+    page.goto(address("07_multi_head_attention.html"))
+    warm_up = page.locator("div.cell_output", has_text="Warm-up, from memory.").first
+    option = warm_up.locator("details").first
+    assert not option.locator("div").is_visible()
+    option.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert option.locator("div").inner_text().startswith(("Right.", "Not quite."))
+    assert option.locator("summary").evaluate("node => getComputedStyle(node).borderTopWidth") == "1px"
+
+
 def test_what_was_measured_waits_for_a_guess(page):
     page.goto(address("01_word_embeddings_and_similarity.html"))
     measured = page.locator("div.cell_output", has_text="Measured:")
