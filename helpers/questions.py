@@ -146,7 +146,7 @@ def warm_up(lesson):
     for n, (question, options) in enumerate(asked, 1):
         html.append(f"<p style='margin:12px 0 4px 0'><b>{n}.</b> {_html(question.ask)}</p>")
         text += ["", f"{n}. {_plain(question.ask)}"]
-        for letter, option in zip("abcde", options, strict=False):
+        for letter, option in zip("abcde", options, strict=False):  # book.css knows these folds by their margin
             html.append(f"<details style='margin:2px 0 2px 16px'><summary style='cursor:pointer'>{_html(option.text)}"
                         f"</summary><div style='margin:2px 0 8px 16px'>{_said(option)}</div></details>")
             text.append(f"   {letter}) {_plain(option.text)}")

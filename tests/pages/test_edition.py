@@ -113,6 +113,13 @@ def test_its_lessons_lead_to_pages_of_the_book_and_to_each_other():
     assert f"{edition.BOOK}solutions/07_multi_head_attention.html#solution-split-heads" in text
 
 
+def test_the_drawing_at_the_top_is_there_before_python_is():
+    cells = made(edition.RUNS[7])["cells"]
+    [drawn] = [cell for cell in cells if cell["cell_type"] == "code" and cell["outputs"]]
+    page = drawn["outputs"][0]["data"]["text/html"]
+    assert drawn["id"] == edition.DRAWING and drawn["metadata"]["trusted"] and page.count("<svg") == 2  # no list
+
+
 @pytest.mark.weekly
 def test_untagged_cells_run_without_what_pyodide_lacks(tmp_path):
     """As in the browser, but for Pyodide itself: there `make weekly` runs them."""

@@ -620,3 +620,13 @@ def test_a_clock_that_is_named_and_cannot_be_read_costs_no_right_answer(monkeypa
 
     monkeypatch.setattr(time, "clock_gettime", unreadable, raising=False)
     assert judge(exercise("softmax").reference, "softmax").status == "passed"
+
+
+def test_parts_of_a_result_are_named_as_its_parts():
+    """Keys and values of a cache are the result of no call: "the first result" would be the output."""
+    def attend(q, k, v, cache):
+        output, (K, V) = exercise("decode_step").reference(q, k, v, cache)
+        return output, (K + 1, V)
+
+    attend.__name__ = "decode_step"
+    assert "the first part of the new cache at [" in evaluate(exercise("decode_step"), attend).message
