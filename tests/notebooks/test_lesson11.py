@@ -139,9 +139,10 @@ def adopted(loss, model):
 
 @pytest.mark.parametrize(("loss", "model", "said"), [
     (loss_by_hand, gpt_with_one_hot, "Yours run: language_model_loss, language_model, sample_next."),
-    (loss_in_loops, gpt_in_loops, "times as long"),
+    pytest.param(loss_in_loops, gpt_in_loops, "times as long", marks=pytest.mark.weekly),
     (loss_by_hand, gpt_without_norm, "norm is not used"),
-    (loss_by_hand, gpt_cut_off, "no gradient comes back")], ids=["another way", "loops", "wrong", "cut off"])
+    pytest.param(loss_by_hand, gpt_cut_off, "no gradient comes back", marks=pytest.mark.weekly)],
+    ids=["another way", "loops", "wrong", "cut off"])
 def test_a_learners_pieces_train_and_write(loss, model, said, capsys):
     pieces = adopted(loss, model)
     assert said in capsys.readouterr().out

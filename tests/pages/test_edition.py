@@ -237,6 +237,8 @@ RIGHT = """def cosine_similarity(X, Y):
 ENDLESS = "def cosine_similarity(X, Y):\n    while True:\n        pass"
 
 
+@pytest.mark.tool("scripts/edition.py", "scripts/book.py", "docs/book", "helpers", "constraints.txt",
+                  "tests/pages/browser.py", __file__)
 def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, record_property):
     lesson = opened("01")
     megabytes = sum(Counting.served) / 1e6

@@ -111,6 +111,8 @@ def pictures(notebook, cell):
     return [hashlib.sha256(source.encode()).hexdigest() for source in sources]
 
 
+@pytest.mark.tool("helpers/predictions.py", "helpers/progress.py", "helpers/plots.py", "notebooks/05_scaling.ipynb",
+                  "constraints.txt", "tests/pages/browser.py", __file__)
 def test_predict_slide_reload_and_find_your_progress(lab):
     """Lesson 05: a prediction and a slider, both by keyboard; then everything is closed and opened again.
 

@@ -53,6 +53,8 @@ def views_of_lesson_12(notebook):
     return lines
 
 
+@pytest.mark.tool("helpers/attention_views.py", "notebooks/12_looking_inside.ipynb", "constraints.txt",
+                  "tests/pages/browser.py", __file__)
 def test_the_stored_views_of_lesson_12_answer(at_peace):
     views_of_lesson_12(at_peace(lesson("12"), kernel=False))
 

@@ -160,6 +160,7 @@ assert "torch._dynamo" not in sys.modules, "torch's compiler was imported: secon
 """
 
 
+@pytest.mark.tool("helpers/training.py", "constraints.txt", __file__)
 def test_training_and_counting_do_without_torchs_compiler():
     done = subprocess.run([sys.executable, "-c", WITHOUT_COMPILER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
