@@ -51,7 +51,8 @@ SOFTMAX = Exercise(
     ),
     misconceptions=(
         Misconception("columns-sum-to-1", (
-            "Your weights sum to 1 down the columns: softmax over the keys is axis=-1, the last axis."
+            "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs along the last axis, "
+            "axis=-1."
         ), lambda x: _softmax_along(x, 0)),
         Misconception("whole-array", (
             "You divide by the sum of the whole array, so all the weights together sum to 1. Each row must "
@@ -253,6 +254,9 @@ ATTENTION_ENTROPY = Exercise(
             "You divide by log T. That is a useful number between 0 and 1, but entropy in nats is not "
             "divided."
         ), lambda w: -_plogp(w).sum(axis=-1) / np.log(w.shape[-1])),
+        Misconception("number-of-words", (
+            "You returned e to the entropy, the number of words. The task asks for the entropy itself."
+        ), lambda w: np.exp(-_plogp(w).sum(axis=-1))),
         Misconception("no-weight", (
             "You add up log w. Each logarithm must be multiplied by its weight first."
         ), lambda w: -np.log(w).sum(axis=-1)),
