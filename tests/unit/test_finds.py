@@ -9,6 +9,7 @@ import torch
 from helpers import finds, inside, model_files, plots, smollm2
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
+pytestmark = pytest.mark.tool("helpers/finds.py", "helpers/inside.py", "helpers/smollm2.py", "constraints.txt", __file__)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,6 @@ def test_the_last_token_read_again_gives_the_same(asked):
     assert torch.allclose(asked.last([2, 0], own), asked.seen.logits[[2, 0], -1], atol=1e-3)
 
 
-@pytest.mark.tool("helpers/finds.py", "helpers/inside.py", "helpers/smollm2.py", "constraints.txt", __file__)
 def test_the_fast_hunter_gives_what_one_patch_gives(asked):
     takers, givers = finds.ring(asked)
     scores = finds.all_heads(asked, takers, givers)
