@@ -262,6 +262,10 @@ ANALOGY = Exercise(
         Misconception("only-b-and-c-excluded", (
             "You leave out b and c, but a can still be the answer."
         ), lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [b, c])),
+        Misconception("rows-taken-out", (
+            "You take the rows a, b and c out of the table. The rows behind them move up, so your index "
+            "counts in the shorter table. Keep every row, and let the three lose."
+        ), lambda a, b, c, V: int(np.argmax(np.delete(_cosines(_target(a, b, c, V), V), [a, b, c])))),
         Misconception("step-backwards", (
             "You walk the step the wrong way. From a to b is b - a: take that step from c."
         ), lambda a, b, c, V: _best(_cosines(V[a] - V[b] + V[c], V), [a, b, c])),

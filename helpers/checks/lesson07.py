@@ -56,8 +56,7 @@ SPLIT_HEADS = Exercise(
     misconceptions=(
         Misconception("reshape-only", (
             "The shape is right, but reshape alone deals the numbers out in memory order, so a head gets "
-            "some whole tokens instead of a slice of every token. Cut the last axis first, into (B, T, h, "
-            "d_k); then swap the axes of tokens and heads."
+            "some whole tokens instead of a slice of every token."
         ), _reshape_only),
         Misconception("heads-after-tokens", (
             "You cut the last axis well, and the heads still stand after the tokens: (B, T, h, d_k). Swap "
