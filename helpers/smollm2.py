@@ -266,7 +266,7 @@ def reference(model):
         state |= {f"model.layers.{number}.{names[ours]}.weight": part.T if part.ndim == 2 else part
                   for ours, part in parts.items()}
     theirs.load_state_dict(state, assign=True)
-    theirs.model.rotary_emb = type(theirs.model.rotary_emb)(config)  # its buffer has no numbers on the meta device
+    theirs.model.rotary_emb = type(theirs.model.rotary_emb)(config=config)  # its buffer has no numbers on the meta device
     return theirs.eval()
 
 
