@@ -57,7 +57,8 @@ DEAR = {                                        # with --quick only where one of
     "tests/notebooks/test_lessons.py": ["notebooks/0*", "helpers"],
     "tests/unit/test_colab.py": ["helpers/colab.py", "scripts", "notebooks", "constraints.txt"],
     **dict.fromkeys([f"tests/unit/test_{name}.py" for name in (
-        "agreement", "attention", "efficient", "embeddings", "inside", "mistakes", "pretrained", "tokens", "training",
+        "adapters", "agreement", "attention", "efficient", "embeddings", "inside", "mistakes", "pretrained",
+        "tokens", "training",
         "translation")], ["helpers", "data", "tests/unit/mistakes.py", "constraints.txt"]),
     **dict.fromkeys([f"tests/notebooks/test_lesson{number}.py" for number in ("05", "08", "09", "13", "16")],
                     ["notebooks", "helpers", "scripts", "constraints.txt"]),

@@ -17,8 +17,9 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     course_text      the notes and the paragraphs that lesson 13 searches
     efficient        attention that costs less, and what it costs                 lesson 14
     tokens, texts    byte-pair encoding; real text to train on                    lesson 15
-    smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 16, 17
+    smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 16-18
     gguf             reads the file that it comes in
+    adapters         low-rank adapters: teaching it something new                 lesson 18
 
     checks           the exercises' checkers, a module a lesson
     predictions      predict and reveal
