@@ -113,6 +113,9 @@ SWAPPED = ("The two texts have changed places: your queries come from the encode
 
 CROSS_ATTENTION = Exercise(
     reference=cross_attention,
+    nudges=(("first two dimensions of batch2",
+             "In Q @ K.mT the inner sizes agree: .mT swaps the last two axes. (K.T turns all of them round, the one that "
+             "counts texts too.)"),),
     probes=(
         Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2), (
             "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."
@@ -524,15 +527,15 @@ DECODER_BLOCK = Exercise(
             "knows what has been written; then it asks the source."
         ), _cross_first),
         Misconception("cross-attention-first-norms-kept", (
-            "Cross-attention comes first and reads norm1. Self-attention comes first, with norm1."
+            "In yours cross-attention comes first and reads norm1. It should be self-attention first, with norm1."
         ), _cross_first_by_place),
         Misconception("mlp-before-cross", (
             "The MLP comes before cross-attention, so it cannot work on what was found in the source. It is "
             "the last of three."
         ), _mlp_between),
         Misconception("mlp-before-cross-norms-kept", (
-            "The MLP comes second and reads norm2. Cross-attention comes second, with norm2, and the MLP "
-            "third, with norm3."
+            "In yours the MLP comes second and reads norm2. It should be cross-attention second, with norm2, "
+            "and the MLP third, with norm3."
         ), _mlp_between_by_place),
         Misconception("mlp-twice", (
             "The MLP runs twice, after each attention. A decoder block has one, at its end."
@@ -647,6 +650,10 @@ SHIFT_RIGHT = Exercise(
         larger(_ids(9, 10)),
     ),
     misconceptions=(
+        Misconception("floats", (
+            "The places are right, but the result has a decimal dtype. Ids are whole numbers: give bos the dtype of "
+            "tokens, as torch.full_like(tokens[:, :1], bos) does."
+        ), lambda t, b: shift_right(t, b).double()),
         Misconception("shifted-left", (
             "You shift to the left, so the decoder reads the word after the one it should write. Put bos in "
             "front and drop the last word."
