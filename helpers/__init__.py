@@ -20,6 +20,7 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 16-18
     gguf             reads the file that it comes in
     adapters         low-rank adapters: teaching it something new                 lesson 18
+    reward           learning from points: policy gradient, leash, best of n      lesson 19
 
     checks           the exercises' checkers, a module a lesson
     predictions      predict and reveal

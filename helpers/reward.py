@@ -1,0 +1,345 @@
+"""Learning from a judgement in place of an example: a small policy gradient on the mini-transformer (lesson 19).
+
+A text here is one sentence: it begins with the words of a prompt, and ends with its full stop or after ``LENGTH`` words.
+Prompts come in groups: each is answered ``n`` times, and a text is judged by its own group.
+"""
+
+import copy
+import math
+import numbers
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from tqdm.auto import tqdm
+
+from helpers import grammars, progress, training
+from helpers.efficient import decode_step
+from helpers.inside import NotUsable, load_mini
+from helpers.vocabularies import BOS, PAD
+
+PROMPTS = ("the", "a", "she", "they", "keys", "bears", "anna tells ben that", "the keys to the")
+LENGTH = 31  # words at most, with those of the prompt and the full stop
+EACH = 16  # texts for each prompt in a step
+RATE = 6e-4  # of AdamW
+MEASURED = 32  # texts a prompt for what is measured beside the training
+
+
+# ---------------------------------------------------------------- the four exercises
+
+
+def advantages(rewards):
+    """How much better than its group each text is, in standard deviations of the group.
+
+    ``rewards``: ``(G, n)``, a row for each prompt. Returns ``(G, n)``: minus the mean of the row, divided by its standard
+    deviation (of n, not n - 1) plus 1e-6; a row of equals gives zeros. Source: Shao et al. 2024, section 4.1.2 (GRPO).
+    """
+    centred = rewards - rewards.mean(dim=-1, keepdim=True)  # (G, n)
+    spread = centred.square().mean(dim=-1, keepdim=True).sqrt()  # (G, 1)
+    return centred / (spread + 1e-6)
+
+
+def policy_gradient_loss(log_probs, advantages, mask):
+    """A loss whose gradient makes the words of better texts more probable, and those of worse texts less.
+
+    ``log_probs``: ``(B, T)``, of the words that were drawn; ``advantages``: ``(B,)``; ``mask``: ``(B, T)`` bool, the words
+    that count. Returns a scalar, minus the mean of advantage times log probability over all words that count. Raises
+    ValueError where none does. Source: Williams 1992 (REINFORCE).
+    """
+    return -_mean(advantages[:, None] * log_probs, mask)
+
+
+def kl_to_reference(logits, reference_logits, mask):
+    """How far the model's next words are from the reference's: KL(policy ‖ reference) a word, exact, in nats.
+
+    ``logits``, ``reference_logits``: ``(B, T, V)``; ``mask``: ``(B, T)`` bool, the words that count. Returns a scalar.
+    Raises ValueError where no word counts. Source: Kullback and Leibler 1951; as a leash Ziegler et al. 2019.
+    """
+    log_p, log_q = logits.log_softmax(-1), reference_logits.log_softmax(-1)  # (B, T, V)
+    return _mean((log_p.exp() * (log_p - log_q)).sum(-1), mask)
+
+
+def best_of_n(sample, reward, n):
+    """Draw ``n`` samples and return the one with the highest reward, the first of equals.
+
+    ``sample``: a function without arguments; ``reward``: a function of what it returns. Raises ValueError when ``n`` is
+    below 1. Source: Stiennon et al. 2020.
+    """
+    if n < 1:
+        raise ValueError(f"The best of {n} samples does not exist: n is at least 1.")
+    return max((sample() for _ in range(n)), key=reward)
+
+
+def _mean(values, mask):
+    """The mean of ``values`` ``(B, T)`` where ``mask`` is True."""
+    if not mask.any():
+        raise ValueError("No word counts: the mask is False everywhere.")
+    return values[mask].mean()
+
+
+PIECES = {f.__name__: f for f in (advantages, policy_gradient_loss, kl_to_reference)}  # what a learner's take the place of
+
+
+# ---------------------------------------------------------------- texts
+
+
+class Texts(NamedTuple):
+    """G groups of n texts, a row each; the rows of a group are side by side."""
+
+    tokens: torch.Tensor  #: (B, T) ids: BOS, the prompt, the words drawn, PAD after the full stop
+    mask: torch.Tensor  #: (B, T) bool: the words that the model chose
+    groups: int
+
+    def words(self, vocabulary):
+        """A list of words for each row, with its prompt and its full stop."""
+        return [[vocabulary.words[i] for i in row if i not in (PAD, BOS)] for row in self.tokens.tolist()]
+
+
+@torch.no_grad()
+def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH, one_sentence=True):
+    """Let a ``LanguageModel`` write ``n`` texts for each prompt: ``Texts``. Drawn at temperature 1 from a
+    ``torch.Generator``; each new word is computed alone, with lesson 14's cache. ``one_sentence=False`` writes on after a
+    full stop, to ``length`` words."""
+    starts = [[BOS, *vocabulary.encode(prompt)] for prompt in prompts for _ in range(n)]
+    given = torch.full((len(starts), length + 1), -1)  # (B, T): the prompts, and -1 where the model chooses
+    for row, start in zip(given, starts, strict=True):
+        row[:len(start)] = torch.tensor(start)
+    tokens, caches = given[:, :1], [None] * len(model.blocks)
+    over, stop = torch.zeros(len(starts), dtype=torch.bool), vocabulary["."]
+    for place in range(1, length + 1):
+        logits, caches = _next(model, tokens[:, -1:], place - 1, caches)  # (B, V)
+        drawn = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
+        word = torch.where(given[:, place] >= 0, given[:, place], drawn).masked_fill(over, PAD)
+        tokens = torch.cat([tokens, word[:, None]], 1)
+        over = over | ((word == stop) & one_sentence)
+        if over.all():
+            break
+    return Texts(tokens, (given[:, :tokens.shape[1]] < 0) & (tokens != PAD), len(prompts))
+
+
+def _next(model, last, place, caches):
+    """Logits ``(B, V)`` after the ids ``last`` ``(B, 1)`` at ``place``, and the caches with them in."""
+    x, kept = model.embedding(last) + model.position.weight[place], []  # (B, 1, d)
+    for block, cache in zip(model.blocks, caches, strict=True):
+        y, attend = block.norm1(x), block.attention
+        q, k, v = (attend._split(W(y)) for W in (attend.W_q, attend.W_k, attend.W_v))  # (B, h, 1, d_k)
+        heads, cache = decode_step(q, k, v, cache)
+        x = x + attend.W_o(attend._merge(heads))
+        x = x + block.mlp(block.norm2(x))
+        kept.append(cache)
+    return model.output(model.norm(x))[:, 0], kept
+
+
+def chosen(model, texts):
+    """What a model says of words that were drawn before: (logits ``(B, T - 1, V)`` at each place for the next word, log
+    probability ``(B, T - 1)`` of the word that came, mask ``(B, T - 1)``)."""
+    logits, came = model(texts.tokens[:, :-1]), texts.tokens[:, 1:]
+    return logits, logits.log_softmax(-1).gather(-1, came[..., None])[..., 0], texts.mask[:, 1:]
+
+
+def judged(reward, texts, vocabulary):
+    """The rewards of all texts, ``(G, n)``. ``reward``: a list of words -> a number.
+
+    Raises NotUsable, in one sentence, for a function that stops, or gives no finite number.
+    """
+    rows = texts.words(vocabulary)
+    return torch.tensor([_number(reward, words) for words in rows]).view(texts.groups, -1)
+
+
+def _number(reward, words):
+    shown = " ".join(words[:8]) + (" …" if len(words) > 8 else "")
+    try:
+        value = reward(list(words))
+    except Exception as error:
+        raise NotUsable(f"Your reward stopped with {type(error).__name__} ({error}) at the text '{shown}': it gets a list "
+                        "of words and has to give a number for each text.") from None
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        value = value.item()
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        said = "nothing (is there a return?)" if value is None else repr(value)
+        raise NotUsable(f"Your reward gave {said} for the text '{shown}': it has to give a number for each text.")
+    return float(value)
+
+
+def allowed(grammar, texts):
+    """The share of the words chosen that the grammar allows; after a forbidden word none is, up to the full stop."""
+    return float((grammar.read(texts.tokens).log_p > -torch.inf)[texts.mask].double().mean())
+
+
+def most(grammar, points, prompts=PROMPTS, length=LENGTH):
+    """The highest reward that a text can earn by the grammar's rules, exact: for each prompt, a list.
+
+    ``points``: word -> what it earns, where the reward is a sum over the words; words that it does not name earn 0.
+    """
+    vocabulary = grammar.vocabulary
+    worth = torch.tensor([float(points.get(word, 0)) for word in vocabulary.words], dtype=torch.float64)
+    can, stop = grammar.p > 0, vocabulary["."]
+    best = torch.full((len(grammar.p),), 0.0, dtype=torch.float64)  # of what may still come, with no words left
+    ahead = [best]
+    for _ in range(length):
+        value = worth + best[grammar.next].index_fill(1, torch.tensor(stop), 0.0)
+        best = value.masked_fill(~can, -torch.inf).amax(1)
+        ahead.append(best)
+    found = []
+    for prompt in prompts:
+        ids = [BOS, *vocabulary.encode(prompt)]
+        state = grammar.states(torch.tensor([ids]))[0, -1]
+        found.append(float(worth[ids].sum() + ahead[length + 1 - len(ids)][state]))
+    return found
+
+
+# ---------------------------------------------------------------- learning
+
+
+def one_step(model, optimizer, reward, generator, leash=None, *, vocabulary, prompts=PROMPTS, n=EACH, pieces=PIECES):
+    """Write ``n`` texts for each prompt, judge, compare, and make what was better than usual more probable.
+
+    ``leash(logits, texts, mask)``: what is added to the loss; ``pieces``: the functions of `PIECES`, or a learner's.
+    """
+    texts = write(model, vocabulary, n, generator, prompts)
+    better = pieces["advantages"](judged(reward, texts, vocabulary)).flatten()  # (G n,)
+    logits, log_probs, mask = chosen(model, texts)
+    loss = pieces["policy_gradient_loss"](log_probs, better, mask)
+    if leash is not None:
+        loss = loss + leash(logits, texts, mask)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+@dataclass
+class Run:
+    """What happened while a model learned from a reward. Lists: a number for each of ``at``."""
+
+    model: object
+    at: list = field(default_factory=list)  #: steps done
+    reward: list = field(default_factory=list)  #: mean reward of a text
+    allowed: list = field(default_factory=list)  #: share of words that the grammar allows
+    kl: list = field(default_factory=list)  #: nats a text from the reference, mean
+    texts: dict = field(default_factory=dict)  #: steps done -> lists of words, one text a prompt
+
+
+def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60), label="learning", step=None,
+          prompts=PROMPTS, n=EACH, lr=RATE, pieces=PIECES, live=False):
+    """Teach a copy of the mini-transformer by a reward: a ``Run``, measured before, after every ``every`` steps, and at the
+    end, on fresh texts.
+
+    ``reward``: a list of words -> a number; ``strength``: of the leash, what a nat of KL a word costs; ``seed``: of what is
+    drawn; ``diary``: steps after which texts are kept, besides the last; ``step(model, optimizer, reward, generator,
+    leash)``: one's own, in place of `one_step`; ``live``: curves grow while it learns, if a learner is present. Raises
+    NotUsable for a reward that cannot be used, also where it tells no two texts apart.
+    """
+    reference, vocabulary = load_mini()
+    grammar, model = grammars.agreement_grammar(), copy.deepcopy(reference)
+    step = step or partial(one_step, vocabulary=vocabulary, prompts=prompts, n=n, pieces=pieces)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
+    generator, run = torch.Generator().manual_seed(seed), Run(model)
+    curve = _curve() if live and progress.live() else None
+
+    def leash(logits, texts, mask):
+        with torch.no_grad():
+            theirs = reference(texts.tokens[:, :-1])  # (B, T - 1, V)
+        return strength * pieces["kl_to_reference"](logits, theirs, mask)
+
+    with training.one_thread(), tqdm(range(steps + 1), desc=label, disable=label is None or not progress.live()) as bar:
+        for done in bar:
+            if done % every == 0 or done == steps or done in diary:
+                _measure(run, done, reference, reward, vocabulary, grammar, seed, prompts, done in diary or done == steps)
+                bar.set_postfix(reward=f"{run.reward[-1]:.2f}", allowed=f"{run.allowed[-1]:.0%}")
+                if curve is not None:
+                    curve.update(_curves(run))
+            if done < steps:
+                step(model, optimizer, reward, generator, leash if strength else None)
+    if curve is not None:
+        curve.update({"text/plain": ""}, raw=True)  # the lesson draws its own, which stays
+    return run
+
+
+def _curve():
+    from IPython.display import display
+
+    return display({"text/plain": ""}, raw=True, display_id=True)
+
+
+def _curves(run):
+    """The figure of a run so far."""
+    import matplotlib.pyplot as plt
+
+    from helpers import plots
+
+    figure, both = plt.subplots(1, 2, figsize=(8, 2.2))
+    for ax, values, title, colour in zip(both, (run.reward, run.allowed), ("reward", "words that the grammar allows"),
+                                         (plots.ORANGE, plots.BLUE), strict=True):
+        ax.plot(run.at, values, "o-", color=colour)
+        ax.set(xlabel="step", title=title)
+    both[1].set_ylim(-0.03, 1.03)
+    plt.close(figure)
+    return figure
+
+
+def _measure(run, done, reference, reward, vocabulary, grammar, seed, prompts, keep):
+    generator = torch.Generator().manual_seed(10_000 + 100 * seed + done)
+    texts = write(run.model, vocabulary, MEASURED, generator, prompts)
+    rewards = judged(reward, texts, vocabulary)
+    if done == 0 and float(rewards.max() - rewards.min()) == 0:
+        raise NotUsable(f"Your reward is {rewards[0, 0]:g} for every one of {rewards.numel()} texts: there is nothing to "
+                        "prefer, so nothing can be learned. Reward something that happens now and then.")
+    run.at.append(done)
+    run.reward.append(float(rewards.mean()))
+    run.allowed.append(allowed(grammar, texts))
+    run.kl.append(divergence(run.model, reference, texts))
+    if keep:
+        run.texts[done] = texts.words(vocabulary)[::MEASURED]
+
+
+@torch.no_grad()
+def divergence(model, reference, texts):
+    """KL(policy ‖ reference) of whole texts in nats, from texts that the policy wrote: exact at each word, summed over a
+    text, averaged over texts."""
+    (logits, _, mask), theirs = chosen(model, texts), reference(texts.tokens[:, :-1])
+    return float(kl_to_reference(logits, theirs, mask) * mask.sum() / len(mask))
+
+
+def divergence_of_best(n, rewards=None):
+    """KL of the best of ``n`` from a single sample, in nats: log n - (n - 1)/n where no rewards tie, and less where they do
+    (Beirami et al. 2024). With ``rewards`` ``(G, N)`` of N samples a prompt it is exact for their distribution, as a mean
+    over prompts: all that choosing changes is how often each reward comes."""
+    if rewards is None:
+        return math.log(n) - (n - 1) / n
+    found = []
+    for row in rewards.double():
+        share = row.unique(return_counts=True)[1] / len(row)  # of each reward, the lowest first
+        up_to = share.cumsum(0).clamp(max=1.0)
+        best = up_to**n - (up_to - share).clamp(min=0.0) ** n  # that the best of n has this reward
+        found.append(torch.special.xlogy(best, best / share).sum())
+    return float(torch.stack(found).mean())
+
+
+def gradient(model, texts, weights, pieces=PIECES):
+    """The gradient of `policy_gradient_loss` with ``weights`` ``(B,)`` in the place of advantages: one long vector."""
+    model.zero_grad()
+    _, log_probs, mask = chosen(model, texts)
+    pieces["policy_gradient_loss"](log_probs, weights, mask).backward()
+    found = torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
+    model.zero_grad()
+    return found
+
+
+# ---------------------------------------------------------------- rewards to play with
+
+
+def bears(words):
+    """A point for each *bear* or *bears*."""
+    return words.count("bear") + words.count("bears")
+
+
+def ends_soon(words):
+    """The fewer words, the better."""
+    return -len(words)
+
+
+def names_the_listener(words):
+    """A point when the listener of a story is named again: anna tells BEN that … and BEN thanks."""
+    listener = words[2] if words[1:2] == ["tells"] and len(words) > 3 else None
+    return float(listener in words[3:])
