@@ -659,11 +659,14 @@ def _seeded_inside(p, generator):
     return _pick(p, torch.Generator().manual_seed(0))
 
 
-def _tensor(logits, temperature, top_k, generator):
-    if temperature == 0:
-        return logits.argmax(-1, keepdim=True)
-    kept, ids = _top(logits, top_k)
-    return ids[torch.multinomial((kept / temperature).softmax(-1), 1, generator=generator)]
+def _tensor(at_zero):
+    """A tensor (1,) of what is drawn; ``at_zero(logits)`` at temperature 0."""
+    def function(logits, temperature, top_k, generator):
+        if temperature == 0:
+            return at_zero(logits)
+        kept, ids = _top(logits, top_k)
+        return ids[torch.multinomial((kept / temperature).softmax(-1), 1, generator=generator)]
+    return function
 
 
 def _probability(logits, temperature, top_k, generator):
@@ -675,7 +678,9 @@ WIDE = {"absolute": 0.17, "draws": 1}  # four standard deviations of the differe
 SAMPLE_NEXT = Exercise(
     reference=sample_next,
     use=_draws,
-    results=("a draw", f"the share of each word in {DRAWS} draws", "that the same state of the generator gives the same"),
+    results=(
+        "a draw (an int, as .item() makes it of a tensor)", f"the share of each word in {DRAWS} draws",
+        "that the same state of the generator gives the same"),
     probes=(  # those that tell most mistakes apart stand first, which saves time
         Probe("the best three, hot", _word([0.0, 0.5, 1.0, 1.5, 9.0, 12.0], 2.0, 3), (
             "Both at once: keep the three largest logits, divide by the temperature, softmax over what is left."
@@ -778,7 +783,10 @@ SAMPLE_NEXT = Exercise(
         ), _sampler(draw=_seeded_inside)),
         Misconception("tensor", (
             "You return a tensor with one number in it. Return an int: int(...) or .item()."
-        ), _tensor),
+        ), _tensor(lambda z: z.argmax(-1, keepdim=True))),
+        Misconception("tensor-if-drawn", (
+            "What you draw is a tensor with one number in it. Return an int: int(...) or .item()."
+        ), _tensor(torch.argmax)),
         Misconception("probability", (
             "You return a probability. Return the id of the word drawn."
         ), _probability),
@@ -1020,6 +1028,9 @@ LOOP = Exercise(
         )),
         ("does not require a? ?grad", (
             "Nothing remembers how this loss was computed: is there a torch.no_grad(), a detach() or an item() too early?"
+        )),
+        ("missing the required .forward", (
+            "loss_of takes the model itself and not its output: loss_of(model, batch) calls the model."
         )),
         ("missing 1 required positional argument", (
             "loss_of takes two things, the model and the batch."
