@@ -61,7 +61,7 @@ def test_the_inputs_of_the_checker_never_saturate_the_softmax():
 def test_the_puzzle_begins_unsolved_and_says_when_it_is_solved(capsys, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(plt, "show", plt.close)
-    names = definitions(LESSONS["04"], "words", "X", "W_v", "COLOURS") | {"attend": attention.qkv_attention}
+    names = definitions(LESSONS["04"], "words", "X", "W_v", "COLOURS", "DARK", "HALO") | {"attend": attention.qkv_attention}
     play = names["play"]
     play.__globals__.update(names)
     for W_q, W_k, said in [([[0, 1], [1, 0], [0, 0]], [[1, 0], [0, -1], [-1, -1]], "Not yet"),
