@@ -136,6 +136,9 @@ HARD_ATTENTION = Exercise(
             "value that they select."
         ), lambda q, K, V: (K @ q == (K @ q).max()).astype(float)),
     ),
+    nudges=(("^IndexError: index .* out of bounds", (
+        "That index is no row of values. argmax of a whole (n, d) array counts every number in it. Have you used "
+        "the query? keys @ query has one score for each key.")),),
 )
 
 
