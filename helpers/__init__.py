@@ -6,18 +6,18 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     embeddings       word vectors, neighbours, analogies                          lesson 01
     attention        NumPy: softmax to multi-head attention, masks, positions     lessons 02-08
     seq2seq          the recurrent encoder-decoder that attention was made for    lesson 03
-    transformer      torch: attention, block, encoder, decoder, whole models      lessons 09-14
-    vocabularies     words to ids and back                                        lessons 10-12
+    transformer      torch: attention, block, encoder, decoder, whole models      lessons 09-18
+    vocabularies     words to ids and back                                        lessons 10-19
     translation      the English-French grammar                                   lesson 10
-    grammars         the grammar whose entropy is known                           lessons 11, 12
-    training         the training loop                                            lessons 03-15
-    inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12, 17
+    grammars         the grammar whose entropy is known                           lessons 11-19
+    training         the training loop                                            lessons 03-19
+    inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12-19
     attention_views  BertViz's views, without a network                           lesson 12
-    minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 12, 13
+    minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 07, 12, 13
     course_text      the notes and the paragraphs that lesson 13 searches
     efficient        attention that costs less, and what it costs                 lesson 14
     tokens, texts    byte-pair encoding; real text to train on                    lesson 15
-    smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 16-18
+    smollm2, chat    SmolLM2-135M-Instruct, a real chat model; a box to talk      lessons 14-18
     gguf             reads the file that it comes in
     adapters         low-rank adapters: teaching it something new                 lesson 18
     reward           learning from points: policy gradient, leash, best of n      lesson 19
