@@ -89,7 +89,7 @@ ADVANTAGES = Exercise(
             "You divide by the standard deviation, and have not subtracted the mean: an average text should get 0."
         ), lambda r: r / (_std(r) + 1e-6)),
         Misconception("all-texts-together", (
-            "You compare all texts with one another. A text is judged by its own group, those with the same prompt: one"
+            "You compare all texts with one another. A text is judged by its own group, those with the same beginning: one"
             " mean and one standard deviation for each row."
         ), lambda r: (r - r.mean()) / (r.std(unbiased=False) + 1e-6)),
         Misconception("one-spread", (
@@ -99,7 +99,7 @@ ADVANTAGES = Exercise(
             "You subtract one mean from all texts, and divide by the spread of each row. Each row has its own mean too."
         ), lambda r: (r - r.mean()) / (_std(r) + 1e-6)),
         Misconception("columns", (
-            "You compare down the columns, texts of different prompts. A group is a row: the last axis."
+            "You compare down the columns, texts of different beginnings. A group is a row: the last axis."
         ), lambda r: (r - r.mean(0, keepdim=True)) / (r.std(0, unbiased=False, keepdim=True) + 1e-6)),
         Misconception("n-minus-1", (
             "You divide by the standard deviation with n - 1, which is what torch does when it is not told otherwise. Here"
@@ -220,8 +220,8 @@ POLICY_GRADIENT_LOSS = Exercise(
         Probe("a better and a worse text", _drawn(2, 3, advantages=[1.0, -1.0]), (
             "Two texts, one better than usual and one worse: both teach, in opposite directions."
         )),
-        Probe("a prompt", _drawn(2, 5, start=2), (
-            "The first two words are the prompt's, where the mask is False: they count neither above nor below the line."
+        Probe("a beginning", _drawn(2, 5, start=2), (
+            "The first two words are the beginning's, where the mask is False: they count neither above nor below the line."
         )),
         Probe("texts of different lengths", _drawn(3, 6, lengths=[6, 1, 3]), (
             "Texts of 6, 1 and 3 words: it is ONE mean over the ten words that count."
@@ -244,7 +244,7 @@ POLICY_GRADIENT_LOSS = Exercise(
             " probable."
         ), lambda p, a, m: _weighted(p, a, m).mean()),
         Misconception("mask-forgotten", (
-            "You average over all words. Those of the prompt, and what comes after the end of a text, were not the"
+            "You average over all words. Those of the beginning, and what comes after the end of a text, were not the"
             " model's choice: take only those where the mask is True."
         ), lambda p, a, m: -(a[:, None] * p).mean()),
         Misconception("divided-by-all", (
@@ -372,8 +372,8 @@ KL_TO_REFERENCE = Exercise(
         Probe("the same model", _two(2, 3, 4, equal=True), (
             "Both models give the same probabilities here (their logits differ by a constant): the result is 0."
         ), draws=1),
-        Probe("a prompt", _two(2, 4, 3, start=2), (
-            "The first two places belong to the prompt, where the mask is False: they count neither above nor below the"
+        Probe("a beginning", _two(2, 4, 3, start=2), (
+            "The first two places belong to the beginning, where the mask is False: they count neither above nor below the"
             " line."
         )),
         Probe("texts of different lengths", _two(3, 5, 4, lengths=[5, 1, 2]), (
