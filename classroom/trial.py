@@ -76,7 +76,8 @@ def hand_in(name, given, handout, path):
 
     books = {student: released(student) for student in STUDENTS}
     functions = list(tasks.tasks_of(name))
-    books["Rita Right"] = own("Rita Right", lambda function, code, _: rewritten(code))
+    numpy = "import numpy" in json.dumps(assignment.source(name)["cells"])
+    books["Rita Right"] = own("Rita Right", lambda function, code, _: rewritten(code, numpy))
     books["Nora Neighbour"] = books["Rita Right"]
     books["Carl Copy"] = own("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
     public = solved(assignment.source(name), {})
@@ -126,9 +127,10 @@ def function_in(raw, name):
                 if cell["cell_type"] == "code" and f"def {name}(" in "".join(cell["source"]))
 
 
-def rewritten(code):
-    """The same function with other operations: a product by a call, x · (1/y) for x / y, x + (-y) for x - y."""
-    tree = _OtherOperations("torch" if "torch." in code else "np").visit(ast.parse(code))
+def rewritten(code, numpy):
+    """The same function with other operations: a product by a call, x · (1/y) for x / y, x + (-y) for x - y.
+    ``numpy``: whether its notebook imports NumPy."""
+    tree = _OtherOperations("np" if numpy and "torch." not in code else "torch").visit(ast.parse(code))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 

@@ -1,0 +1,656 @@
+"""Assignment 6: an adapter, an advantage and a leash, each with details changed (lessons 18 and 19). Inputs are
+torch tensors. What makes a task this one and not its neighbour is an argument behind the * of its reference."""
+
+import math
+
+import torch
+
+from classroom.tasks import in_variants, with_details
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+
+STRENGTHS = {"root": lambda alpha, r: alpha / math.sqrt(r), "rank": lambda alpha, r: alpha / r,
+             "plain": lambda alpha, r: alpha}
+PLACES = {"path": lambda road, path, gain: road + path * gain,
+          "whole": lambda road, path, gain: (road + path) * gain,
+          "frozen": lambda road, path, gain: road * gain + path}
+
+
+def adapter_output(x, W, A, B, alpha, gain, *, strength="root", place="path"):
+    """x (..., d_in), W (d_in, d_out), A (d_in, r), B (r, d_out), gain (d_out,) -> (..., d_out): x W + alpha / √r
+    times (x A) B (Kalajdzievski 2023), with a gain for each output. ``strength``: what the adapter is multiplied
+    by, a key of STRENGTHS; ``place``: what the gain multiplies, a key of PLACES: the adapter's part (as in Kopiczko
+    et al. 2024), the sum, or x W."""
+    path = STRENGTHS[strength](alpha, A.shape[1]) * (x @ A @ B)
+    return PLACES[place](x @ W, path, gain)
+
+
+def _others(rewards):
+    return (rewards.sum(-1, keepdim=True) - rewards) / (rewards.shape[-1] - 1)
+
+
+def _median(rewards):
+    return rewards.quantile(0.5, dim=-1, keepdim=True)
+
+
+def _mean(rewards):
+    return rewards.mean(-1, keepdim=True)
+
+
+def _sample(rewards):
+    return rewards.std(-1, keepdim=True)
+
+
+def _range(rewards):
+    return rewards.amax(-1, keepdim=True) - rewards.amin(-1, keepdim=True)
+
+
+USUAL = {"others": _others, "median": _median, "all": _mean}
+SPREADS = {"none": None, "sample": _sample, "range": _range}
+
+
+def group_advantage(rewards, *, usual="others", spread="none"):
+    """rewards (G, n), n > 1 -> (G, n): minus the mean of the other texts of the row (Kool et al. 2019). ``usual``:
+    what is subtracted, a key of USUAL; ``spread``: what is divided by, plus 1e-6, a key of SPREADS."""
+    if rewards.shape[-1] < 2:
+        raise ValueError("A group of one text has nothing to be compared with.")
+    better = rewards - USUAL[usual](rewards)
+    return better if spread == "none" else better / (SPREADS[spread](rewards) + 1e-6)
+
+
+def _kl(log_p, log_q):
+    return (log_p.exp() * (log_p - log_q)).sum(-1)
+
+
+DIRECTIONS = {"reference": lambda log_p, log_q: _kl(log_q, log_p), "policy": _kl,
+              "both": lambda log_p, log_q: (_kl(log_p, log_q) + _kl(log_q, log_p)) / 2}
+POOLS = {"sum": lambda each, mask: (each * mask).sum(-1), "mean": lambda each, mask: (each * mask).sum(-1) / mask.sum(-1),
+         "largest": lambda each, mask: (each * mask).amax(-1)}
+
+
+def text_kl(logits, reference_logits, mask, *, direction="reference", pool="sum"):
+    """logits and reference_logits (B, T, V), mask (B, T) bool -> scalar: at each place KL(reference ‖ policy), summed
+    over the words of a text that count, the mean over texts with such a word. ``direction``: a key of DIRECTIONS;
+    ``pool``: what becomes of the places of a text, a key of POOLS."""
+    texts = mask.any(1)
+    if not texts.any():
+        raise ValueError("No word counts: the mask is False everywhere.")
+    each = DIRECTIONS[direction](logits.log_softmax(-1), reference_logits.log_softmax(-1))
+    return POOLS[pool](each[texts], mask[texts]).mean()
+
+
+def _normal(rng, *shape, scale=1.0):
+    return torch.tensor(rng.normal(size=shape) * scale)
+
+
+def _rounded(values, digits=4):
+    """As in a test cell or a text."""
+    return [_rounded(value, digits) for value in values] if isinstance(values, list) else round(values, digits) + 0.0
+
+
+# ---------------------------------------------------------------- adapter_output
+
+FACTORS = {"root": "alpha / √r", "rank": "alpha / r", "plain": "alpha"}
+MULTIPLIED = {"path": "the adapter's part alone", "whole": "the sum of x W and the adapter's part", "frozen": "x W alone"}
+
+
+def _adapter(*before, d_in, d_out, r, alpha=3.0, zero=()):
+    """x (*before, d_in) and the rest; ``zero``: which of W and B are 0."""
+    def make(rng):
+        parts = {"x": _normal(rng, *before, d_in), "W": _normal(rng, d_in, d_out), "A": _normal(rng, d_in, r),
+                 "B": _normal(rng, r, d_out)}
+        gain = torch.tensor(rng.uniform(0.3, 2.5, size=d_out) * rng.choice([-1, 1], size=d_out))
+        return *(torch.zeros_like(part) if name in zero else part for name, part in parts.items()), alpha, gain
+    return make
+
+
+def _adapter_output(strength, place):
+    factor, gained = FACTORS[strength], MULTIPLIED[place]
+
+    def like(**others):
+        return with_details(adapter_output, **{"strength": strength, "place": place, **others})
+
+    right, join = like(), PLACES[place]
+
+    def scaled(number):
+        """``number(alpha, A, B)`` as the factor of the adapter."""
+        return lambda x, W, A, B, alpha, gain: join(x @ W, number(alpha, A, B) * (x @ A @ B), gain)
+
+    def joined(put):
+        """``put(x, x W, the adapter's part, gain)``."""
+        return lambda x, W, A, B, alpha, gain: put(x, x @ W, STRENGTHS[strength](alpha, A.shape[1]) * (x @ A @ B), gain)
+
+    def of_alpha(alpha, r):
+        return STRENGTHS[strength](alpha, r)
+
+    def transposed(x, W, A, B, alpha, gain):
+        return right(x, W.mT if W.shape[0] == W.shape[1] else W, A, B, alpha, gain)
+
+    def gain_on_x(x, W, A, B, alpha, gain):
+        if len(gain) != x.shape[-1]:
+            return right(x, W, A, B, alpha, gain)
+        one = torch.ones_like(gain)
+        by = {"path": (x, x * gain), "whole": (x * gain, x * gain), "frozen": (x * gain, x)}[place]
+        return right(by[0], W, A, torch.zeros_like(B), alpha, one) + right(by[1], torch.zeros_like(W), A, B, alpha, one)
+
+    wrong_factors = {"rank": "You multiply by alpha / r, as lesson 18 does.", "root": "You divide alpha by the root of r.",
+                     "plain": "You multiply by alpha alone."}
+    where = {"path": "You multiply only the adapter's part by the gain.",
+             "whole": "You multiply the whole sum by the gain.",
+             "frozen": "You multiply x W by the gain, and not the adapter."}
+    of_the_rank = () if strength == "plain" else (
+        Misconception("no-strength", (
+            f"You add the adapter's part as it is. Its strength is {factor}."
+        ), scaled(lambda alpha, A, B: 1.0)),
+        Misconception("multiplied-by-it", (
+            f"You multiply where you should divide: the strength is {factor}, so that more columns count less each."
+        ), scaled(lambda alpha, A, B: alpha**2 / of_alpha(alpha, A.shape[1]))),
+        Misconception("rows-of-a", (
+            "You take the number of rows of A, which is d_in. r is the number of its columns: A.shape[1]."
+        ), scaled(lambda alpha, A, B: of_alpha(alpha, A.shape[0]))),
+        Misconception("columns-of-b", (
+            "You take the number of columns of B, which is d_out. r is the number of its rows: B.shape[0]."
+        ), scaled(lambda alpha, A, B: of_alpha(alpha, B.shape[1]))),
+    )
+    of_the_root = () if strength != "root" else (
+        Misconception("root-of-alpha-too", (
+            "You take the root of alpha as well. Only r is under it: alpha / √r."
+        ), scaled(lambda alpha, A, B: math.sqrt(alpha / A.shape[1]))),
+        Misconception("square", (
+            "You divide by r². It is the root of r."
+        ), scaled(lambda alpha, A, B: alpha / A.shape[1] ** 2)),
+    )
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)), (
+                f"B is 0, so the adapter adds nothing. The gain multiplies {gained}."
+            )),
+            Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), (
+                f"W is 0: what comes out is the adapter's part. Its strength is {factor}; the gain multiplies {gained}."
+            )),
+            Probe("rank 1", _adapter(4, d_in=3, d_out=5, r=1, alpha=0.5), (
+                f"r is 1 here and alpha 0.5. The gain multiplies {gained}."
+            )),
+            Probe("a rank and an alpha", _adapter(2, d_in=6, d_out=7, r=4, alpha=12.0), (
+                f"r is 4 and alpha 12: the adapter's part is multiplied by {of_alpha(12, 4):g}."
+            )),
+            Probe("a square W", _adapter(2, d_in=6, d_out=6, r=3, alpha=1.5), (
+                "W is square here, so what does not fit elsewhere goes through without an error: x @ W, and the gain has "
+                "a number for each output."
+            )),
+            Probe("a batch", _adapter(2, 3, d_in=5, d_out=4, r=2), (
+                "x is (B, T, d_in) here: any axes may stand in front of the last."
+            )),
+            larger(_adapter(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
+        ),
+        misconceptions=(
+            *(Misconception(f"strength-{other}", f"{words} Here it is {factor}.", like(strength=other))
+              for other, words in wrong_factors.items() if other != strength),
+            *of_the_rank,
+            *of_the_root,
+            Misconception("alpha-unused", (
+                f"Your function does not use alpha. The adapter's strength is {factor}."
+            ), scaled(lambda alpha, A, B: of_alpha(1, A.shape[1]))),
+            Misconception("upside-down", (
+                f"Your factor is upside down. It is {factor}."
+            ), scaled(lambda alpha, A, B: 1 / of_alpha(alpha, A.shape[1]))),
+            *(Misconception(f"gain-on-{other}", f"{words} It multiplies {gained}.", like(place=other))
+              for other, words in where.items() if other != place),
+            Misconception("no-gain", (
+                f"The gain has no effect in your function. It multiplies {gained}."
+            ), joined(lambda x, road, path, gain: road + path)),
+            Misconception("one-plus-gain", (
+                f"You multiply by 1 + gain. It is the gain itself, on {gained}."
+            ), joined(lambda x, road, path, gain: join(road, path, 1 + gain))),
+            Misconception("gain-added", (
+                "You add the gain. It multiplies, output by output."
+            ), joined(lambda x, road, path, gain: road + path + gain)),
+            Misconception("gain-on-x", (
+                "You multiply x by the gain where the two fit. It has a number for each output: multiply after W and B."
+            ), gain_on_x),
+            Misconception("everything-scaled", (
+                f"You multiply x W by {factor} too. Only the adapter's part is."
+            ), lambda x, W, A, B, alpha, gain: right(x, of_alpha(alpha, A.shape[1]) * W, A, B, alpha, gain)),
+            Misconception("adapter-only", (
+                "What the frozen matrix says is missing: add x W."
+            ), joined(lambda x, road, path, gain: join(0 * road, path, gain))),
+            Misconception("no-adapter", (
+                f"The adapter's part is missing: {factor} times (x A) B."
+            ), joined(lambda x, road, path, gain: join(road, 0 * path, gain))),
+            Misconception("subtracted", (
+                "You subtract the adapter's part. It is added."
+            ), joined(lambda x, road, path, gain: join(road, -path, gain))),
+            Misconception("a-nonlinearity", (
+                "There is a ReLU between A and B. The two are matrices and nothing else."
+            ), lambda x, W, A, B, alpha, gain: join(x @ W, of_alpha(alpha, A.shape[1]) * (torch.relu(x @ A) @ B), gain)),
+            Misconception("w-transposed", (
+                "You transpose W where it is square. Tokens are rows here: it is x @ W."
+            ), transposed),
+            Misconception("x-added", (
+                "You add x as well where it fits. The residual connection belongs to the block around it."
+            ), joined(lambda x, road, path, gain: join(road, path, gain) + (x if x.shape == road.shape else 0))),
+        ),
+    )
+
+
+def _row(values):
+    return "({})".format(", ".join(f"{value:g}" for value in values))
+
+
+def _adapter_output_in_words(strength, place):
+    x, W, A = torch.tensor([[2.0]]), torch.tensor([[1.0, 3.0]]), torch.ones(1, 4)
+    B, gain = torch.tensor([[1.0, -1.0]] * 4), torch.tensor([1.0, 3.0])
+    road, factor = torch.tensor([2.0, 6.0]), STRENGTHS[strength](4, 4)
+    path = factor * torch.tensor([8.0, -8.0])
+    result = adapter_output(x, W, A, B, 4.0, gain, strength=strength, place=place)[0].tolist()
+    without_w = adapter_output(x, 0 * W, A, B, 2.0, gain, strength=strength, place=place)[0].tolist()
+    by_hand = {
+        "path": f"The gain (1, 3) makes it {_row((path * gain).tolist())}, and x W = (2, 6) is added: the result is",
+        "whole": f"Together with x W = (2, 6) that is {_row((road + path).tolist())}, and the gain (1, 3) makes it",
+        "frozen": "The gain (1, 3) makes (2, 18) of x W = (2, 6), and the sum is"}[place]
+    multiplied = {"root": "4 / √4 = 2", "rank": "4 / 4 = 1", "plain": "alpha itself"}[strength]
+    calls = {"root": "alpha / math.sqrt(A.shape[1])", "rank": "alpha / A.shape[1]", "plain": "alpha"}[strength]
+    return {
+        "strength": {"root": "**alpha / √r**, with the root of the rank,",
+                     "rank": "**alpha / r**, as in lesson 18,",
+                     "plain": "**alpha** itself, whatever the rank is,"}[strength],
+        "gain": {"path": "It multiplies **only what the adapter adds**, output by output, and not x W.",
+                 "whole": "It multiplies **the sum**, output by output: x W and what the adapter adds.",
+                 "frozen": "It multiplies **only x W**, output by output, and not what the adapter adds."}[place],
+        "factor": f"that is multiplied by {multiplied} and makes {_row(path.tolist())}.",
+        "by hand": f"{by_hand} {_row(result)}.",
+        "path": f"path = {calls} * (x @ A @ B)",
+        "join": {"path": "return x @ W + path * gain", "whole": "return (x @ W + path) * gain",
+                 "frozen": "return x @ W * gain + path"}[place],
+        "expected": f"adapter_output(x, W, A, B, 4.0, gain), torch.tensor([{result}])",
+        "without W": f"adapter_output(x, 0 * W, A, B, 2.0, gain), torch.tensor([{without_w}])",
+    }
+
+
+# ---------------------------------------------------------------- group_advantage
+
+SUBTRACTED = {"others": "the mean of the other texts of its row", "median": "the median of its row",
+              "all": "the mean of its row"}
+DIVIDED = {"none": "nothing is divided", "sample": "divide by the standard deviation of the row, with n - 1, plus 1e-6",
+           "range": "divide by the distance from the smallest reward of the row to the largest, plus 1e-6"}
+
+
+def _rewards(G, n, size=1.0, shift=0.0):
+    """Each group has a level and a spread of its own."""
+    def make(rng):
+        levels, spreads = rng.normal(size=(G, 1)) * 3, rng.uniform(0.5, 3, size=(G, 1))
+        return (torch.tensor((levels + spreads * rng.normal(size=(G, n))) * size + shift),)
+    return make
+
+
+def _group_advantage(usual, spread):
+    less, then = SUBTRACTED[usual], DIVIDED[spread]
+
+    def like(**others):
+        return with_details(group_advantage, **{"usual": usual, "spread": spread, **others})
+
+    right, base = like(), USUAL[usual]
+
+    def over(r, better, by=SPREADS[spread]):
+        return better / (by(r) + 1e-6) if by else better
+
+    def one_for_all(r):
+        """The row's baseline, computed over all texts of all groups."""
+        return base(r.reshape(1, -1)).reshape(r.shape if usual == "others" else (1, 1))
+
+    def columns(r):
+        return over(r.mT, r.mT - base(r.mT)).mT if len(r) > 1 else right(r)
+
+    wrong_usual = {"others": "You compare a text with the mean of the others.",
+                   "median": "You subtract the median.", "all": "You subtract the mean of the whole row."}
+    wrong_spread = {"none": "You divide by nothing.", "sample": "You divide by the standard deviation with n - 1.",
+                    "range": "You divide by the distance from the smallest to the largest reward."}
+    of_others = () if usual != "others" else (
+        Misconception("others-over-n", (
+            "You leave out the text's own reward above the line, but divide by n. The others are n - 1."
+        ), lambda r: over(r, r - (r.sum(-1, keepdim=True) - r) / r.shape[-1])),
+        Misconception("all-over-n-minus-1", (
+            "You divide the sum of the whole row by n - 1. Subtract the text's own reward from the sum first."
+        ), lambda r: over(r, r - r.sum(-1, keepdim=True) / (r.shape[-1] - 1))),
+        Misconception("sum-of-others", (
+            "You subtract the sum of the others. Divide it by their number, n - 1."
+        ), lambda r: over(r, r - (r.sum(-1, keepdim=True) - r))),
+        Misconception("neighbour", (
+            "You compare a text with the one before it. It is the mean of all others of its row."
+        ), lambda r: over(r, r - r.roll(1, -1))),
+    )
+    of_the_median = () if usual != "median" else (
+        Misconception("lower-median", (
+            "Where n is even you take the smaller of the two in the middle, as torch.median does. The median is their mean."
+        ), lambda r: over(r, r - r.median(-1, keepdim=True).values)),
+        Misconception("unsorted-middle", (
+            "You take what stands in the middle of the row. Sort the rewards first."
+        ), lambda r: over(r, r - (r[:, [(r.shape[-1] - 1) // 2]] + r[:, [r.shape[-1] // 2]]) / 2)),
+        Misconception("middle-of-the-ends", (
+            "You take the middle between the smallest and the largest. The median has as many rewards below as above it."
+        ), lambda r: over(r, r - (r.amax(-1, keepdim=True) + r.amin(-1, keepdim=True)) / 2)),
+    )
+    of_the_spread = () if spread == "none" else (
+        Misconception("no-eps", (
+            "You add nothing to what you divide by. In a group of equal rewards it is 0, and 0 / 0 is NaN: add 1e-6."
+        ), lambda r: (r - base(r)) / SPREADS[spread](r)),
+        Misconception("not-subtracted", (
+            f"You divide the rewards themselves. Subtract {less} first."
+        ), lambda r: over(r, r)),
+        Misconception("no-brackets", (
+            "A division comes before a subtraction: you divide only what is subtracted. Put brackets round the difference."
+        ), lambda r: r - over(r, base(r))),
+        Misconception("one-spread", (
+            "You divide all groups by one number. Every row has its own."
+        ), lambda r: over(r, r - base(r), lambda r: SPREADS[spread](r.reshape(1, -1)))),
+    )
+    of_sample = () if spread != "sample" else (
+        Misconception("variance", (
+            "You divide by the variance. The standard deviation is its root."
+        ), lambda r: over(r, r - base(r), lambda r: r.var(-1, keepdim=True))),
+    )
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("two texts", _rewards(1, 2), (
+                f"One group of two texts. From each reward {less} is subtracted; {then}."
+            )),
+            Probe("one group of five", _rewards(1, 5), (
+                f"One group: from each reward {less} is subtracted; {then}."
+            )),
+            Probe("three groups of four", _rewards(3, 4), (
+                "Three groups with levels of their own: a text is compared with its own row and no other."
+            )),
+            Probe("as many groups as texts", _rewards(4, 4), (
+                "G and n are both 4 here, so nothing warns you: a group is a row. Keep the axis, with keepdim=True."
+            )),
+            Probe("negative rewards", _rewards(2, 6, shift=-20.0), (
+                "All rewards are negative here. The best text of a group still has a positive advantage."
+            )),
+            Probe("equal rewards", lambda rng: (torch.tensor([[2.0, 2, 2], [0, 1, 5]], dtype=torch.float64),), (
+                "In the first group all texts earned the same: none is better than usual, and all advantages are 0."
+            ), draws=1, extreme=True),
+            Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), (
+                f"The rewards differ by millionths: {then}."
+            ), extreme=True),
+            larger(_rewards(9, 11)),
+        ),
+        misconceptions=(
+            Misconception("lesson-19", (
+                f"These are the advantages of lesson 19. Here {less} is subtracted, and {then}."
+            ), lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False, keepdim=True) + 1e-6)),
+            *(Misconception(f"usual-{other}", f"{words} What is subtracted here is {less}.", like(usual=other))
+              for other, words in wrong_usual.items() if other != usual),
+            *(Misconception(f"spread-{other}", f"{words} Here {then}.", like(spread=other))
+              for other, words in wrong_spread.items() if other != spread),
+            *of_others,
+            *of_the_median,
+            *of_the_spread,
+            *of_sample,
+            Misconception("standard-deviation-of-n", (
+                f"You divide by the standard deviation that has n below the line. Here {then}."
+            ), lambda r: over(r, r - base(r), lambda r: r.std(-1, unbiased=False, keepdim=True)))
+            if usual != "all" else
+            Misconception("only-above", (
+                "You make 0 of everything below usual. A worse text teaches too: its advantage is negative."
+            ), lambda r: right(r).clamp(min=0)),
+            Misconception("the-rewards", (
+                f"You give the rewards themselves. Subtract {less}."
+            ), lambda r: r * 1.0),
+            Misconception("all-groups-together", (
+                "You compare a text with the texts of all groups. Its group is its own row."
+            ), lambda r: over(r, r - one_for_all(r))),
+            Misconception("columns", (
+                "You compare down the columns, texts of different groups. A group is a row: the last axis."
+            ), columns),
+            Misconception("sign", (
+                "The sign is turned round. Better than usual is positive."
+            ), lambda r: -right(r)),
+            Misconception("ratio", (
+                f"You divide by {less}. Subtract it."
+            ), lambda r: r / base(r)),
+            Misconception("best-subtracted", (
+                f"You subtract the best reward, so that no text is above usual. Subtract {less}."
+            ), lambda r: over(r, r - r.amax(-1, keepdim=True))),
+            Misconception("sign-only", (
+                "You only say whether a text is above or below. Say by how much."
+            ), lambda r: torch.sign(r - base(r))),
+            Misconception("size-only", (
+                "You give the distance without its sign. Worse than usual is negative."
+            ), lambda r: right(r).abs()),
+            Misconception("flattened", (
+                "The numbers are in one row. Keep the shape (G, n)."
+            ), lambda r: right(r).flatten()),
+        ),
+        contracts=(Contract("a group of one text", _rewards(2, 1)),),
+    )
+
+
+def _group_advantage_in_words(usual, spread):
+    def like(rewards):
+        return group_advantage(torch.tensor(rewards, dtype=torch.float64), usual=usual, spread=spread)
+
+    rewards = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
+    better = _rounded((rewards - USUAL[usual](rewards))[0].tolist(), 3)
+    first = {"others": "For the first text the others have the mean 4, for the second 3.5, for the third 1.5",
+             "median": "The median is 2", "all": "The mean is 3"}[usual]
+    last = _rounded(like(rewards.tolist())[0].tolist(), 2)
+    then = {"none": ", and that is the result.",
+            "sample": f". The standard deviation is √((4 + 1 + 9) / 2) = 2.65, so the result is {_row(last)}.",
+            "range": f". From 1 to 6 it is 5, so the result is {_row(last)}."}[spread]
+    code = {"others": "(rewards.sum(dim=-1, keepdim=True) - rewards) / (n - 1)",
+            "median": "rewards.quantile(0.5, dim=-1, keepdim=True)",
+            "all": "rewards.mean(dim=-1, keepdim=True)"}[usual]
+    shape = "(G, n)" if usual == "others" else "(G, 1)"
+    return {
+        "usual": {"others": "**the mean of the other texts of its group**, without the text itself.",
+                  "median": "**the median of its group**; where n is even, the mean of the two in the middle.",
+                  "all": "**the mean of its group**, the text itself included."}[usual],
+        "spread": {"none": "This is subtracted from the reward, and **nothing is divided**.",
+                   "sample": "This is subtracted from the reward. Then the difference is divided by **the standard "
+                             "deviation of the group with n - 1 below the line**, plus 1e-6.",
+                   "range": "This is subtracted from the reward. Then the difference is divided by **the distance from "
+                            "the smallest reward of the group to the largest**, plus 1e-6."}[spread],
+        "by hand": f"{first}. So the differences are {_row(better)}{then}",
+        "code": f"usual = {code}  # {shape}",
+        "result": {"none": "return rewards - usual",
+                   "sample": "return (rewards - usual) / (rewards.std(dim=-1, keepdim=True) + 1e-6)",
+                   "range": "low, high = rewards.aminmax(dim=-1, keepdim=True)\n"
+                            "    return (rewards - usual) / (high - low + 1e-6)"}[spread],
+        "expected": f"expected = torch.tensor({_rounded(like([[1, 2, 6], [5, 9, 4]]).tolist())})",
+        "of four": f"torch.tensor({_rounded(like([[0, 6, 0, 2]]).tolist())})",
+    }
+
+
+# ---------------------------------------------------------------- text_kl
+
+SUMS = {"reference": "Σ q log(q / p)", "policy": "Σ p log(p / q)", "both": "half of Σ p log(p / q) + Σ q log(q / p)"}
+POOLED = {"sum": "the sum over its words that count", "mean": "the mean over its words that count",
+          "largest": "the largest of its words that count"}
+
+
+def _models(B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
+    """Logits of two models, which have not been normalised: each place has its own constant added."""
+    def make(rng):
+        z, reference = (torch.tensor(rng.normal(size=(B, T, V)) * size + rng.normal(size=(B, T, 1)) * (1 + shift))
+                        for _ in range(2))
+        mask = torch.arange(T)[None] < torch.tensor(lengths or [T] * B)[:, None]
+        return z, (z + 3.0 if equal else reference), mask & (torch.arange(T) >= start)
+    return make
+
+
+def _text_kl(direction, pool):
+    place, text = SUMS[direction], POOLED[pool]
+
+    def like(**others):
+        return with_details(text_kl, **{"direction": direction, "pool": pool, **others})
+
+    right = like()
+
+    def measured(of_place=None, of_texts=lambda each, mask: POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)]).mean(),
+                 axis=-1):
+        """With another number at a place (of the log probabilities), or another way from places to the result."""
+        of_place = of_place or DIRECTIONS[direction]
+        return lambda z, r, m: of_texts(of_place(z.log_softmax(axis), r.log_softmax(axis)), m)
+
+    def middle(p, q):
+        half = ((p.exp() + q.exp()) / 2).log()
+        return (_kl(p, half) + _kl(q, half)) / 2
+
+    def log_of_softmax(z, r, m):
+        each = DIRECTIONS[direction](z.softmax(-1).log(), r.softmax(-1).log())
+        return POOLS[pool](each[m.any(-1)], m[m.any(-1)]).mean()
+
+    def every_text(each, mask):
+        """Texts without a word are counted, as 0."""
+        return (POOLS[pool](each, mask).nan_to_num(0)).mean()
+
+    wrong_direction = {"policy": "You compute Σ p log(p / q), as lesson 19 does.",
+                       "reference": "You compute Σ q log(q / p), with the reference's probabilities in front.",
+                       "both": "You take the mean of the two directions."}
+    wrong_pool = {"sum": "You add up the words of a text.", "mean": "You take the mean over the words of a text.",
+                  "largest": "You take the largest of the words of a text."}
+    of_both = (
+        Misconception("not-halved", (
+            "You add the two directions. Take half of the sum."
+        ), measured(lambda p, q: _kl(p, q) + _kl(q, p))),
+    ) if direction == "both" else (
+        Misconception("entropy-missing", (
+            f"You have only one of the two logarithms, which makes a cross-entropy. It is {place}."
+        ), measured(lambda p, q: -(p.exp() * q if direction == "policy" else q.exp() * p).sum(-1))),
+        Misconception("sign", (
+            f"Your result is negative: the fraction under the logarithm is upside down. It is {place}."
+        ), measured(lambda p, q: -DIRECTIONS[direction](p, q))),
+    )
+    of_mean = () if pool != "mean" else (
+        Misconception("sum-of-everything", (
+            "You add up all words of all texts. Both of these are means: over the words of a text, and over the texts."
+        ), measured(of_texts=lambda each, mask: (each * mask).sum())),
+        Misconception("divided-by-all-places", (
+            "You divide by the number of places, T. Divide by the number of words of the text that count."
+        ), measured(of_texts=lambda each, mask: (each * mask).mean(-1)[mask.any(-1)].mean())),
+    )
+    return Exercise(
+        reference=right,
+        probes=(
+            Probe("one word of two", _models(1, 1, 2), (
+                f"One place, two words: make probabilities p (policy) and q (reference) of the logits, then {place}."
+            )),
+            Probe("one text", _models(1, 4, 3), (
+                f"One text, and all four places count: the text's number is {text}."
+            )),
+            Probe("shifted logits", _models(2, 2, 3, shift=20.0), (
+                "A constant was added to all logits of a place, which changes no probability: take log_softmax first."
+            )),
+            Probe("the same model", _models(2, 3, 4, equal=True), (
+                "Both models give the same probabilities here, so the result is 0."
+            ), draws=1, absolute=1e-9),
+            Probe("a prompt", _models(2, 5, 3, start=2), (
+                "The first two places belong to the prompt, where the mask is False: they do not count."
+            )),
+            Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), (
+                f"Texts of 5, 1 and 2 words: each becomes one number, {text}, and the result is the mean of the three."
+            )),
+            Probe("as many words as places", _models(3, 3, 3, lengths=[3, 1, 2]), (
+                "B, T and V are all 3 here, so nothing warns you: probabilities sum to 1 along the last axis."
+            )),
+            Probe("sure models", _models(2, 2, 3, size=5000.0), (
+                "Some probabilities are 0 to the computer here, and their logarithm is -inf. Use log_softmax, and not the "
+                "logarithm of a softmax."
+            ), extreme=True),
+            Probe("a text without a word", _models(3, 4, 3, lengths=[2, 0, 4]), (
+                "In the second text no word counts: it takes no part, and the result is the mean of the other two."
+            ), extreme=True),
+            larger(_models(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
+        ),
+        misconceptions=(
+            *(Misconception(f"direction-{other}", f"{words} Here it is {place}.", like(direction=other))
+              for other, words in wrong_direction.items() if other != direction),
+            *(Misconception(f"pool-{other}", f"{words} Here a text's number is {text}.", like(pool=other))
+              for other, words in wrong_pool.items() if other != pool),
+            Misconception("lesson-19", (
+                f"This is lesson 19's kl_to_reference. Here a place has {place}, and a text {text}."
+            ), measured(_kl, lambda each, mask: each[mask].mean())) if direction != "policy" else
+            Misconception("middle", (
+                f"You compare both models with the middle between them. It is {place}."
+            ), measured(middle)),
+            Misconception("mean-over-words", (
+                f"You take one mean over the words of all texts. Each text becomes a number first, {text}."
+            ), measured(of_texts=lambda each, mask: each[mask].mean())),
+            *of_both,
+            *of_mean,
+            Misconception("mask-forgotten", (
+                "You count all places. Take only those where the mask is True."
+            ), measured(of_texts=lambda each, mask: POOLS[pool](each, torch.ones_like(mask)).mean())),
+            Misconception("mask-turned", (
+                "You take the places where the mask is False. True means: this word counts."
+            ), measured(of_texts=lambda each, mask: POOLS[pool](each, ~mask).nan_to_num(0).mean())),
+            Misconception("every-text", (
+                "You count a text in which no word counts, as 0. It takes no part: leave it out of the mean."
+            ), measured(of_texts=every_text)),
+            Misconception("texts-added", (
+                "You add up the texts. Take their mean."
+            ), measured(of_texts=lambda each, mask: POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)]).sum())),
+            Misconception("number-a-text", (
+                "You give a number for each text. Return one number, their mean."
+            ), measured(of_texts=lambda each, mask: POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)]))),
+            Misconception("log-of-softmax", (
+                "You take the logarithm of a softmax. Where a probability is 0 to the computer it is -inf: use log_softmax."
+            ), log_of_softmax),
+            Misconception("softmax-over-places", (
+                "Your softmax runs over the places. The probabilities of the V words sum to 1: use the last axis."
+            ), measured(axis=1)),
+            Misconception("no-softmax", (
+                "You use the logits as if they were log probabilities. Apply log_softmax first."
+            ), lambda z, r, m: POOLS[pool](DIRECTIONS[direction](z, r)[m.any(-1)], m[m.any(-1)]).mean()),
+            Misconception("mean-over-the-vocabulary", (
+                "You take the mean over the vocabulary. Sum over it: the probabilities are the weights."
+            ), measured(lambda p, q: DIRECTIONS[direction](p, q) / p.shape[-1])),
+            Misconception("bits", (
+                "Your result is in bits. Use the natural logarithm."
+            ), measured(lambda p, q: DIRECTIONS[direction](p, q) / math.log(2))),
+        ),
+        contracts=(Contract("a mask that counts no word", _models(2, 3, 3, lengths=[0, 0])),),
+    )
+
+
+def _text_kl_in_words(direction, pool):
+    half, sure = torch.tensor([0.5, 0.5]).double().log(), torch.tensor([0.9, 0.1]).double().log()
+    place = DIRECTIONS[direction](half, sure).item()
+    text = {"sum": 2 * place, "mean": 2 * place / 3, "largest": place}[pool]
+    forward, backward = "0.5 · log(0.5 / 0.9) + 0.5 · log(0.5 / 0.1)", "0.9 · log(0.9 / 0.5) + 0.1 · log(0.1 / 0.5)"
+    by_hand = {"reference": f"{backward} = 0.368", "policy": f"{forward} = 0.511",
+               "both": "half of 0.511 + 0.368, which is 0.439"}[direction]
+    does = {"sum": f"their sum is {text:.3f}", "mean": f"their mean is {text:.3f}",
+            "largest": f"the largest is {text:.3f}"}[pool]
+    p, q = "log_p.exp() * (log_p - log_q)", "log_q.exp() * (log_q - log_p)"
+    code = {"reference": f"({q}).sum(dim=-1)", "policy": f"({p}).sum(dim=-1)",
+            "both": "((log_p.exp() - log_q.exp()) * (log_p - log_q) / 2).sum(dim=-1)"}[direction]
+    pooled = {"sum": "each.sum(dim=-1)", "mean": "(each.sum(dim=-1) / mask.sum(dim=-1))",
+              "largest": "each.amax(dim=-1)"}[pool]
+    return {
+        "place": {"reference": "**Σ q log(q / p)**, with the reference's probabilities q in front, and p for the policy's.",
+                  "policy": "**Σ p log(p / q)**, with the policy's probabilities p in front, and q for the reference's.",
+                  "both": "**half of Σ p log(p / q) + Σ q log(q / p)**, with p for the policy's probabilities and q for the "
+                          "reference's."}[direction],
+        "text": {"sum": "The number of a text is **the sum** over its words that count,",
+                 "mean": "The number of a text is **the mean** over its words that count,",
+                 "largest": "The number of a text is **the largest** of its words that count,"}[pool],
+        "by hand": f"So the place has {by_hand}.",
+        "of a text": f"{does}. Another text, in which the two agree everywhere, has 0, so the result for both is "
+                     f"{text / 2:.3f}.",
+        "code": f"each = {code}  # (B, T)",
+        "pool": f"return {pooled}.mean()",
+        "expected": f"result, torch.tensor({_rounded(text / 2)})",
+        "alone": f"alone, torch.tensor({_rounded(place)})",
+    }
+
+
+TASKS = {
+    "adapter_output": in_variants({"strength": ("root", "rank", "plain"), "place": ("path", "whole", "frozen")},
+                                  _adapter_output, _adapter_output_in_words, forbidden=("lora_linear",)),
+    "group_advantage": in_variants({"usual": ("others", "median", "all"), "spread": ("none", "sample", "range")},
+                                   _group_advantage, _group_advantage_in_words),
+    "text_kl": in_variants({"direction": ("reference", "policy", "both"), "pool": ("sum", "mean", "largest")},
+                           _text_kl, _text_kl_in_words, forbidden=("kl_div", "kl_divergence", "kl_to_reference")),
+}
