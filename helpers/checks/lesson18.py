@@ -417,6 +417,12 @@ ANSWER_LOSS = Exercise(
             "You give a loss for each token. Return one number, their mean."
         ), _by(lambda loss, keep: loss[keep])),
     ),
+    nudges=(
+        (r"Target -?\d+ is out of bounds", (
+            "Padding must not reach cross_entropy: pad, such as -1, is the id of no token. Let your mask leave out "
+            "the places where ids equal pad, and pick logits and ids with it before you call cross_entropy."
+        )),
+    ),
     contracts=(Contract("answers that begin behind their rows",
                         lambda rng: (torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.tensor([3, 5]), -1)),),
 )
@@ -454,9 +460,8 @@ WILSON_INTERVAL = Exercise(
     results=("low", "high"),
     probes=(
         Probe("12 of 12", _tries(12, 12), (
-            "All 12 went well. The interval ends at 1, and begins at 12 / (12 + 3.84) = 0.76: one would see "
-            "12 of 12 quite often "
-            "with a true share of 0.8."
+            "All 12 went well. The interval ends at 1, and begins at 12 / (12 + 3.84) = 0.76 (3.84 "
+            "is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 % of all tests."
         ), draws=1),
         Probe("0 of 8", _tries(0, 8), (
             "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + 3.84) = 0.32."
