@@ -279,9 +279,10 @@ def _mlp_inputs(*shape, m, std=1.0, biased=True):
 
 
 def _absolute_value(rng):
-    """Two hidden units that together make |x|."""
-    return (_tensor(rng, 5, 1), torch.tensor([[1.0, -1.0]]).double(), torch.zeros(2).double(),
-            torch.ones(2, 1).double(), torch.zeros(1).double())
+    """Two hidden units for each number, which together make |x|."""
+    one = torch.eye(2).double()
+    return (_tensor(rng, 2, 2), torch.cat([one, -one], dim=1), torch.zeros(4).double(),
+            torch.cat([one, one]), torch.zeros(2).double())
 
 
 def _all_off(rng):
