@@ -11,7 +11,10 @@ from helpers import show
 REGISTER = Path(__file__).resolve().parent.parent / "data" / "claims.json"
 FIELDS = ("id", "lesson", "claim", "source", "criterion", "baseline", "n", "result", "interval", "verdict", "reach",
           "experiment")
-VERDICTS = ("holds", "holds if", "does not hold", "not settled")
+FOR_READERS = ("plain", "power", "changed", "kind")  # what `helpers.experiment.Claim.decide` also enters where it is told
+VERDICTS = ("holds", "holds if", "holds in part", "does not hold", "not settled")
+KINDS = ("claim", "identity", "misprint")  # the last two are the second list: equalities, shapes, counts, our own code
+MOST_WORDS = 60  # of a plain sentence
 
 
 def register(path=None):
@@ -41,9 +44,16 @@ def what_people_say(lesson):
 
 
 def complete(entry):
-    """Raises ValueError where a field of ``entry`` is empty or its verdict is none of VERDICTS."""
-    empty = [name for name in FIELDS if not isinstance(entry.get(name), str) or not entry[name].strip()]
+    """Raises ValueError where a field of ``entry`` is empty, its verdict is none of VERDICTS or its kind none of KINDS, or
+    its plain sentence has more than MOST_WORDS words."""
+    needed = [*FIELDS, *(name for name in FOR_READERS if name in entry)]
+    empty = [name for name in needed if not isinstance(entry.get(name), str) or not entry[name].strip()]
     if empty:
         raise ValueError(f"{entry.get('id', 'An entry')} has no {', no '.join(empty)}: each field is a sentence or a word.")
     if not entry["verdict"].startswith(VERDICTS):
         raise ValueError(f"{entry['id']} has the verdict {entry['verdict']!r}: it begins with one of {', '.join(VERDICTS)}.")
+    if entry.get("kind", KINDS[0]) not in KINDS:
+        raise ValueError(f"{entry['id']} is of the kind {entry['kind']!r}: it is one of {', '.join(KINDS)}.")
+    words = len(entry.get("plain", "").split())
+    if words > MOST_WORDS:
+        raise ValueError(f"{entry['id']} says in {words} words what was found: at most {MOST_WORDS} are plain.")

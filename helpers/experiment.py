@@ -119,28 +119,36 @@ class Claim:
     def _again(self):
         return f'make experiments NB="notebooks/experiments/{course.LESSONS[self.entry["lesson"]].file}"'
 
-    def decide(self, n, result, interval, verdict, reach):
+    def decide(self, n, result, interval, verdict, reach, **for_readers):
         """Enter what was found and show it. ``n``: of what how many; ``result`` and ``interval``: made of measured numbers;
-        ``verdict``: see `verdict`; ``reach``: in which setting, and what would change it. All are strings.
+        ``verdict``: see `verdict`; ``reach``: in which setting, and what would change it. ``for_readers``: ``plain``, what
+        was found in one sentence of at most 60 words; ``power``, the smallest effect that would have been noticed;
+        ``changed``, what of the criterion was changed after a run; ``kind``, one of ``claims.KINDS``. All are strings.
 
-        In full the entry is written; otherwise it has to equal the register's. Raises ValueError where a field is empty or
-        a verdict is none of the four, and AssertionError where the register says something else.
+        In full the entry is written; otherwise it has to equal the register's. Raises TypeError for another name,
+        ValueError where a field is empty or not allowed (see ``claims.complete``), and AssertionError where the register
+        says something else.
         """
+        if unknown := for_readers.keys() - set(claims.FOR_READERS):
+            raise TypeError(f"An entry has no {', '.join(sorted(unknown))}: it has {', '.join(claims.FOR_READERS)}.")
         entry = {**self.entry, "n": n, "result": result, "interval": interval, "verdict": verdict, "reach": reach,
-                 "experiment": f"notebooks/experiments/{course.LESSONS[self.entry['lesson']].file}"}
+                 "experiment": f"notebooks/experiments/{course.LESSONS[self.entry['lesson']].file}", **for_readers}
         claims.complete(entry)
         folder = os.environ.get(ENTRIES)
         if folder:
             write_whole(Path(folder) / f"{entry['id']}.json", json.dumps(entry))
         else:
             held = claims.register().get(entry["id"], {})
-            other = [name for name in claims.FIELDS if held.get(name) != entry[name]]
+            other = [name for name in (*claims.FIELDS, *for_readers) if held.get(name) != entry[name]]
             assert not other, (f"{entry['id']}: the register has another {' and '.join(other)} than this experiment "
                                "computes: run `make experiments`.")
         kind = {"holds": "good", "does not hold": "bad"}.get(verdict, "info")
-        show.note(f"<b>{entry['id']} {escape(verdict)}.</b> {escape(result)} ({escape(interval)}; {escape(n)}).<br>"
-                  f"<b>How far it reaches:</b> {escape(reach)}",
-                  f"{entry['id']} {verdict}. {result} ({interval}; {n}).\nHow far it reaches: {reach}", kind)
+        told = {"In plain words": "plain", "Noticed": "power", "How far it reaches": "reach", "Changed": "changed"}
+        told = {words: entry[name] for words, name in told.items() if name in for_readers or name == "reach"}
+        show.note("<br>".join([f"<b>{entry['id']} {escape(verdict)}.</b> {escape(result)} ({escape(interval)}; {escape(n)}).",
+                               *(f"<b>{words}:</b> {escape(said)}" for words, said in told.items())]),
+                  "\n".join([f"{entry['id']} {verdict}. {result} ({interval}; {n}).",
+                             *(f"{words}: {said}" for words, said in told.items())]), kind)
 
 
 def _known():

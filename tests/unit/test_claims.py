@@ -289,7 +289,32 @@ def test_no_field_may_be_empty(data, field):
         claims.register()
 
 
-def test_a_verdict_is_one_of_four(data):
+WORDS = {"plain": "Nine of ten.", "power": "A tenth.", "changed": "Nothing after the run.", "kind": "identity"}
+
+
+@pytest.mark.parametrize("field", claims.FOR_READERS)
+def test_what_is_told_to_readers_is_entered_and_compared(data, monkeypatch, field):
+    monkeypatch.setenv(deciding.ENTRIES, str(data))
+    claim().decide(**FOUND | WORDS)
+    monkeypatch.delenv(deciding.ENTRIES)
+    experiments.collect(data, data / "claims.json")
+    assert claims.register()["C01"].items() >= WORDS.items()
+    claim().decide(**FOUND | WORDS)
+    with pytest.raises(AssertionError, match=f"another {field} than"):
+        claim().decide(**FOUND | WORDS | {field: "claim"})
+
+
+@pytest.mark.parametrize(("field", "said", "why"), [
+    ("plain", "nine " * 61, "in 61 words"), ("kind", "belief", "'belief'"), ("power", " ", "no power"), ("changed", "", "no changed"),
+])
+def test_what_is_told_to_readers_is_short_and_of_a_known_kind(data, field, said, why):
+    with pytest.raises(ValueError, match=why):
+        claim().decide(**FOUND | WORDS | {field: said})
+    with pytest.raises(TypeError, match="no colour"):
+        claim().decide(**FOUND, colour="red")
+
+
+def test_a_verdict_is_one_of_five(data):
     (data / "claims.json").write_text(json.dumps([ENTRY | {"verdict": "probably"}]))
     with pytest.raises(ValueError, match="'probably'"):
         claims.register()
