@@ -145,7 +145,8 @@ class Claim:
         kind = {"holds": "good", "does not hold": "bad"}.get(verdict, "info")
         told = {"In plain words": "plain", "Noticed": "power", "How far it reaches": "reach", "Changed": "changed"}
         told = {words: entry[name] for words, name in told.items() if name in for_readers or name == "reach"}
-        show.note("<br>".join([f"<b>{entry['id']} {escape(verdict)}.</b> {escape(result)} ({escape(interval)}; {escape(n)}).",
+        show.note("<br>".join([f"<b>{entry['id']} {escape(verdict)}.</b> "
+                               f"{escape(result)} ({escape(interval)}; {escape(n)}).",
                                *(f"<b>{words}:</b> {escape(said)}" for words, said in told.items())]),
                   "\n".join([f"{entry['id']} {verdict}. {result} ({interval}; {n}).",
                              *(f"{words}: {said}" for words, said in told.items())]), kind)

@@ -305,7 +305,8 @@ def test_what_is_told_to_readers_is_entered_and_compared(data, monkeypatch, fiel
 
 
 @pytest.mark.parametrize(("field", "said", "why"), [
-    ("plain", "nine " * 61, "in 61 words"), ("kind", "belief", "'belief'"), ("power", " ", "no power"), ("changed", "", "no changed"),
+    ("plain", "nine " * 61, "in 61 words"), ("kind", "belief", "'belief'"),
+    ("power", " ", "no power"), ("changed", "", "no changed"),
 ])
 def test_what_is_told_to_readers_is_short_and_of_a_known_kind(data, field, said, why):
     with pytest.raises(ValueError, match=why):
