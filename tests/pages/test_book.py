@@ -15,6 +15,7 @@ from browser import REPO, VIEWS, Window, look
 
 from helpers.claims import register
 from scripts import edition
+from scripts.register import FIRST, list_of
 from scripts.verbs import changed
 
 HTML = REPO / "build" / "book" / "html"
@@ -234,6 +235,14 @@ def test_the_register_sorts_and_filters(book, page):
     lesson = next(entry["lesson"] for entry in entries if entry["verdict"] == "does not hold")
     page.get_by_label("Lesson").select_option(lesson)
     assert set(column(5)) == {lesson}
+
+    page.goto(address("register.html"))
+    assert column(1)[:len(FIRST)] == list(FIRST)  # those that matter most to practitioners
+    page.get_by_label("List").select_option("checked identities and misprints")
+    second = [entry["id"] for entry in entries if list_of(entry) == "checked identities and misprints"]
+    assert column(1) == second and "C06" in second and "C01" not in second
+    plain = register()["C06"]["plain"]
+    assert column(4)[0].startswith(plain) and not page.locator("#C06 details[open]").count()
 
     page.goto(address("index.html"))
     page.goto(f"{address('register.html')}#{wanted[0]}")  # a link to one claim opens it

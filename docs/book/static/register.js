@@ -4,7 +4,8 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!register) return;
   const body = register.querySelector("tbody"), rows = [...body.rows];
   const heads = [...register.querySelectorAll("thead th")];
-  const chosen = { verdict: document.getElementById("by-verdict"), lesson: document.getElementById("by-lesson") };
+  const chosen = { verdict: document.getElementById("by-verdict"), lesson: document.getElementById("by-lesson"),
+    list: document.getElementById("by-list") };
   const count = document.getElementById("register-count");
 
   function filter() {
