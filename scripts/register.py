@@ -7,7 +7,7 @@ from helpers import claims, course
 TEMPLATE = Path(__file__).resolve().parent.parent / "docs" / "book" / "register.html"
 HEADING = """# What people say about attention
 
-Everyone repeats these sentences. Here each was measured, and the fourth column says in plain words what was found.
+Everyone repeats these sentences. Here each was measured, and *what we found* says it in plain words.
 *How it was decided* opens the rest: the criterion, the trivial baseline that ran beside it, how sure the number is, the
 smallest effect that would have been noticed, the setting that it holds in, and what was changed after a run. The claims
 that matter most to those who use language models come first; equalities, counts, checks of the course's own code and

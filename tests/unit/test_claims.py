@@ -344,3 +344,9 @@ def test_where_only_words_changed_the_entry_is_written_anew(data, monkeypatch):
     monkeypatch.setenv(deciding.ENTRIES, str(data))
     claim().decide(**FOUND | {"reach": "elsewhere"})
     assert json.loads((data / "C01.json").read_text())["reach"] == "elsewhere"
+
+
+def test_every_entry_of_the_first_nine_lessons_tells_its_reader_all():
+    entries = [entry for entry in claims.register().values() if entry["lesson"] < "10" and "withdrawn" not in entry]
+    assert [e["id"] for e in entries if set(claims.FOR_READERS) - e.keys()] == []
+    assert [e["id"] for e in entries if e["source"].startswith(("most ", "a common ", "every ", "introductions"))] == []
