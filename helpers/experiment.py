@@ -28,7 +28,7 @@ HOW = "how they were measured"  # in such a file: measurement -> digest, CPU-sec
 ENTRIES = "ATTENTION_COURSE_ENTRIES"  # an environment variable: the folder for new entries; else the register has them
 MEASURE = "ATTENTION_COURSE_MEASURE"  # another: "all" cases, always the "first", or "renew" what is no longer current
 DRIFT, PART, ROUNDING = 10, 0.1, 1e-3  # how close a number has to come again: see Claim.measure
-CHEAP, DEAR = 0.5, 60  # CPU-seconds of a first case
+CHEAP, DEAR = 0.5, 9  # CPU-seconds of a first case
 _done = {}  # what ran in this kernel
 
 

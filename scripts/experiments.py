@@ -7,6 +7,7 @@ changed: the lessons that quote it have to be read again.
 With --stored nothing long is measured: the entries are written anew from the stored numbers. For a change of words.
 With --renew the first case of each measurement whose code or data changed is measured, has to agree with what is stored,
 and its digest and spread (see ``helpers/experiment.py``) are stored anew. For a change of code that leaves the numbers.
+With --new the same, what has not been measured yet is measured, and the entries are written anew. For a new measurement.
 """
 
 import json
@@ -44,10 +45,10 @@ def collect(folder, path=claims.REGISTER):
 
 
 def main(arguments):
-    patterns = [argument for argument in arguments if argument not in ("--stored", "--renew")]
+    patterns = [argument for argument in arguments if argument not in ("--stored", "--renew", "--new")]
     renew = "--renew" in arguments
-    if patterns == arguments or renew:
-        os.environ[experiment.MEASURE] = "renew" if renew else "all"
+    if "--stored" not in arguments:
+        os.environ[experiment.MEASURE] = "renew" if renew or "--new" in arguments else "all"
     with tempfile.TemporaryDirectory() as folder:
         if not renew:
             os.environ[experiment.ENTRIES] = folder
