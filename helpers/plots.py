@@ -155,3 +155,39 @@ def boxes(draw, name, values, start=()):
 
     row = ipywidgets.HBox([ipywidgets.Label(name), *ticks.values()], layout={"flex_flow": "row wrap"})
     display(row, ipywidgets.interactive_output(redraw, {str(value): tick for value, tick in ticks.items()}))
+
+
+def arc(ax, start, end, height=0.5, base=0.0, head=0, **line):
+    """Draw half an ellipse over the words from ``start`` to ``end``, places on the horizontal axis of ``ax``.
+
+    ``height``: of its middle, for each step between the two; below the words if negative; ``base``: where it begins and
+    ends; ``head``: the size of an arrow's head at ``end``, in points (0: none); ``line``: as for ``ax.plot``.
+    """
+    turns = np.linspace(0, np.pi, 60)
+    xs = (start + end) / 2 - (end - start) / 2 * np.cos(turns)
+    ys = base + height * abs(end - start) * np.sin(turns)
+    drawn, = ax.plot(xs[:-4] if head else xs, ys[:-4] if head else ys, **{
+        "color": BLUE, "solid_capstyle": "butt" if head else "round", **line})
+    if head:
+        ax.annotate("", (xs[-1], ys[-1]), (xs[-6], ys[-6]), zorder=drawn.get_zorder(), arrowprops={
+            "arrowstyle": f"-|>,head_width={0.02 * head:g},head_length={0.04 * head:g}", "mutation_scale": 20,
+            "color": drawn.get_color(), "linewidth": 0, "shrinkA": 0, "shrinkB": 0})
+
+
+def ribbon(ax, start, end, **fill):
+    """Draw a ribbon on ``ax`` that leads from one edge to another, each as (x, top, bottom), level where it begins and ends.
+
+    ``fill``: as for ``ax.fill_between``.
+    """
+    part = np.linspace(0, 1, 40)
+    xs, tops, bottoms = ((1 - s) * a + s * b for a, b, s in zip(
+        start, end, (part, *[part * part * (3 - 2 * part)] * 2), strict=True))
+    ax.fill_between(xs, tops, bottoms, **{"color": BLUE, "alpha": 0.3, "linewidth": 0, **fill})
+
+
+def night(figure):
+    """Show a figure whose own ground is dark; a dark page turns the colours of all others round, and leaves this one."""
+    from IPython.display import display
+
+    display(figure, metadata={"image/png": {"needs_background": "dark"}})
+    plt.close(figure)
