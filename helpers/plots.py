@@ -189,5 +189,5 @@ def night(figure):
     """Show a figure whose own ground is dark; a dark page turns the colours of all others round, and leaves this one."""
     from IPython.display import display
 
-    display(figure, metadata={"image/png": {"needs_background": "dark"}})
+    display(figure, metadata={"needs_background": "dark"})
     plt.close(figure)

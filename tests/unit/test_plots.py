@@ -91,5 +91,32 @@ def test_boxes_redraw_when_one_is_ticked(monkeypatch, tmp_path):
     assert drawn == [[2], [2, 3], [3]]
 
 
+def test_an_arc_leads_from_word_to_word_above_or_below():
+    _, ax = plt.subplots()
+    plots.arc(ax, 6, 2, 0.5, base=1)
+    xs, ys = ax.lines[0].get_data()
+    assert np.allclose([xs[0], ys[0], xs[-1], ys[-1], ys.max()], [6, 1, 2, 1, 1 + 0.5 * 4], atol=0.01) and not ax.texts
+    plots.arc(ax, 2, 6, -0.5, head=10, color="red")
+    assert np.isclose(ax.lines[1].get_ydata().min(), -2, atol=0.01)
+    assert np.allclose(ax.texts[0].xy, (6, 0), atol=0.01), "the arrow's head is at the end"
+
+
+def test_a_ribbon_joins_two_edges():
+    _, ax = plt.subplots()
+    plots.ribbon(ax, (0, 1, 2), (10, 5, 7), color="red", alpha=0.5)
+    corners = ax.collections[0].get_paths()[0].vertices
+    assert {(0, 1), (0, 2), (10, 5), (10, 7)} <= {tuple(corner) for corner in corners.round(6)}
+
+
+def test_a_figure_on_a_dark_ground_says_so():
+    from unittest import mock
+
+    figure, _ = plt.subplots(facecolor="black")
+    with mock.patch("IPython.display.display") as display:
+        plots.night(figure)
+    assert display.call_args == mock.call(figure, metadata={"needs_background": "dark"})
+    assert not plt.fignum_exists(figure.number), "it is shown once"
+
+
 def test_the_map_has_the_colours_of_the_figures():
     assert (sheet.ORANGE, sheet.BLUE) == (plots.ORANGE, plots.BLUE)
