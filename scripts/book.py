@@ -27,6 +27,7 @@ MEGABYTES = 45  # that a lesson loads in the browser edition the first time; a t
 EXERCISE = re.compile(r"^#+ Exercise \d+(?:, \w+ part)? · `(\w+)\(", re.MULTILINE)
 PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)
 REVEAL = re.compile(r"^\s*reveal\(\s*\"([^\"]+)\"", re.MULTILINE)
+WORDS = re.compile(r"^\s*\*In words:\*\s+(.+)", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 
 
@@ -97,7 +98,7 @@ def notebook(path):
         for output in cell.get("outputs", ()):
             if html := output.get("data", {}).get("text/html"):  # the map of the course leads to pages of the book
                 output["data"]["text/html"] = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', "".join(html))
-    text["cells"] = veiled(text["cells"])
+    text["cells"] = veiled(described(text["cells"]))
     name = address.known_name(ROOT)
     if re.match(r"notebooks/\d", path):
         text["cells"][0]["source"] += button(path)
@@ -105,6 +106,30 @@ def notebook(path):
     text["cells"][0]["source"] += (f"\n\n<p class='origin'>As last run, from <code>{path}</code>. "
                                    f"To work on it, run <code>make lab</code>. {' · '.join(services)}</p>\n")
     return json.dumps(text, ensure_ascii=False)
+
+
+def described(cells):
+    """The cells, each figure with the words beside it as its alternative text, and marked where its own ground is dark."""
+    used = set()
+    for i, cell in enumerate(cells):
+        figures = [output for output in cell.get("outputs", ()) if "image/png" in output.get("data", {})]
+        beside = [j for j in (i + 1, i - 1) if 0 <= j < len(cells) and j not in used and cells[j]["cell_type"] == "markdown"
+                  and WORDS.search("".join(cells[j]["source"]))] if figures else ()
+        if beside:
+            used.add(beside[0])
+            said = plain(WORDS.search("".join(cells[beside[0]]["source"]))[1])
+            options = {"alt": said[0].upper() + said[1:]}
+            if any(figure["metadata"].get("needs_background") == "dark" for figure in figures):
+                options["classes"] = "night"
+            cell["metadata"]["mystnb"] = {"image": options}
+    return cells
+
+
+def plain(text):
+    """Markdown without its marks, for where only text can stand."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"\\sqrt\{?(\w+)\}?", r"√\1", text)
+    return re.sub(r"(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)|[`$\\{}]", "", text).strip()
 
 
 def veiled(cells):

@@ -36,6 +36,10 @@ def own_notebooks():
     return sorted(committed - {*git("diff", "--name-only", "--no-renames", "--relative", "HEAD", "--", "notebooks")})
 
 
+LOOK = ("--LabApp.custom_css=True",  # scripts/lab/custom.css; JupyterLab has no setting for the folder that it is in
+        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(Path(ROOT) / 'scripts' / 'lab')]} }")
+
+
 def lab(arguments):
     """Open the learner's own copies in JupyterLab, which it makes and brings up to date first; with --finished the lessons
     as they are stored, with their results."""
@@ -55,7 +59,7 @@ def lab(arguments):
             "interactive views stay empty until their cells are run.")
     elif run("-m", "jupyter", "trust", "--log-level=ERROR", *files, stdout=subprocess.DEVNULL):
         say("The notebooks could not be marked as trusted: interactive views stay empty until their cells are run.")
-    options = [f"--ServerApp.root_dir={ROOT}", *[start for start in starts if Path(start).exists()][:1]]
+    options = [f"--ServerApp.root_dir={ROOT}", *LOOK, *[start for start in starts if Path(start).exists()][:1]]
     if getattr(os, "geteuid", lambda: 1)() == 0:
         options.append("--allow-root")  # in a container
     say("Opening JupyterLab; stop it with Ctrl-C here.")

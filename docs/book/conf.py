@@ -30,8 +30,9 @@ html_favicon = "static/icon.svg"
 html_css_files, html_js_files = ["book.css"], ["book.js", "register.js"]
 html_use_index = html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_theme_options = {
-    "light_css_variables": {"own-colours": "none"},
-    "dark_css_variables": {"own-colours": "invert(0.87) hue-rotate(180deg)"},
+    "light_css_variables": {"own-colours": "none", "figure-colours": "none"},
+    "dark_css_variables": {"own-colours": "invert(0.87) hue-rotate(180deg)",
+                           "figure-colours": "invert(0.92) hue-rotate(180deg)"},
 }
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 

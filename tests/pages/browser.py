@@ -35,6 +35,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from scripts.verbs import LOOK
+
 REPO = Path(__file__).resolve().parents[2]
 COPIED = ("notebooks", "helpers", "data")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -201,7 +203,7 @@ class Lab(Window):
             f"--ServerApp.root_dir={self.root}", "--ServerApp.ip=127.0.0.1",
             f"--ServerApp.port={free_port()}", "--ServerApp.port_retries=50",
             f"--IdentityProvider.token={self.token}", "--LabApp.extension_manager=readonly",
-            "--LabApp.news_url=None", "--ServerApp.allow_root=True"]
+            "--LabApp.news_url=None", "--ServerApp.allow_root=True", *LOOK]
         if no_network():
             command.append("--KernelManager.transport=ipc")
         self.log = folder / "server.log"

@@ -15,6 +15,7 @@ from browser import REPO, VIEWS, Window, look
 
 from helpers.claims import register
 from scripts import edition
+from scripts.book import described, plain
 from scripts.register import FIRST, list_of
 from scripts.verbs import changed
 
@@ -191,6 +192,24 @@ def test_every_page_opens(book, page, which):
         assert not unnamed, f"{name}: {unnamed} figures say nothing to a screen reader"
 
 
+def test_a_figure_is_described_by_the_words_beside_it(book):
+    said = {name: re.findall(r'<img alt="([^"]*)"[^>]* src="[^"]*_images', book[f"{name}.html"].text) for name in LESSONS}
+    assert sum(map(len, said.values())) > 100
+    assert not [name for name, alts in said.items() for alt in alts if len(alt) < 20 or alt.startswith("Figure;")]
+    assert any("the right half of token 0 goes over to head 0" in alt for alt in said["07_multi_head_attention"])
+
+
+def test_words_become_plain_text():
+    assert plain("*Bears* of **2 * 3**, $d_k$, $\\sqrt{d_k}$ and `x_1` in [lesson 01](01.ipynb#a).") == \
+        "Bears of 2 * 3, d_k, √d_k and x_1 in lesson 01."
+    figure = {"cell_type": "code", "metadata": {}, "outputs": [
+        {"metadata": {"needs_background": "dark"}, "data": {"image/png": "x"}}]}
+    words = [{"cell_type": "markdown", "source": source} for source in (
+        "*In words:* of another figure.", "*In words:* a *line* rises.\n\nSo it does.")]
+    cells = described([words[0], figure, words[1]])
+    assert cells[1]["metadata"]["mystnb"] == {"image": {"alt": "A line rises.", "classes": "night"}}
+
+
 def test_the_front_page_has_the_live_page_and_what_a_stranger_looks_for(book, page):
     page.goto(address("index.html"))
     assert page.locator("iframe").evaluate_all(SANDBOXES) == ["allow-scripts"]
@@ -300,12 +319,15 @@ def test_dark_mode(page):
     colour = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((sum, c) => sum + +c, 0)"
     note = page.locator("div.cell_output [style*='background:#']").first
     turned = "node => getComputedStyle(node).filter"
-    assert page.evaluate(colour) > 700 and note.evaluate(turned) == "none"
+    figure = page.locator("div.cell_output img").first
+    assert page.evaluate(colour) > 700 and note.evaluate(turned) == figure.evaluate(turned) == "none"
     switch = page.locator(".content-icon-container .theme-toggle")
     for _ in range(3):                           # as the system has it, light, dark
         if page.evaluate("document.body.dataset.theme") != "dark":
             switch.click()
-    assert page.evaluate(colour) < 120 and note.evaluate(turned) != "none"
+    assert page.evaluate(colour) < 120 and "none" not in (note.evaluate(turned), figure.evaluate(turned))
+    page.goto(address("17_inside_a_chat_model.html"))
+    assert page.locator("div.cell_output img.night").first.evaluate(turned) == "none"  # its ground is dark as it is
     page.goto(address("index.html"))             # and it stays
     assert page.evaluate(colour) < 120
 

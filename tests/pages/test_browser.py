@@ -85,6 +85,17 @@ def test_what_a_stored_notebook_does_not_show_is_seen(made):
     until(notebook.page, lambda: missing(notebook, cells) == expected, lambda: missing(notebook, cells))
 
 
+def test_a_dark_theme_turns_figures_round_that_are_drawn_on_white(made):
+    figures = [new_output("display_data", {"image/png": PIXEL}, metadata=metadata)
+               for metadata in ({}, {"needs_background": "dark"})]
+    notebook = made(new_code_cell("1", execution_count=1, outputs=figures), kernel=False)
+    turned = """theme => { document.body.dataset.jpThemeLight = theme;
+        return [...document.querySelectorAll('.jp-RenderedImage img')].map(node => getComputedStyle(node).filter !== 'none'); }"""
+    until(notebook.page, lambda: notebook.page.evaluate(turned, "false") == [True, False],
+          lambda: notebook.page.evaluate(turned, "false"))
+    assert notebook.page.evaluate(turned, "true") == [False, False]
+
+
 @pytest.mark.weekly
 def test_errors_and_stderr_are_seen(made):
     notebook = made(new_code_cell("1 / 0"), new_code_cell("import warnings; warnings.warn('old')"))
