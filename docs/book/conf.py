@@ -32,7 +32,7 @@ html_use_index = html_copy_source = html_show_sourcelink = html_show_sphinx = Fa
 html_theme_options = {
     "light_css_variables": {"own-colours": "none", "figure-colours": "none"},
     "dark_css_variables": {"own-colours": "invert(0.87) hue-rotate(180deg)",
-                           "figure-colours": "invert(0.92) hue-rotate(180deg)"},
+                           "figure-colours": "invert(0.94) hue-rotate(180deg) brightness(1.25)"},
 }
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 

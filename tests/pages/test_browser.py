@@ -90,7 +90,8 @@ def test_a_dark_theme_turns_figures_round_that_are_drawn_on_white(made):
                for metadata in ({}, {"needs_background": "dark"})]
     notebook = made(new_code_cell("1", execution_count=1, outputs=figures), kernel=False)
     turned = """theme => { document.body.dataset.jpThemeLight = theme;
-        return [...document.querySelectorAll('.jp-RenderedImage img')].map(node => getComputedStyle(node).filter !== 'none'); }"""
+        return [...document.querySelectorAll('.jp-RenderedImage img')].map(
+            node => getComputedStyle(node).filter !== 'none'); }"""
     until(notebook.page, lambda: notebook.page.evaluate(turned, "false") == [True, False],
           lambda: notebook.page.evaluate(turned, "false"))
     assert notebook.page.evaluate(turned, "true") == [False, False]
