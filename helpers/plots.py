@@ -185,8 +185,11 @@ def ribbon(ax, start, end, **fill):
     ax.fill_between(xs, tops, bottoms, **{"color": BLUE, "alpha": 0.3, "linewidth": 0, **fill})
 
 
-def night(figure):
-    """Show a figure whose own ground is dark; a dark page turns the colours of all others round, and leaves this one."""
+def as_drawn(figure):
+    """Show a figure that keeps its colours on a dark page, which turns those of all others round.
+
+    For one whose own ground is dark, or whose colours are what it is about.
+    """
     from IPython.display import display
 
     display(figure, metadata={"needs_background": "dark"})

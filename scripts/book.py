@@ -109,7 +109,7 @@ def notebook(path):
 
 
 def described(cells):
-    """The cells, each figure with the words beside it as its alternative text, and marked where its own ground is dark."""
+    """The cells, each figure with the words beside it as its alternative text, and marked where it keeps its colours."""
     used = set()
     for i, cell in enumerate(cells):
         figures = [output for output in cell.get("outputs", ()) if "image/png" in output.get("data", {})]
@@ -120,7 +120,7 @@ def described(cells):
             said = plain(WORDS.search("".join(cells[beside[0]]["source"]))[1])
             options = {"alt": said[0].upper() + said[1:]}
             if any(figure["metadata"].get("needs_background") == "dark" for figure in figures):
-                options["classes"] = "night"
+                options["classes"] = "as-drawn"
             cell["metadata"]["mystnb"] = {"image": options}
     return cells
 

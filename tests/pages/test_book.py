@@ -207,7 +207,7 @@ def test_words_become_plain_text():
     words = [{"cell_type": "markdown", "source": source} for source in (
         "*In words:* of another figure.", "*In words:* a *line* rises.\n\nSo it does.")]
     cells = described([words[0], figure, words[1]])
-    assert cells[1]["metadata"]["mystnb"] == {"image": {"alt": "A line rises.", "classes": "night"}}
+    assert cells[1]["metadata"]["mystnb"] == {"image": {"alt": "A line rises.", "classes": "as-drawn"}}
 
 
 def test_the_front_page_has_the_live_page_and_what_a_stranger_looks_for(book, page):
@@ -327,7 +327,7 @@ def test_dark_mode(page):
             switch.click()
     assert page.evaluate(colour) < 120 and "none" not in (note.evaluate(turned), figure.evaluate(turned))
     page.goto(address("17_inside_a_chat_model.html"))
-    assert page.locator("div.cell_output img.night").first.evaluate(turned) == "none"  # its ground is dark as it is
+    assert page.locator("div.cell_output img.as-drawn").first.evaluate(turned) == "none"  # its ground is dark as it is
     page.goto(address("index.html"))             # and it stays
     assert page.evaluate(colour) < 120
 

@@ -108,12 +108,12 @@ def test_a_ribbon_joins_two_edges():
     assert {(0, 1), (0, 2), (10, 5), (10, 7)} <= {tuple(corner) for corner in corners.round(6)}
 
 
-def test_a_figure_on_a_dark_ground_says_so():
+def test_a_figure_that_keeps_its_colours_says_so():
     from unittest import mock
 
     figure, _ = plt.subplots(facecolor="black")
     with mock.patch("IPython.display.display") as display:
-        plots.night(figure)
+        plots.as_drawn(figure)
     assert display.call_args == mock.call(figure, metadata={"needs_background": "dark"})
     assert not plt.fignum_exists(figure.number), "it is shown once"
 
