@@ -55,6 +55,12 @@ def link(service, name, lesson="notebooks/00_start_here.ipynb"):
     return SERVICES[service][0].format(name=name, lesson=lesson)
 
 
+def book(name):
+    """Where the book of the repository ``name`` is published, with a slash at its end."""
+    owner, _, repository = name.partition("/")
+    return f"https://{owner.lower()}.github.io/{repository}/"
+
+
 def write_address(name, root=ROOT):
     """Write the repository's "owner/name" into every first code cell and into README.md's badges."""
     folder = root / "notebooks"
@@ -66,8 +72,7 @@ def write_address(name, root=ROOT):
               for service, (_, picture) in SERVICES.items()]
     tests = TESTS.format(name=name)
     badges.append(f"[![Tests]({tests}/badge.svg)]({tests})")
-    owner, _, repository = name.partition("/")
-    badges.append(f"[The book](https://{owner.lower()}.github.io/{repository}/)")
+    badges.append(f"[The book]({book(name)})")
     readme = root / "README.md"
     write_whole(readme, BADGES.sub(lambda m: m[1] + "\n".join(badges) + "\n" + m[2], readme.read_text("utf-8")))
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from helpers.course import LESSONS
-from scripts import address, edition, register
+from scripts import address, edition, front, register
 from scripts.environment import Stop
 from scripts.pages import readme_map
 
@@ -196,9 +196,8 @@ def button(path):
 
 
 def index():
-    """The contents page: index.md with the map that README.md has."""
-    page = (HERE / "index.md").read_text(encoding="utf-8").replace("MEGABYTES", str(MEGABYTES))
-    return page.replace("<!-- map of the course -->", relink(readme_map(LESSONS.values()), "README.md"))
+    """The front page, with the table of lessons that README.md has."""
+    return front.page(relink(readme_map(LESSONS.values()), "README.md"), MEGABYTES)
 
 
 def stage():
@@ -211,9 +210,10 @@ def stage():
     (FOLDER / "source" / "register.md").write_text(register.page(), encoding="utf-8")
 
 
-def build():
+def build(base=""):
     """Stage the pages and let Sphinx build them, every warning being an error; then build the browser edition.
-    Returns the contents page's path, and where that edition has Python from."""
+    ``base``: the address where the book will be published, which pages say to those who share them. Returns the front page's
+    path, and where that edition has Python from."""
     try:
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -224,8 +224,8 @@ def build():
     warnings, html = io.StringIO(), FOLDER / "html"
     try:
         with patch_docutils(str(HERE)), docutils_namespace():
-            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", status=None, warning=warnings,
-                   parallel=2 if hasattr(os, "fork") else 1).build()
+            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", {"html_baseurl": base}, status=None,
+                   warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
     except Exception as error:
         raise Stop(f"The book could not be built: {type(error).__name__}: {error}.") from error
     told = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).strip()
@@ -234,13 +234,14 @@ def build():
         for path in PAGES:  # name the page itself, not its copy
             told = told.replace(str(staged(path)), path)
         raise Stop(f"{told}\nThe book was not built: mend what is named above, then run the same command again.")
+    (html / front.KNOWN).write_text("{}", encoding="utf-8")
     return html / "index.html", edition.build(html, FOLDER / "edition", relink, EXERCISE)
 
 
 def serve(folder, port):
     """Serve the book on this machine until Ctrl-C: lessons run in pages that a server gives, and not in files."""
     try:
-        server = edition.server(folder, port)
+        server = edition.server(folder, port, {f"/{front.KNOWN}": front.known})
     except OSError as error:
         raise Stop(f"The book cannot be served at port {port} ({error.strerror}): say another one, "
                    'as in make book ARGS="--serve 8001".') from None
@@ -256,11 +257,15 @@ def main(arguments=()):
     parser = argparse.ArgumentParser(prog="make book", description="Build the book in build/book/html.")
     parser.add_argument("--serve", nargs="?", type=int, const=8000, metavar="PORT",
                         help="then serve it on this machine, at port 8000 or another one")
-    port = parser.parse_args(arguments).serve
+    name = address.known_name(ROOT)
+    parser.add_argument("--address", default=address.book(name) if name else "", metavar="URL",
+                        help="where the book will be published: pages that are shared then name their picture by it")
+    chosen = parser.parse_args(arguments)
+    port, base = chosen.serve, chosen.address and chosen.address.rstrip("/") + "/"
     start = time.monotonic()
     print("Building the book ...", flush=True)
     try:
-        page, python = build()
+        page, python = build(base)
         print(f"The browser edition is in it: {python}.")
         print(f"The book is ready after {time.monotonic() - start:.0f} s: open {page} in a browser.", flush=True)
         if port is not None:

@@ -220,10 +220,29 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript", ".json": "application/json", ".wasm": "application/wasm", ".svg": "image/svg+xml"}
 
+    def __init__(self, *request, made=None, **more):
+        self.made = made or {}
+        super().__init__(*request, **more)
+
+    def do_GET(self):
+        """Give a file, or what a function makes at this moment, as JSON."""
+        make = self.made.get(self.path.partition("?")[0])
+        if not make:
+            super().do_GET()
+            return
+        contents = json.dumps(make()).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(contents)))
+        self.end_headers()
+        self.wfile.write(contents)
+
     def log_message(self, *_):
         pass
 
 
-def server(html, port):
-    """A server of the book on this machine, which nobody else reaches. Raises OSError when the port is taken."""
-    return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=str(html)))
+def server(html, port, made=None):
+    """A server of the book on this machine, which nobody else reaches. ``made``: paths whose answers functions make, as
+    values for JSON. Raises OSError when the port is taken."""
+    handler = functools.partial(Handler, directory=str(html), made=made)
+    return http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)

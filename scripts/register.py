@@ -1,50 +1,108 @@
-"""The book's page *What people say about attention*: the register of claims as a table that sorts and filters."""
+"""The book's page *What people say about attention*: five claims to guess, and the register to sort and filter."""
 
+import re
 from pathlib import Path
 
 from helpers import claims, course
+from scripts.environment import Stop
 
-TEMPLATE = Path(__file__).resolve().parent.parent / "docs" / "book" / "register.html"
-HEADING = """# What people say about attention
-
-Everyone repeats these sentences. Here each was measured, and *what we found* says it in plain words.
-*How it was decided* opens the rest: the criterion, the trivial baseline that ran beside it, how sure the number is, the
-smallest effect that would have been noticed, the setting that it holds in, and what was changed after a run. The claims
-that matter most to those who use language models come first; equalities, counts, checks of the course's own code and
-misprints are a list of their own, and come last. Click a heading to sort.
-
-"""
-FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84", "C85")
-LISTS = {"claim": "what people say", "identity": "checked identities and misprints",
-         "misprint": "checked identities and misprints"}
+HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
+TEMPLATE, CARDS = HERE / "register.html", HERE / "cards.toml"
+WORDS = 60  # that the first sentence of a record may have
+MANY = {"holds": "hold", "holds if": "hold if something else is so", "holds in part": "hold in part",
+        "does not hold": "do not hold", "not settled": "are not settled"}
+FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84",
+         "C85")  # what matters most to those who use language models
+BEHIND = {"result": "All numbers", "interval": "Interval", "n": "Sample", "criterion": "Criterion", "baseline": "Baseline",
+          "power": "Power", "reach": "How far it reaches", "changed": "Changed after a run", "source": "Source"}
 
 
 def kind(verdict):
-    """The first of the verdicts that a verdict begins with, the longest first: "holds if …" is not "holds"."""
+    """The verdict of ``claims.VERDICTS`` that a verdict begins with, the longest first: "holds if …" is not "holds"."""
     return next(k for k in sorted(claims.VERDICTS, key=len, reverse=True) if verdict.startswith(k))
 
 
-def list_of(entry):
-    """The name of the list that an entry belongs to."""
-    return LISTS[entry.get("kind", "claim")]
+def plain(entry):
+    """What a record says first: its plain sentence, or what of its result ends within WORDS words."""
+    said = entry.get("plain") or entry["result"]
+    words = said.split()
+    if len(words) > WORDS:
+        ends = [i for i, word in enumerate(words[:WORDS], 1) if word.endswith((".", ";"))] or [WORDS]
+        said = " ".join(words[:ends[-1]]).rstrip(".;,") + " …"
+    said = said[0].upper() + said[1:]
+    return said if said.endswith((".", "…")) else said + "."
 
 
-def in_order(entries):
-    """The claims that matter most to practitioners, then the other claims, then identities and misprints."""
-    return sorted(entries, key=lambda e: (list_of(e) != LISTS["claim"], e["id"] not in FIRST))  # sorted by number before
+def behind(entry):
+    """(name, text) for what waits behind a click; what has already been said first is left out."""
+    return [(name, entry[field]) for field, name in BEHIND.items()
+            if entry.get(field) and entry[field].rstrip(".").lower() != plain(entry).rstrip(".").lower()]
+
+
+def ends(words, text, entry):
+    """The numbers {low} and {high} that ``words`` names in ``text``, as written there. Raises Stop where they are not."""
+    pattern = re.sub(r"\\{\w+\\}", r"([+-]?\\d+(?:\\.\\d+)?)", re.escape(words))
+    found = re.search(pattern, text)
+    if not found:
+        raise Stop(f"docs/book/cards.toml looks for {words!r} in the record {entry['id']}, which no longer says so: "
+                   f"mend the card, or name another claim. It says: {text}")
+    return found.groups()
+
+
+def drawing(card, entry):
+    """What the template draws of a card: its bars and marks, at shares of the axis in percent, and the same in words."""
+    start, end, unit = card["axis"]
+
+    def at(value):
+        return round(100 * (min(max(value, start), end) - start) / (end - start), 2)
+
+    bars, marks, said = [], [], []
+    for name, words in card["bars"]:
+        low, high = ends(words, entry["interval"], entry)
+        left, right = at(float(low)), at(float(high))
+        bars.append({"name": name, "at": left, "wide": round(right - left, 2), "said": f"{low} to {high}{unit}"})
+        said.append(f"{name}: {low} to {high}{unit}")
+    for which, field in ("mark", "criterion"), ("chance", "baseline"):
+        if which in card:
+            value, words, label = card[which]
+            ends(words, entry[field], entry)
+            marks.append({"which": which, "at": at(value), "label": label})
+            said.append(f"{label}" + ("" if re.search(r"\d", label) else f", {value:g}{unit}"))
+    asked, words, _ = card["mark"]
+    return {"bars": bars, "marks": marks, "said": "; ".join(said) + ".", "ends": (f"{start:g}", f"{end:g}{unit}"),
+            "asked": at(asked), "side": "below" if "at most" in words else "above"}
+
+
+def cards(entries):
+    """The cards, each with its record and its drawing; without those whose claim was withdrawn."""
+    known = {entry["id"]: entry for entry in entries}
+    listed = course.tomllib.loads(CARDS.read_text(encoding="utf-8"))["card"]
+    return [card | {"entry": known[card["id"]], "drawing": drawing(card, known[card["id"]])}
+            for card in listed if card["id"] in known and "withdrawn" not in known[card["id"]]]
+
+
+def emphasis(text):
+    """Words between stars, as HTML; the rest is escaped."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"\*(.+?)\*", r"<em>\1</em>", str(escape(text))))
 
 
 def page():
-    """The page as Markdown with one table of HTML in it."""
+    """The page as Markdown: its headings, and HTML below them. Raises Stop where a card does not fit its record."""
     from jinja2 import Environment
 
-    entries = in_order(claims.register().values())
+    entries = list(claims.register().values())
     verdicts = {k: n for k in claims.VERDICTS if (n := sum(kind(e["verdict"]) == k for e in entries))}
-    lists = {name: sum(list_of(e) == name for e in entries) for name in dict.fromkeys(LISTS.values())}
+    counted = [f"{n} {MANY[k]}" for k, n in verdicts.items()]
     here = {e["lesson"] for e in entries}
-    html = Environment(autoescape=True, trim_blocks=True).from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        entries=entries, verdicts=verdicts, kind=kind, lists=lists, list_of=list_of,
+    environment = Environment(autoescape=True, trim_blocks=True)
+    environment.filters |= {"emphasis": emphasis, "kind": kind, "plain": plain, "behind": behind}
+    lists = {"claim": sorted((e for e in entries if e.get("kind", "claim") == "claim"), key=lambda e: e["id"] not in FIRST),
+             "identity": [e for e in entries if e.get("kind", "claim") != "claim"]}
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts,
+        counted=" and ".join([", ".join(counted[:-1]), counted[-1]]),
         lessons={number: lesson for number, lesson in course.LESSONS.items() if number in here},
         page=lambda e: course.LESSONS[e["lesson"]].file.replace(".ipynb", ".html"),
         experiment=lambda e: e["experiment"].removeprefix("notebooks/").replace(".ipynb", ".html"))
-    return HEADING + html

@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -27,7 +28,9 @@ html_theme = "furo"
 html_extra_path = [str(Path(__file__).resolve().parents[2] / "data" / "explainer.html")]
 html_static_path = ["static"]
 html_favicon = "static/icon.svg"
-html_css_files, html_js_files = ["book.css"], ["book.js", "register.js"]
+PREVIEW = "_static/preview.png"  # of docs/book/preview.html
+PREVIEW_SAYS = "A sentence whose words are joined by arcs, as a transformer sees them, above a small picture of each lesson."
+html_css_files, html_js_files = ["book.css", "front.css"], ["book.js", "front.js", "register.js"]
 html_use_index = html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_theme_options = {
     "light_css_variables": {"own-colours": "none", "figure-colours": "none"},
@@ -55,6 +58,27 @@ def fold_solutions(app, doctree):
             section.append(nodes.raw("", "</details>", format="html"))
 
 
+def shown_where_it_is_shared(app, page, template, context, doctree):
+    """What a page says of itself where somebody links to it: title, first words and a picture. Addresses are whole once the
+    book's own is known (html_baseurl, from `make book ARGS="--address …"`), and relative until then."""
+    first = next((p for p in doctree.findall(nodes.paragraph) if len(p.astext()) > 40), None) if doctree else None
+    if first is None:
+        return
+    text = " ".join(first.astext().split())
+    if len(text) > 200:
+        text = text[:text.rfind(" ", 0, 198)] + " …"
+    title = project if page == "index" else f"{doctree.next_node(nodes.title).astext()} · {project}"
+    base = app.config.html_baseurl
+    picture = base + PREVIEW if base else context["pathto"](PREVIEW, resource=True)
+    said = [("name", "description", text), ("property", "og:type", "website"), ("property", "og:site_name", project),
+            ("property", "og:title", title), ("property", "og:description", text), ("property", "og:image", picture),
+            ("property", "og:image:alt", PREVIEW_SAYS), ("name", "twitter:card", "summary_large_image"),
+            ("name", "twitter:title", title), ("name", "twitter:description", text), ("name", "twitter:image", picture)]
+    said += [("property", "og:url", f"{base}{page}.html")] if base else []
+    context["metatags"] += "".join(f'<meta {kind}="{name}" content="{escape(words)}" />\n' for kind, name, words in said)
+
+
 def setup(app):
     SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # each word once, and not at each place: a sixth of the build
     app.connect("doctree-read", fold_solutions)
+    app.connect("html-page-context", shown_where_it_is_shared)

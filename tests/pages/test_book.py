@@ -8,15 +8,18 @@ import os
 import re
 import threading
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import REPO, VIEWS, Window, look
 
-from helpers.claims import register
-from scripts import edition
+from helpers import claims
+from helpers.course import LESSONS as LESSONS_BY_NUMBER
+from scripts import edition, front
+from scripts import register as pages_register
 from scripts.book import described, plain
-from scripts.register import FIRST, list_of
+from scripts.environment import Stop
 from scripts.verbs import changed
 
 HTML = REPO / "build" / "book" / "html"
@@ -221,6 +224,76 @@ def test_the_front_page_has_the_live_page_and_what_a_stranger_looks_for(book, pa
         assert place and place["y"] < 900, f"{words} is not seen at once"
 
 
+@pytest.mark.parametrize("width, columns", [(1366, 5), (768, 4), (390, 1)])
+def test_the_map_is_a_path_of_one_picture_a_lesson(page, width, columns):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(address("index.html"))
+    stops = page.locator("ol.path li")
+    links = stops.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert links == [f"{name}.html" for name in LESSONS]
+    pictures = [picture.bounding_box() for picture in page.locator("ol.path svg").all()]
+    assert len(pictures) == len(LESSONS) and len({round(box["x"]) for box in pictures}) == columns
+    assert all(50 < box["width"] < 100 for box in pictures)
+    names = [name.bounding_box() for name in page.locator("ol.path .name").all()]
+    assert all(box["width"] > 60 and box["height"] < 90 for box in names), "a title has too little room"
+
+
+def test_pages_say_what_they_are_where_they_are_shared(book):
+    for name in ("index.html", f"{LESSONS[4]}.html", "register.html", f"experiments/{LESSONS[4]}.html"):
+        said = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="(.*?)"', book[name].text))
+        assert 40 < len(said["description"]) <= 200 and said["og:description"] == said["description"], name
+        assert said["twitter:card"] == "summary_large_image" and len(said["og:title"]) > 10, name
+        assert said["og:image"] == said["twitter:image"] and "://" not in said["og:image"], name
+        assert (HTML / name).parent.joinpath(said["og:image"]).resolve().is_file(), name
+    runpy = importlib.import_module("runpy").run_path(str(REPO / "docs" / "book" / "conf.py"))
+    from docutils.core import publish_doctree
+    app = SimpleNamespace(config=SimpleNamespace(html_baseurl="https://example.org/book/"))
+    seen = {"metatags": ""}
+    runpy["shown_where_it_is_shared"](app, "index", "", seen, publish_doctree("Title\n=====\n\n" + 'Some "words" ' * 30))
+    assert 'property="og:image" content="https://example.org/book/_static/preview.png"' in seen["metatags"]
+    assert 'content="https://example.org/book/index.html"' in seen["metatags"] and '"words"' not in seen["metatags"]
+
+
+STORE = """progress => new Promise(done => {
+    const asked = indexedDB.open("JupyterLite Storage - /run/", 1)
+    asked.onupgradeneeded = () => asked.result.createObjectStore("files")
+    asked.onsuccess = () => {
+        const writing = asked.result.transaction("files", "readwrite")
+        const file = {name: ".progress.json", format: "text", content: JSON.stringify(progress)}
+        writing.objectStore("files").put(file, file.name)
+        writing.oncomplete = () => { asked.result.close(); done() }
+    }})"""
+
+
+def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page):
+    passed = {"exercises": ["softmax"], "predictions": ["00-bears"]}
+    with edition.server(HTML, 0, {f"/{front.KNOWN}": lambda: passed}) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        front_page = f"http://127.0.0.1:{server.server_port}/index.html"
+        page.goto(front_page)
+        stops = page.locator("ol.path li")
+        stops.nth(2).locator(".known", has_text="1 of 3 passed").wait_for()
+        assert stops.nth(0).get_attribute("class") == "passed begun" and "1 prediction" in stops.nth(0).inner_text()
+        assert page.get_by_role("link", name="Go on with lesson 02").get_attribute("href") == f"{LESSONS[2]}.html"
+        assert stops.nth(2).get_attribute("aria-current") == "step"
+        exercises = list(LESSONS_BY_NUMBER["02"].exercises)
+        page.evaluate(STORE, {"exercises": dict.fromkeys(exercises, "passed")})  # as the browser edition keeps it
+        page.goto(f"http://127.0.0.1:{server.server_port}/{LESSONS[1]}.html")
+        page.locator("button[data-predict]").first.click()
+        page.goto(front_page)
+        stops.nth(2).locator(".known", has_text="all passed").wait_for()
+        assert "1 prediction" in stops.nth(1).inner_text()
+        assert page.get_by_role("link", name="Go on with lesson 03").is_visible()
+        every = sum(len(lesson.exercises) for lesson in LESSONS_BY_NUMBER.values())
+        told = page.locator("#progress").inner_text()
+        assert f"passed {len(exercises)} of {every} exercises and made 2 predictions" in told
+        server.shutdown()
+
+
+def test_what_the_book_is_built_with_says_nothing_of_whoever_built_it(book):
+    assert json.loads((HTML / front.KNOWN).read_text(encoding="utf-8")) == {}
+
+
 def test_a_lesson_has_a_button_or_says_how_to_install(book, page):
     for name in LESSONS:
         button = f"run/notebooks/index.html?path={name}.ipynb"
@@ -231,8 +304,8 @@ def test_a_lesson_has_a_button_or_says_how_to_install(book, page):
     assert "make book ARGS=--serve" in page.locator("p.run").inner_text() and page.url == address(f"{LESSONS[1]}.html")
 
 
-def test_the_register_sorts_and_filters(book, page):
-    entries = list(register().values())
+def test_the_register_sorts_and_filters_and_its_address_says_so(book, page):
+    entries = list(claims.register().values())
     page.goto(address("register.html"))
     rows = page.locator("#register tbody tr:visible")
 
@@ -243,29 +316,105 @@ def test_the_register_sorts_and_filters(book, page):
     head = page.get_by_role("button", name="Claim")
     head.focus()
     page.keyboard.press("Enter")
-    assert column(1) == sorted(column(1)) and page.locator("th[aria-sort=ascending]").count() == 1
+    assert column(1) == sorted(column(1)) and page.locator("th[aria-sort=ascending]").count() >= 1
     head.click()
-    assert column(1) == sorted(column(1), reverse=True) and page.locator("th[aria-sort=descending]").count() == 1
+    assert column(1) == sorted(column(1), reverse=True) and page.locator("th[aria-sort=descending]").count() >= 1
 
     page.get_by_label("Verdict").select_option("does not hold")
     wanted = [entry["id"] for entry in entries if entry["verdict"] == "does not hold"]
     assert sorted(column(1)) == wanted and set(column(3)) == {"does not hold"}
-    assert page.get_by_role("status").inner_text() == f"{len(wanted)} of {len(entries)} claims"
+    assert page.locator("#register-count").inner_text() == f"{len(wanted)} of {len(entries)} claims"
     lesson = next(entry["lesson"] for entry in entries if entry["verdict"] == "does not hold")
-    page.get_by_label("Lesson").select_option(lesson)
+    page.locator("#by-lesson").select_option(lesson)
     assert set(column(5)) == {lesson}
+    before, shared = column(1), page.url
+    assert f"lesson={lesson}" in shared and "sort=-Claim" in shared
 
     page.goto(address("register.html"))
-    assert column(1)[:len(FIRST)] == list(FIRST)  # those that matter most to practitioners
-    page.get_by_label("List").select_option("checked identities and misprints")
-    second = [entry["id"] for entry in entries if list_of(entry) == "checked identities and misprints"]
-    assert column(1) == second and "C06" in second and "C01" not in second
-    plain = register()["C06"]["plain"]
-    assert column(4)[0].startswith(plain) and not page.locator("#C06 details[open]").count()
+    assert column(1)[:len(pages_register.FIRST)] == list(pages_register.FIRST)  # those that matter most to practitioners
 
     page.goto(address("index.html"))
-    page.goto(f"{address('register.html')}#{wanted[0]}")  # a link to one claim opens it
-    assert page.locator(f"#{wanted[0]} details[open]").count() == 1
+    page.goto(shared)                            # whoever gets the address sees the same
+    assert column(1) == before and page.get_by_label("Verdict").input_value() == "does not hold"
+    other = next(entry for entry in entries if entry["id"] not in before)
+    page.evaluate(f"location.hash = '#{other['id']}'")  # a link to one claim opens it, whatever was chosen
+    page.locator(f"#{other['id']} details[open]").wait_for()
+    assert "Criterion" in page.locator(f"#{other['id']}").inner_text() and page.get_by_label("Verdict").input_value() == ""
+    page.get_by_role("searchbox", name="Word").fill("zzz")
+    assert rows.count() == 0 and f"0 of {len(entries)}" in page.locator("#register-count").inner_text()
+
+
+def test_a_record_says_one_plain_thing_first_and_the_rest_behind_a_click(page):
+    page.goto(address("register.html"))
+    for entry in claims.register().values():
+        assert len(pages_register.plain(entry).split()) <= 61, entry["id"]  # and a sign that something follows
+        row = page.locator(f"#{entry['id']}")
+        kept = row.locator("dd").all_text_contents()
+        for field in ("criterion", "n", "interval", "reach", "source", *({"power", "changed"} & set(entry))):
+            assert entry[field] in kept, f"{entry['id']} does not say its {field}"
+        assert not row.locator("dd").first.is_visible()
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_headings_of_the_register_stay_in_sight(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(address("register.html"))
+    row = page.locator("#register tbody tr").nth(30)
+    row.evaluate("row => scrollTo(0, scrollY + row.getBoundingClientRect().top - 300)")
+    head = page.locator("#register thead").first
+    assert 0 <= head.bounding_box()["y"] < 70
+    button = page.get_by_role("button", name="Verdict")
+    button.click()                               # nothing lies above it
+    assert page.locator("th[aria-sort=ascending]").first.inner_text().startswith("Verdict")
+    assert page.locator("#register tbody tr").first.evaluate("row => row.computedRole ?? row.getAttribute('role')") == "row"
+
+
+def test_a_card_takes_a_guess_and_then_stamps(page):
+    page.goto(address("register.html"))
+    cards = page.locator("section.card")
+    known = claims.register()
+    assert cards.count() == 5
+    for number, card in enumerate(cards.all()):
+        entry = known[card.get_attribute("data-claim")]
+        stamp, told = card.locator(".stamp"), card.get_by_role("status")
+        assert not stamp.is_visible() and pages_register.kind(entry["verdict"]) not in told.inner_text()
+        guess = card.get_by_role("button", name="It holds" if number % 2 else "It does not", exact=True)
+        guess.focus()
+        page.keyboard.press("Enter")
+        assert stamp.is_visible() and stamp.text_content() == pages_register.kind(entry["verdict"])
+        assert f"The verdict: {entry['verdict']}" in told.inner_text(), "a screen reader does not hear the stamp"
+        assert guess.evaluate("button => button === document.activeElement && button.ariaPressed === 'true'")
+        assert pages_register.plain(entry) in card.inner_text()
+    end = page.locator(".card.end")
+    holding = sum(entry["verdict"] == "holds" for entry in known.values())
+    assert end.is_visible() and f"Of all {len(known)} in the register, {holding} hold" in end.inner_text()
+
+
+def test_a_card_draws_its_interval_to_scale(page):
+    page.goto(address("register.html"))
+    for card in pages_register.cards(list(claims.register().values())):
+        drawn = page.locator(f"section.card[data-claim={card['id']}]")
+        drawn.locator("summary").click()         # nobody has to guess
+        start, end, _ = card["axis"]
+        for place, (_, words) in zip(drawn.locator(".bar").all(), card["bars"], strict=True):
+            found = pages_register.ends(words, card["entry"]["interval"], card["entry"])
+            low, high = map(float, found)
+            track, bar, mark = (place.locator(part).bounding_box() for part in ("i", "em", "u.mark"))
+            scale = track["width"] / (end - start)
+            assert abs(bar["x"] - track["x"] - (low - start) * scale) < 6  # at the very end it still has to be seen
+            assert abs(bar["width"] - (high - low) * scale) < 6
+            assert abs(mark["x"] - track["x"] - (card["mark"][0] - start) * scale) < 3
+        assert " to ".join(found) in drawn.get_by_role("img").get_attribute("aria-label")
+
+
+def test_a_card_whose_record_has_changed_is_told():
+    entry = claims.register()["C51"]
+    card = {"id": "C51", "axis": [0, 100, " %"], "bars": [["both", "both right {low}% to {high}%"]],
+            "mark": [50, "at least half of the pairs", "half"]}
+    assert pages_register.drawing(card, entry)["bars"][0]["at"] == 0
+    for field in ("interval", "criterion"):
+        with pytest.raises(Stop, match="in the record C51, which no longer says so: mend the card"):
+            pages_register.drawing(card, entry | {field: "another"})
 
 
 def test_formulas_are_drawn(page):

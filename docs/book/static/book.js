@@ -22,6 +22,10 @@ addEventListener("message", said => {
 document.addEventListener("click", event => {
   const chosen = event.target.closest("button[data-predict]");
   if (!chosen) return;
+  try {  // the front page counts them
+    const kept = new Set(JSON.parse(localStorage.getItem("attention-course-predictions") ?? "[]")).add(chosen.dataset.predict);
+    localStorage.setItem("attention-course-predictions", JSON.stringify([...kept]));
+  } catch { /* a browser that keeps nothing */ }
   for (const button of chosen.closest("ul").querySelectorAll("button")) button.setAttribute("aria-pressed", button === chosen);
   for (const veil of document.querySelectorAll("details.veil")) if (veil.dataset.key === chosen.dataset.predict) {
     veil.open = true;
