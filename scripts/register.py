@@ -8,13 +8,12 @@ from scripts.environment import Stop
 
 HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
 TEMPLATE, CARDS = HERE / "register.html", HERE / "cards.toml"
+FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84", "C85")  # matter most
 WORDS = 60  # that the first sentence of a record may have
 MANY = {"holds": "hold", "holds if": "hold if something else is so", "holds in part": "hold in part",
         "does not hold": "do not hold", "not settled": "are not settled"}
-FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84",
-         "C85")  # what matters most to those who use language models
 BEHIND = {"result": "All numbers", "interval": "Interval", "n": "Sample", "criterion": "Criterion", "baseline": "Baseline",
-          "power": "Power", "reach": "How far it reaches", "changed": "Changed after a run", "source": "Source"}
+          "power": "What would have been noticed", "reach": "How far it reaches", "changed": "Changed after a run", "source": "Source"}
 
 
 def kind(verdict):
@@ -98,8 +97,9 @@ def page():
     here = {e["lesson"] for e in entries}
     environment = Environment(autoescape=True, trim_blocks=True)
     environment.filters |= {"emphasis": emphasis, "kind": kind, "plain": plain, "behind": behind}
-    lists = {"claim": sorted((e for e in entries if e.get("kind", "claim") == "claim"), key=lambda e: e["id"] not in FIRST),
-             "identity": [e for e in entries if e.get("kind", "claim") != "claim"]}
+    said = [e for e in entries if e.get("kind", "claim") == "claim"]
+    lists = {"claim": sorted(said, key=lambda e: e["id"] not in FIRST),  # those that practitioners need most, then by number
+             "other": [e for e in entries if e not in said]}  # identities and misprints
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts,
         counted=" and ".join([", ".join(counted[:-1]), counted[-1]]),
