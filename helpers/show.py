@@ -18,6 +18,12 @@ _LISTENS = (  # what stands around a frame cannot be reached from inside, so thi
     '<script>addEventListener("message",said=>{for(const frame of document.querySelectorAll("iframe.course-page"))'
     'if(frame.contentWindow===said.source&&said.data?.height>0){frame.style.height=said.data.height+"px";'
     'frame.previousElementSibling.style.display="none"}})</script>')
+_THEME = (  # and this tells it whether the page around it is dark, when it asks and when that changes
+    '<script>{const tell=()=>{const{jpThemeLight:light,theme}=document.body.dataset;'
+    'for(const frame of document.querySelectorAll("iframe.course-page"))'
+    'frame.contentWindow.postMessage({theme:light?light==="true"?"light":"dark":theme},"*")};'
+    'addEventListener("message",said=>{if(said.data?.ready)tell()});'
+    'new MutationObserver(tell).observe(document.body,{attributeFilter:["data-jp-theme-light","data-theme"]})}</script>')
 DATA = Path(__file__).resolve().parent.parent / "data"
 
 
@@ -90,13 +96,14 @@ def frame(inside, title, told, height):
 
 
 def page(name, title):
-    """Show a page of HTML from ``data/`` that brings along all it needs, in a frame as high as the page makes it.
+    """Show a page of HTML from ``data/`` that brings along all it needs, in a frame as high as the page makes it,
+    and as dark as what is around it.
 
     ``title``: what a screen reader says of it. Where scripts may not run, a sentence stands there.
     """
     told = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command Palette, "
             f"Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
-    display(frame((DATA / name).read_text(encoding="utf-8"), title, told, height=900), told)
+    display(frame((DATA / name).read_text(encoding="utf-8"), title, told, height=900) + _THEME, told)
 
 
 def map(number):

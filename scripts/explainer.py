@@ -1,7 +1,8 @@
 """Make the live explainer, one page that runs the mini-transformer: python -m scripts.explainer
 
-writes ``data/explainer.html`` from ``explainer.html`` beside this file: the weights of
+writes ``data/explainer.html`` from ``explainer.html``, ``.css`` and ``.js`` beside this file: the weights of
 ``data/mini_transformer.safetensors`` and the states of lesson 11's grammar are packed into it, so it needs no network.
+Asked for as ``explainer.html?compact`` it is one sentence with its arcs and the next words, for a page around it.
 """
 
 import base64
@@ -33,11 +34,36 @@ def states(grammar):
     return b"".join(rows), shares
 
 
+def kinds(words):
+    """``words`` by what the grammar uses them as: pairs (kind, words), each word in one of them."""
+    rules = grammars.agreement_rules()
+
+    def of(*heads):
+        """The first words of what the symbols ``heads`` become."""
+        return [line.split()[1] for head in heads for line in rules[head]]
+
+    both = [form for word in grammars.HOMOGRAPHS for form in (word, grammars.with_s(word))]
+    found = {"names": grammars.NAMES, "pronouns": of("PRONOUN.s", "PRONOUN.p"),
+             "things and animals": [form for word in grammars.NOUNS for form in (word, grammars.with_s(word))],
+             "nouns and verbs": both,
+             "verbs": [*of("IS.s", "IS.p"), *(form for s in ("WAITS", "LOVES") for pair in zip(of(s + ".p"), of(s + ".s"),
+                                                                                          strict=True) for form in pair),
+                       "tells", "thanks"],
+             "what one bears, flies …": " ".join(grammars.HOMOGRAPHS.values()).split(), "adjectives": of("ADJECTIVE")}
+    known = {word for group in found.values() for word in group}
+    return [*found.items(), ("small words", [word for word in words if word not in known])]
+
+
 def build():
     """The page, a string."""
-    rows, shares = states(grammars.agreement_grammar())
-    facts = {"weights": packed(WEIGHTS.read_bytes()), "grammar": packed(rows), "shares": shares}
-    return TEMPLATE.read_text(encoding="utf-8").replace("{{facts}}", json.dumps(facts))
+    grammar = grammars.agreement_grammar()
+    rows, shares = states(grammar)
+    facts = {"weights": packed(WEIGHTS.read_bytes()), "grammar": packed(rows), "shares": shares,
+             "kinds": kinds(grammar.vocabulary.words[3:])}
+    page = TEMPLATE.read_text(encoding="utf-8")
+    for name, suffix in (("style", ".css"), ("script", ".js")):
+        page = page.replace("{{" + name + "}}", TEMPLATE.with_suffix(suffix).read_text(encoding="utf-8").strip())
+    return page.replace("{{facts}}", json.dumps(facts))
 
 
 def main():

@@ -12,11 +12,24 @@ if (location.protocol === "file:") document.addEventListener("click", event => {
     "<code>make book ARGS=--serve</code>, and open the address that it prints.";
 });
 
-// The live page is as high as it says that it is: inside, nothing outside its frame can be reached.
-addEventListener("message", said => {
-  const frame = document.querySelector("iframe.explainer.tall");
-  if (frame?.contentWindow === said.source && said.data?.height > 0) frame.style.height = `${said.data.height}px`;
+// The live page is as high as it says that it is, and as dark as this one: inside, nothing outside its frame can be reached.
+// Where it is the whole page, this page's address holds its text and switches.
+function tellTheme() {
+  for (const frame of document.querySelectorAll("iframe.explainer")) frame.contentWindow.postMessage({theme: document.body.dataset.theme}, "*");
+}
+addEventListener("message", ({source, data}) => {
+  const frame = [...document.querySelectorAll("iframe.explainer")].find(each => each.contentWindow === source);
+  if (!frame || !data) return;
+  if (data.height > 0 && frame.classList.contains("tall")) frame.style.height = `${data.height}px`;
+  if (data.ready) tellTheme();
+  if (!frame.hasAttribute("data-address")) return;
+  if (data.ready && location.hash) source.postMessage({address: location.hash}, "*");
+  else if (typeof data.address === "string" && frame.dataset.address !== data.address) {
+    if (frame.dataset.address) history.replaceState(null, "", `#${data.address}`);  // not before anything was changed
+    frame.dataset.address = data.address;
+  }
 });
+new MutationObserver(tellTheme).observe(document.body, {attributeFilter: ["data-theme"]});
 
 // A prediction: choosing an answer opens what was measured.
 document.addEventListener("click", event => {
