@@ -249,27 +249,28 @@ function drawNext() {
   });
   $("silent").textContent = exact ? "" : "The grammar would not have written these words, so until the next full stop it says nothing (–).";
   const full = has.place >= longest();
-  for (const id of ["one", "on"]) $(id).disabled = full;
+  for (const id of ["one", "on"]) $(id).setAttribute("aria-disabled", full);
 }
 const upToHere = () => ids.slice(1, has.place + 1).map(id => words[id]);
-function write(word) { typing = false; change({text: [...upToHere(), word].join(" ")}); }
+function write(word) { if (has.place >= longest()) return; typing = false; change({text: [...upToHere(), word].join(" ")}); }
 function draws(shares) {  // an index, drawn by its probability
   let left = Math.random() * shares.reduce((a, b) => a + b);
   return Math.max(0, shares.findIndex(share => (left -= share) < 0));
 }
-const nextWord = () => write(words[3 + draws(p.slice(3))]);
+function nextWord() { if (has.place < longest()) write(words[3 + draws(p.slice(3))]); }
 function writeOn() {
-  if (writing) { clearTimeout(writing); writing = null; $("on").textContent = "Write on"; return; }
+  if (writing) return hush();
   const go = () => {
-    if (has.place >= longest()) return ended();
+    if (has.place >= longest()) return hush();
     nextWord();
-    if (words[ids[has.place]] === "." || has.place >= longest()) return ended();
+    if (words[ids[has.place]] === "." || has.place >= longest()) return hush();
     if (still.matches) return go();
     writing = setTimeout(go, 700);
-  }, ended = () => { writing = null; $("on").textContent = "Write on"; };
+  };
   $("on").textContent = "Stop"; writing = true;
   go();
 }
+function hush() { clearTimeout(writing); writing = null; $("on").textContent = "Write on"; }
 function another() {  // a sentence that the grammar writes, up to a place before its end
   for (let tries = 0; ; tries++) {
     const found = [];
@@ -305,9 +306,11 @@ function drawMaps() {
 let opener = null;
 function zoom(to, from = null) {
   if (from) opener = from;
-  const back = to.length < has.zoom.length;
+  const back = to.length < has.zoom.length, [l, h, k] = has.zoom, panel = $("panel");
   change({zoom: to}, true);
-  if (back && opener && opener.isConnected) opener.focus(); else $("h-inside").focus({preventScroll: false});
+  const origin = !back ? null : to.length ? $("steps").tBodies[0].rows[k]?.querySelector("button") : opener?.isConnected ? opener : panel.querySelector(`[data-head="${l}${h}"]`);
+  if (!back && $("inside").getBoundingClientRect().top > innerHeight * .5) $("inside").scrollIntoView({behavior: still.matches ? "auto" : "smooth"});
+  (origin || $("h-inside")).focus({preventScroll: !back});
 }
 function drawInside() {
   const [l, h, k] = has.zoom, depth = has.zoom.length, panel = $("panel"), key = `${depth > 2 ? 2 : depth ? 1 : 0}`, trail = ["the whole model", ...(depth ? [nameOf(l, h)] : []), ...(depth > 2 ? [`${shown(has.place)} · ${shown(k)}`] : [])];
@@ -329,10 +332,10 @@ function strip(vector, x, y, width, height, extra = {}) {
   return svg("g", extra, svg("rect", {x, y, width, height, class: "box"}), ...Object.entries(paths).map(([n, path]) => svg("path", {d: path.join(""), class: n > 0 ? "plusc" : "minusc", "fill-opacity": Math.abs(n) / 4})));
 }
 function drawScene() {
-  const panel = $("panel"), W = panel.clientWidth, phone = W < 760, T = ids.length, i = has.place, rh = Math.max(17, Math.min(27, 400 / T)), top = phone ? 30 : 52, held = document.activeElement?.dataset?.head;
-  const y = t => top + rh * (t + .5), bottom = top + rh * T, yi = y(i), sh = Math.max(7, rh * .5), word = phone ? 76 : 104, sw = W < 480 ? 26 : phone ? 50 : 64, gap = phone ? 8 : 18;
-  const right = phone ? W - 20 : W - Math.max(210, W * .23), mlp = W < 480 ? 16 : 26, free = right - word - 3 * sw - 2 * mlp - 7 * gap, zone = free / 2;
-  const x0 = word, xa = x0 + sw + gap, xm0 = xa + zone + gap, x1 = xm0 + mlp + gap, xb = x1 + sw + gap, xm1 = xb + zone + gap, x2 = xm1 + mlp + gap, end = x2 + sw;
+  const panel = $("panel"), W = panel.clientWidth, phone = W < 760, tiny = W < 480, T = ids.length, i = has.place, rh = Math.max(17, Math.min(27, 400 / T)), top = phone ? 30 : 52, held = document.activeElement?.dataset?.head;
+  const y = t => top + rh * (t + .5), bottom = top + rh * T, yi = y(i), sh = Math.max(7, rh * .5), word = tiny ? 68 : phone ? 80 : 104, sw = tiny ? 26 : phone ? 50 : 64, later = tiny ? 0 : sw, gap = tiny ? 7 : phone ? 9 : 18;
+  const right = phone ? W - 20 : W - Math.max(210, W * .23), mlp = tiny ? 16 : 26, free = right - word - sw - 2 * later - 2 * mlp - (tiny ? 4 : 6) * gap, zone = free / 2;
+  const x0 = word, xa = x0 + sw + gap, xm0 = xa + zone + gap, x1 = xm0 + mlp + (tiny ? 0 : gap), xb = x1 + later + gap, xm1 = xb + zone + gap, x2 = xm1 + mlp + (tiny ? 0 : gap), end = x2 + later;
   const parts = [], at = (seconds, set = {}) => ({...set, class: `${set.class || ""} in`, "--at": `${seconds}s`});
   const lens = result.streams.map(x => { const share = softmax(readOff(model, x[i])), best = share.reduce((a, s, id) => id > 2 && s > share[a] ? id : a, 3); return [words[best], share[best]]; });
   const title = (x, text, second, seconds, anchor = "middle") => parts.push(svg("g", at(seconds), svg("text", {x, y: 14, "text-anchor": anchor, class: phone ? "small" : ""}, text), ...second && !phone ? [svg("text", {x, y: 31, "text-anchor": anchor, class: "small"}, second)] : []));
@@ -361,7 +364,7 @@ function drawScene() {
     parts.push(svg("g", at(seconds, {class: on ? "" : "dim"}), svg("rect", {x: x - 2, y: yi - high / 2 - 2, width: mlp + 4, height: high + 4, rx: 3, class: "box ask"}), ...[1, 2, 3].map(n => svg("path", {class: "plusc", "fill-opacity": n / 3,
       d: inner.map((a, c) => a > 0 && Math.min(3, Math.ceil(3 * a / most)) === n ? `M${x + c % 8 * w} ${yi - high / 2 + Math.floor(c / 8) * tall}h${w}v${tall}h${-w}z` : "").join("")}))));
   }
-  parts.push(strip(result.streams[1][i], x1, yi - sh * .7, sw, sh * 1.4, at(2.7)), strip(result.streams[2][i], x2, yi - sh * .7, sw, sh * 1.4, at(4.1)));
+  if (!tiny) parts.push(strip(result.streams[1][i], x1, yi - sh * .7, sw, sh * 1.4, at(2.7)), strip(result.streams[2][i], x2, yi - sh * .7, sw, sh * 1.4, at(4.1)));
   const top5 = p.map((a, id) => [a, id]).filter(([, id]) => id > 2).sort((a, b) => b[0] - a[0]).slice(0, 5), bx = phone ? 96 : end + 84, bw = (phone ? W : W - 4) - bx - 46, size = phone ? 22 : 25;
   const mid = (top + bottom) / 2, by = phone ? bottom + 40 : Math.max(top, Math.min((yi + mid) / 2 - 2.5 * size, Math.max(bottom, top + 5 * size) - 5 * size)), height = Math.max(bottom + 8, by + 5 * size + 6);
   top5.forEach(([a, id], n) => { const v = by + (n + .5) * size, seconds = 4.1 + .04 * n;
@@ -415,7 +418,7 @@ function drawHead(l, h) {
   point(cursor && Math.max(...cursor) < T ? cursor[0] : null, cursor?.[1]);
   const first = x => x.slice(0, 2).map(number).join(", ") + ", …";
   $("lead").textContent = `${shown(i)} asks with ${dk} numbers: ${q[i].slice(0, 4).map(number).join(", ")}, … Their dot product with each key is ` +
-    `${has.scale ? `divided by √${dk} = ${Math.sqrt(dk)}` : "taken as it is"}, and the softmax of these scores is the weights. Press a key to see its dot product.${used(l, h) ? "" : " This head is switched off, so nothing of it is used."}`;
+    `${has.scale ? `divided by √${dk} = ${Math.sqrt(dk)}` : "taken as it is"}, and the softmax turns these scores into weights. Press a key to see its dot product.${used(l, h) ? "" : " This head is switched off, so nothing of it is used."}`;
   const seen = scores[i].map((_, j) => j).filter(j => scores[i][j] > -Infinity), most = Math.max(...seen.map(j => scores[i][j])), table = $("steps");
   if (!table.tBodies.length) table.append(make("thead", {}, make("tr", {}, ...["key", "q · k", "score", "exp(score − largest)", "weight", "value", "weight × value"].map(text => make("th", {scope: "col", textContent: text})))), make("tbody"), make("tfoot"));
   keep(table.tBodies[0], ids, () => make("tr", {}, make("td", {}, make("button")), ...Array.from({length: 6}, () => make("td"))), (tr, _, j) => {
@@ -446,7 +449,7 @@ function drawProduct(l, h, k) {
   const panel = $("panel"), i = has.place, {q, k: keys, products, scores, weights, v} = result.heads[l][h], dk = q[0].length, each = q[i].map((a, n) => a * keys[k][n]), most = Math.max(...each.map(Math.abs)) || 1;
   panel.style.setProperty("--head", colour(l, h));
   if (!panel.children.length) panel.append(make("p", {id: "lead"}), make("div", {className: "two"}, make("div", {className: "wide", tabIndex: 0, role: "region", "aria-label": "The products, number by number"}, make("table", {className: "steps", id: "products"},
-    make("thead", {}, make("tr", {}, ...["", "query", "key", "product", "", "sum so far"].map(textContent => make("th", {scope: "col", textContent})))), make("tbody"))), make("ol", {className: "sum"})));
+    make("thead", {}, make("tr", {}, ...["number", "query", "key", "product", "as a bar", "sum so far"].map(textContent => make("th", {scope: "col", textContent})))), make("tbody"))), make("ol", {className: "sum"})));
   $("lead").textContent = `How well does the query of ${shown(i)} fit the key of ${shown(k)}? Where both numbers are large and of one sign, their product is large; the ${dk} products are added.`;
   let sum = 0;
   keep(panel.querySelector("tbody"), each, (_, n) => make("tr", {}, make("td", {textContent: n + 1}), make("td"), make("td"), make("td"), make("td", {className: "product", "aria-hidden": "true"}, make("i")), make("td")), (tr, a, n) => {
@@ -479,7 +482,7 @@ const DARES = {
 function drawDares() {
   for (const [name, {met}] of Object.entries(DARES)) if (met()) done.add(name);
   try { localStorage.setItem("dares", JSON.stringify([...done])); } catch { /* a page in a frame keeps nothing */ }
-  keep($("dares"), Object.entries(DARES), ([, {stage}]) => make("li", {}, make("span", {className: "mark", role: "img"}), make("div", {}, make("span"), " ", ...stage === undefined ? [] : [make("button", {textContent: "Begin here", onclick: () => { asNew(); change({text: stage}); }})])), (li, [name, {text}]) => {
+  keep($("dares"), Object.entries(DARES), ([, {stage}]) => make("li", {}, make("span", {className: "mark", role: "img"}), make("div", {}, make("span"), " ", ...stage === undefined ? [] : [make("button", {textContent: "Begin here", onclick: () => { hush(); asNew(); change({text: stage}); }})])), (li, [name, {text}]) => {
     li.classList.toggle("done", done.has(name)); li.firstChild.textContent = done.has(name) ? "✓" : ""; li.firstChild.setAttribute("aria-label", done.has(name) ? "done" : "not yet done");
     li.lastChild.firstChild.textContent = text;
   });
@@ -507,7 +510,7 @@ function take(word) {  // in the place of the one that was begun, or after the l
 }
 function listen() {
   const field = $("text");
-  field.oninput = () => { typing = true; chosen = -1; change({text: field.value}); complete(); };
+  field.oninput = () => { hush(); typing = true; chosen = -1; change({text: field.value}); complete(); };
   field.onblur = () => { typing = false; say(); complete(); };
   field.onkeydown = event => {
     const list = complete(), step = {ArrowDown: 1, ArrowUp: -1}[event.key];
@@ -515,16 +518,16 @@ function listen() {
     else if (event.key === "Enter" && list.length && (chosen >= 0 || words.indexOf(begun(field.value).prefix) < 3)) { event.preventDefault(); take(list[Math.max(0, chosen)]); }
     else if (event.key === "Escape") { typing = false; chosen = -1; complete(); }
   };
-  $("back").onclick = () => { typing = false; change({text: wordsOf(has.text).slice(0, -1).join(" ")}); complete(); };
-  $("examples").append(...Object.entries(EXAMPLES).map(([name, text]) => make("button", {textContent: name, onclick: () => change({text})})));
+  $("back").onclick = () => { hush(); typing = false; change({text: wordsOf(has.text).slice(0, -1).join(" ")}); complete(); };
+  $("examples").append(...Object.entries(EXAMPLES).map(([name, text]) => make("button", {textContent: name, onclick: () => { hush(); change({text}); }})));
   $("known").querySelector("summary").textContent = `The ${words.length - 3} words that it knows`;
   $("known").querySelector("dl").append(...facts.kinds.flatMap(([kind, list]) => [make("dt", {textContent: kind}), make("dd", {}, ...list.map(word => make("button", {textContent: word, onpointerdown: event => event.preventDefault(), onclick: () => take(word)})))]));
-  $("one").onclick = nextWord; $("on").onclick = writeOn; $("other").onclick = another; $("play").onclick = play;
+  $("one").onclick = nextWord; $("on").onclick = writeOn; $("other").onclick = () => { hush(); another(); }; $("play").onclick = play;
   for (const id of ["mask", "scale"]) $(id).onchange = () => change({[id]: $(id).checked});
   for (const l of [0, 1]) $(`layer${l}`).onchange = () => { const layersOff = new Set(has.layersOff); $(`layer${l}`).checked ? layersOff.delete(l) : layersOff.add(l); change({layersOff}); };
   $("heat").oninput = () => change({heat: Number($("heat").value)});
   $("reset").onclick = () => { asNew(); change({}); };
-  $("copy").onclick = async () => { try { await navigator.clipboard.writeText(location.href); $("copied").textContent = "copied"; } catch { $("copied").textContent = "it is in the browser's address line"; } };
+  $("copy").onclick = async () => { try { await navigator.clipboard.writeText(`${location.href.split("#")[0]}#${address()}`); $("copied").textContent = "copied"; } catch { $("copied").textContent = "it is in the browser's address line"; } };
   $("copy").hidden = parent !== window;
 }
 // ---------------------------------------------------------------- the address, and what is around the page
@@ -541,7 +544,7 @@ function address() {
 let saved = "", saving = null;
 function saveAddress() {
   clearTimeout(saving);
-  saving = setTimeout(() => { saved = address(); try { history.replaceState(null, "", `#${saved}`); } catch { /* not in this frame */ } parent.postMessage({address: saved}, "*"); }, 250);
+  saving = setTimeout(() => { if (address() === saved) return; saved = address(); try { history.replaceState(null, "", `#${saved}`); } catch { /* not in this frame */ } parent.postMessage({address: saved}, "*"); }, 250);
 }
 function go(hash) {  // what an address holds; what it holds wrongly is passed over
   const get = new URLSearchParams(hash.replace(/^#/, "")), [l, h, k] = (get.get("zoom") || "").split(".").map(Number), within = (n, end) => Number.isInteger(n) && n >= 0 && n < end;
@@ -550,7 +553,8 @@ function go(hash) {  // what an address holds; what it holds wrongly is passed o
     layersOff: new Set(list("without").filter(Boolean).map(Number).filter(l => within(l, L))), mask: get.get("mask") !== "off", scale: get.get("scale") !== "off", heat: heat >= .1 && heat <= 3 ? heat : 1,
     zoom: get.get("zoom") && within(l, L) && within(h, H) ? within(k, 64) ? [l, h, k] : [l, h] : [], place: 0});
   const text = get.get("text") ?? (compact ? SHORT : THANKS), asks = get.get("asks");
-  if (asks !== null && within(Number(asks), 64)) { has.place = Number(asks); change({text}, true); } else { has.zoom = [...has.zoom]; change({text}); }
+  if (asks !== null && within(Number(asks), 64)) { has.place = Number(asks); change({text}, true); } else change({text});
+  saved = address();  // until something changes, the address stays as it was written
 }
 function settle() {  // in a frame: what is around it makes it as high as the page, and tells it the theme
   new ResizeObserver(() => parent.postMessage({height: document.body.offsetHeight + 4}, "*")).observe(document.body);
@@ -570,7 +574,14 @@ function sweep() {  // once, when it is first seen: each word asks in turn, for 
     seen.disconnect();
     const pace = Math.min(330, 4200 / ids.length), text = has.text;
     let t = 1;
-    const step = () => { if (has.text !== text || t > ids.length) return; followed = t === has.place ? null : t; if (t < ids.length) drawArcs(true); else { followed = null; drawArcs(false); } t++; setTimeout(step, pace); };
+    const step = () => {
+      const over = has.text !== text || t >= ids.length || document.querySelector(".words:hover");
+      $("told").setAttribute("aria-live", over ? "polite" : "off");  // it is not read aloud
+      if (over) { if (has.text === text) { followed = null; drawArcs(false); } return; }
+      followed = t === has.place ? null : t; t++;
+      drawArcs(true);
+      setTimeout(step, pace);
+    };
     step();
   }, {threshold: .5});
   seen.observe($("sentence"));
@@ -582,7 +593,7 @@ async function start() {
   try { done = new Set(JSON.parse(localStorage.getItem("dares") || "[]")); } catch { /* a page in a frame keeps nothing */ }
   $("page").hidden = false;
   listen(); settle(); go(location.hash);
-  if (compact) sweep();
+  sweep();
   window.explainer = {run: (ids, options) => run(model, ids, options), ready: true,
     exact: ids => { const found = edges[stateAfter(edges, ids, stop())] || {}; return words.map((_, id) => found[id] ? found[id][0] : 0); }};
   parent.postMessage({ready: true}, "*");

@@ -24,10 +24,7 @@ addEventListener("message", ({source, data}) => {
   if (data.ready) tellTheme();
   if (!frame.hasAttribute("data-address")) return;
   if (data.ready && location.hash) source.postMessage({address: location.hash}, "*");
-  else if (typeof data.address === "string" && frame.dataset.address !== data.address) {
-    if (frame.dataset.address) history.replaceState(null, "", `#${data.address}`);  // not before anything was changed
-    frame.dataset.address = data.address;
-  }
+  else if (typeof data.address === "string") history.replaceState(null, "", `#${data.address}`);
 });
 new MutationObserver(tellTheme).observe(document.body, {attributeFilter: ["data-theme"]});
 
