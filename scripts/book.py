@@ -23,7 +23,7 @@ from scripts.pages import readme_map
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
 FOLDER = ROOT / "build" / "book"
-MEGABYTES = 45  # that a lesson loads in the browser edition the first time; a test measures it
+MEGABYTES = edition.MEGABYTES
 EXERCISE = re.compile(r"^#+ Exercise \d+(?:, \w+ part)? · `(\w+)\(", re.MULTILINE)
 PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)
 REVEAL = re.compile(r"^\s*reveal\(\s*\"([^\"]+)\"", re.MULTILINE)

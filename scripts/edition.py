@@ -9,12 +9,14 @@ Not jupyterlite-sphinx: it would replace the few lines below that call JupyterLi
 wanted (0.23), and does nothing for the rest: lessons with stored results, our wheels, Pyodide's files, the page that loads.
 """
 
+import bz2
 import functools
 import hashlib
 import http.server
 import importlib.metadata
 import importlib.util
 import json
+import lzma
 import os
 import re
 import shutil
@@ -30,12 +32,14 @@ from scripts.handout import DRAWING, fold_what_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"
+STANDINS = HERE / "standins"  # Python modules for packages that Pyodide does not carry here
 VARIABLE = "ATTENTION_COURSE_PYODIDE"
 TAG = "needs-install"
 RUNS = [f"notebooks/{lesson.file}" for number, lesson in LESSONS.items() if number <= "08" or number == "15"]
 PYODIDE = json.loads((HERE / "pyodide.json").read_text(encoding="utf-8"))
-DATA = ("claims.json", "course.toml", "experiments/08.json", "map.toml", "questions.toml",
+DATA = ("addresses.txt.xz", "claims.json", "course.toml", "experiments/08.json", "map.toml", "questions.toml",
         "word_vectors.npz")  # what these lessons read
+MEGABYTES = 47  # that a lesson loads the first time; a test measures it
 TITLE = "Attention and transformers"
 APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
 DISABLED = ["@jupyter-notebook/notebook-extension:trusted",  # every result in the page was made in it
@@ -109,30 +113,39 @@ def stored(cell):
     return made | ({"attachments": pictures} if pictures else {})
 
 
+def digest(contents):
+    """The SHA-256 of bytes."""
+    return hashlib.sha256(contents).hexdigest()
+
+
 def wheel(folder, name, version, files):
-    """Write a wheel of ``files``, (name in the wheel, path), into ``folder``. Returns its name."""
-    target = folder / f"{name}-{version}-py3-none-any.whl"
+    """Write a wheel of ``files``, {name in the wheel: bytes}, into ``folder``. Returns its name."""
+    target, about = folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+    if f"{about}/METADATA" not in files:
+        files = files | {f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+                         f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                         f"{about}/RECORD": ""}
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for inside, path in files:
-            archive.write(path, inside)
-        about = f"{name}-{version}.dist-info"
-        if f"{about}/METADATA" not in archive.namelist():
-            archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-            archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            archive.writestr(f"{about}/RECORD", "")
+        for inside, contents in files.items():
+            archive.writestr(inside, contents)
     return target.name
 
 
 def wheels(folder):
     """The course's own code and data and what else Pyodide does not carry, as wheels in ``folder``. Returns their names."""
     folder.mkdir(parents=True)
-    files = [*sorted((ROOT / "helpers").rglob("*.py")), *(ROOT / "data" / name for name in DATA)]
-    names = [wheel(folder, "attention_course", "0.1.0", [(path.relative_to(ROOT).as_posix(), path) for path in files])]
+    paths = [*sorted((ROOT / "helpers").rglob("*.py")), *(ROOT / "data" / name for name in DATA)]
+    files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
+    files |= {path.name: path.read_bytes() for path in sorted(STANDINS.glob("*.py"))}
+    files |= {name: bz2.compress(lzma.decompress(contents)) for name, contents in files.items() if name.endswith(".xz")}
+    # Browsers keep a wheel under its name, which therefore says what is in it.
+    version = int(digest(repr([(name, digest(contents)) for name, contents in files.items()]).encode())[:8], 16)
+    names = [wheel(folder, "attention_course", f"0.1.{version}", files)]
     for name in FROM_PACKAGES:
         package = importlib.metadata.distribution(name)
-        inside = [(file.as_posix(), file.locate()) for file in package.files
-                  if file.parts[0].startswith(name) and file.suffix != ".pyc"]
-        names.append(wheel(folder, name, package.version, inside))
+        names.append(wheel(folder, name, package.version, {
+            file.as_posix(): Path(file.locate()).read_bytes() for file in package.files
+            if file.parts[0].startswith(name) and file.suffix != ".pyc"}))
     return names
 
 
@@ -142,7 +155,7 @@ def copy_pyodide(source, target):
              for name in (*PYODIDE["files"], "pyodide-lock.json")}
     missing = [name for name, contents in found.items() if contents is None]
     wrong = [name for name, pinned in PYODIDE["files"].items()
-             if found[name] is not None and hashlib.sha256(found[name]).hexdigest() != pinned["sha256"]]
+             if found[name] is not None and digest(found[name]) != pinned["sha256"]]
     if missing or wrong:
         says = [f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''} "
                 f"{'are' if names[1:] else 'is'} {what}"
@@ -193,21 +206,28 @@ def configure(run, own, pyodide):
     path = run / "jupyter-lite.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     page = config["jupyter-config-data"]
-    page |= {"appName": TITLE, "appUrl": "./tree", "exposeAppInBrowser": True,
-             "settingsOverrides": {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}}  # as the system is
+    page |= {"appName": TITLE, "appUrl": "./tree", "exposeAppInBrowser": True, "settingsOverrides": {
+        "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},  # as the book or the system is: page.js
+        "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 2}}}  # seconds
     page.setdefault("disabledExtensions", []).extend(DISABLED)
     page.setdefault("litePluginSettings", {}).setdefault(f"{EXTENSIONS[1]}:kernel", {}).update(kernel)
     write(path, config)
     size = sum(file["bytes"] for name, file in PYODIDE["files"].items() if not name.endswith(".js"))  # not counted
     size += sum((run / "wheels" / name).stat().st_size for name in own)
-    for name in ("loading.js", "python.js", "static/icon.svg"):
+    for name in ("loading.js", "page.js", "page.css", "static/icon.svg"):
         shutil.copy(HERE / name, run)
-    head = (f"<link rel='icon' href='../icon.svg'><script>const BYTES = {size}, BOOK = {json.dumps(BOOK)};</script>"
-            "<script defer src='../loading.js'></script></head>")
+    kept = f"python-{digest((HERE / 'pyodide.json').read_bytes())[:8]}"
+    (run / "python.js").write_text(f"const KEPT = {json.dumps(kept)};\n" + (HERE / "python.js").read_text(encoding="utf-8"),
+                                   encoding="utf-8")
+    known = f"const BOOK = {json.dumps(BOOK)}, MEGABYTES = {MEGABYTES}, BYTES = {size};"
+    head = ("<link rel='icon' href='../icon.svg'><link rel='stylesheet' href='../page.css'>"
+            f"<script>{known}</script><script src='../page.js'></script>")
+    loads = "<script defer src='../loading.js'></script>"
     for app in APPS:
         path = run / app / "index.html"
-        text = path.read_text(encoding="utf-8").replace("<title>JupyterLite</title>", f"<title>{TITLE}</title>")
-        path.write_text(text.replace("</head>", head if app == "notebooks" else "</head>", 1), encoding="utf-8")
+        text = re.sub("<title>.*?</title>", f"<title>{TITLE}</title>", path.read_text(encoding="utf-8"), count=1)
+        text = text.replace("</head>", head + (loads if app == "notebooks" else "") + "</head>", 1)
+        path.write_text(text, encoding="utf-8")
 
 
 def write(path, value):

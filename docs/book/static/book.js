@@ -47,3 +47,16 @@ document.addEventListener("click", event => {
     told.textContent = right ? " You predicted that." : ` You predicted: ${chosen.textContent}.`;
   }
 });
+
+// What is wider than its place can be moved sideways with the keyboard too.
+function reachable() {
+  const parts = [...document.querySelectorAll("article :is(pre, div.cell_output, div.math, .table-wrapper)")];
+  const wide = parts.map(part => part.scrollWidth > part.clientWidth && getComputedStyle(part).overflowX !== "visible");
+  parts.forEach((part, i) => wide[i] ? part.tabIndex = 0 : part.removeAttribute("tabindex"));
+}
+addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise;
+  reachable();
+});
+addEventListener("resize", reachable);
+document.addEventListener("toggle", reachable, true);  // a fold

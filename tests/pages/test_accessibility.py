@@ -1,0 +1,35 @@
+"""Accessibility: axe finds nothing serious or critical on any kind of page, in light and dark, wide and narrow."""
+
+import pytest
+from browser import REPO, Window
+
+HTML = REPO / "build" / "book" / "html"
+KINDS = ["index", "live", "explainer", "register", "reference/glossary", "01_word_embeddings_and_similarity",
+         "07_multi_head_attention", "12_looking_inside", "experiments/07_multi_head_attention",
+         "solutions/07_multi_head_attention"]
+TREE = "scripts/book.py", "scripts/register.py", "scripts/explainer.html", "docs/book", "helpers/show.py", __file__
+
+
+@pytest.fixture(scope="module")
+def window(built, browser):
+    window = Window(browser)
+    yield window
+    window.context.close()
+
+
+@pytest.mark.tool(*TREE)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing_serious(window, kind, theme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="`make test` installs axe")
+    page = window.new_page()
+    page.emulate_media(color_scheme=theme)
+    page.goto((HTML / f"{kind}.html").as_uri())
+    page.evaluate("() => window.MathJax && MathJax.startup.promise")
+    for width in (1366, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"], "iframes": False}).response["violations"]
+        serious = [f"{width} px: {finding['id']} ({finding['impact']}): {node['html'][:200]}\n   {node['failureSummary']}"
+                   for finding in found if finding["impact"] in ("serious", "critical") for node in finding["nodes"]]
+        assert not serious, f"{kind}, {theme}: {len(serious)} findings\n" + "\n".join(serious[:20])
+    page.close()
