@@ -42,9 +42,9 @@ for (const event of ["pointerover", "focusin", "touchstart"])
 
 async function furnish() {
   const lesson = new URLSearchParams(location.search).get("path")?.replace(/\.ipynb$/, "");
-  while (!document.getElementById("top-panel")) await pause(100);
-  document.getElementById("top-panel").prepend(element("a", {id: "to-the-book", href: book(`${lesson ?? "index"}.html`),
-    title: lesson ? "This lesson in the book" : "The book"}, element("span", {ariaHidden: "true"}, "‹ "), "The book"));
+  while (!document.getElementById("menu-panel")) await pause(100);
+  document.getElementById("menu-panel").prepend(element("a", {id: "to-the-book", href: book(`${lesson ?? "index"}.html`),
+    ariaLabel: "The book", title: lesson ? "This lesson in the book" : "The book"}, element("span", {ariaHidden: "true"}, "‹ "), "The book"));
   if (!lesson) return;
 
   const panel = () => window.jupyterapp?.shell.currentWidget;
