@@ -239,20 +239,22 @@ def keep(model, examples, system, below, layer=smollm2.decoder_layer):
     ids = torch.full((len(rows), max(len(row) for row, _ in rows)), -1)
     for i, (row, _) in enumerate(rows):
         ids[i, :len(row)] = torch.tensor(row)
-    places, states = torch.arange(ids.shape[1], dtype=torch.float64), []
+    lengths = (ids >= 0).sum(1)
+    states = torch.zeros(*ids.shape, model.embedding.shape[1])
     with one_thread(), torch.no_grad():
-        for some in bar(ids.split(8), "frozen layers"):
-            x = model.embedding[some.clamp(min=0)]  # what stands where a row has ended is seen by nobody before it
+        for some in bar(lengths.argsort(stable=True).split(8), "frozen layers"):  # rows of about the same length together
+            places = torch.arange(int(lengths[some].max()), dtype=torch.float64)
+            x = model.embedding[ids[some, :len(places)].clamp(min=0)]  # behind a row's end: nobody before it sees it
             for w in model.layers[:below]:
                 x, _ = layer(x, w, model.n_heads, model.n_groups, places, None, model.base)
-            states.append(x)
-    return Kept(torch.cat(states), ids, torch.tensor([first for _, first in rows]), below)
+            states[some, :len(places)] = x
+    return Kept(states, ids, torch.tensor([first for _, first in rows]), below)
 
 
 def upper(model, x, below, start=0, layer=smollm2.decoder_layer):
     """Run the layers from number ``below`` on over states ``(B, T, d)``: logits ``(B, T - start, V)``.
 
-    The logits of the first ``start`` places are left out, because they cost as much as ten layers.
+    The logits of the first ``start`` places are left out, because they cost as much as eight layers.
     """
     places = torch.arange(x.shape[1], dtype=torch.float64)
     for w in model.layers[below:]:
@@ -282,11 +284,11 @@ def train(model, adapter, kept, steps=40, batch=4, lr=6e-3, seed=0, layer=smollm
 # ---------------------------------------------------------------- what it can do, before and after
 
 
-def _padded(model, rows, most=10**6):
+def _padded(model, rows, last, most=10**6):
     """Read lists of ids in one batch, the shorter ones padded on the left, what they begin with in common (``most``
     ids) once.
 
-    Returns (logits ``(B, T, V)`` of what they do not have in common, cache, pieces to go on with). Exact up to rounding: no
+    Returns (logits ``(B, last, V)`` of the last places, cache, pieces to go on with). Exact up to rounding: no
     token sees padding, and the common keys are turned on, row by row, so that every distance is what it was.
     """
     common = min(len(os.path.commonprefix(rows)), min(map(len, rows)) - 1, most)
@@ -307,21 +309,21 @@ def _padded(model, rows, most=10**6):
 
     cache = None
     if common:
-        _, cache = model.run(torch.tensor([rows[0][:common]]))
+        _, cache = model.run(torch.tensor([rows[0][:common]]), last=1)
         turned = gaps.double()[:, None].expand(-1, common)
         cache = [(torch.cat([smollm2.rope(K, places, model.base) for places in turned]), V.expand(len(rows), -1, -1, -1))
                  for K, V in cache]
     pieces = smollm2.PIECES | {"cached_attention": attend}
-    logits, cache = model.run(ids, cache, pieces)
+    logits, cache = model.run(ids, cache, pieces, last=last)
     return logits, cache, pieces
 
 
-def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=12):
+def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
     """The greedy answers to many questions, several at a time: a list of strings."""
     prompts, said = [smollm2.chat_ids(model.tokens, messages(q, system, shots)) for q in questions], []
     with one_thread(), torch.inference_mode():
         for i in bar(range(0, len(prompts), at_once), "answers"):
-            logits, cache, pieces = _padded(model, prompts[i:i + at_once])
+            logits, cache, pieces = _padded(model, prompts[i:i + at_once], 1)
             written = [logits[:, -1].argmax(-1)]
             while len(written) < max_tokens and not (torch.stack(written) == smollm2.END).any(0).all():
                 logits, cache = model.run(written[-1][:, None], cache, pieces)
@@ -332,7 +334,7 @@ def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=12):
     return said
 
 
-def exact(model, examples, system=None, shots=(), at_once=12):
+def exact(model, examples, system=None, shots=(), at_once=32):
     """Whether the greedy answer to each question is exactly the example's: a list of bools.
 
     Nothing is written for it: an answer comes out if and only if each of its tokens, and the end, is the likeliest one after
@@ -343,7 +345,8 @@ def exact(model, examples, system=None, shots=(), at_once=12):
     with one_thread(), torch.inference_mode():
         for i in bar(range(0, len(rows), at_once), "answers"):
             some = rows[i:i + at_once]
-            logits, *_ = _padded(model, [ids for ids, _ in some], min(first for _, first in some) - 1)
+            longest = max(len(ids) - first for ids, first in some)
+            logits, *_ = _padded(model, [ids for ids, _ in some], longest + 1, min(first for _, first in some) - 1)
             for z, (ids, first) in zip(logits, some, strict=True):
                 n = len(ids) - first
                 right.append(z[-n - 1:-1].argmax(-1).tolist() == ids[first:])

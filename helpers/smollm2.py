@@ -148,8 +148,10 @@ class ChatModel:
     eps: float
     tokens: object
 
-    def run(self, ids, cache=None, pieces=PIECES, edit=None, trace=None, edit_states=None):
+    def run(self, ids, cache=None, pieces=PIECES, edit=None, trace=None, edit_states=None, last=0):
         """Read T new tokens: ``ids`` ``(B, T)`` -> (logits ``(B, T, V)``, the cache of all tokens so far).
+
+        ``last``: logits of so many last tokens only, ``(B, last, V)``; 0: of all.
 
         ``cache``: what an earlier call returned, or None at the beginning; ``pieces``: whose functions run it;
         ``edit(layer, heads)``: returns the heads' outputs ``(B, h, T, d_k)`` that go to W_o; ``edit_states(layer, x)``: the
@@ -178,7 +180,10 @@ class ChatModel:
                 trace["states"].append(x)
                 trace["heads"].append(heads)
                 trace["weights"].append(attention_weights(q, kept[0]).flatten(1, 2))
-        return norm(x, self.norm, self.eps) @ self.embedding.T, new
+        x = norm(x[:, -last:], self.norm, self.eps)
+        if x.shape[1] == 1:  # (E xᵀ)ᵀ is x Eᵀ, and takes half as long where few rows meet a large E
+            return (self.embedding @ x[:, 0].T).T[:, None], new
+        return x @ self.embedding.T, new
 
 
 # ---------------------------------------------------------------- its file
@@ -232,7 +237,8 @@ def load(path=None, dequantise=dequantise):
     embedding, layers = tensor(file, "token_embd.weight", dequantise), []  # the largest first: it needs room to be made
     for number in range(said["block_count"]):
         found = {ours: tensor(file, f"blk.{number}.{name}.weight", dequantise) for name, ours in IN_A_LAYER.items()}
-        layers.append({name: part.mT if part.ndim == 2 else part for name, part in found.items()})  # (d_in, d_out)
+        # (d_in, d_out), row by row: a product with few rows takes twice as long with a transposed view
+        layers.append({name: part.mT.contiguous() if part.ndim == 2 else part for name, part in found.items()})
     return ChatModel(
         embedding=embedding, norm=tensor(file, "output_norm.weight", dequantise), layers=layers,
         n_heads=said["attention.head_count"], n_groups=said["attention.head_count_kv"], base=said["rope.freq_base"],

@@ -305,6 +305,20 @@ def _pads_counted(ids, first, pad):
     return _counted(ids, first, pad=-10**9)
 
 
+def _guarded(counted):
+    """The loss with a mask ``(B, T - 1)`` of the learner's own, and the guard that the task asks for."""
+    def function(logits, ids, first, pad=-1):
+        mask = counted(ids, first, pad)
+        if not mask.any():
+            raise ValueError
+        return F.cross_entropy(logits[:, :-1][mask], ids[:, 1:][mask])
+    return function
+
+
+def _cut_at_the_end(ids, first, pad):
+    return ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1]
+
+
 def _over_places(logits, ids, first, pad=-1):
     loss = -logits.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None].clamp(min=0))[..., 0]
     return F.pad(loss, (1, 0))[_counted(ids, first, pad)].mean()
@@ -359,6 +373,14 @@ ANSWER_LOSS = Exercise(
             "entry i belongs to "
             "token i + 1: build the mask over all places, and cut it like the ids, [:, 1:]."
         ), _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, after=1))),
+        Misconception("mask-cut-at-the-end", (
+            "You cut the mask at its end, [:, :-1], so it is one place too late, and can leave nothing where a token "
+            "counts. Cut it like the ids, [:, 1:]: entry i then belongs to token i + 1."
+        ), _guarded(_cut_at_the_end)),
+        Misconception("later-than-first", (
+            "Where one token counts, your mask leaves nothing, and your own guard stops. The first token of the answer "
+            "counts: is it >= and not >, and is the mask cut like the ids, [:, 1:]?"
+        ), _guarded(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
         Misconception("one-too-early", (
             "The last token of the question counts too: your mask is one place too early. Build it over all "
             "places, and cut it "
@@ -418,6 +440,12 @@ ANSWER_LOSS = Exercise(
         ), _by(lambda loss, keep: loss[keep])),
     ),
     nudges=(
+        ("^ValueError: (?!Expected)", (
+            "Here a token counts, and your mask left nothing: is it cut like the ids, [:, 1:], and is it >= first?"
+        )),
+        ("^IndexError: The shape of the mask", (
+            "Your mask has T places, and logits[:, :-1] and ids[:, 1:] have T - 1. Cut it like the ids: mask[:, 1:]."
+        )),
         (r"Target -?\d+ is out of bounds", (
             "Padding must not reach cross_entropy: pad, such as -1, is the id of no token. Let your mask leave out "
             "the places where ids equal pad, and pick logits and ids with it before you call cross_entropy."

@@ -575,6 +575,7 @@ def test_usual_mistakes_lists_every_hint(capsys):
     ("sliding_window_mask", lambda T, window, causal:
      (distance := np.arange(T)[:, None] - np.arange(T)) <= window and distance >= 0, "& and not with `and`"),
     ("bpe_encode", lambda ids, merges: [min(i for i in ids if i > 255)], "nothing to choose from"),
+    ("answer_loss", lambda logits, ids, first, pad=-1: logits[:, :-1][ids != pad].mean(), "Cut it like the ids"),
 ])
 def test_common_errors_get_a_nudge(name, attempt, words):
     outcome = judge(attempt, name)
