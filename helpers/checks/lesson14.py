@@ -751,6 +751,23 @@ def _added(old, new):
     return old + new
 
 
+class NotJoined(RuntimeError):
+    """torch.cat refused tensors of these shapes."""
+
+
+NotJoined.__name__ = "RuntimeError"  # so messages call it what torch calls it
+
+
+def _told_apart(function, q, k, v, cache):
+    """What torch.cat refuses is another error than a product of shapes that do not fit."""
+    try:
+        return function(q, k, v, cache)
+    except RuntimeError as error:
+        if "except in dimension" not in str(error):
+            raise
+        raise NotJoined(*error.args).with_traceback(error.__traceback__) from None
+
+
 DECODE_STEP = Exercise(
     reference=decode_step,
     results=("the output", "the new cache"),
@@ -797,6 +814,10 @@ DECODE_STEP = Exercise(
             "The output is right, but you give back the old cache: the next token will not see this one. "
             "Return the longer one."
         ), _step(keep=_or_new)),
+        Misconception("old-cache-returned", (
+            "The output is right, but you give back `cache` as it came: None for the first token, and later without "
+            "the new position. Return the longer one, (K, V)."
+        ), _step(keep=lambda K, V, k, v, cache: cache)),
         Misconception("keeps-the-new-only", (
             "The output is right, but your new cache holds only the new position: the others are lost for "
             "the next token."
@@ -841,6 +862,10 @@ DECODE_STEP = Exercise(
         Misconception("values-not-appended", (
             "You append k and not v, or cache only one of them. Both grow together."
         ), _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
+        Misconception("one-not-joined", (
+            "Only one of K and V is joined with the cache when you attend, so the weights and the values differ in "
+            "their number of positions. Both grow together: torch.cat along dim=2, for K and for V."
+        ), lambda q, k, v, cache: (_attend(q, _joined(k, v, cache)[0], v), _joined(k, v, cache))),
         Misconception("along-the-heads", (
             "You join the tensors along the axis of the heads. Positions are axis -2 of (B, h, t, d_k)."
         ), _along_heads),
@@ -907,6 +932,7 @@ DECODE_STEP = Exercise(
                         lambda rng: (*(_tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
     nudges=(("first two dimensions of batch2|matrix transpose on tensors|of non-matrix",
              ".T reverses all axes of (B, h, T, d_k). K.mT, or K.transpose(-1, -2), swaps the last two."),),
+    use=_told_apart,
 )
 
 
@@ -919,11 +945,11 @@ def _online_inputs(T, d, m, block, std=1.0):
     return make
 
 
-def _with_scores(*scores, block=2):
+def _with_scores(*scores, block=2, dtype=torch.float64):
     """d = 1 and q = 1, so that the scores are the keys."""
     def make(rng):
-        return (torch.ones(1).double(), torch.tensor(scores).double()[:, None] + _tensor(rng, 1) * 0.01,
-                _tensor(rng, len(scores), 2), block)
+        K, V = torch.tensor(scores).double()[:, None] + _tensor(rng, 1) * 0.01, _tensor(rng, len(scores), 2)
+        return torch.ones(1, dtype=dtype), K.to(dtype), V.to(dtype), block
     return make
 
 
@@ -1102,6 +1128,20 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "The first block has scores near 1500 here, the second near 0. The largest score so far stays "
             "1500, and exp(old - new) is 1."
         ), extreme=True),
+        Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0), (
+            "The first block has scores near 0 here, the second one near 1500. The largest score so far becomes "
+            "1500, and what was summed up before shrinks to 0."
+        ), extreme=True),
+        Probe("a far larger score comes later, in single precision",
+              _with_scores(0.0, 1.0, 1500.0, 2.0, dtype=torch.float32), (
+            "The numbers have 32 bits here, as in most models, and one score of the second block is near 1500. "
+            "Subtract the largest score so far, that of this block included."
+        ), draws=1, extreme=True),
+        Probe("the largest scores first, in single precision",
+              _with_scores(1500.0, 1499.0, 0.0, 1.0, dtype=torch.float32), (
+            "The numbers have 32 bits here, as in most models, and the first block has scores near 1500. The "
+            "largest score so far stays 1500."
+        ), draws=1, extreme=True),
         Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5), (
             "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and "
             "0 / 0 is NaN."
@@ -1147,6 +1187,10 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of old and of this "
             "block."
         ), _online(keep_largest=False)),
+        Misconception("largest-of-the-first-block", (
+            "Your largest score is that of the first block, and later blocks never change it. When a score far "
+            "above it comes, exp overflows. Look for a larger one in every block, and shrink what was summed up."
+        ), _online(from_score=lambda old, scores: scores.max() if torch.isinf(old) else old)),
         Misconception("block-means-averaged", (
             "You take the softmax in each block and average the blocks. A block with larger scores must "
             "count for more: keep total and output apart, and divide once, at the end."
