@@ -201,7 +201,7 @@ def test_a_figure_is_described_by_the_words_beside_it(book):
     said = {name: re.findall(r'<img alt="([^"]*)"[^>]* src="[^"]*_images', book[f"{name}.html"].text) for name in LESSONS}
     assert sum(map(len, said.values())) > 100
     assert not [name for name, alts in said.items() for alt in alts if len(alt) < 20 or alt.startswith("Figure;")]
-    assert any("the right half of token 0 goes over to head 0" in alt for alt in said["07_multi_head_attention"])
+    assert any("all blue halves go to head 0" in alt for alt in said["07_multi_head_attention"])
 
 
 def test_words_become_plain_text():
