@@ -1,16 +1,12 @@
 """Assignment 6 in a class: right answers in styles of their own, answers that belong to lessons 18 and 19, near misses,
 attacks."""
 
-import json
-import math
 from dataclasses import replace
 
 import pytest
-import torch
-from submissions import GRADER, cell, data
-from torch.nn import functional as F
+from submissions import GRADER, check_judged, check_points, in_torch
 
-from classroom import assignment, sandbox, tasks
+from classroom import assignment, sandbox
 from classroom.grading import grade_one
 from classroom.sandbox import Limits
 
@@ -138,52 +134,26 @@ CASES = {
 }
 
 
-def submission(functions, first, whole=False):
-    raw = assignment.strip(json.loads((assignment.SOURCES / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")))
-    if not whole:
-        raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("measurement", "figure", "policy", "points")]
-        raw["cells"][1]["source"] = "import math\nimport torch\nfrom torch.nn import functional as F"
-    for c in raw["cells"]:
-        name = c["metadata"].get("nbgrader", {}).get("grade_id")
-        c["source"] = functions[name].strip() if name in functions else c["source"]
-    raw["cells"][1:1] = [cell(first)] if first else []
-    return data(raw)
+LEFT_OUT = ("measurement", "figure", "policy", "points")  # what a graded answer does not need
 
 
 @pytest.fixture(scope="module")
 def graded():
     task = replace(assignment.load(NAME), limits=Limits(cell_seconds=5, call_seconds=1))
-    return {name: grade_one(submission(functions, first, name == "whole"), task)
+    return {name: grade_one(in_torch(NAME, functions, first, () if name == "whole" else LEFT_OUT), task)
             for name, (functions, first, _) in (CASES | {"whole": (RIGHT, "", {})}).items()}
-
-
-def outcomes(result):
-    return {t["grade_id"].removeprefix("test-"): t for t in result["tests"]}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_named(name):
-    functions, missed = WRONG[name]
-    space = {"torch": torch, "math": math, "F": F}
-    for source in functions.values():
-        exec(source, space)
-    for test in assignment.load(NAME).tests:
-        part = test.grade_id.removeprefix("test-")
-        outcome = tasks.judge(space[test.function], NAME, *part.split("-")[1:])
-        assert bool(outcome) == (part not in missed), outcome
-        assert missed.get(part, "") in outcome.message
+    check_judged(NAME, *WRONG[name])
 
 
 @needs_sandbox
 @GRADER
 @pytest.mark.parametrize("name", CASES)
 def test_has_the_points_it_deserves(graded, name):
-    found, missed = outcomes(graded[name]), CASES[name][2]
-    assert {n: t["points"] for n, t in found.items() if n not in missed} == {
-        n: points for n, points in POINTS.items() if n not in missed}, found
-    for test, word in missed.items():
-        assert not found[test]["points"], found[test]
-        assert word in found[test]["message"]
+    check_points(graded[name], POINTS, CASES[name][2])
 
 
 @needs_sandbox
