@@ -139,7 +139,7 @@ class Claim:
             write_whole(Path(folder) / f"{entry['id']}.json", json.dumps(entry))
         else:
             held = claims.register().get(entry["id"], {})
-            other = [name for name in (*claims.FIELDS, *for_readers) if held.get(name) != entry[name]]
+            other = [name for name in (*claims.FIELDS, *claims.FOR_READERS) if held.get(name) != entry.get(name)]
             assert not other, (f"{entry['id']}: the register has another {' and '.join(other)} than this experiment "
                                "computes: run `make experiments`.")
         kind = {"holds": "good", "does not hold": "bad"}.get(verdict, "info")
