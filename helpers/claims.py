@@ -36,10 +36,13 @@ def register(path=None):
     return found
 
 
-def what_people_say(lesson):
-    """Show the claims of a lesson, such as "01", and the verdict of each, without those that were withdrawn."""
+def what_people_say(lesson, later=()):
+    """Show the claims of a lesson, such as "01", and the verdict of each, without those that were withdrawn.
+
+    ``later``: ids whose verdict would answer a question that the reader meets further down; it is not told here.
+    """
     entries = [e for e in register().values() if e["lesson"] == lesson and "withdrawn" not in e]
-    rows = [(e["id"], e["claim"], e["verdict"]) for e in entries]
+    rows = [(e["id"], e["claim"], "guess first, in Going deeper" if e["id"] in later else e["verdict"]) for e in entries]
     show.table(["Claim", "What people say", "Verdict"], rows)
 
 

@@ -277,6 +277,9 @@ def test_a_claim_that_is_taken_out_stays_as_withdrawn_and_keeps_its_number(data,
     claims.what_people_say("01")
     said = capsys.readouterr().out
     assert "C01" in said and "green" not in said
+    claims.what_people_say("01", later=["C01"])  # a question further down asks for it
+    said = capsys.readouterr().out
+    assert "C01" in said and "guess first" in said and ENTRY["verdict"] not in said
     path.write_text(json.dumps([ENTRY | {"withdrawn": "The course no longer has this claim."}]))
     with pytest.raises(ValueError, match="C01 was withdrawn .*takes a number that was never used"):
         experiments.collect(data / "new", path)
