@@ -39,6 +39,9 @@ ABSOLUTE_PATH = re.compile(r"(?<![\w.~%-])/(?:home|root|work|Users|tmp)/[\w.-]+"
 FRAME = re.compile(r"""<iframe\b((?:[^>'"]|'[^']*'|"[^"]*")*)>""")
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 IN_WORDS = re.compile(r"^\s*\*In words:\*\s+\S.{15,}", re.MULTILINE | re.DOTALL)
+# Said of colours, false where a dark page turns figures round; not what is quoted or a name, such as *black*.
+TURNED_ROUND = re.compile(r"\b(?:(?:dark|light|pale|bright|black|white)(?:e[rs]|est|r|st)?)\b(?! up\b)", re.IGNORECASE)
+QUOTED = re.compile(r"\*In words:\*|([*`]).+?\1|\"[^\"]*\"")
 
 
 def parameters(function: ast.FunctionDef) -> str:
@@ -137,6 +140,10 @@ class Cell:
     @property
     def has_figure(self) -> bool:
         return any("image/png" in output.get("data", {}) for output in self.outputs)
+
+    @property
+    def keeps_colours(self) -> bool:
+        return any(output.get("metadata", {}).get("needs_background") for output in self.outputs)
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -366,6 +373,11 @@ def figures_in_words(book):
                   and IN_WORDS.search(book.cells[i].source)]
         if beside:
             used.add(beside[0])
+            told = QUOTED.sub("", IN_WORDS.search(book.cells[beside[0]].source)[0].partition("\n\n")[0])
+            said = [] if cell.keeps_colours else TURNED_ROUND.findall(told)
+            if said:
+                yield (f"{book.cells[beside[0]]} says {', '.join(said)} of a figure, and a dark page shows the opposite: "
+                       "say strong or faint, full or empty, or the number.")
         else:
             yield f"{cell} has a figure without its own text: start the markdown cell after it with '*In words:* …'."
 

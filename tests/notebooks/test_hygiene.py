@@ -277,6 +277,7 @@ BAD = [
     ("figures_in_words", delete(5), "In words"),
     ("figures_in_words", source(5, "In words: a line that rises."), "In words"),
     ("figures_in_words", source(5, "*In words:*"), "In words"),
+    ("figures_in_words", source(5, "*In words:* *black* and a darker line rise."), "says darker of"),
     ("figures_in_words", outputs(6, FIGURE), "cell 6"),           # one text does not serve two figures
     ("links", replace("../note.md#a-part", "../notes.md"), "no such file"),
     ("links", replace("../note.md#a-part", "../note.md#b-part"), "no heading"),
