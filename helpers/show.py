@@ -4,8 +4,11 @@ Everything is shown as HTML with its own colours (readable on a light or dark pa
 plain text for terminals.
 """
 
+import json
 from html import escape
 from pathlib import Path
+
+from helpers import progress
 
 COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
     "info": ("#0072B2", "#eef5fa"),
@@ -25,6 +28,7 @@ _THEME = (  # and this tells it whether the page around it is dark, when it asks
     'addEventListener("message",said=>{if(said.data?.ready)tell()});'
     'new MutationObserver(tell).observe(document.body,{attributeFilter:["data-jp-theme-light","data-theme"]})}</script>')
 DATA = Path(__file__).resolve().parent.parent / "data"
+DARK = Path(__file__).resolve().parent / "lab" / "custom.css"
 
 
 class Unknown(KeyError):
@@ -107,13 +111,19 @@ def page(name, title):
 
 
 def map(number):
-    """Show where lesson ``number`` ("07") is in the whole model. Raises KeyError for a lesson that there is not."""
+    """Show where lesson ``number`` ("07") is in the whole model. Raises KeyError for a lesson that there is not.
+
+    Where a learner is present, a dark JupyterLab from now on turns figures round, whoever started it.
+    """
     from helpers import drawing
 
     if number not in drawing.LESSONS:
         raise Unknown(f"There is no lesson {number!r} to draw: a lesson's number is a string of two digits, "
                       f'"00" to "{max(drawing.LESSONS)}".')
-    display(drawing.html(number), drawing.path(number))
+    look = "" if not progress.live() else (
+        "<script>document.getElementById('course-figures') || document.head.append(Object.assign(document.createElement("
+        f"'style'), {{id: 'course-figures', textContent: {json.dumps(DARK.read_text(encoding='utf-8'))}}}))</script>")
+    display(drawing.html(number) + look, drawing.path(number))
 
 
 def course_map():

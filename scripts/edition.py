@@ -47,6 +47,7 @@ DISABLED = ["@jupyter-notebook/notebook-extension:trusted",  # every result in t
 FROM_PACKAGES = "comm", "ipywidgets"  # pure Python that Pyodide does not carry: taken from this environment
 LITE = "lite"  # where the set-up puts what JupyterLab cannot load, beside its labextensions
 EXTENSIONS = "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension"
+DARK = ROOT / "helpers" / "lab" / "custom.css"  # what JupyterLab does with figures on a dark page
 BOOK = "https://book.invalid/"  # loading.js puts the book's own address in its place, which no builder knows
 STORED = f"*This cell needs [an installation]({BOOK}index.html#run-it): it does not run in a browser.{{}}*"
 GAVE = " Here is what it gave when the course was last run."
@@ -134,7 +135,7 @@ def wheel(folder, name, version, files):
 def wheels(folder):
     """The course's own code and data and what else Pyodide does not carry, as wheels in ``folder``. Returns their names."""
     folder.mkdir(parents=True)
-    paths = [*sorted((ROOT / "helpers").rglob("*.py")), *(ROOT / "data" / name for name in DATA)]
+    paths = [*sorted((ROOT / "helpers").rglob("*.py")), DARK, *(ROOT / "data" / name for name in DATA)]
     files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
     files |= {path.name: path.read_bytes() for path in sorted(STANDINS.glob("*.py"))}
     files |= {name: bz2.compress(lzma.decompress(contents)) for name, contents in files.items() if name.endswith(".xz")}
@@ -216,6 +217,8 @@ def configure(run, own, pyodide):
     size += sum((run / "wheels" / name).stat().st_size for name in own)
     for name in ("loading.js", "page.js", "page.css", "static/icon.svg"):
         shutil.copy(HERE / name, run)
+    (run / "page.css").write_text(f"{DARK.read_text(encoding='utf-8')}{(run / 'page.css').read_text(encoding='utf-8')}",
+                                  encoding="utf-8")
     kept = f"python-{digest((HERE / 'pyodide.json').read_bytes())[:8]}"
     (run / "python.js").write_text(f"const KEPT = {json.dumps(kept)};\n" + (HERE / "python.js").read_text(encoding="utf-8"),
                                    encoding="utf-8")

@@ -36,8 +36,8 @@ def own_notebooks():
     return sorted(committed - {*git("diff", "--name-only", "--no-renames", "--relative", "HEAD", "--", "notebooks")})
 
 
-LOOK = ("--LabApp.custom_css=True",  # scripts/lab/custom.css; JupyterLab has no setting for the folder that it is in
-        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(Path(ROOT) / 'scripts' / 'lab')]} }")
+LOOK = ("--LabApp.custom_css=True",  # helpers/lab/custom.css; JupyterLab has no setting for the folder that it is in
+        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(Path(ROOT) / 'helpers' / 'lab')]} }")
 
 
 def lab(arguments):

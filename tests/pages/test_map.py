@@ -5,6 +5,7 @@ import re
 import pytest
 
 from helpers import drawing, pictures
+from helpers import show as shown
 from helpers.sheet import COLOURS
 
 NUMBERS = sorted(drawing.LESSONS)
@@ -71,3 +72,16 @@ def test_the_map_of_the_course_stands_in_columns(page, width, columns):
     page.set_content(pictures.course_map()[0])
     lefts = page.evaluate("() => [...document.querySelectorAll('li svg')].map(e => e.getBoundingClientRect().left)")
     assert len(set(lefts)) == columns
+
+
+def test_a_lesson_turns_its_figures_round_in_any_dark_jupyterlab(page, monkeypatch):
+    monkeypatch.setattr(shown.progress, "live", lambda: True)
+    told = []
+    monkeypatch.setattr(shown, "display", lambda html, text: told.append(html))
+    shown.map("05")
+    page.set_content("<body data-jp-theme-light='false'><div class='jp-RenderedImage'><img><img class='jp-needs-dark-background'>"
+                     f"</div><div id='cell'>{told[0]}</div>")
+    page.evaluate("document.getElementById('cell').remove()")  # as when the cell is run again, or cleared
+    turned = "[...document.querySelectorAll('img')].map(node => getComputedStyle(node).filter !== 'none')"
+    assert page.evaluate(turned) == [True, False]
+    assert page.evaluate(f"(document.body.dataset.jpThemeLight = 'true', {turned})") == [False, False]
