@@ -79,8 +79,8 @@ def test_a_lesson_turns_its_figures_round_in_any_dark_jupyterlab(page, monkeypat
     told = []
     monkeypatch.setattr(shown, "display", lambda html, text: told.append(html))
     shown.map("05")
-    page.set_content("<body data-jp-theme-light='false'><div class='jp-RenderedImage'><img><img class='jp-needs-dark-background'>"
-                     f"</div><div id='cell'>{told[0]}</div>")
+    page.set_content("<body data-jp-theme-light='false'><div class='jp-RenderedImage'><img>"
+                     f"<img class='jp-needs-dark-background'></div><div id='cell'>{told[0]}</div>")
     page.evaluate("document.getElementById('cell').remove()")  # as when the cell is run again, or cleared
     turned = "[...document.querySelectorAll('img')].map(node => getComputedStyle(node).filter !== 'none')"
     assert page.evaluate(turned) == [True, False]
