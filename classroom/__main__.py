@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from classroom import (
@@ -15,6 +16,7 @@ from classroom import (
     exports,
     marks,
     reports,
+    roster,
     sandbox,
     term,
     trial,
@@ -60,7 +62,8 @@ def _parser():
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
     verb.add_argument("out", help="folder to write to")
     verb.add_argument("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
-    verb.add_argument("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV with names")
+    verb.add_argument("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV of "
+                      "Moodle or Canvas")
     verb = verbs.add_parser("grade", help="grade what students handed in, each notebook in a sandbox")
     verb.set_defaults(verb=grade)
     verb.add_argument("assignment")
@@ -71,6 +74,8 @@ def _parser():
     verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
     verb.add_argument(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
     verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
+    verb.add_argument("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release "
+                      "wrote (which is read by itself where it lies beside --variants)")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
     most = sandbox.Limits()
     for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
@@ -112,27 +117,41 @@ def release(options):
                                         "version: say --variant NAME, or name another folder.")
         print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
         return
-    students = variants.students_in(options.students) if options.students else []
-    listed = variants.release(options.assignment, options.out, options.variant, students)
+    listed, students = Path(options.out) / f"{options.assignment}-variants.json", []
+    if options.students:
+        before, known = variants.read(listed).students if listed.exists() else {}, roster.beside(listed)
+        old = roster.read(known) if known.exists() else []
+        old = roster.joined(old, [roster.Person(name, variant=code) for name, code in before.items()])
+        students = roster.label(roster.joined(roster.read(options.students), old), before)
+    listed = variants.release(options.assignment, options.out, options.variant, [name for name, _ in students])
     folder = listed.parent / options.assignment
+    if students:
+        codes = variants.read(listed).students
+        roster.write(roster.beside(listed), [replace(person, variant=codes[name]) for name, person in students])
     hand_out = (f"what is in {folder}: a notebook for each student, {len(students)} in all" if students else
                 folder / f"{options.assignment}.ipynb")
-    print(f"Hand out {hand_out}. Keep for yourself: {listed}, which grade --variants reads, and the solutions in "
-          f"{folder}-solutions.")
+    class_list = f", {roster.beside(listed)}, which says who is who," if students else ""
+    print(f"Hand out {hand_out}. Keep for yourself: {listed}, which grade --variants reads{class_list or ','} and the "
+          f"solutions in {folder}-solutions.")
 
 
 def grade(options):
     memory = int(options.memory * 2**30)
     limits = sandbox.Limits(options.cell_seconds, options.call_seconds, options.total_seconds, memory=memory,
                             together=2 * memory)
+    people = roster.beside(options.variants) if options.variants else None
+    people = options.roster or (people if people and people.exists() else None)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
+                          people=roster.read(people) if people else (),
                           progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)
     for sentence in about["refused"]:
         print(f"Left out: {sentence}")
+    for sentence in about["told"]:
+        print(sentence)
     if others := about["others"]:
         print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
               f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")

@@ -9,10 +9,10 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from classroom import sandbox, variants
+from classroom import roster, sandbox, variants
 from classroom.assignment import fingerprint, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import grade_one
@@ -28,13 +28,13 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
-          given=None):
+          given=None, people=()):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
     scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds; ``given``:
-    the ``Variants`` that were given out. Raises AssignmentError, NothingFound, VariantError and NoSandbox, before anything
-    is graded.
+    the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it. Raises
+    AssignmentError, NothingFound, VariantError and NoSandbox, before anything is graded.
     """
     assignment, limits = load(name), limits or Limits()
     if not trusted and not scheduler and sandbox.problem():
@@ -46,17 +46,23 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     folder.mkdir(parents=True, exist_ok=True)
     keys, todo = [submission.key for submission in submissions], []
     decides = fingerprint(name, limits, trusted)
-    for submission in submissions:
-        variant, details, flag = _variant(submission, given)
-        about = {"student": submission.student, "id": submission.id, "folder": submission.folder, "key": submission.key,
+    whose, told = roster.who(submissions, people, given)
+    names = {id(person): name for name, person in roster.label([person for person, *_ in whose if person])}
+    for submission, (person, code, flag) in zip(submissions, whose, strict=True):
+        variant, details, flag = _variant(submission, given, code, flag)
+        about = {"student": names.get(id(person), submission.student), "person": asdict(person) if person else {},
+                 "id": submission.id, "folder": submission.folder, "key": submission.key,
                  "file": submission.file, "modified": submission.modified, "found": submission.notes, "variant": variant,
                  "details": details, "flag": flag,
                  "fingerprint": f"{decides} {submission.digest or submission.problem} {details} {flag}"}
         path = folder / f"{submission.key}.json"
         if again:  # forget the old result at once, so that an interruption leaves none that looks new
             path.unlink(missing_ok=True)
-        if (read_result(path) or {}).get("fingerprint") != about["fingerprint"]:
+        before = read_result(path) or {}
+        if before.get("fingerprint") != about["fingerprint"]:
             todo.append((about, submission))
+        elif before != (now := {**before, **{name: value for name, value in about.items() if name != "flag"}}):
+            write_whole(path, json.dumps(now, indent=1))
 
     def keep(about, result):
         flag = about.pop("flag")
@@ -71,7 +77,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     _run(todo, name, keep, workers, scheduler, options, progress)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
-                                                "refused": refused, "others": others}, indent=1))
+                                                "refused": refused, "others": others, "told": told}, indent=1))
     return read(out)[0]
 
 
@@ -97,14 +103,13 @@ def _hold_against(submissions, name, given, out):
                                     f"{name}-variants.json.")
 
 
-def _variant(submission, given):
+def _variant(submission, given, code, flag):
     """(code, details, flag) of a submission. What cannot be told becomes its problem."""
     if submission.problem:
         return "", {}, ""
     if not given:
         return "", {}, submission.variant and (f"the notebook carries the variant {submission.variant!r}, and was graded as "
                                                "the course's own: no list of variants was given")
-    code, flag = given.find(submission.student, submission.variant)
     if not code:
         submission.problem = flag
     return code, given.details.get(code, {}), flag

@@ -30,7 +30,8 @@ WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # names t
 # What a platform calls a student's folder or, in a download without folders, each file:
 MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
 MOODLE_ID = re.compile(r"_[0-9]+_assignsubmission_")
-CANVAS = re.compile(r"^(?P<name>[^\W_]+)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?P<file>[0-9]+)_.+$", re.DOTALL)
+CANVAS = re.compile(r"^(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?:(?P<file>[0-9]+)_.+|(?:text|link)(?:\.html)?)$",
+                    re.DOTALL)
 
 
 class NothingFound(Problem):
@@ -109,25 +110,52 @@ def collect(source, assignment, functions, leave_out=None):
         raise NothingFound(f"{source} does not exist.")
     refused, students = [], {}
     entries = _zip(source, (), (), refused) if source.is_file() else _folder(source, refused, leave_out)
-    for entry in _without_wrapper(_that_matter(entries)):
+    for entry in _without_wrapper(_that_matter(entries), assignment):
         if NOISE.search(entry.parts[0] + "/"):
             continue
         student = _student(entry.parts)
         if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
             refused.append(f"{entry.parts[0]} is not a notebook and was left out.")
             continue
-        students.setdefault(student.key, (student, []))[1].append(entry)
+        # In Moodle a number is one student's, whatever group stands in front of the name.
+        moodle = student.id and MOODLE.match(student.folder)
+        students.setdefault(("number", student.id) if moodle else student.key, []).append((student, entry))
     if len(refused) > MOST_TOLD:
         refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
     refused[:] = [_plain_name(words if len(words) < 400 else f"{words[:200]} ... {words[-180:]}") for words in refused]
-    if not any(entry.read or entry.problem for _, mine in students.values() for entry in mine):
+    students = [(min((student for student, _ in both), key=lambda student: len(student.student)),
+                 [entry for _, entry in both]) for both in students.values()]
+    if not any(entry.read or entry.problem for _, mine in students for entry in mine):
         raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
+    _one_number_each(student for student, _ in students)
+    students = {student.key: (student, mine) for student, mine in students}
     keys = Counter(key.casefold() for key in students)  # a folder of Windows takes a.json and A.json for one file
     for key, (student, _) in students.items():
         student.alike = keys[key.casefold()] > 1
     found = [_choose(student, mine, assignment, functions)
              for student, mine in sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))]
     return found, refused
+
+
+def platform_of(submission):
+    """"moodle" or "canvas" where the name of its folder has the platform's number, else ""."""
+    if not submission.id:
+        return ""
+    return "moodle" if MOODLE.match(submission.folder) else "canvas" if CANVAS.match(submission.folder) else ""
+
+
+def _one_number_each(students):
+    """Take the number from those who have it together: in Canvas a student may have it in a name that is made up."""
+    by_number = {}
+    for student in students:
+        by_number.setdefault((platform_of(student), student.id), []).append(student)
+    for (_, number), some in by_number.items():
+        if number and len(some) > 1:
+            for student in some:
+                others = ", ".join(other.student for other in some if other is not student)
+                student.notes.append(f"The number {number} is also in the file name of {others[:200]}, and so it counts for "
+                                     "neither of them.")
+                student.id = ""
 
 
 def _that_matter(entries):
@@ -287,15 +315,16 @@ def _by_platform(name):
     return MOODLE.match(name) or CANVAS.match(name)
 
 
-def _without_wrapper(entries):
+def _without_wrapper(entries, assignment):
     """Leave out folders at the top that hold everything, unless they are a student's; and what several downloads of a
-    platform lie in."""
+    platform lie in. In nbgrader's layout a folder of the assignment lies in the student's."""
     notebooks = [e.parts for e in entries if e.read or e.problem]
     if notebooks and all(len(p) > 1 and _by_platform(p[1]) and not _by_platform(p[0]) for p in notebooks):
         return [_Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
     while tops := {e.parts[:1] if len(e.parts) > 2 else () for e in entries if e.read or e.problem}:
         top = tops.pop()
-        if tops or not top or _by_platform(*top):
+        if tops or not top or _by_platform(*top) or all(
+                e.parts[1] == assignment for e in entries if (e.read or e.problem) and e.parts[:1] == top):
             break
         entries = [_Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
     return entries

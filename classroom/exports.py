@@ -5,11 +5,10 @@ import json
 import re
 import time
 import zipfile
-from collections import Counter
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, marks
-from classroom.collecting import words_of
+from classroom.roster import keys_of
 from helpers.files import write_whole
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
@@ -33,7 +32,7 @@ def export(out, style, into=None, column=None):
     title, notes = assignment.load(about["assignment"]).title, []
     if lost := marks.unknown(results, sheet):
         notes.append(f"{marks.SHEET} has points for what was not graded: {_some(lost)}.")
-    numbers = {result["key"]: result["id"] for result, _ in grades if result["id"]}
+    numbers = {result["key"]: number for result, _ in grades if (number := _number(result, style))}
     if into and style not in ("canvas", "moodle"):
         raise Mismatch(f"--into is for the formats canvas and moodle: {style} has no file to fill in.")
     if into:
@@ -132,20 +131,18 @@ def _fill(out, style, into, column, grades, numbers, notes):
                        f"{', '.join(names or columns)[:300]}.")
     number = columns[0] if style == "moodle" else "ID"
     ours = {result["key"]: (result, grade) for result, grade in grades}
-    by_id = {result["id"]: result["key"] for result, _ in grades if result["id"]}
-    by_name = _once((words_of(result["student"]), result["key"]) for result, _ in grades if not result["id"])
+    by_id = {_number(result, style): result["key"] for result, _ in grades if _number(result, style)}
     # A name counts where one row alone has it: as full name, login, number at the school or e-mail address.
     people = columns[1:columns.index(names[0])] if style == "moodle" else [
         name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
-    rows_by_name = _once((words, i) for i, row in enumerate(rows)
-                         for words in {words_of(row[name] or "") for name in people})
-    at = {rows_by_name[words]: key for words, key in by_name.items() if words in rows_by_name}
+    at = _at(([row[name] or "" for name in people] for row in rows),
+             {result["key"]: _called(result) for result, _ in grades if not _number(result, style)})
     found, filled = set(), 0
     for i, row in enumerate(rows):
         digits = re.search(r"\d+", row.get(number) or "")
         key = by_id.get(digits[0]) if digits else None
         key = key or at.get(i)
-        if words_of(row.get("Student") or "") == ("points", "possible"):
+        if (row.get("Student") or "").split() == ["Points", "Possible"]:
             _compare_most(into, row[names[0]], grades, notes)
         elif key:
             found.add(key)
@@ -163,6 +160,30 @@ def _fill(out, style, into, column, grades, numbers, notes):
     return _write(out / f"{style}_filled.csv", [columns, *([row[c] for c in columns] for row in rows)], guard=False)
 
 
+def _number(result, style):
+    """The platform's number of a student, as the submission or the list of students has it."""
+    return result["id"] or (result.get("person") or {}).get(style, "")
+
+
+def _called(result):
+    """What a student is called: name, e-mail address, login."""
+    person = result.get("person") or {}
+    return [word for word in (person.get("name") or result["student"], person.get("email"), person.get("login")) if word]
+
+
+def _at(rows, called):
+    """{number of a row: key} of those whom one row alone may mean, and no other of ``called``: {key: words}."""
+    named, claims = {}, {}
+    for i, words in enumerate(rows):
+        for key in set().union(*map(keys_of, words)):
+            named.setdefault(key, set()).add(i)
+    for key, words in called.items():
+        found = set().union(*(named.get(word, set()) for word in set().union(*map(keys_of, words))))
+        for i in found:
+            claims.setdefault(i, []).append(key if len(found) == 1 else None)
+    return {i: keys[0] for i, keys in claims.items() if len(keys) == 1 and keys[0]}
+
+
 def _compare_most(into, said, grades, notes):
     """Tell once when the platform counts out of another number of points than the assignment."""
     most = max((grade.most for _, grade in grades), default=0)
@@ -172,13 +193,6 @@ def _compare_most(into, said, grades, notes):
             notes.append(told)
     except ValueError:
         pass  # "(read only)", or a scale
-
-
-def _once(pairs):
-    """{key: value} of the pairs whose key is not empty and comes once."""
-    pairs = list(pairs)
-    counts = Counter(key for key, _ in pairs)
-    return {key: value for key, value in pairs if key and counts[key] == 1}
 
 
 def _write(path, lines, guard=True):

@@ -13,7 +13,7 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from classroom import Problem, assignment, marks, tasks
+from classroom import Problem, assignment, tasks
 from classroom.collecting import Submission, words_of
 from helpers.files import write_whole
 
@@ -65,22 +65,22 @@ class Variants:
         return hmac.new(bytes.fromhex(self.key), repr((self.assignment, self.variant, *words)).encode(),
                         hashlib.sha256).hexdigest()
 
-    def find(self, student, carried):
+    def find(self, student, carried, mine="", free=True):
         """(code, flag) for what a student handed in, whose notebook says ``carried``: the variant by which to grade it,
-        or None if it cannot be told, and one sentence for the teacher, or ""."""
+        or None if it cannot be told, and one sentence for the teacher, or "". ``mine``: the code of the student's own
+        variant, if it is known who that is; ``free``: whether nobody else has handed in what this notebook carries."""
         says = f"carries the variant {carried[:80]!r}" if carried else "carries no variant"
         if not self.students:
             same = carried == self.variant
             return self.variant, "" if same else f"the notebook {says}; it was graded as {self.variant!r}"
-        mine = next((code for name, code in self.students.items() if words_of(name) == words_of(student)
-                     or folder_of(name) == student), None)
         owner = next((name for name, code in self.students.items() if code == carried), None)
         if mine:
             whose = f", which is {owner}'s" if owner else ", which nobody was given" if carried else ""
             return mine, "" if carried == mine else f"the notebook {says}{whose}; it was graded as this student's own"
-        if owner:
+        if owner and free:
             return carried, f"nobody called {student} is on the list of variants; the notebook carries {owner}'s"
-        which = ", which the list does not know" if carried else ""
+        which = (f", which is {owner}'s, who handed in as well" if owner else ", which the list does not know" if carried
+                 else "")
         return None, f"The notebook {says}{which}, and nobody called {student} is on the list."
 
     def whose(self, function, details):
@@ -173,38 +173,3 @@ def exchange(text, own, mine):
         return text
     longest = sorted(instead, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, longest)), lambda found: instead[found[0]], text)
-
-
-def students_in(path):
-    """The names in a list of students: a text file with one in each line, or a CSV with a column of names, as Moodle
-    and Canvas give them. Raises VariantError."""
-    path = Path(path)
-    try:
-        if path.suffix.lower() == ".csv":
-            names = [_name(row) for row in marks.read_csv(path)]
-            if not any(names):
-                raise VariantError(f"{path} has no column of names: Full name, Student, Name, or First name and Last name.")
-        else:
-            names = path.read_text(encoding="utf-8-sig").splitlines()
-    except marks.SheetError as error:
-        raise VariantError(f"{path} cannot be read as a list of students: {error}") from None
-    except UnicodeDecodeError:
-        raise VariantError(f"{path} is not a list of names: save it as text or CSV, in UTF-8.") from None
-    names = [" ".join(name.split()) for name in names if name.strip() and words_of(name) != ("points", "possible")]
-    for number, name in enumerate(names):
-        if odd := re.search(r"[^\w\s.,'\u2019\u00b7()-]", name):
-            raise VariantError(f"{path} is not a list of names: {name[:60]!r} has {odd[0]!r} in it. Give a text in UTF-8 "
-                               "with one name in each line, or a CSV with a column of names.")
-        if words_of(name) in map(words_of, names[:number]):
-            raise VariantError(f"{name} stands twice in {path}: tell the two apart, such as by a number.")
-    if not names:
-        raise VariantError(f"{path} holds no names: one student in each line.")
-    return names
-
-
-def _name(row):
-    row = {(column or "").strip().casefold(): value or "" for column, value in row.items() if isinstance(value, str)}
-    for column in ("full name", "student", "name"):
-        if row.get(column):
-            return row[column]
-    return f"{row.get('first name', '')} {row.get('last name') or row.get('surname', '')}".strip()

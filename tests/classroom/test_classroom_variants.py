@@ -9,7 +9,7 @@ import pytest
 from mistakes import misnamed
 from submissions import GRADER
 
-from classroom import assignment, batch, collecting, reports, sandbox, tasks, trial, variants
+from classroom import assignment, batch, collecting, reports, roster, sandbox, tasks, trial, variants
 from classroom.__main__ import main
 from classroom.grading import grade_one
 from helpers.checks.core import evaluate
@@ -135,7 +135,7 @@ def test_names_come_from_a_list_or_from_a_platform(tmp_path):
              "d.csv": "First name,Surname\nZoë,Müller\nAda,Lovelace"}
     for name, text in lists.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-        assert variants.students_in(tmp_path / name) == ["Zoë Müller", "Ada Lovelace"], name
+        assert [one.name for one in roster.read(tmp_path / name)] == ["Zoë Müller", "Ada Lovelace"], name
 
 
 def test_another_variant_in_the_same_folder_is_refused(tmp_path):
@@ -177,7 +177,7 @@ def without_the_rest(raw):
 @GRADER
 def test_a_class_is_graded_each_by_their_own(tmp_path):
     """Right, copied from a neighbour, forged, without a variant, the public solution, and handed in by a stranger."""
-    names = ["Ada", "Ben", "Cem", "Dan", "Eva"]
+    names = ["Ada", "Ben", "Cem", "Dan", "Eva", "Fay"]  # Fay hands in as F. Y.
     listed = variants.release(SMALL, tmp_path, "autumn", names)
     given = variants.read(listed)
     code = given.students
@@ -194,19 +194,21 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
     hand_in("Eva", solved(listed, "Eva"), "")
     hand_in("Uwe", solved(listed, "Ada"), code["Ada"])
     hand_in("Xia", solved(listed, "Ada"), "other")
+    hand_in("F. Y.", solved(listed, "Fay"), code["Fay"])
     results = {r["student"]: r for r in batch.grade(SMALL, tmp_path / "in", tmp_path / "out", given=given, workers=1,
                                                     progress=False)}
     points = {name: {t["function"]: t["points"] for t in result["tests"] if not t["grade_id"].endswith("extreme")}
               for name, result in results.items()}
     families = [function for function, task in tasks.tasks_of(SMALL).items() if task.family]
     full = {test.function: test.points for test in assignment.load(SMALL).tests if not test.grade_id.endswith("extreme")}
-    for name in ("Ada", "Cem", "Eva", "Uwe"):
+    for name in ("Ada", "Cem", "Eva", "F. Y."):
         assert points[name] == full, name
     flags = {name: " ".join(result["flags"]) for name, result in results.items()}
     assert flags["Ada"] == ""
     assert f"carries the variant '{code['Ada']}', which is Ada's" in flags["Ben"]
     assert "which nobody was given" in flags["Cem"] and "carries no variant" in flags["Eva"]
-    assert "nobody called Uwe is on the list of variants; the notebook carries Ada's" in flags["Uwe"]
+    assert "nobody called F. Y. is on the list of variants; the notebook carries Fay's" in flags["F. Y."]
+    assert results["Uwe"]["status"] == "unreadable" and "Ada's, who handed in as well" in results["Uwe"]["reason"]
     for function in families:
         same = given.details[code["Ada"]][function] == given.details[code["Ben"]][function]
         assert points["Ben"][function] == (full[function] if same else 0)

@@ -1,0 +1,322 @@
+"""Who is who: the list of a class, and which person on it a submission is of.
+
+The platform's own number decides first, then an e-mail address or a login, then the name. A name that may be two people's,
+or a person who would have two submissions, is nobody's: it is said and never guessed.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from dataclasses import astuple, dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from classroom import Problem, collecting, marks
+from helpers.files import write_whole
+
+COLUMNS = ("name", "moodle id", "canvas id", "e-mail", "login", "variant")
+# What platforms call these columns. A plain `id` may be a number of either.
+KNOWN_AS = {"name": ("name", "full name", "student"), "moodle": ("moodle id", "identifier", "id"),
+            "canvas": ("canvas id", "id"), "email": ("e-mail", "email", "email address", "e-mail address", "mail"),
+            "login": ("login", "sis login id", "username", "user name", "sis user id", "id number", "student_id"),
+            "variant": ("variant",)}
+PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+APART = re.compile(r"[\s,;/_]+")  # between the words of a name
+STRANGE = re.compile(r"[@<>{}\[\]|=\\:;\"*?#$%^~!\ufffd]")  # in no name, but in e-mails, data and damaged text
+NOBODY = (("points", "possible"), ("student", "test"))  # lines of a gradebook of Canvas
+MOST_TOLD = 20
+
+
+class RosterError(Problem):
+    """What is wrong with a list of students: everything that is, in one go."""
+
+
+@dataclass
+class Person:
+    """One of a class. ``moodle``: Moodle's number, which is another in every assignment; ``canvas``: Canvas' number;
+    ``variant``: the code of the variant that was given out. "" where it is not known."""
+
+    name: str
+    moodle: str = ""
+    canvas: str = ""
+    email: str = ""
+    login: str = ""
+    variant: str = ""
+
+    @property
+    def mark(self):
+        """What tells this person from another one of the same name, or ""."""
+        return self.canvas or self.moodle or self.email or self.login
+
+    @property
+    def words(self):
+        return f"{self.name} ({self.mark})" if self.mark else self.name
+
+
+@dataclass
+class Match:
+    """Whose a submission is: ``person`` or None; ``how`` ("number", "login", "name", ""); ``why`` there is none, as a part
+    of a sentence; ``sure``: whether the number and the name agree; ``refused``: more than one person it might be."""
+
+    person: Person | None = None
+    how: str = ""
+    why: str = ""
+    sure: bool = False
+    refused: bool = False
+    among: list = field(default_factory=list)  # those whom the name would fit
+
+
+def keys_of(name):
+    """The ways in which platforms write a name, without spaces, punctuation, accents and case: as it is, with each word
+    first, and with the words in alphabetical order. Two names with a key in common may be one person's."""
+    words = [*filter(None, map(_letters, APART.split(name)))]
+    turned = ["".join(words[i:] + words[:i]) for i in range(len(words[:6]))]
+    return {*turned, " ".join(sorted(words))} - {""}
+
+
+def _letters(word):
+    """Letters and digits alone. Only accents go: in other scripts such marks are vowels."""
+    word = unicodedata.normalize("NFKD", word.replace("\u00b4", "'").casefold().translate(PLAIN))
+    return "".join(c for c in word if unicodedata.category(c)[0] in "LNM" and not "\u0300" <= c <= "\u036f")
+
+
+def read(path):
+    """The people in a list: a text with a name in each line, or a CSV of Moodle, of Canvas, or as ``write`` writes it.
+    Everything that is odd in it is told at once. Raises RosterError."""
+    path = Path(path)
+    try:
+        if path.suffix.lower() == ".csv":
+            people = list(map(_person, marks.read_csv(path)))
+            if not any(person.name for person in people):
+                raise RosterError(f"{path} has no column of names: Full name, Student, Name, or First name and Last name.")
+        else:
+            people = [Person(" ".join(name.split())) for name in path.read_text(encoding="utf-8-sig").splitlines()]
+    except marks.SheetError as error:
+        raise RosterError(f"{path} cannot be read as a list of students: {error}") from None
+    except UnicodeDecodeError:
+        raise RosterError(f"{path} is not a list of names: save it as text or CSV, in UTF-8.") from None
+    people = [one for one in people if one.name and collecting.words_of(one.name) not in NOBODY]
+    if not people:
+        raise RosterError(f"{path} holds no names: one student in each line.")
+    odd = [f"{one.name[:60]!r} has {strange[0]!r} in it" for one in people
+           if (strange := STRANGE.search(one.name))]
+    odd += [f"{ascii(one.name[:60])} has a character in it that is not seen" for one in people if not one.name.isprintable()]
+    odd += [f"{one.name[:60]!r} has no letters" for one in people if not keys_of(one.name) and not STRANGE.search(one.name)]
+    if odd:
+        raise RosterError(f"{path} is not a list of names: {_some(odd)}. Give a text in UTF-8 with one name in each line, "
+                          "or a CSV with a column of names.")
+    twice = []
+    for what in ("moodle", "canvas", "email", "variant"):
+        counts = Counter(value for one in people if (value := getattr(one, what)))
+        twice += [f"{value} stands twice, for {_some([one.name for one in people if getattr(one, what) == value])}"
+                  for value, n in counts.items() if n > 1]
+    seen = defaultdict(list)
+    for one in people:
+        seen[collecting.words_of(one.name)].append(one)
+    twice += [f"{some[0].name} stands twice: tell the two apart, such as by a number" for some in seen.values()
+              if len({one.mark for one in some}) < len(some)]
+    if twice:
+        raise RosterError(f"{path}: {_some(twice)}.")
+    return people
+
+
+def _some(words):
+    return "; ".join(words[:MOST_TOLD]) + (f"; and {len(words) - MOST_TOLD} more" if len(words) > MOST_TOLD else "")
+
+
+def _person(row):
+    row = {(column or "").strip().casefold(): " ".join(value.split()) for column, value in row.items()
+           if isinstance(value, str)}
+    found = {what: next((row[column] for column in columns if row.get(column)), "") for what, columns in KNOWN_AS.items()}
+    if not found["name"]:
+        found["name"] = f"{row.get('first name', '')} {row.get('last name') or row.get('surname', '')}".strip()
+    if "student" in row and "identifier" not in row and "moodle id" not in row:
+        found["moodle"] = ""  # a gradebook of Canvas
+    if "identifier" in row:
+        found["canvas"] = row.get("canvas id", "")
+    for what in ("moodle", "canvas"):  # "Participant 12", and what a spreadsheet makes of a number
+        digits = re.fullmatch(r"(?:.*[^\d.,])?(\d+)(?:[.,]0+)?", found[what])
+        found[what] = digits[1] if digits else ""
+    found["email"] = found["email"].casefold()
+    return Person(**{what: marks._unguarded(value) for what, value in found.items()})
+
+
+def write(path, people):
+    """Write the list of a class as CSV, to be read by ``read``."""
+    write_whole(Path(path), "\ufeff" + marks.csv_text([COLUMNS, *map(astuple, people)]))
+    return Path(path)
+
+
+def beside(listed):
+    """Where the list of a class lies: beside the list of variants."""
+    return Path(str(listed).removesuffix("-variants.json") + "-roster.csv")
+
+
+def label(people, before=None):
+    """The people of a class with names that nobody else has: a list of (name, person). ``before``: {name: variant} of those
+    who have one already, who keep their name. Two of one name get their number behind it."""
+    known = {variant: name for name, variant in (before or {}).items()}
+    names = {id(one): known[one.variant] for one in people if one.variant in known}
+    counts = Counter(collecting.words_of(one.name) for one in people)
+    taken = set(map(collecting.words_of, names.values()))
+    for one in people:
+        if id(one) not in names:
+            words = collecting.words_of(one.name)
+            names[id(one)] = one.words if counts[words] > 1 or words in taken else one.name
+    return [(names[id(one)], one) for one in people]
+
+
+def joined(people, before):
+    """The people of a new list, with the variants of those who are on the list of ``before``; and who is only there. One is
+    the same person by a number, an e-mail address, or a name that both lists have once."""
+    codes = {one.variant for one in people if one.variant}
+    left = [one for one in before if one.variant not in codes]
+    for what in ("canvas", "moodle", "email", "name"):
+        old = _once((value, one) for one in left for value in _values(one, what))
+        new = _once((value, one) for one in people if not one.variant for value in _values(one, what))
+        for value, one in new.items():
+            same = old.get(value)
+            if any(same is other for other in left) and not one.variant:
+                left = [other for other in left if other is not same]
+                for other in ("moodle", "canvas", "email", "login", "variant"):
+                    setattr(one, other, getattr(one, other) or getattr(same, other))
+    return [*people, *left]
+
+
+def _values(person, what):
+    return {collecting.words_of(person.name)} if what == "name" else {getattr(person, what)} - {""}
+
+
+def _once(pairs):
+    """{key: value} of the pairs whose key comes with one value alone."""
+    found = defaultdict(list)
+    for key, value in pairs:
+        if not any(value is other for other in found[key]):
+            found[key].append(value)
+    return {key: values[0] for key, values in found.items() if len(values) == 1}
+
+
+def who(submissions, people, given):
+    """For each submission whose it is: (``Person`` or None, the code of the variant by which to grade it or None, a flag);
+    and sentences for the teacher. ``given``: the ``Variants``, or None. Without a list of people and without variants for
+    each student nothing is matched."""
+    codes = given.students if given else {}
+    for one in people:
+        one.variant = one.variant if one.variant in codes.values() else ""
+    people = joined(people, [Person(name, variant=code) for name, code in codes.items()])
+    if not people:
+        return [(None, *(given.find("", one.variant) if given else ("", ""))) for one in submissions], []
+    by_code = {one.variant: one for one in people if one.variant}
+    found = match(submissions, people, {collecting.Submission(name).key: by_code[code] for name, code in codes.items()})
+    carried = Counter(one.variant for one, mine in zip(submissions, found, strict=True) if not mine.person)
+    claimed = {id(mine.person) for mine in found if mine.person}
+    for submission, mine in zip(submissions, found, strict=True):  # of two with one name, the one whose notebook it is
+        owner = by_code.get(submission.variant)
+        if any(owner is one for one in mine.among) and id(owner) not in claimed and carried[submission.variant] == 1:
+            mine.person = owner
+    claimed, whose = {mine.person.variant for mine in found if mine.person}, []
+    most = _most(found)
+    for submission, mine in zip(submissions, found, strict=True):
+        code, flag = "", ""
+        if given:
+            free = not mine.refused and submission.variant not in claimed and carried[submission.variant] == 1
+            code, flag = given.find(submission.student, submission.variant, mine.person.variant if mine.person else "", free)
+        if codes and not code and mine.refused:
+            flag = f"{submission.student}: {mine.why}."
+        elif codes and code and not mine.person and most:
+            flag = ""
+        elif not codes and not mine.person and not most:
+            submission.notes.append(f"Not matched to the list of students: {mine.why}.")
+        whose.append((mine.person, code, flag))
+    return whose, told(found, submissions, people)
+
+
+def _most(found):
+    return sum(not one.person for one in found) > max(3, len(found) / 2)
+
+
+def match(submissions, people, folders=None):
+    """The ``Match`` of each submission: a list as long as ``submissions``. ``folders``: {name of a folder that was handed
+    out: person}."""
+    numbers = {"moodle": _once((one.moodle, one) for one in people if one.moodle),
+               "canvas": _once((one.canvas, one) for one in people if one.canvas)}
+    exact, named = defaultdict(list), defaultdict(list)
+    for one in people:
+        for word in {one.email, one.login, one.email.partition("@")[0], one.words} - {"", one.name}:
+            exact[word.casefold()].append(one)
+        for key in keys_of(one.name):
+            named[key].append(one)
+    for folder, one in (folders or {}).items():
+        exact[folder.casefold()] = [one]
+    found = [_match(submission, numbers, exact, named) for submission in submissions]
+    _one_each(found, submissions)
+    return found
+
+
+def _match(submission, numbers, exact, named):
+    platform = collecting.platform_of(submission)
+    by_name = _by_name(submission.student, platform, named)
+    if platform and (person := numbers[platform].get(submission.id)):
+        if by_name and not any(one is person for one in by_name):
+            return Match(why=f"the number {submission.id} is {person.name}'s, and the name {by_name[0].words}'s",
+                         refused=True)
+        return Match(person, "number", sure=bool(by_name))
+    some = [] if platform else exact.get(submission.student.casefold(), [])
+    if len(some) == 1 and not any(one is not some[0] for one in by_name):
+        return Match(some[0], "login")
+    if len(by_name) == 1:
+        return Match(by_name[0], "name")
+    if by_name or len(some) > 1:
+        both = by_name or some
+        return Match(why=f"{len(both)} on the list may be called so: {_some([one.words for one in both])}", refused=True,
+                     among=both)
+    near = get_close_matches("".join(sorted(keys_of(submission.student))[-1:]), named, 1, 0.8)
+    return Match(why=f"nobody called {submission.student} is on the list"
+                     + (f"; {named[near[0]][0].name} comes nearest" if near else ""))
+
+
+def _by_name(name, platform, named):
+    """The people with a name. Moodle puts the name of a group in front, and a hyphen."""
+    names = [name]
+    if platform == "moodle":
+        names += [name[place.end():] for place in re.finditer("-", name)]
+    for one in names:
+        found = {id(person): person for key in keys_of(one) for person in named.get(key, ())}
+        if found:
+            return list(found.values())
+    return []
+
+
+def _one_each(found, submissions):
+    """Nobody has two submissions: what is surer counts, and of equals none."""
+    claims = defaultdict(list)
+    for number, one in enumerate(found):
+        if one.person:
+            claims[id(one.person)].append(number)
+    for some in claims.values():
+        if len(some) < 2:
+            continue
+        rank = {number: (found[number].sure, found[number].how == "number", found[number].how == "login") for number in some}
+        best = max(rank.values())
+        first = [number for number in some if rank[number] == best]
+        for number in some:
+            if first != [number]:
+                others = [submissions[other].file or submissions[other].student for other in some if other != number]
+                found[number] = Match(why=f"{found[number].person.words} would have more than one submission, this one and "
+                                          f"{_some(others)[:200]}", refused=True)
+
+
+def told(found, submissions, people):
+    """Sentences for the teacher: who cannot be matched, in one line, and who handed in nothing."""
+    lost = [(submission.student, one.why) for one, submission in zip(found, submissions, strict=True) if not one.person]
+    sentences = []
+    if _most(found):
+        sentences.append(f"{len(lost)} of {len(found)} submissions are of nobody on the list of students, such as "
+                         f"{lost[0][0]} ({lost[0][1]}): is it the list of this class?")
+    elif lost:
+        sentences.append(f"Not matched to the list of students: {_some([f'{name} ({why})' for name, why in lost])}.")
+    there = {id(one.person) for one in found}
+    if not _most(found) and (missing := [one.name for one in people if id(one) not in there]):
+        sentences.append(f"{len(missing)} on the list of students are not among the submissions"
+                         f"{', apart from those not matched' if lost else ''}: {_some(missing)}.")
+    return sentences
