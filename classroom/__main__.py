@@ -128,6 +128,8 @@ def release(options):
     if students:
         codes = variants.read(listed).students
         roster.write(roster.beside(listed), [replace(person, variant=codes[name]) for name, person in students])
+        if packed := exports.moodle_handout(listed.parent, options.assignment, students):
+            print(f"For Moodle's \"Upload multiple feedback files in a zip\", which gives everybody their own: {packed}.")
     hand_out = (f"what is in {folder}: a notebook for each student, {len(students)} in all" if students else
                 folder / f"{options.assignment}.ipynb")
     class_list = f", {roster.beside(listed)}, which says who is who," if students else ""

@@ -106,12 +106,13 @@ def _hold_against(submissions, name, given, out):
 def _variant(submission, given, code, flag):
     """(code, details, flag) of a submission. What cannot be told becomes its problem."""
     if submission.problem:
-        return "", {}, ""
+        return "", {}, flag if submission.problem == roster.UNCERTAIN else ""
     if not given:
-        return "", {}, submission.variant and (f"the notebook carries the variant {submission.variant!r}, and was graded as "
-                                               "the course's own: no list of variants was given")
+        public = submission.variant and (f"the notebook carries the variant {submission.variant!r}, and was graded as the "
+                                         "course's own: no list of variants was given")
+        return "", {}, "; ".join(filter(None, (flag, public)))
     if not code:
-        submission.problem = flag
+        submission.problem, flag = flag, ""
     return code, given.details.get(code, {}), flag
 
 

@@ -137,24 +137,22 @@ def collect(source, assignment, functions, leave_out=None):
     return found, refused
 
 
-def platform_of(submission):
-    """"moodle" or "canvas" where the name of its folder has the platform's number, else ""."""
-    if not submission.id:
+def platform_of(number, folder):
+    """"moodle" or "canvas" where the name of a student's folder has the platform's number, else ""."""
+    if not number:
         return ""
-    return "moodle" if MOODLE.match(submission.folder) else "canvas" if CANVAS.match(submission.folder) else ""
+    return "moodle" if MOODLE.match(folder) else "canvas" if CANVAS.match(folder) else ""
 
 
 def _one_number_each(students):
     """Take the number from those who have it together: in Canvas a student may have it in a name that is made up."""
     by_number = {}
     for student in students:
-        by_number.setdefault((platform_of(student), student.id), []).append(student)
+        by_number.setdefault((platform_of(student.id, student.folder), student.id), []).append(student)
     for (_, number), some in by_number.items():
         if number and len(some) > 1:
             for student in some:
-                others = ", ".join(other.student for other in some if other is not student)
-                student.notes.append(f"The number {number} is also in the file name of {others[:200]}, and so it counts for "
-                                     "neither of them.")
+                student.notes.append(f"The number {number} is in two file names, and so it counts for neither of them.")
                 student.id = ""
 
 

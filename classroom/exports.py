@@ -1,5 +1,6 @@
 """Grades in the form that a learning platform reads. A grade that is not complete is blank and has its reason."""
 
+import html
 import io
 import json
 import re
@@ -8,9 +9,11 @@ import zipfile
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, marks
+from classroom.collecting import Submission, platform_of
 from classroom.roster import keys_of
 from helpers.files import write_whole
 
+PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 
 
@@ -41,7 +44,13 @@ def export(out, style, into=None, column=None):
     else:
         paths = [{"csv": _csv, "canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}[style](out, title, grades)]
     if style == "moodle":
-        paths += _moodle_feedback(out, results, numbers, notes)
+        named = {result["key"]: (moodle_folder(result["student"], numbers[result["key"]]), "feedback.html")
+                 for result in results if result["key"] in numbers}
+        paths += _feedback(out, "moodle", named, results, notes)
+    if style == "canvas":
+        named = {result["key"]: _canvas_name(result) for result in results
+                 if platform_of(result["id"], result["folder"]) == "canvas"}
+        paths += _feedback(out, "canvas", named, results, notes)
     return paths, sum(grade.total is None for _, grade in grades), notes
 
 
@@ -81,28 +90,75 @@ def _moodle(out, title, grades):
     return _write(out / "moodle.csv", lines)
 
 
-def _moodle_feedback(out, results, numbers, notes):
-    """A zip of everybody's feedback page for "Upload multiple feedback files": Moodle reads whose a folder is from
-    NAME_NUMBER_assignsubmission_file_, and a name with an underscore would hide the number."""
-    buffer, missing, sheet = io.BytesIO(), [], out / marks.SHEET
-    pages = [page.stat().st_mtime for page in (out / "feedback").glob("*.html")]
-    if pages and sheet.exists() and min(pages) < sheet.stat().st_mtime:
-        notes.append(f"{marks.SHEET} is newer than the feedback pages in the zip: run feedback, then export again.")
+def _feedback(out, style, named, results, notes):
+    """A zip of everybody's feedback page, for a platform to hand out. ``named``: {key: (folder or "", file)} as the platform
+    wants them: an .ipynb gets the feedback as a notebook, a .zip the page in a zip, and others are the page."""
+    buffer, missing, sheet, pages = io.BytesIO(), [], out / marks.SHEET, []
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for result in results:
             page = out / "feedback" / f"{result['key']}.html"
-            if not page.exists() or result["key"] not in numbers:
+            if not page.exists() or result["key"] not in named:
                 missing.append(result["student"])
                 continue
-            name = " ".join(re.sub(r"[^\w .-]|_", " ", result["student"][:100]).split()).strip(" .") or "student"
-            archive.writestr(f"{name}_{numbers[result['key']]}_assignsubmission_file_/feedback.html", page.read_bytes())
-    if missing:
-        notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in Moodle "
-                     f"is not known: {_some(missing)}.")
-    if len(missing) == len(results):
+            pages.append(page.stat().st_mtime)
+            folder, file = named[result["key"]]
+            data = page.read_bytes()
+            data = _notebook(data) if file.endswith(".ipynb") else _zipped(data) if file.endswith(".zip") else data
+            archive.writestr(f"{folder}/{file}" if folder else file, data)
+    if pages and sheet.exists() and min(pages) < sheet.stat().st_mtime:
+        notes.append(f"{marks.SHEET} is newer than the feedback pages in the zip: run feedback, then export again.")
+    if missing and (pages or style == "moodle"):
+        notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in "
+                     f"{style.capitalize()} is not known: {_some(missing)}.")
+    if not pages:
         return []
-    write_whole(out / "moodle_feedback.zip", buffer.getvalue())
-    return [out / "moodle_feedback.zip"]
+    write_whole(out / f"{style}_feedback.zip", buffer.getvalue())
+    return [out / f"{style}_feedback.zip"]
+
+
+def moodle_folder(student, number):
+    """A folder of "Upload multiple feedback files in a zip": Moodle reads whose it is from
+    NAME_NUMBER_assignsubmission_file_, and a name with an underscore would hide the number."""
+    name = " ".join(re.sub(r"[^\w .-]|_", " ", student[:100]).split()).strip(" .") or "student"
+    return f"{name}_{number}_assignsubmission_file_"
+
+
+def moodle_handout(out, name, students):
+    """A zip with everybody's own notebook, from the folders that release wrote: its path, or None where Moodle's numbers are
+    not known. ``students``: (name on the list, ``Person``) of each."""
+    students = [(student, person) for student, person in students if person.moodle]
+    if not students:
+        return None
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for student, person in students:
+            archive.write(out / name / Submission(student).key / f"{name}.ipynb",
+                          f"{moodle_folder(person.name, person.moodle)}/{name}.ipynb")
+    write_whole(out / f"{name}-moodle.zip", buffer.getvalue())
+    return out / f"{name}-moodle.zip"
+
+
+def _canvas_name(result):
+    """("", the name that Canvas gave the file): by it Canvas knows whose it is, and it gives the student our file under the
+    name of theirs, so it has to be a file of the same kind."""
+    loose = result["file"].rsplit(".", 1)[0] == result["folder"]
+    return "", f"{result['folder']}{'.ipynb' if loose else '.zip'}"
+
+
+def _notebook(page):
+    """The text of a page as a notebook of one cell, in which nothing is markup."""
+    text = PAGE_TEXT.sub("\n", page.decode().partition("<body")[2].partition(">")[2])
+    text = html.unescape(re.sub(r"<[^>]*>", "", text))
+    lines = [f"    {line.rstrip()}" for line in re.sub(r"\n\s*\n+", "\n\n", text).strip().split("\n")]
+    cell = {"cell_type": "markdown", "id": "feedback", "metadata": {}, "source": "# Feedback\n\n" + "\n".join(lines)}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
+
+
+def _zipped(page):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("feedback.html", page)
+    return buffer.getvalue()
 
 
 def _gradescope(out, title, grades):

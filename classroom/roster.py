@@ -25,6 +25,7 @@ APART = re.compile(r"[\s,;/_]+")  # between the words of a name
 STRANGE = re.compile(r"[@<>{}\[\]|=\\:;\"*?#$%^~!\ufffd]")  # in no name, but in e-mails, data and damaged text
 NOBODY = (("points", "possible"), ("student", "test"))  # lines of a gradebook of Canvas
 MOST_TOLD = 20
+UNCERTAIN = "It cannot be told for certain whose notebook this is, and so by which variant to grade it."
 
 
 class RosterError(Problem):
@@ -221,12 +222,12 @@ def who(submissions, people, given):
         if given:
             free = not mine.refused and submission.variant not in claimed and carried[submission.variant] == 1
             code, flag = given.find(submission.student, submission.variant, mine.person.variant if mine.person else "", free)
-        if codes and not code and mine.refused:
-            flag = f"{submission.student}: {mine.why}."
-        elif codes and code and not mine.person and most:
+        if codes and not code and not submission.problem and (mine.refused or submission.variant in by_code):
+            submission.problem = UNCERTAIN  # which its student may read
+        if not mine.person and (mine.refused or not codes):
+            flag = f"not matched to the list of students: {mine.why}"
+        if not mine.person and most and (code or not codes):
             flag = ""
-        elif not codes and not mine.person and not most:
-            submission.notes.append(f"Not matched to the list of students: {mine.why}.")
         whose.append((mine.person, code, flag))
     return whose, told(found, submissions, people)
 
@@ -254,7 +255,7 @@ def match(submissions, people, folders=None):
 
 
 def _match(submission, numbers, exact, named):
-    platform = collecting.platform_of(submission)
+    platform = collecting.platform_of(submission.id, submission.folder)
     by_name = _by_name(submission.student, platform, named)
     if platform and (person := numbers[platform].get(submission.id)):
         if by_name and not any(one is person for one in by_name):

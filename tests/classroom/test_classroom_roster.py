@@ -122,7 +122,7 @@ def test_a_number_in_two_file_names_is_nobodys(tmp_path):
             archive.writestr(name, GOOD)
     found = {one.student: one for one in collect(tmp_path / "all.zip", NAME, set(RIGHT))[0]}
     assert {name: one.id for name, one in found.items()} == {"ada": "", "x": "", "ben": "6"}
-    assert "also in the file name of x" in found["ada"].notes[0] and len({one.key for one in found.values()}) == 3
+    assert "is in two file names" in found["ada"].notes[0] and len({one.key for one in found.values()}) == 3
 
 
 def test_groups_of_moodle_are_one_student(tmp_path):
@@ -162,6 +162,9 @@ def test_a_carried_variant_tells_two_of_one_name_apart_and_nobody_else():
     assert whose(("Wei Zhang", first), ("Zhang Wei", first)) == [(None, None)] * 2, "one of them copied"
     assert whose(("Wei Zhang", third)) == [(None, None)], "a notebook of somebody else"
     assert whose(("Wei Zhang", "")) == [(None, None)]
+    [*twins] = [Submission(name, variant=first) for name in ("Wei Zhang", "Zhang Wei")]
+    flags = [flag for *_, flag in roster.who(twins, people, given)[0]]
+    assert all("007" in flag for flag in flags) and {one.problem for one in twins} == {roster.UNCERTAIN}, "students read it"
 
 
 def test_all_that_is_odd_in_a_list_is_told_at_once(tmp_path):
