@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
-# which is all that this file calls (release, grade, feedback, copies and export are `classroom release` and so on there).
+# which is all that this file calls (release, grade, feedback, copies, export and term are `classroom release` and so on there).
 
-.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade feedback copies export clean
+.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade feedback copies export term clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -88,6 +88,11 @@ export: EXAMPLE = OUT=graded FORMAT=moodle INTO=worksheet.csv
 export:  ## write the grades, make export OUT=graded FORMAT=csv, canvas, moodle or gradescope [INTO=worksheet.csv]
 	$(call need,OUT)
 	$(RUN) classroom export "$(OUT)" --format "$(or $(FORMAT),csv)" $(if $(INTO),--into "$(INTO)") $(if $(COLUMN),--column "$(COLUMN)") $(ARGS)
+
+term: EXAMPLE = GRADED='graded1 graded2'
+term:  ## write a page over several assignments, the newest last, make term GRADED='graded1 graded2' [OUT=term]
+	$(call need,GRADED)
+	$(RUN) classroom term $(GRADED) $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 clean:  ## remove the environment and caches; notebooks and your progress stay
 	rm -rf .venv .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis

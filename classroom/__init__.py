@@ -9,7 +9,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     marks.py       the sheet to mark, points, grades         exports.py    CSV, Canvas, Moodle, Gradescope
     reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
     trial.py       a dry run with imaginary students         term.py       one page over several assignments
-    roster.py      who is who: numbers, addresses, names
+    roster.py      who is who: numbers, addresses, names      dates.py       due, late, extensions
     tasks/         what each assignment's functions have to do
 """
 

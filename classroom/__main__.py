@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|late|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -13,6 +13,7 @@ from classroom import (
     batch,
     collecting,
     copies,
+    dates,
     exports,
     marks,
     reports,
@@ -52,7 +53,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|feedback|copies|export|term")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|late|feedback|copies|export|term")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -76,6 +77,8 @@ def _parser():
     verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
     verb.add_argument("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release "
                       "wrote (which is read by itself where it lies beside --variants)")
+    verb.add_argument("--student", default="", metavar="WHO", help="grade this one alone: a name, number, login or key; the "
+                      "others' results stay")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
     most = sandbox.Limits()
     for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
@@ -83,6 +86,16 @@ def _parser():
                                 ("--total-seconds", most.total_seconds, "for everything, by the clock"),
                                 ("--memory", most.memory / 2**30, "GiB for each process; twice as much for all together")):
         verb.add_argument(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
+    verb = verbs.add_parser("late", help="say when it was due, what late work costs, and who has longer")
+    verb.set_defaults(verb=late)
+    verb.add_argument("out", help="the folder that grade wrote to")
+    verb.add_argument("--due", metavar="DATE", help="such as 2027-10-31 or '2027-10-31 18:00'")
+    verb.add_argument("--penalty", type=_percent, metavar="N", help="per cent of the points for a day begun (default: 10)")
+    verb.add_argument("--most", type=_percent, metavar="N", help="per cent of the points that all days cost (default: 100)")
+    verb.add_argument("--grace", type=_limit, metavar="N", help="minutes that do not count (default: 0)")
+    verb.add_argument("--extend", action="append", default=[], metavar="STUDENT=DATE", help="another date for one student")
+    verb.add_argument("--came", action="append", default=[], metavar="STUDENT=DATE", help="when a student handed in")
+    verb.add_argument("--times", metavar="FILE", help="Moodle's grading worksheet, which says when everybody handed in")
     verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
     verb.set_defaults(verb=feedback)
     verb.add_argument("out", help="the folder that grade wrote to")
@@ -105,6 +118,12 @@ def _parser():
 def _limit(text):
     if not re.fullmatch(r"\d{1,5}(\.\d+)?", text) or float(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 99,999")
+    return float(text)
+
+
+def _percent(text):
+    if not re.fullmatch(r"\d{1,3}(\.\d+)?", text) or float(text) > 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 0 and 100")
     return float(text)
 
 
@@ -146,7 +165,7 @@ def grade(options):
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
-                          people=roster.read(people) if people else (),
+                          people=roster.read(people) if people else (), only=options.student,
                           progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)
@@ -161,6 +180,14 @@ def grade(options):
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
         print(f"Of an earlier grading, until you make them again: {', '.join(old)}.")
     print(f"To mark by hand: {sheet}. Then: python -m classroom feedback {options.out}")
+
+
+def late(options):
+    _graded(options.out)
+    for sentence in dates.agree(options.out, options.due, options.penalty, options.most, options.grace, options.extend,
+                                options.came, options.times):
+        print(sentence)
+    print(f"Kept in {Path(options.out) / dates.FILE}. Then: python -m classroom feedback {options.out}, and export.")
 
 
 def feedback(options):

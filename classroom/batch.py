@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import roster, sandbox, variants
@@ -28,13 +29,14 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
-          given=None, people=()):
+          given=None, people=(), only=""):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
     scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds; ``given``:
-    the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it. Raises
-    AssignmentError, NothingFound, VariantError and NoSandbox, before anything is graded.
+    the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it; ``only``: one student, and
+    everybody else's result stays as it is. Raises AssignmentError, NothingFound, VariantError and NoSandbox, before
+    anything is graded.
     """
     assignment, limits = load(name), limits or Limits()
     if not trusted and not scheduler and sandbox.problem():
@@ -42,13 +44,16 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     functions = {test.function for test in assignment.tests}
     submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
     _hold_against(submissions, assignment.name, given, Path(out))
-    folder = Path(out) / "results"
-    folder.mkdir(parents=True, exist_ok=True)
     keys, todo = [submission.key for submission in submissions], []
     decides = fingerprint(name, limits, trusted)
     whose, told = roster.who(submissions, people, given)
     names = {id(person): name for name, person in roster.label([person for person, *_ in whose if person])}
+    one = _one(only, submissions, whose)
+    folder = Path(out) / "results"
+    folder.mkdir(parents=True, exist_ok=True)
     for submission, (person, code, flag) in zip(submissions, whose, strict=True):
+        if one not in (None, submission.key):
+            continue
         variant, details, flag = _variant(submission, given, code, flag)
         about = {"student": names.get(id(person), submission.student), "person": asdict(person) if person else {},
                  "id": submission.id, "folder": submission.folder, "key": submission.key,
@@ -79,6 +84,20 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "others": others, "told": told}, indent=1))
     return read(out)[0]
+
+
+def _one(only, submissions, whose):
+    """The key of the one student to be graded, or None for all. Raises NothingFound."""
+    people = [(submission.key, roster.called({"key": submission.key, "student": submission.student, "id": submission.id,
+                                              "person": person and asdict(person)}))
+              for submission, (person, *_) in zip(submissions, whose, strict=True)]
+    found = roster.find(only, people) if only else []
+    if len(found) > 1:
+        raise NothingFound(f"{only} may be {' or '.join(found[:10])}: say which, by one of these.")
+    if only and not found:
+        near = get_close_matches(only, [word for _, words in people for word in words], 3, 0.5)
+        raise NothingFound(f"Nobody called {only} is among the submissions{'; near: ' if near else ''}{', '.join(near)}.")
+    return found[0] if only else None
 
 
 def _hold_against(submissions, name, given, out):

@@ -8,7 +8,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, marks
+from classroom import Problem, assignment, batch, dates, marks
 from classroom.collecting import Submission, platform_of
 from classroom.roster import keys_of
 from helpers.files import write_whole
@@ -31,7 +31,8 @@ def export(out, style, into=None, column=None):
     out = Path(out)
     results, about = batch.read(out)
     sheet = marks.read_sheet(out)
-    grades = [(result, marks.grade_of(result, sheet)) for result in results]
+    due = dates.read(out, results)
+    grades = [(result, due.grade_of(result, sheet)) for result in results]
     title, notes = assignment.load(about["assignment"]).title, []
     if lost := marks.unknown(results, sheet):
         notes.append(f"{marks.SHEET} has points for what was not graded: {_some(lost)}.")
@@ -169,7 +170,8 @@ def _gradescope(out, title, grades):
         tests = [{"name": row.item, "max_score": row.most,
                   "output": "\n".join(filter(None, (row.message, row.comment and f"Comment: {row.comment}"))),
                   **({} if grade.total is None else {"score": row.points})} for row in grade.rows]
-        answer = {"output": f"Not graded yet: {grade.reason}" if grade.total is None else "", "tests": tests}
+        total = {} if grade.total is None else {"score": grade.total}
+        answer = {**total, "output": f"Not graded yet: {grade.reason}" if grade.total is None else "", "tests": tests}
         write_whole(folder / f"{result['key']}.json", json.dumps(answer, indent=1))
     return folder
 

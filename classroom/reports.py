@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from classroom import assignment, batch, marks
+from classroom import assignment, batch, dates, marks
 from classroom.grading import FAILED
 from helpers.files import write_whole
 
@@ -27,9 +27,9 @@ def write_pages(out):
     results, about = batch.read(out)
     sheet, task = marks.read_sheet(out), assignment.load(about["assignment"])
     (out / "feedback").mkdir(exist_ok=True)
-    grades = {}
+    grades, due = {}, dates.read(out, results)
     for result in results:
-        grade = grades[result["key"]] = marks.grade_of(result, sheet)
+        grade = grades[result["key"]] = due.grade_of(result, sheet)
         write_whole(out / "feedback" / f"{result['key']}.html", student_page(result, grade, task.title))
     write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", [])))
     return out / "class.html"

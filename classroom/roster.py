@@ -307,6 +307,21 @@ def _one_each(found, submissions):
                                           f"{_some(others)[:200]}", refused=True)
 
 
+def called(result):
+    """What the student of a result is called: the key of the result, the name, the platform's number, and what the list of
+    students has."""
+    person = result.get("person") or {}
+    words = [result["key"], result["student"], result["id"], *(person.get(name) for name in ("name", "email", "login"))]
+    return [word for word in words if word]
+
+
+def find(who, people):
+    """The keys of those whom a teacher may mean by ``who``. ``people``: pairs of a key and what its student is called. A
+    word that is exactly one's own counts before a name that is like it."""
+    exact = [key for key, words in people if who.casefold() in (word.casefold() for word in words)]
+    return exact or [key for key, words in people if any(keys_of(who) & keys_of(word) for word in words)]
+
+
 def told(found, submissions, people):
     """Sentences for the teacher: who cannot be matched, in one line, and who handed in nothing."""
     lost = [(submission.student, one.why) for one, submission in zip(found, submissions, strict=True) if not one.person]

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, collecting, exports, marks, reports
+from classroom import Problem, assignment, batch, collecting, dates, exports, marks, reports
 from classroom.grading import FAILED
 from helpers.files import write_whole
 
@@ -124,10 +124,10 @@ def read(folders):
             name, keys, others = str(about["assignment"]), set(about["keys"]), [*map(str, about.get("others", ()))]
         except (ValueError, KeyError, TypeError):
             raise TermError(f"{label}batch.json is not as grade writes it: grade into {label} again.") from None
-        sheet, here = marks.read_sheet(folder), []
+        sheet, here, due = marks.read_sheet(folder), [], dates.read(folder, results)
         for path, result in zip(results.paths, results, strict=False):
             try:
-                here.append(_work(result, sheet, label, name))
+                here.append(_work(result, sheet, label, name, due.grade_of(result, sheet)))
             except (KeyError, TypeError, AttributeError, ValueError):
                 raise TermError(f"{path} is not as grade writes it: delete it, and grade into {label} again.") from None
         if len(here) < len(keys):
@@ -152,7 +152,7 @@ def read(folders):
     return works, notes
 
 
-def _work(result, sheet, label, name):
+def _work(result, sheet, label, name, grade):
     tests, found = [], {}
     for test in result["tests"]:
         by_hand, _ = sheet.get((result["key"], test["grade_id"]), (None, ""))
@@ -163,7 +163,7 @@ def _work(result, sheet, label, name):
     number, version = str(result["id"] or ""), (result.get("fingerprint") or "").partition(" ")[0]
     # Moodle's number is a student's in one assignment only: the same student has another in the next.
     lasting = bool(number) and not collecting.MOODLE.match(result["folder"])
-    return Work(label, name, result["key"], str(result["student"]), number, lasting, marks.grade_of(result, sheet),
+    return Work(label, name, result["key"], str(result["student"]), number, lasting, grade,
                 result["status"], tests, found, version)
 
 

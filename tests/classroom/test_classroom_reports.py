@@ -332,7 +332,7 @@ def test_from_the_command_line(tmp_path, capsys):
 def make(*arguments):
     if not shutil.which("make"):
         pytest.skip("there is no make here")
-    names = ("A", "FROM", "OUT", "FORMAT", "INTO", "COLUMN", "ARGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    names = ("A", "FROM", "OUT", "FORMAT", "INTO", "COLUMN", "ARGS", "GRADED", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
     return subprocess.run(["make", *arguments], cwd=sandbox.ROOT, env={**os.environ, **dict.fromkeys(names, "")},
                           capture_output=True, text=True)
 
@@ -340,7 +340,8 @@ def make(*arguments):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["release", "A=assignment1"], "Say OUT= as well, as in: make release A=assignment1 OUT=handout"),
     (["grade", "OUT=x", "FROM=y"], "Say A= as well"), (["grade", "A=x", "OUT=y"], "Say FROM= as well"),
-    (["feedback"], "Say OUT= as well"), (["copies"], "Say OUT= as well"), (["export"], "Say OUT= as well")])
+    (["feedback"], "Say OUT= as well"), (["copies"], "Say OUT= as well"), (["export"], "Say OUT= as well"),
+    (["term"], "Say GRADED= as well, as in: make term GRADED='graded1 graded2'")])
 def test_make_asks_for_what_is_missing(arguments, words):
     done = make(*arguments)
     assert done.returncode != 0 and words in done.stdout and done.stdout.count("\n") == 1
@@ -348,10 +349,10 @@ def test_make_asks_for_what_is_missing(arguments, words):
 
 def test_make_hands_everything_on():
     wanted = ["OUT=my out", "FORMAT=canvas", "INTO=a b.csv", "COLUMN=Homework 1", "A=assignment1", "FROM=x.zip",
-              "PYTHON=echo"]
+              "GRADED=g1 g2", "PYTHON=echo"]
     for verb, words in (("export", "export my out --format canvas --into a b.csv --column Homework 1"),
                         ("grade", "grade assignment1 x.zip my out"), ("feedback", "feedback my out"),
-                        ("copies", "copies my out")):
+                        ("copies", "copies my out"), ("term", "term g1 g2 --out my out")):
         done = make(verb, *wanted)
         assert done.stdout.split() == ["scripts/environment.py", "classroom", *words.split()], done.stderr
 

@@ -344,7 +344,7 @@ def test_nothing_in_the_files_is_markup_or_a_formula(tmp_path):
         term.write_pages([folder], tmp_path / "out")
         skeleton = Skeleton((tmp_path / "out" / "term.html").read_text(encoding="utf-8"))
         tags[words] = skeleton.tags
-        assert words in skeleton.text and "49" not in skeleton.text
+        assert words in skeleton.text and "49" not in skeleton.text.replace(str(tmp_path), "")
         for name in ("term_students.csv", "term_items.csv"):
             with (tmp_path / "out" / name).open(newline="", encoding="utf-8-sig") as file:
                 cells = [cell for row in csv.reader(file) for cell in row]

@@ -4,14 +4,18 @@ import html
 import json
 import re
 import zipfile
+from datetime import datetime
 
 import nbformat
 import pytest
-from test_classroom_reports import ALL, fill, out, result  # noqa: F401, the fixture is used by its name
+from submissions import NAME
+from test_classroom_reports import ALL, fill, out  # noqa: F401, the fixture is used by its name
 
-from classroom import exports, reports, roster, variants
+from classroom import batch, dates, exports, marks, reports, roster, sandbox, variants
 from classroom.__main__ import main
 from helpers.files import write_whole
+
+needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
 
 def as_canvas_reads(name):
@@ -75,3 +79,100 @@ def test_without_numbers_of_moodle_there_is_no_zip(columns, tmp_path):
     (tmp_path / "c.csv").write_text(columns, encoding="utf-8")
     assert main(["release", "assignment1", str(tmp_path), "--variant", "v", "--students", str(tmp_path / "c.csv")]) == 0
     assert not (tmp_path / "assignment1-moodle.zip").exists()
+
+
+# ---------------------------------------------------------------- due, late, extended
+
+
+def came(out, **times):  # noqa: F811
+    for key, text in times.items():
+        path = out / "results" / f"{key}.json"
+        write_whole(path, json.dumps(json.loads(path.read_text()) | {"modified": dates.when(text).timestamp()}))
+
+
+def grades(out):  # noqa: F811
+    exports.export(out, "csv")
+    return {row["student"]: float(row["points"]) for row in marks.read_csv(out / "grades.csv")}
+
+
+def test_late_work_and_an_extension(out, capsys):  # noqa: F811
+    fill(out, ALL)
+    full = grades(out)
+    came(out, Ada_Lovelace_1="2027-10-31 23:59", Ben_2="2027-11-01 00:10", Dee_4="2027-11-02 12:00",
+         **{"Cy__b>_3": "2027-12-24 12:00"})
+    assert main(["late", str(out), "--due", "2027-10-31 23:59", "--penalty", "10", "--most", "50", "--grace", "15"]) == 0
+    said = capsys.readouterr().out
+    assert "Dee: 2 days late" in said and "Cy <b>: 54 days late" in said and "Ben:" not in said and "Ada" not in said
+    # of 35 points: none, none thanks to the grace, 20 %, and 50 %, of which Cy has only 10
+    assert grades(out) == {"Ada Lovelace": full["Ada Lovelace"], "Ben": full["Ben"], "Dee": full["Dee"] - 7, "Cy <b>": 0}
+    assert main(["late", str(out), "--extend", "dee=2027-11-01", "--extend", "Zoë=2027-12-01"]) == 0
+    said = capsys.readouterr().out
+    assert "Dee: 1 day late" in said and "kept for when they are: Zoë" in said
+    assert grades(out)["Dee"] == full["Dee"] - 3.5 and grades(out)["Ben"] == full["Ben"]
+    reports.write_pages(out)
+    page = (out / "feedback" / "Dee_4.html").read_text(encoding="utf-8")
+    assert "29.5 of 35 points" in page and "late:" in page and "-3.5 points" in page and "1 day late" in page
+    exports.export(out, "gradescope")
+    results = json.loads((out / "gradescope" / "results" / "Dee_4.json").read_text(encoding="utf-8"))
+    assert results["score"] == 29.5 == sum(test["score"] for test in results["tests"])
+
+
+def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_path, capsys):  # noqa: F811
+    fill(out, ALL)
+    (tmp_path / "w.csv").write_text(
+        'Identifier,Full name,Last modified (submission)\nParticipant 1,Ada,"Tuesday, 2 November 2027, 8:00 AM"\n'
+        'Participant 2,Ben,-\nParticipant 9,Xi,"Tuesday, 2 November 2027, 8:00 AM"\n', encoding="utf-8")
+    for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b>_3": "cy_3_51_a"}.items():
+        path = out / "results" / f"{key}.json"
+        write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": folder, "modified": 4e9}))
+    assert main(["late", str(out), "--due", "2027-11-01", "--times", str(tmp_path / "w.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "Ada Lovelace: 1 day late, 2027-11-02 08:00" in said and "does not say by how much: Dee." in said
+    assert "For 1 the time is that of the file" in said and grades(out)["Ada Lovelace"] == 31 and grades(out)["Dee"] == 33
+    assert main(["late", str(out), "--came", "Dee=2027-11-03 01:00"]) == 0
+    assert grades(out)["Dee"] == 26
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--due", "31/10"], "'31/10' is not a date"), (["--extend", "Ada"], "not a student and a date"),
+    (["--extend", "Ada=soon"], "'soon' is not a date"), (["--times", "grades.csv"], "no column 'Last modified"),
+    (["--extend", "Ben Twin=2027-01-01"], "may be Ben_2 or Dee_4")])
+def test_dates_that_cannot_be_told(arguments, words, out, monkeypatch, capsys):  # noqa: F811
+    exports.export(out, "csv")
+    monkeypatch.chdir(out)
+    for key in ("Ben_2", "Dee_4"):
+        path = out / "results" / f"{key}.json"
+        write_whole(path, json.dumps(json.loads(path.read_text()) | {"student": "Twin, Ben"}))
+    assert main(["late", str(out), *arguments]) == 1
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1 and not (out / dates.FILE).exists()
+
+
+def test_dates_as_people_write_them():
+    assert dates.when("2027-10-31") == datetime(2027, 10, 31, 23, 59, 59)
+    assert dates.when("2027-10-31T12:00") == dates.when("Sunday, 31 October 2027, 12:00 PM") == datetime(2027, 10, 31, 12)
+    assert dates.when("2027-10-31T12:00:00+00:00").timestamp() == 1824984000
+
+
+# ---------------------------------------------------------------- one student, and several attempts
+
+
+@needs_sandbox
+def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
+    for name in ("Seán O'Brien_11", "Ada Lovelace_12", "Ada Byron_13"):
+        (tmp_path / "in" / f"{name}_assignsubmission_file_").mkdir(parents=True)
+        (tmp_path / "in" / f"{name}_assignsubmission_file_" / "a.ipynb").write_bytes(b"")
+    command = ["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out")]
+
+    def written():
+        return {path.stem: path.stat().st_mtime_ns for path in (tmp_path / "out" / "results").iterdir()}
+
+    assert main([*command, "--student", "nobody"]) == 1
+    assert "Nobody called nobody is among the submissions" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert main([*command, "--student", "obrien, sean"]) == 0
+    assert list(written()) == ["Sean_O_Brien_11"]
+    assert main(command) == 0
+    before = written()
+    assert len(before) == 3 and main([*command, "--student", "12", "--again"]) == 0
+    assert {key for key, time in written().items() if time != before[key]} == {"Ada_Lovelace_12"}
+    assert len(batch.read(tmp_path / "out")[0]) == 3

@@ -1,0 +1,184 @@
+"""When something was due and when it came: what is taken off for late work, and extensions for one student.
+
+Nothing is graded again: what is agreed lies in ``dates.json`` beside the results, and every page and export reads it.
+"""
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from classroom import Problem, batch, collecting, marks, roster
+from helpers.files import write_whole
+
+FILE = "dates.json"
+ITEM = "late"
+FORMS = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d %B %Y, %H:%M")  # as Moodle writes them
+
+
+class DateError(Problem):
+    """One sentence: what is not a date, or of whom it is not clear."""
+
+
+@dataclass
+class Dates:
+    """``due``: for everybody, or None; ``penalty``: per cent of the assignment's points for each day begun, ``most``
+    per cent in all; ``grace``: minutes that do not count; ``extensions``: {student as the teacher wrote it: due}; ``times``:
+    {the same: when it came} where the time of the file does not say. ``mine`` and ``came`` are these by result."""
+
+    due: datetime | None = None
+    penalty: float = 10.0
+    most: float = 100.0
+    grace: float = 0.0
+    extensions: dict = field(default_factory=dict)
+    times: dict = field(default_factory=dict)
+    mine: dict = field(default_factory=dict)
+    came: dict = field(default_factory=dict)
+
+    def of(self, result):
+        """(due, when it came or None where that is not known, days late) of a result. Days that have begun count."""
+        due, came = self.mine.get(result["key"], self.due), self.came.get(result["key"])
+        canvas = collecting.CANVAS.match(result["folder"] or "")
+        if not came and not canvas and result["modified"] > 0:  # Canvas' zip has the time of the download
+            came = datetime.fromtimestamp(min(result["modified"], 4e9))
+        if not due or not came or came <= due + timedelta(minutes=self.grace):
+            return due, came, 0
+        return due, came, math.ceil((came - due) / timedelta(days=1))
+
+    def grade_of(self, result, sheet):
+        """The ``marks.Grade`` of a result with what is taken off for being late, as a row of its own."""
+        grade = marks.grade_of(result, sheet)
+        due, came, days = self.of(result)
+        if not days or not self.penalty:
+            return grade
+        most = grade.most if grade.total is None else grade.total
+        off = min(min(days * self.penalty, self.most) / 100 * grade.most, most)
+        words = (f"It was due on {_words(due)} and came on {_words(came)}: {_days(days)} late, "
+                 f"{self.penalty:g} % of the points a day" + (f", {self.most:g} % at most." if self.most < 100 else "."))
+        row = marks.Row(ITEM, 0, -off, ITEM, words)
+        return replace(grade, total=None if grade.total is None else grade.total - off, rows=[*grade.rows, row])
+
+
+def read(out, results):
+    """The ``Dates`` of a folder of results; without a file nothing is due. Raises DateError."""
+    try:
+        raw = json.loads((Path(out) / FILE).read_text(encoding="utf-8"))
+        dates = Dates(when(raw.pop("due")) if raw.get("due") else None, **{name: raw[name] for name in (
+            "penalty", "most", "grace")}, **{name: {who: when(text) for who, text in raw[name].items()}
+                                             for name in ("extensions", "times")})
+    except FileNotFoundError:
+        return Dates()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        raise DateError(f"{Path(out) / FILE} cannot be read: delete it and give the command late once more.") from None
+    _by_key(dates, results)
+    return dates
+
+
+def write(out, dates):
+    """Keep ``dates`` beside the results."""
+    raw = {name: value for name, value in asdict(dates).items() if name not in ("mine", "came")}
+    raw |= {name: {who: date.isoformat() for who, date in raw[name].items()} for name in ("extensions", "times")}
+    write_whole(Path(out) / FILE, json.dumps(raw | {"due": raw["due"] and raw["due"].isoformat()}, indent=1) + "\n")
+
+
+def _by_key(dates, results):
+    people = [(result["key"], roster.called(result)) for result in results]
+    for name, found in (("extensions", dates.mine), ("times", dates.came)):
+        found.clear()
+        for who, date in getattr(dates, name).items():
+            keys = roster.find(who, people)
+            if len(keys) > 1:
+                raise DateError(f"{who} may be {' or '.join(keys[:10])}: say which, by one of these.")
+            if keys:
+                found[keys[0]] = date
+
+
+def when(text):
+    """A date, with or without a time, as people or Moodle write it; one alone is the end of the day. Raises DateError."""
+    text = " ".join(str(text).split())
+    try:
+        date = datetime.fromisoformat(text)
+        date = date.astimezone().replace(tzinfo=None) if date.tzinfo else date
+        return date.replace(hour=23, minute=59, second=59) if re.fullmatch(r"\d{4}-?\d\d-?\d\d", text) else date
+    except ValueError:
+        pass
+    for form in FORMS:
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    raise DateError(f"{text[:60]!r} is not a date: write it as 2027-10-31 or 2027-10-31 23:59.")
+
+
+def _days(days):
+    return f"{days} day" if days == 1 else f"{days} days"
+
+
+def _words(date):
+    return f"{date:%Y-%m-%d %H:%M}"
+
+
+def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=(), times=None):
+    """Keep what is given here beside what was agreed before, and return sentences for the teacher: who is late, and by how
+    much. ``extend`` and ``came``: "STUDENT=DATE" each; ``times``: Moodle's grading worksheet, which says when everybody
+    handed in. Raises DateError and SheetError, and then nothing is changed."""
+    results, _ = batch.read(out)
+    dates = read(out, results)
+    given = {"due": due and when(due), "penalty": penalty, "most": most, "grace": grace}
+    dates = replace(dates, **{name: value for name, value in given.items() if value is not None})
+    for name, pairs in (("extensions", extend), ("times", came)):
+        for pair in pairs:
+            who, sign, text = pair.rpartition("=")
+            if not sign or not who.strip():
+                raise DateError(f"{pair!r} is not a student and a date, as in 'Ada Lovelace=2027-11-07'.")
+            getattr(dates, name)[who.strip()] = when(text)
+    notes = []
+    if times:
+        notes += _times(dates, results, times)
+    _by_key(dates, results)
+    write(out, dates)
+    people = [(result["key"], roster.called(result)) for result in results]
+    if absent := [who for who in dates.extensions if not roster.find(who, people)]:
+        notes.append(f"Not among those graded, and kept for when they are: {', '.join(absent)}.")
+    if not dates.due:
+        notes.append("Nothing is due yet: say --due.")
+    unknown, late, by_file = [], [], 0
+    for result in results:
+        due, time, days = dates.of(result)
+        if days:
+            late.append(f"{result['student']}: {_days(days)} late, {_words(time)}, due {_words(due)}")
+        canvas = collecting.CANVAS.match(result["folder"] or "")
+        if canvas and canvas["late"] and not time:
+            unknown.append(result["student"])
+        by_file += result["key"] not in dates.came and time is not None
+    notes += late or (["Nobody is late."] if dates.due and not unknown else [])
+    if unknown:
+        notes.append(f"Late in Canvas, which does not say by how much: {', '.join(unknown)}. Say it with "
+                     "--came 'STUDENT=DATE'.")
+    if by_file and dates.due:
+        notes.append(f"For {by_file} the time is that of the file; Moodle's grading worksheet tells it better: "
+                     "--times worksheet.csv.")
+    return notes
+
+
+def _times(dates, results, path):
+    """Enter when everybody handed in, from the column of Moodle's worksheet; sentences on what could not be read."""
+    rows = marks.read_csv(path)
+    column = next((name for name in (rows[0] if rows else []) if name and "submission" in name.casefold()
+                   and "modified" in name.casefold()), None)
+    if not column:
+        raise DateError(f"{path} has no column 'Last modified (submission)': give Moodle's grading worksheet.")
+    numbers = {result["id"] or (result.get("person") or {}).get("moodle"): result["key"] for result in results}
+    odd = []
+    for row in rows:
+        number = re.search(r"\d+", next(iter(row.values())) or "")
+        text = (row[column] or "").strip()
+        if number and number[0] in numbers and text not in ("", "-"):
+            try:
+                dates.times[numbers[number[0]]] = when(text)
+            except DateError:
+                odd.append(text)
+    return [f"{len(odd)} dates in {path} cannot be read, such as {odd[0]!r}: choose English in Moodle before you download "
+            "it."] if odd else []
