@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
-# which is all that this file calls (release, grade, feedback, copies, export and term are `classroom release` and so on there).
+# which is all that this file calls (release, grade, mark, feedback, copies, export and term are `classroom release` and so on there).
 
-.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade feedback copies export term clean
+.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade mark feedback copies export term clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -73,6 +73,11 @@ grade:  ## grade what they handed in, make grade A=assignment1 FROM=submissions.
 	$(call need,FROM)
 	$(call need,OUT)
 	$(RUN) classroom grade "$(A)" "$(FROM)" "$(OUT)" $(ARGS)
+
+mark: EXAMPLE = OUT=graded
+mark:  ## mark written answers on a page in your browser, make mark OUT=graded
+	$(call need,OUT)
+	$(RUN) classroom mark "$(OUT)" $(ARGS)
 
 feedback: EXAMPLE = OUT=graded
 feedback:  ## write a page for each student and one for you, make feedback OUT=graded

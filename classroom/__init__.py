@@ -10,6 +10,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
     trial.py       a dry run with imaginary students         term.py       one page over several assignments
     roster.py      who is who: numbers, addresses, names      dates.py       due, late, extensions
+    marking.py     a page in the browser, to mark on
     tasks/         what each assignment's functions have to do
 """
 

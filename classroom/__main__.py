@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|late|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|mark|late|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -15,6 +15,7 @@ from classroom import (
     copies,
     dates,
     exports,
+    marking,
     marks,
     reports,
     roster,
@@ -53,7 +54,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|late|feedback|copies|export|term")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|mark|late|feedback|copies|export|term")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -86,6 +87,12 @@ def _parser():
                                 ("--total-seconds", most.total_seconds, "for everything, by the clock"),
                                 ("--memory", most.memory / 2**30, "GiB for each process; twice as much for all together")):
         verb.add_argument(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
+    verb = verbs.add_parser("mark", help="a page in your browser on which to mark written answers; every step is saved")
+    verb.set_defaults(verb=mark)
+    verb.add_argument("out", help="the folder that grade wrote to")
+    verb.add_argument("--names", action="store_true", help="show whose an answer is")
+    verb.add_argument("--by", default="", metavar="NAME", help=f"on a sheet of your own, {marking.sheet_of('NAME')}")
+    verb.add_argument("--merge", nargs="+", metavar="SHEET", help=f"enter these sheets into {marks.SHEET}, and end")
     verb = verbs.add_parser("late", help="say when it was due, what late work costs, and who has longer")
     verb.set_defaults(verb=late)
     verb.add_argument("out", help="the folder that grade wrote to")
@@ -179,7 +186,26 @@ def grade(options):
     sheet = marks.write_sheet(results, options.out)
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
         print(f"Of an earlier grading, until you make them again: {', '.join(old)}.")
-    print(f"To mark by hand: {sheet}. Then: python -m classroom feedback {options.out}")
+    print(f"To mark by hand: python -m classroom mark {options.out}, or {sheet} in a spreadsheet. "
+          f"Then: python -m classroom feedback {options.out}")
+
+
+def mark(options):
+    _graded(options.out)
+    if options.merge:
+        entered, conflicts = marking.merge(options.out, options.merge)
+        print(f"{entered} {'line' if entered == 1 else 'lines'} entered into {Path(options.out) / marks.SHEET}.")
+        for sentence in conflicts:
+            print(f"Two markers differ: {sentence}.")
+        return
+    page = marking.Marking(options.out, options.by, options.names)
+    with marking.Server(page) as server:
+        print(f"{len(page.items)} to mark. Open {server.address} in a browser of this machine; every step is saved in "
+              f"{page.path}. Ctrl+C here ends it. Then: python -m classroom feedback {options.out}", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("\nEnded; all is saved.")
 
 
 def late(options):

@@ -34,11 +34,15 @@ class Test:
 
 @dataclass(frozen=True)
 class Question:
-    """A written answer, marked by a person. ``words``: the question, in short."""
+    """A written answer, marked by a person. ``words``: the question, in short; ``text``: the question; ``model``: an answer
+    with full points; ``rubric``: pairs (points, what they are for)."""
 
     grade_id: str
     points: float
     words: str
+    text: str = ""
+    model: str = ""
+    rubric: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,26 @@ def names():
 def load(name):
     """The ``Assignment`` called ``name``. Raises AssignmentError."""
     raw = source(name)
-    tests, questions, heading = [], [], ""
+    tests, questions, heading, asked = [], [], "", ""
     for cell in raw["cells"]:
         text = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "markdown" and (found := re.findall(r"^#+ +(.+)$", text, re.MULTILINE)):
-            heading = re.sub(r" · \d+ points?$", "", found[-1])
+            heading, asked = re.sub(r" · \d+ points?$", "", found[-1]), text
         if marks.get("grade") and marks.get("solution"):
-            questions.append(Question(marks["grade_id"], marks["points"], heading))
+            model, rubric = without_rubric(text)
+            questions.append(Question(marks["grade_id"], marks["points"], heading, asked, model, rubric))
         elif marks.get("grade"):
             tests.append(Test(marks["grade_id"], marks["points"]))
     title = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE)
     return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions))
+
+
+def without_rubric(text):
+    """A model answer, and its rubric: pairs (points, what they are for) of the lines "- 2 points: ..." at its end."""
+    line = r"^- ([\d.]+) points?: (.+)$"
+    return (re.sub(line, "", text, flags=re.MULTILINE).strip(),
+            tuple((float(points), words) for points, words in re.findall(line, text, re.MULTILINE)))
 
 
 def fingerprint(name, *others):

@@ -16,7 +16,7 @@ from pathlib import Path
 from classroom import roster, sandbox, variants
 from classroom.assignment import fingerprint, load
 from classroom.collecting import NothingFound, collect
-from classroom.grading import grade_one
+from classroom.grading import grade_one, not_judged
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
 from helpers.files import write_whole
@@ -76,6 +76,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         result["flags"] += [flag] * bool(flag) + [
             f"{function} is right for another variant: {given.whose(function, other)}{mistakes.get(function, '')}"
             for function, other in result.pop("right_for", {}).items()]
+        keep_figures(out, about["key"], result.pop("figures"))
         write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
 
     options = {"trusted": trusted, "limits": limits, "given": given and given.given()}
@@ -156,6 +157,24 @@ class Results:
         return filter(None, map(read_result, self.paths))
 
 
+def keep_figures(out, key, figures):
+    """The pictures of a submission are kept beside its result, which is read far more often."""
+    path = Path(out) / "figures" / f"{key}.json"
+    if figures:
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, json.dumps(figures))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def read_figures(out, key):
+    """Pictures as base64; none where none were kept."""
+    try:
+        return json.loads((Path(out) / "figures" / f"{key}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+
+
 def read_result(path):
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
@@ -172,7 +191,10 @@ def _run(todo, name, keep, workers, scheduler, options, progress):
             broken = []
             for about, result in _pass(todo, name, workers, scheduler, options):
                 if result is None and workers == 1:  # it was alone, so it was the one
-                    result = failed(name, "crashed", LOST)
+                    result = LOST
+                if isinstance(result, str):
+                    submission = next(submission for known, submission in todo if known is about)
+                    result = failed(name, "crashed", result, _data(submission)[0])
                 if result is None:
                     broken.append(about)
                 else:
@@ -182,8 +204,8 @@ def _run(todo, name, keep, workers, scheduler, options, progress):
 
 
 def _pass(todo, name, workers, scheduler, options):
-    """Yield (about, result) as results come; None for a result that was lost with its worker. Only a few
-    submissions are in memory at a time."""
+    """Yield (about, result) as results come: words where the grader stopped, None for a result that was lost with its
+    worker. Only a few submissions are in memory at a time."""
     todo, waiting, pool = list(reversed(todo)), {}, None
     try:
         while todo or waiting:
@@ -206,8 +228,7 @@ def _pass(todo, name, workers, scheduler, options):
                 except sandbox.NoSandbox:
                     raise
                 except Exception as error:
-                    words = f"The grader itself stopped: {type(error).__name__}: {error}"
-                    yield about, failed(name, "crashed", words[:300])
+                    yield about, f"The grader itself stopped: {type(error).__name__}: {error}"[:300]
             if lost or not waiting and getattr(pool, "_broken", False):
                 yield from ((about, None) for about in waiting.values())
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -286,13 +307,10 @@ def _limited(seconds=JUDGING_SECONDS, memory=JUDGING_MEMORY):
             resource.setrlimit(limit, both)
 
 
-def failed(name, status, reason):
-    """The result of a submission that could not be graded at all, in the form of ``grade_one``."""
-    result = grade_one(b"", load(name))
-    result |= {"status": status, "reason": reason}
-    for test in result["tests"]:
-        test |= {"status": status, "message": reason}
-    return result
+def failed(name, status, reason, data=b""):
+    """The result of a submission that could not be graded at all, in the form of ``grade_one``; ``data``: its bytes."""
+    task = load(name)
+    return grade_one(b"", task) | not_judged(task, status, reason, data)
 
 
 def summary(results):

@@ -411,9 +411,9 @@ def same_answers(results, name):
     """Written answers that agree word for word: (question, students), the course's own among them as a name. ``results``: of
     ``batch.read``."""
     answers = defaultdict(list)
-    for cell in notebook.read(json.dumps(assignment.source(name)).encode()).cells:
-        answers[cell.grade_id, _plain(cell.source)].append("the course's own answer")
     questions = {question.grade_id: question.words for question in assignment.load(name).questions}
+    for question in assignment.load(name).questions:
+        answers[question.grade_id, _plain(question.model)].append("the course's own answer")
     for result in results:
         for answer in result["answers"]:
             if len((words := _plain(answer["text"] or "")).split()) >= FEWEST_WORDS:

@@ -23,6 +23,7 @@ JUDGED = ("passed", "wrong", "error", "not started")
 FAILED = ("unreadable", "function missing", "time limit", "memory limit", "crashed")
 SHORT = 10_000  # bytes of what the sandbox says of a cell: an error in words
 GRACE = 3.0  # seconds more than the limit for an answer to arrive
+MOST_FIGURES = 4  # pictures of a notebook that are kept for the person who marks it
 RESTARTS = 12  # of the sandbox, for one submission
 
 
@@ -38,25 +39,22 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     """Grade the notebook ``submission`` (a path, or the bytes of a file) for an ``Assignment``.
 
     Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
-    ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``flags``, ``notes``,
-    ``right_for`` (functions that are wrong here, and the details of the variant for which they are right), ``code`` (the
-    cells that were run).
+    ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``figures``, ``flags``,
+    ``notes``, ``right_for`` (functions that are wrong here, and the details of the variant for which they are right),
+    ``code`` (the cells that were run).
     ``seed`` draws the inputs; by default a secret drawn after the submission has run. ``trusted=True`` runs it
     without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
     """
     start = time.monotonic()
-    result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "flags": [],
-              "notes": [], "seed": None, "right_for": {}, "code": []}
+    result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "figures": [],
+              "flags": [], "notes": [], "seed": None, "right_for": {}, "code": []}
     try:
         data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
         book = notebook.read(data)
     except notebook.Unreadable as error:
-        result |= {"status": "unreadable", "reason": str(error),
-                   "tests": [_test(test, "unreadable", str(error)) for test in assignment.tests],
-                   "answers": [_answer(question, None) for question in assignment.questions]}
-        return result
+        return result | not_judged(assignment, "unreadable", str(error))
     sources = notebook.without_stubs(notebook.plain_cells(book.code))
-    result["answers"] = [_answer(question, book) for question in assignment.questions]
+    result |= _written(assignment, book)
     result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]
     session = Session(sources, assignment.limits, trusted)
     try:
@@ -78,6 +76,25 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     result["status"], result["reason"] = _summary(result["tests"])
     result |= {"clock_seconds": round(time.monotonic() - start, 2), "cpu_seconds": round(session.cpu, 2)}
     return result
+
+
+def not_judged(assignment, status, reason, data=b""):
+    """What of a result there is when no code was judged. What can be read of the notebook, the bytes ``data``, is there
+    for a person to mark; its code is not even parsed, since that may be what cannot be done."""
+    try:
+        book = notebook.read(data)
+    except notebook.Unreadable:
+        book = None
+    return _written(assignment, book, parse=False) | {
+        "status": status, "reason": reason, "raw_code": book.code if book else [],
+        "tests": [_test(test, status, reason) for test in assignment.tests]}
+
+
+def _written(assignment, book, parse=True):
+    """What a person looks at: the written answers, and the pictures in the notebook as it was saved."""
+    figures = [figure for cell in book.cells for figure in cell.figures] if book else []
+    return {"answers": [_answer(question, book, parse) for question in assignment.questions],
+            "figures": figures[:MOST_FIGURES]}
 
 
 def _bytes(path):
@@ -147,12 +164,16 @@ def _clean(text):
     return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
 
 
-def _answer(question, book):
-    """What was written in the cells with the question's id, of which a copied notebook has several."""
+def _answer(question, book, parse):
+    """What was written in the cells with the question's id, of which a copied notebook has several. ``untouched``: they are
+    as they were handed out, and nothing is written in cells that were added."""
     cells = [cell.source.strip() for cell in book.cells if cell.grade_id == question.grade_id] if book else []
-    text = "\n\n".join(dict.fromkeys(source for source in cells if source.strip("* ") not in ("", ANSWER)))
+    text = "\n\n".join(dict.fromkeys(source for source in cells if source.strip("*_# ") not in ("", ANSWER)))
+    added = notebook.added_text(book, parse) if cells and not text else ""
+    if added:
+        text = f"(Nothing is in its cell. In cells that were added:)\n{added}"
     return {"grade_id": question.grade_id, "most": question.points, "question": question.words,
-            "text": _clean(text)[:20_000] or None}
+            "text": _clean(text)[:20_000] or None, "untouched": bool(cells and not text)}
 
 
 def _summary(tests):

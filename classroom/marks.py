@@ -1,6 +1,7 @@
 """From results to grades: the sheet on which a person marks, and the sum. What has no points stays blank, never 0."""
 
 import csv
+import hashlib
 import io
 import re
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from classroom.grading import FAILED
 from helpers.files import write_whole
 
 SHEET = "to_mark.csv"
-COLUMNS = ("key", "student", "item", "why", "text", "most", "points", "comment")
+COLUMNS = ("key", "student", "item", "why", "text", "most", "points", "comment", "version")
 FORMULA = "=+@\uff1d\uff0b\uff0d\uff20\\-"  # what a formula begins with, wide forms included, for a regular expression
 CHANGED = "CHANGED since it was marked:"
-EVERYTHING = "everything"  # the item that stands for a submission of which nothing could be judged
+EVERYTHING = "everything"  # the item that stands for a submission of which nothing could be read
+CODE = "code"  # the item that stands for all tests, where no code could be judged and the answers can be read
+TWO = "TWO MARKERS:"  # what an item begins with to which two sheets give other points
 
 
 class SheetError(Problem):
@@ -46,52 +49,73 @@ class Grade:
 def grade_of(result, sheet):
     """The ``Grade`` of a result, with the points and comments of a person from ``read_sheet``."""
     rows = [Row(t["grade_id"], t["most"], t["points"], t["status"], t["message"]) for t in result["tests"]]
-    rows += [Row(a["grade_id"], a["most"], None, "not marked yet", a["text"] or "") for a in result["answers"]]
+    key = result["key"]
+    points, comment = sheet.get((key, CODE), (None, ""))
+    if result["status"] in FAILED and (points is not None or comment):
+        rows = [Row(CODE, sum(row.most for row in rows), None, result["status"], result["reason"])]
+    rows += [Row(a["grade_id"], a["most"], 0 if a.get("untouched") else None,
+                 "not started" if a.get("untouched") else "not marked yet", a["text"] or "") for a in result["answers"]]
     for row in rows:
-        points, row.comment = sheet.get((result["key"], row.item), (None, ""))
+        points, row.comment = sheet.get((key, row.item), (None, ""))
         if points is not None:
             row.points, row.status = points, row.status if row.status in FAILED else "marked"
     most = sum(row.most for row in rows)
-    total, comment = sheet.get((result["key"], EVERYTHING), (None, ""))
+    total, comment = sheet.get((key, EVERYTHING), (None, ""))
     if total is not None:
         return Grade(total, most, "", [Row(EVERYTHING, most, total, "marked", result["reason"], comment)])
     blank = [row for row in rows if row.points is None]
-    if result["status"] in FAILED and blank:
+    if result["status"] in FAILED and any(row.item.startswith("test-") or row.item == CODE for row in blank):
         return Grade(None, most, f"{result['status']}: {result['reason']}", rows)
     reason = "; ".join(f"{row.item.removeprefix('test-')}: {row.status}" for row in blank)
     return Grade(None if blank else sum(row.points for row in rows), most, reason, rows)
 
 
+def to_mark(result):
+    """What of a result waits for a person: (item, why, text, most) of each. An answer that was left as it was handed out
+    is 0 by itself and does not wait."""
+    tests, answers = result["tests"], result["answers"]
+    seen = result["status"] != "unreadable" and any(answer["text"] or answer.get("untouched") for answer in answers)
+    if result["status"] in FAILED and not seen:
+        return [(EVERYTHING, f"{result['status']}: {result['reason']}", "", sum(i["most"] for i in (*tests, *answers)))]
+    if result["status"] in FAILED:
+        items = [(CODE, f"{result['status']}: {result['reason']}", "", sum(test["most"] for test in tests))]
+    else:
+        items = [(t["grade_id"], f"{t['status']}: {t['message']}", "", t["most"]) for t in tests if t["points"] is None]
+    return items + [(a["grade_id"], a["question"], a["text"] or "(no answer was found: look in the notebook)", a["most"])
+                    for a in answers if not a.get("untouched")]
+
+
 def write_sheet(results, out):
     """Write ``to_mark.csv``: written answers, and what could not be judged. Points and comments in it are kept."""
-    known, old = read_sheet(out), _texts(out)
+    known, old = read_sheet(out), _before(out)
     lines, written = [], set()
     for result in results:
-        if result["status"] in FAILED:
-            most = sum(item["most"] for item in (*result["tests"], *result["answers"]))
-            items = [(EVERYTHING, f"{result['status']}: {result['reason']}", "", most)]
-        else:
-            items = [(t["grade_id"], f"{t['status']}: {t['message']}", "", t["most"])
-                     for t in result["tests"] if t["points"] is None]
-            items += [(a["grade_id"], a["question"], a["text"] or "(no answer was found: look in the notebook)", a["most"])
-                      for a in result["answers"]]
-        for item, why, text, most in items:
+        for item, why, text, most in to_mark(result):
             points, comment = known.get((result["key"], item), (None, ""))
-            before = old.get((result["key"], item))
-            if points is not None and before and _letters(before) != _letters(text):
+            said, version, before = old.get((result["key"], item), ("", "", ""))
+            other = version != version_of(text) if version else before and _letters(before) != _letters(text)
+            if points is not None and (other or said.startswith(CHANGED)):  # until a person takes the word away
                 why = f"{CHANGED} {why}"
+            elif points is None and said.startswith(TWO):
+                why = said
             written.add((result["key"], item))
-            lines.append((result["key"], result["student"], item, why, text, most, _number(points), comment))
-    lines.sort(key=lambda line: (line[2] != EVERYTHING, line[2], line[1]))  # all answers to one question together
-    lines += [(key, "", item, "", "", "", _number(points), comment)  # rows that a person added
+            lines.append((result["key"], result["student"], item, why, text, most, number(points), comment,
+                          version_of(text)))
+    lines.sort(key=lambda line: (line[2] not in (EVERYTHING, CODE), line[2], line[1]))  # all answers to a question together
+    lines += [(key, "", item, "", "", "", number(points), comment, "")  # rows that a person added
               for (key, item), (points, comment) in known.items() if (key, item) not in written]
     write_whole(Path(out) / SHEET, "\ufeff" + csv_text([COLUMNS, *lines]))
     return Path(out) / SHEET
 
 
-def read_sheet(out):
+def version_of(text):
+    """Letters that stand for a text, and that no spreadsheet and no encoding changes."""
+    return "v" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def read_sheet(out, name=SHEET):
     """{(key, item): (points or None, comment)} of the sheet; {} when there is none. Raises SheetError."""
-    path = Path(out) / SHEET
+    path = Path(out) / name
     if not path.exists():
         return {}
     rows, marked = read_csv(path), {}
@@ -109,7 +133,7 @@ def read_sheet(out):
             raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']} points, and it has {most} at most.")
         comment = _unguarded(row.get("comment") or "")
         if points is not None or comment:
-            marked[_unguarded(row["key"]), row["item"]] = points, comment
+            marked[place(row)] = points, comment
     return marked
 
 
@@ -120,6 +144,7 @@ def read_csv(path):
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("cp1252", errors="replace")
+    text = re.sub('\\A"?sep=."?[\r\n]+', "", text)  # a line that tells spreadsheets their separator
     first = re.split("[\r\n]", text, maxsplit=1)[0]
     separator = max(",;\t", key=first.count)
     csv.field_size_limit(10_000_000)
@@ -150,24 +175,31 @@ def _unguarded(text):
     return text[1:] if re.match(f"'[{FORMULA}]", text) else text
 
 
-def _texts(out):
-    """{(key, item): text} of the sheet as it stands."""
+def _before(out):
+    """{(key, item): (why, version, text)} of the sheet as it stands."""
     path = Path(out) / SHEET
     rows = read_csv(path) if path.exists() else []
-    return {(_unguarded(row["key"] or ""), row["item"]): row.get("text") or "" for row in rows}
+    return {place(row): tuple(row.get(name) or "" for name in ("why", "version", "text")) for row in rows}
 
 
 def _letters(text):
-    return re.sub(r"[\s']+", "", text)
+    """What of a text every encoding keeps: a sheet of an older version has no version to compare."""
+    return re.sub("[^A-Za-z0-9]+", "", text)
 
 
 def unknown(results, sheet):
     """What the sheet has for students or items that the results do not have, in words."""
     there = {(result["key"], item) for result in results for item in
-             (EVERYTHING, *(i["grade_id"] for i in (*result["tests"], *result["answers"])))}
+             (EVERYTHING, CODE, *(i["grade_id"] for i in (*result["tests"], *result["answers"])))}
     return [f"{key}, {item}" for (key, item), (points, _) in sheet.items()
             if points is not None and (key, item) not in there]
 
 
-def _number(points):
+def place(row):
+    """(key, item) of a line of the sheet."""
+    return _unguarded(row["key"] or ""), row["item"]
+
+
+def number(points):
+    """Points as the sheet has them, "" for none."""
     return "" if points is None else f"{points:g}"

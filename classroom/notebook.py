@@ -15,6 +15,8 @@ LONGEST = 100_000  # characters of a code cell
 MOST_CODE = 400_000  # characters of all code cells
 MOST_CELLS = 2_000
 MOST_MAGIC_LINES = 300  # of all cells that are given to IPython
+LARGEST_FIGURE = 1_000_000  # letters of a picture in base64
+PICTURES = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}  # and how their bytes begin, in base64
 RUN_THE_BODY = ("time", "timeit", "capture", "prun")  # cell magics whose body is ordinary code
 
 
@@ -27,6 +29,7 @@ class Cell:
     type: str  # "code", "markdown" or "raw"
     source: str
     grade_id: str = ""
+    figures: list = field(default_factory=list)  # saved below it: base64 of PNG and JPEG
 
 
 @dataclass
@@ -90,7 +93,22 @@ def _cell(raw):
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
     nbgrader = _dict(_dict(raw.get("metadata")).get("nbgrader"))
-    return Cell(_str(raw.get("cell_type")), _str(source), _str(nbgrader.get("grade_id"))[:200])
+    return Cell(_str(raw.get("cell_type")), _str(source), _str(nbgrader.get("grade_id"))[:200], _figures(raw))
+
+
+def _figures(raw):
+    """The pictures in a cell's outputs, of the two kinds that a browser shows and never runs."""
+    found = []
+    for output in _list(raw.get("outputs"))[:20]:
+        known = _dict(_dict(output).get("data"))
+        for kind, begins in PICTURES.items():
+            text = known.get(kind)
+            text = "".join(part for part in text if isinstance(part, str)) if isinstance(text, list) else _str(text)
+            text = re.sub(r"\s+", "", text) if len(text) <= LARGEST_FIGURE else ""
+            if text.startswith(begins) and re.fullmatch("[A-Za-z0-9+/]+={0,2}", text):
+                found.append(text)
+                break
+    return found
 
 
 def _str(value):
@@ -103,6 +121,21 @@ def _dict(value):
 
 def _list(value):
     return value if isinstance(value, list) else []
+
+
+def added_text(book, parsed=True):
+    """What is written in cells that somebody added: text, or code cells that hold text and no code. With ``parsed`` false
+    nothing is parsed, and any code cell may hold text."""
+    found = []
+    for cell in book.cells:
+        if cell.grade_id or len(cell.source.split()) < 3:
+            continue
+        tree = parse(cell.source) if cell.type == "code" and parsed else None
+        body = tree.body if tree else ()
+        if cell.type != "code" or not body and not cell.source.lstrip().startswith(("%", "!")) or len(body) == 1 and (
+                isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)):
+            found.append(cell.source.strip())
+    return "\n\n".join(found)
 
 
 # ---------------------------------------------------------------- the code in it

@@ -108,8 +108,8 @@ def solved(raw, details, change=lambda function, code, details: code, words=PUBL
     for cell in raw["cells"]:
         source, grading = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] != "code":
-            if grading.get("solution") and words is not PUBLIC:
-                cell["source"] = words
+            if grading.get("solution"):
+                cell["source"] = assignment.without_rubric(source)[0] if words is PUBLIC else words
             continue
         source = assignment.without(source, "HIDDEN TESTS")
         lines = [line for line in source.split("\n") if "### BEGIN SOLUTION" not in line and "### END SOLUTION" not in line]

@@ -1,0 +1,207 @@
+"""Marking: what waits for a person, the sheet however it was saved, two markers, and the server of the marking page."""
+
+import csv
+import http.client
+import io
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+import submissions
+from jobs import NotRun
+from submissions import NAME
+from test_classroom_reports import out, result  # noqa: F401  a fixture, and what makes its results
+
+from classroom import assignment, batch, grading, marking, marks
+from classroom.__main__ import main
+from classroom.grading import grade_one
+from helpers.files import write_whole
+
+LETTERS = "Müller – “high” → 李 ≤ α 🐻 \u200b"
+
+
+@pytest.mark.parametrize("name", assignment.names())
+def test_every_question_has_a_model_answer_and_a_rubric_that_adds_up(name):
+    released = json.dumps(assignment.strip(assignment.source(name)), ensure_ascii=False)
+    for question in assignment.load(name).questions:
+        assert sum(points for points, _ in question.rubric) == question.points and 2 <= len(question.rubric) <= 5
+        assert len(question.model.split()) > 40 and "points:" not in question.model and len(question.text.split()) > 20
+        assert not any(words in released for _, words in question.rubric), "students would see it"
+
+
+def answered(text="YOUR ANSWER HERE", *cells):
+    """A notebook whose first question has this answer; ``cells``: more at its end."""
+    raw = submissions.released()
+    for c in raw["cells"]:
+        if c["metadata"].get("nbgrader", {}).get("grade_id") == "answer-measurement":
+            c["source"] = text
+    return json.dumps(raw | {"cells": raw["cells"] + [
+        {"cell_type": kind, "metadata": {}, "source": source} for kind, source in cells]}).encode()
+
+
+@pytest.mark.parametrize(("data", "untouched", "words"), [
+    (answered(), True, ""), (answered(" \n"), True, ""), (answered("It is picky."), False, "It is picky."),
+    (answered("YOUR ANSWER HERE", ("markdown", "It is picky, because ...")), False, "It is picky, because"),
+    (answered("YOUR ANSWER HERE", ("code", "# It is picky because\n# the cosines")), False, "# It is picky"),
+    (answered("YOUR ANSWER HERE", ("code", "It is picky because")), False, "It is picky because"),
+    (answered("YOUR ANSWER HERE", ("code", "x = [1, 2, 3]"), ("markdown", "")), True, ""),
+    (json.dumps({"cells": []}).encode(), False, "no answer was found")])
+def test_an_untouched_answer_is_0_and_what_may_be_one_waits(data, untouched, words, monkeypatch):
+    monkeypatch.setattr(grading, "Session", NotRun)
+    one = result("Ada") | {"answers": grading.grade_one(data, assignment.load(NAME))["answers"]}
+    first = next(row for row in marks.grade_of(one, {}).rows if row.item == "answer-measurement")
+    waits = {item: text for item, _, text, _ in marks.to_mark(one)}
+    assert (first.points, "answer-measurement" not in waits) == ((0, True) if untouched else (None, False))
+    assert untouched or words in waits["answer-measurement"]
+    assert marks.grade_of(one, {("Ada_", "answer-measurement"): (2, "")}).rows[-2].points == 2, "a person has the last word"
+
+
+def test_answers_are_read_where_no_code_could_be_judged(tmp_path, monkeypatch):
+    """Whatever becomes of the code: the answers, the code as text and the pictures wait for a person."""
+    monkeypatch.setattr(batch, "_run", lambda todo, name, keep, *rest: [
+        keep(about, batch.failed(name, "crashed", batch.LOST, submission.read())) for about, submission in todo])
+    (tmp_path / "in").mkdir()
+    raw = json.loads(answered("It is picky."))
+    picture = {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgoAAAA="}}
+    odd = [{"data": {"image/png": bad}} for bad in ("<svg onload=x>", 5, "iVBORw0KGgo'>", "iVBORw0KGgo" + "A" * 10**6)]
+    raw["cells"][3]["outputs"] = [*odd, picture, {"data": {"image/svg+xml": "<svg onload='alert(1)'/>"}}, 7]
+    (tmp_path / "in" / "ada.ipynb").write_text(json.dumps(raw))
+    [one] = batch.grade(NAME, tmp_path / "in", tmp_path / "out", trusted=True, progress=False)
+    assert [(item, text) for item, _, text, _ in marks.to_mark(one)] == [
+        (marks.CODE, ""), ("answer-measurement", "It is picky.")]
+    page = marking.Marking(tmp_path / "out")
+    work = page.work(1)
+    assert work["figures"] == ["data:image/png;base64,iVBORw0KGgoAAAA="] and "most_similar_pair" in str(work["code"])
+    grade = marks.grade_of(one, {})
+    assert grade.total is None and "crashed" in grade.reason
+    page.save(0, 20, "It runs on my machine.")
+    page.save(1, 4.5, "")
+    grade = marks.grade_of(one, marks.read_sheet(tmp_path / "out"))
+    assert grade.total == 24.5 and grade.most == 35 and grade.rows[0].comment == "It runs on my machine."
+
+
+def saved_by(out, encoding, separator, ends="\r\n", head=""):  # noqa: F811
+    """The sheet as a spreadsheet saves it that cannot write every letter, with Dee's first answer marked."""
+    rows = marks.read_csv(out / marks.SHEET)
+    for row in rows:
+        if row["student"] == "Dee" and row["item"] == "answer-measurement":
+            row["points"] = "4,5" if separator == ";" else "4.5"
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), delimiter=separator, lineterminator=ends)
+    writer.writeheader()
+    writer.writerows(rows)
+    (out / marks.SHEET).write_bytes((head + buffer.getvalue()).encode(encoding, errors="replace"))
+
+
+@pytest.mark.parametrize(("encoding", "separator"), [
+    ("utf-8", ","), ("utf-8-sig", ";"), ("cp1252", ","), ("cp1252", ";"), ("cp1252", "\t"), ("utf-16", "\t"),
+    ("mac_roman", ";"), ("cp850", ";")])
+def test_the_sheet_comes_back_unchanged_however_it_was_saved(out, encoding, separator):  # noqa: F811
+    results = [one | {"answers": [a | {"text": LETTERS + (a["text"] or "")} for a in one["answers"]]}
+               for one in batch.read(out)[0]]
+    marks.write_sheet(results, out)
+    saved_by(out, encoding, separator, "\r" if encoding == "mac_roman" else "\r\n", "sep=;\r\n" * (separator == ";"))
+    marks.write_sheet(results, out)
+    assert marks.CHANGED not in (out / marks.SHEET).read_text(encoding="utf-8-sig")
+    assert marks.read_sheet(out) == {("Dee_4", "answer-measurement"): (4.5, "")}
+    results[3]["answers"][0]["text"] += "!"
+    write_whole(out / "results" / "Dee_4.json", json.dumps(results[3]))
+    for _ in range(2):  # grading once more does not hide it
+        marks.write_sheet(results, out)
+        rows = [row for row in marks.read_csv(out / marks.SHEET) if row["why"].startswith(marks.CHANGED)]
+        assert [(row["student"], row["item"]) for row in rows] == [("Dee", "answer-measurement")]
+    page = marking.Marking(out)
+    page.save(next(n for n, i in enumerate(page.items) if i[:2] == ("Dee_4", "answer-measurement")), 5, "")
+    marks.write_sheet(list(batch.read(out)[0]), out)
+    row = next(row for row in marks.read_csv(out / marks.SHEET) if row["points"])
+    assert row["student"] == "Dee" and row["points"] == "5" and marks.CHANGED not in row["why"], "it was looked at"
+
+
+def test_two_markers(out, capsys):  # noqa: F811
+    before = marks.read_sheet(out)
+    for person, given in (("ana", {"Ada_Lovelace_1": 3, "Dee_4": 4}),
+                          ("ben", {"Ada_Lovelace_1": 3, "Dee_4": 4.5, "Ben_2": 1})):
+        page = marking.Marking(out, person)
+        for number, (key, item, *_) in enumerate(page.items):
+            if item == "answer-measurement" and key in given:
+                page.save(number, given[key], f"{person} says so")
+        again = marking.Marking(out, person)  # the next day
+        assert {key: p for (key, _), (p, _) in marks.read_sheet(out, again.path.name).items()} == given
+    assert marks.read_sheet(out) == before == {}, "the sheet that counts is untouched"
+    sheets = [str(out / marking.sheet_of(person)) for person in ("ana", "ben")]
+    for entered in (2, 0):
+        assert main(["mark", str(out), "--merge", *sheets]) == 0
+        said = capsys.readouterr().out
+        assert said.splitlines() == [f"{entered} lines entered into {out / marks.SHEET}.",
+                                     "Two markers differ: Dee, measurement: ana 4 and ben 4.5; left open."]
+    sheet = marks.read_sheet(out)
+    assert {key: p for (key, _), (p, _) in sheet.items()} == {"Ada_Lovelace_1": 3, "Ben_2": 1, "Dee_4": None}
+    assert sheet["Dee_4", "answer-measurement"][1] == "ana says so\nben says so"
+    marks.write_sheet(list(batch.read(out)[0]), out)
+    page = marking.Marking(out)
+    number = next(n for n, i in enumerate(page.items) if i[:2] == ("Dee_4", "answer-measurement"))
+    assert "TWO MARKERS: ana 4 and ben 4.5" in page.page("x")
+    page.save(number, 4.25, "")
+    assert main(["mark", str(out), "--merge", *sheets]) == 0
+    assert "the sheet has 4.25, which stays" in capsys.readouterr().out
+    assert marks.read_sheet(out)["Dee_4", "answer-measurement"][0] == 4.25
+    assert main(["mark", str(out), "--merge", "no.csv"]) == 1 and main(["mark", str(out), "--by", "../x"]) == 1
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+@contextmanager
+def served(page):
+    with marking.Server(page) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_the_server_answers_its_own_page_alone(out):  # noqa: F811
+    page = marking.Marking(out)
+    with served(page) as server:
+        def ask(method, path, body=None, **headers):
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(), answer.headers
+
+        token, step = server.token, json.dumps({"number": 0, "points": 1, "comment": ""})
+        status, text, headers = ask("GET", f"/{token}/")
+        assert status == 200 and server.server_address[0] == "127.0.0.1" and len(token) >= 32
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "'unsafe-inline'" not in policy.partition("style-src")[0]
+        for name in ("Ada", "Lovelace", "Ben", "Cy", "Dee"):
+            assert name not in text, "it is anonymous"
+        assert "Lovelace" in marking.Marking(out, names=True).page("x")
+        json_type = {"Content_Type": "application/json"}
+        for path in ("", "/", token, f"{token[:-1]}x/", f"{token}/work/99", f"{token}/work/0", f"{token}/../{token}/x"):
+            assert ask("GET", f"/{path}")[:2] == (404, "{}"), path
+        assert ask("POST", f"/{token[:-1]}/save", step, **json_type)[0] == 404
+        assert ask("GET", f"/{token}/", Host="evil.example")[0] == 404, "a name that leads here, in another page"
+        assert ask("POST", f"/{token}/save", step, Content_Type="text/plain")[0] == 404, "a form of another page"
+        for bad in ("[", '{"number": 0}', *(json.dumps(json.loads(step) | change) for change in (
+                {"number": True}, {"number": -1}, {"points": "1"}, {"comment": 7}))):
+            assert ask("POST", f"/{token}/save", bad, **json_type)[0] == 400, bad
+        assert marks.read_sheet(out) == {}
+        for points in (99, -1, float("nan")):
+            status, text, _ = ask("POST", f"/{token}/save", step.replace("1", json.dumps(points)), **json_type)
+            assert "at most" in json.loads(text)["problem"]
+        comment = "=1+1; <b>\nnext \ud83d\ude00"
+        body = json.dumps({"number": 1, "points": 2.5, "comment": comment})
+        assert ask("POST", f"/{token}/save", body, **json_type)[:2] == (200, "{}")
+        assert list(marks.read_sheet(out).values()) == [(2.5, "=1+1; <b>\nnext \U0001f600")]
+        write_whole(page.path, page.path.read_text(encoding="utf-8-sig").replace(",2.5,", ",two,"))
+        status, text, _ = ask("POST", f"/{token}/save", step, **json_type)
+        assert "'two' is not a number" in json.loads(text)["problem"], "what is on the disk is not written over"
+        assert "two" in page.path.read_text(encoding="utf-8-sig")
+
+
+def test_a_whole_submission_has_its_figures_and_answers():
+    """grade_one keeps what a person needs; an unreadable file has nothing."""
+    made = grade_one(b"", assignment.load(NAME))
+    assert made["figures"] == [] and made["status"] == "unreadable" and not any(a["untouched"] for a in made["answers"])
+    assert marks.to_mark(made | {"key": "x"})[0][0] == marks.EVERYTHING
