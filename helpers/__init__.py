@@ -25,6 +25,7 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     checks           the exercises' checkers, a module a lesson
     predictions      predict and reveal
     questions        the question bank, and the three at the top of a lesson
+    inventory        24 of them, before and after the course
     progress         the file that remembers all of it
     plots, steps     figures; a computation step by step
     show             notes, tables, the map

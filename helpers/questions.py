@@ -24,6 +24,8 @@ else:
 TITLE, INTRO = "Warm-up, from memory.", "Three questions about earlier lessons."
 FILE = Path(__file__).resolve().parent.parent / "data" / "questions.toml"
 WRONG, OPEN, LATER = range(3)  # in this order: last answered wrong; new, or right long ago; right not long ago
+STYLE = ("<style>.warm-up.jupyter-button{white-space:normal;text-align:left;line-height:1.4;padding:6px 12px}"
+         ".warm-up.jupyter-button:focus-visible{outline:2px solid currentColor;outline-offset:-3px}</style>")
 SECTION = "questions"  # of the progress file: id -> {"lesson": "07", "in_a_row": 0, "missed": ["no-exp"]}
 
 
@@ -192,8 +194,7 @@ def _show_buttons(asked, lesson):
         heading = f"<div style='line-height:1.45;margin-top:8px'><b>{n}.</b> {_html(question.ask)}</div>"
         return ipywidgets.VBox([ipywidgets.HTML(heading), *buttons, told])
 
-    style = ("<style>.warm-up.jupyter-button{white-space:normal;text-align:left;line-height:1.4;padding:6px 12px}"
-             ".warm-up.jupyter-button:focus-visible{outline:2px solid currentColor;outline-offset:-3px}</style>"
-             f"<div style='line-height:1.45'><b>{TITLE}</b> {INTRO} Your first choice counts; then try the others.</div>")
+    style = (f"{STYLE}<div style='line-height:1.45'><b>{TITLE}</b> {INTRO} "
+             "Your first choice counts; then try the others.</div>")
     display(ipywidgets.VBox([ipywidgets.HTML(style), *(box(q, options, n) for n, (q, options) in enumerate(asked, 1))],
                             layout={"max_width": "820px"}))

@@ -1,7 +1,8 @@
 """How many minutes each lesson takes, stated and computed: python -m scripts.minutes
 
-Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + the seconds that
-it ran in the last `make test`, rounded up to 5: that is what careful readers needed. Folded cells and comments do not count.
+Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + 13 for the words
+of the attention inventory + the seconds that it ran in the last `make test`, rounded up to 5: that is what careful
+readers needed. Folded cells and comments do not count.
 The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
 """
 
@@ -18,6 +19,7 @@ from scripts.limits import KNOWN_SECONDS
 ROOT = Path(__file__).resolve().parent.parent
 RAN = ROOT / ".pytest_cache" / "v" / KNOWN_SECONDS
 DEEPER = re.compile(r"^##? *Going deeper", re.MULTILINE)
+INVENTORY = 13  # 24 questions with their options, at 110 words a minute
 SECTION = re.compile(r"^### (.+)", re.MULTILINE)
 
 
@@ -33,6 +35,7 @@ def needed(cells):
             lines = filter(None, map(str.strip, cell.source.split("\n")))
             found += sum(not line.startswith("#") for line in lines) / 6
         found += 2 * len(re.findall(r"^predict\(", cell.source, re.MULTILINE))
+        found += INVENTORY * len(re.findall(r"^inventory\.take\(", cell.source, re.MULTILINE))
         found += any({"image/png", "image/svg+xml"} & {*output.get("data", ())} for output in cell.outputs)
     return found
 

@@ -1,0 +1,221 @@
+"""The attention inventory: 24 questions of the bank, taken before the course and again after lesson 17.
+
+Nothing is told the first time: whoever has heard the answers cannot be measured with the same questions. Each learner gets
+the questions and their options in an order of their own, another one the second time. An answer of two tiers counts as
+right when the reason is right as well. Whether these questions measure what they are meant to has never been tested on
+people; docs/teaching.md says what follows from that.
+"""
+
+import random
+import re
+import secrets
+from html import unescape
+
+from helpers import progress, questions, show
+
+BEFORE, AFTER = TIMES = "before", "after"
+RIGHT = "right"
+SECTION = "inventory"  # of the progress file: "seed", "before 02-between": ["not-normalised", None], "before": "done"
+
+
+def items():
+    """The questions of the inventory: a list of ``Question``, in the order of the bank."""
+    return [question for question in questions.load()[1].values() if question.inventory]
+
+
+def order(when, seed):
+    """What a learner with this ``seed`` is asked: a list of (question, its options, its reasons), each list shuffled."""
+    chance = random.Random(f"{seed} {when}")
+    mixed = chance.sample(items(), len(items()))
+    return [(q, *(chance.sample(tier, len(tier)) for tier in (q.options, q.reasons))) for q in mixed]
+
+
+def name_of(option):
+    """What an answer is kept as: "right", or the name of the misconception."""
+    return option.misconception or RIGHT
+
+
+def answers(when, known):
+    """{id: [answer, reason]} of all questions, None where nothing was chosen; there is a reason in two tiers only.
+
+    ``known``: the section of the progress file. What is damaged in it, or no longer an option, counts as nothing chosen."""
+    found = {}
+    for question in items():
+        kept = known.get(f"{when} {question.id}")
+        kept = kept if isinstance(kept, list) and len(kept) == 2 else [None, None]
+        found[question.id] = [name if name in list(map(name_of, tier)) else None
+                              for name, tier in zip(kept, (question.options, question.reasons), strict=True)]
+    return found
+
+
+def is_right(question, given):
+    """Whether [answer, reason] is right, in both tiers where there are two."""
+    return given[0] == RIGHT and (not question.reasons or given[1] == RIGHT)
+
+
+def by_chance():
+    """How many are right on average when each option, and each reason, is drawn at random."""
+    return sum(1 / len(q.options) / max(1, len(q.reasons)) for q in items())
+
+
+def normalised(before, after, most):
+    """Hake's gain: what was gained, as a share of what could be. None where nothing was left to gain."""
+    return (after - before) / (most - before) if before < most else None
+
+
+def take(when):
+    """Ask the 24 questions ``when``, "before" or "after": one at a time with a learner at the keyboard, and otherwise in
+    one sentence. Raises ValueError for another word."""
+    if when not in TIMES:
+        raise ValueError(f'The inventory is taken "before" or "after" the course, and not {when!r}.')
+    if not progress.live():
+        _say(f"<b>The attention inventory.</b> {len(items())} questions are asked here, one at a time, in your own copy of "
+             "the lesson (<code>make lab</code>). Your answers stay on your computer.")
+        return
+    known = progress.load(SECTION)
+    if known.get(when) == "done":
+        _say(_kept(when, known))
+    elif when == BEFORE and any(key.startswith(f"{AFTER} ") for key in known):
+        _say("You have begun with the second time, in lesson 17, so it is too late for the first: what would it be "
+             "compared with?")
+    else:
+        _show_questions(when, known)
+
+
+def gain():
+    """Compare the second time with the first, theme by theme, and explain what is not right yet. Shows nothing of it
+    before the second time is done."""
+    known = progress.load(SECTION) if progress.live() else {}
+    if known.get(AFTER) != "done":
+        _say("When you have answered the questions above for the second time, run this cell again: it shows what you have "
+             "gained, theme by theme, and explains what is not right yet.")
+        return
+    themes = questions.load()[0]
+    given = {when: answers(when, known) for when in TIMES}
+    had = [when for when in TIMES if any(answer for answer, _ in given[when].values())]
+    right = {when: {q.id: is_right(q, given[when][q.id]) for q in items()} for when in TIMES}
+    rows = []
+    for theme, name in themes.items():
+        mine = [q.id for q in items() if q.theme == theme]
+        rows.append([name, *("●" * sum(right[when][i] for i in mine) + "○" * sum(not right[when][i] for i in mine)
+                             for when in had)])
+    totals = {when: sum(right[when].values()) for when in had}
+    rows.append(["all", *(f"{n} of {len(items())}" for n in totals.values())])
+    show.table(["theme", *had], rows, "Right answers (●) in the attention inventory")
+    _say(_in_words(totals), "good" if totals.get(AFTER, 0) > totals.get(BEFORE, 0) else "info")
+    if open_ := [q for q in items() if not right[AFTER][q.id]]:
+        _say("<b>What is not right yet.</b>" + "".join(_explained(q, given) for q in open_))
+
+
+def _in_words(totals):
+    most, chance = len(items()), f"Guessing alone gets {by_chance():.0f} right."
+    few = "Three questions say little about one theme, as a lucky guess is one of them; all 24 together say more."
+    if BEFORE not in totals:
+        return (f"{totals.get(AFTER, 0)} of {most} are right. {chance} What you gained nobody can say, because the first "
+                f"time, in lesson 00, was left out. {few}")
+    before, after = totals[BEFORE], totals.get(AFTER, 0)
+    share = normalised(before, after, most)
+    if share is None:
+        said = f"Everything was right the first time, so nothing was left to gain; now {after} are."
+    elif after > before:
+        said = (f"You had {most - before} to gain, and you gained {after - before} of them: {share:.0%}. That share is "
+                "called the <b>normalised gain</b>.")
+    else:
+        said = "As many are right as before." if after == before else f"{before - after} fewer are right than before."
+    return f"{said} {chance} {few}"
+
+
+def _explained(question, given):
+    """A fold: the question, what was answered, why that is not so, and what is."""
+    tiers = [(question.options, 0), *([(question.reasons, 1)] if question.reasons else [])]
+    said = []
+    for options, tier in tiers:
+        answer, earlier = given[AFTER][question.id][tier], given[BEFORE][question.id][tier]
+        because = "Because " if tier else ""
+        right = next(o for o in options if not o.misconception)
+        if mine := next((o for o in options if o.misconception and o.misconception == answer), None):
+            again = " (as the first time)" if answer == earlier else ""
+            said.append(f"You said{again}: <i>{because}{questions._html(mine.text)}</i><br>{questions._html(mine.why)}")
+        elif answer is None:
+            said.append("You left this open.")
+        said.append(f"<b>Right:</b> <i>{because}{questions._html(right.text)}</i><br>{questions._html(right.why)}")
+    return (f"<details style='margin:6px 0'><summary style='cursor:pointer'>{questions._html(question.ask)}</summary>"
+            + "".join(f"<p style='margin:4px 0 4px 16px'>{line}</p>" for line in said)
+            + f"<p style='margin:4px 0 8px 16px'>Lesson {question.lesson} has it.</p></details>")
+
+
+def _kept(when, known):
+    given = answers(when, known)
+    n = sum(answer is not None for answer, _ in given.values())
+    open_ = f", and {len(given) - n} left open" if n < len(given) else ""
+    then = ("What they were worth you see after the second time, in lesson 17." if when == BEFORE else
+            "The next cell shows what you have gained.")
+    return f"<b>Kept.</b> {n} of {len(given)} are answered{open_}. {then}"
+
+
+def _say(html, kind="info"):
+    """A note. Its plain text is the same words without the tags."""
+    show.note(html, unescape(re.sub(r"<[^>]+>", "", re.sub("</p>|</summary>|<br>", "\n", html))), kind)
+
+
+def _show_questions(when, known):
+    import ipywidgets
+    from IPython.display import display
+
+    if not isinstance(known.get("seed"), int):
+        known["seed"] = secrets.randbelow(2**31)
+        progress.record(SECTION, "seed", known["seed"])
+    asked, given = order(when, known["seed"]), answers(when, known)
+    place = [next((n for n, (q, *_) in enumerate(asked) if given[q.id][0] is None), 0)]
+    whole = ipywidgets.VBox(layout={"max_width": "820px"})
+
+    def tier(question, options, which):
+        """Buttons, one of which may be chosen; the last choice counts."""
+        buttons = [ipywidgets.Button(layout={"width": "auto", "height": "auto"}) for _ in options]
+
+        def label():
+            for button, option in zip(buttons, options, strict=True):
+                chosen = given[question.id][which] == name_of(option)
+                button.description = f"{'●' if chosen else '○'} {questions._plain(option.text)}"
+
+        def click(button):
+            name = name_of(options[buttons.index(button)])
+            given[question.id][which] = None if given[question.id][which] == name else name
+            progress.record(SECTION, f"{when} {question.id}", given[question.id])
+            label()
+
+        for button in buttons:
+            button.on_click(click)
+            button.add_class("warm-up")
+        label()
+        return buttons
+
+    def go(step):
+        place[0] += step
+        if place[0] == len(asked):
+            progress.record(SECTION, when, "done")
+            edge, back = show.COLOURS["info"]
+            said = _kept(when, progress.load(SECTION))
+            whole.children = [ipywidgets.HTML(f"<div role='status' style='border-left:4px solid {edge};background:{back};"
+                                              f"color:#1a1a1a;padding:8px 14px'>{said}</div>")]
+            return
+        question, options, reasons = asked[place[0]]
+        head = (f"<div style='line-height:1.45'><small>{place[0] + 1} of {len(asked)}</small><br>"
+                f"{questions._html(question.ask)}</div>")
+        parts = [ipywidgets.HTML(head), *tier(question, options, 0)]
+        if reasons:
+            parts += [ipywidgets.HTML("<div style='margin-top:6px'>Because ...</div>"), *tier(question, reasons, 1)]
+        back, onward = (ipywidgets.Button(description=text, layout={"width": "auto"})
+                        for text in ("Back", "Next" if place[0] + 1 < len(asked) else "I am done: keep my answers"))
+        back.disabled = place[0] == 0
+        back.on_click(lambda _: go(-1))
+        onward.on_click(lambda _: go(1))
+        onward.button_style = "primary"
+        whole.children = [ipywidgets.HTML(questions.STYLE + intro), *parts, ipywidgets.HBox([back, onward])]
+
+    told = ("Nothing is told until the second time, in lesson 17." if when == BEFORE else
+            "What they were worth is told when you are done.")
+    intro = (f"<div style='line-height:1.45;margin-bottom:8px'><b>The attention inventory.</b> {told} Leave open what you "
+             "would have to guess.</div>")
+    go(0)
+    display(whole)
