@@ -11,6 +11,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     trial.py       a dry run with imaginary students         term.py       one page over several assignments
     roster.py      who is who: numbers, addresses, names      dates.py       due, late, extensions
     marking.py     a page in the browser, to mark on
+    inventory.py   what a class has gained                    quiz.py        the inventory for platforms
     tasks/         what each assignment's functions have to do
 """
 

@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|mark|late|feedback|copies|export|term. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|mark|late|feedback|copies|export|term|inventory. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -17,6 +17,7 @@ from classroom import (
     exports,
     marking,
     marks,
+    quiz,
     reports,
     roster,
     sandbox,
@@ -54,7 +55,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|mark|late|feedback|copies|export|term")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|mark|late|feedback|copies|export|term|inventory")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -119,6 +120,9 @@ def _parser():
     verb.set_defaults(verb=whole_term)
     verb.add_argument("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
     verb.add_argument("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
+    verb = verbs.add_parser("inventory", help="write the attention inventory for Moodle, Canvas and others")
+    verb.set_defaults(verb=lambda options: print(f"Written: {', '.join(map(str, quiz.write(options.out)))}."))
+    verb.add_argument("out", help="folder to write to")
     return parser
 
 
