@@ -12,6 +12,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     roster.py      who is who: numbers, addresses, names      dates.py       due, late, extensions
     marking.py     a page in the browser, to mark on
     inventory.py   what a class has gained                    quiz.py        the inventory for platforms
+    quiz.py        the inventory, for platforms              gain.py        what a class has gained in it
     tasks/         what each assignment's functions have to do
 """
 

@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|mark|late|feedback|copies|export|term|inventory. docs/teaching.md is the page for teachers."""
+"""python -m classroom try|release|grade|mark|late|feedback|copies|export|term|inventory|gain. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -16,6 +16,7 @@ from classroom import (
     dates,
     exports,
     marking,
+    gain,
     marks,
     quiz,
     reports,
@@ -55,7 +56,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|mark|late|feedback|copies|export|term|inventory")
+    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|mark|late|feedback|copies|export|term|inventory|gain")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
@@ -123,6 +124,12 @@ def _parser():
     verb = verbs.add_parser("inventory", help="write the attention inventory for Moodle, Canvas and others")
     verb.set_defaults(verb=lambda options: print(f"Written: {', '.join(map(str, quiz.write(options.out)))}."))
     verb.add_argument("out", help="folder to write to")
+    verb = verbs.add_parser("gain", help="compare the results of the attention inventory before and after")
+    verb.set_defaults(verb=gained)
+    verb.add_argument("before", help="the first results, as Moodle or Canvas gives them: a CSV file")
+    verb.add_argument("after", help="the second results")
+    verb.add_argument("--out", default="gain", metavar="FOLDER", help="to write to (default: gain)")
+    verb.add_argument("--names", action="store_true", help="list the students on the page too")
     return parser
 
 
@@ -251,6 +258,13 @@ def whole_term(options):
         print(note)
     if len(notes) > 10:
         print(f"{len(notes) - 10} more of these are on the page.")
+
+
+def gained(options):
+    paths, notes = gain.write_page(options.before, options.after, options.out, options.names)
+    print("Written: " + ", ".join(map(str, paths)) + ".")
+    for note in notes:
+        print(note)
 
 
 def _graded(out):

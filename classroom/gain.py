@@ -1,0 +1,344 @@
+"""What a class has gained: two result files of the attention inventory, before and after, on one page.
+
+A file is what Moodle calls a quiz's *Responses* report, or Canvas' classic quizzes *Student Analysis*, as CSV. Which column
+belongs to which question is found by the answers in it, whatever the language of the headings; a question counts as right
+when both its tiers are. Gain: Hake 1998, of the averages. Discrimination: the correlation of an item with the rest of the
+items (point-biserial, corrected). Reliability: KR-20, which is Cronbach's alpha for answers that are right or wrong.
+"""
+
+import csv
+import random
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from classroom import Problem, collecting, exports, marks, quiz, reports, term
+from helpers import inventory as bank
+from helpers import questions
+from helpers.files import write_whole
+
+FEWEST = 10  # students, for an interval or a correlation
+DRAWS = 4000  # of the bootstrap
+CONFIDENCE = 0.95
+BLANK = {"", "-", "no answer", "noanswer"}
+UNFINISHED = re.compile(r"in progress|overdue|never submitted|abandoned|not started", re.IGNORECASE)
+NUMBERS = ("id number", "idnumber", "sis_id", "sis user id", "id", "student id", "email address", "email", "username")
+NAMES = (("first name", "last name"), ("first name", "surname"), ("full name",), ("name",), ("student",))
+STATES = ("status", "state")
+
+
+class GainError(Problem):
+    """One sentence: why these files cannot be compared, and what to do."""
+
+
+@dataclass
+class Taken:
+    """One student's answers in one file. ``given``: {id: [answer, reason]} as ``helpers.inventory`` keeps them, of the
+    questions that the file has; ``numbers``: {heading: what identifies them}; ``name``: or ""."""
+
+    name: str
+    numbers: dict
+    given: dict
+
+
+@dataclass
+class Results:
+    """What one file has. ``questions``: their ids, in the order of the bank; ``notes``: sentences on what is odd."""
+
+    file: str
+    taken: list
+    questions: list
+    notes: list = field(default_factory=list)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def letters(text):
+    """What is left of an answer that has been through HTML, a spreadsheet and its idea of quotation marks."""
+    return re.sub(r"[^a-z0-9.-]+", "", unicodedata.normalize("NFKD", text.casefold().replace("−", "-")))
+
+
+def read(path):
+    """The ``Results`` in a file of Moodle or Canvas. Raises GainError."""
+    path = Path(path)
+    rows, headings = _rows(path)
+    places = _places(rows, headings)
+    asked = {one.id: one for one in quiz.asked()}
+    if not places:
+        raise GainError(f"No column of {path} has answers of the attention inventory. It should be Moodle's Results > "
+                        "Responses, with the box Response ticked, or Canvas' Quiz Statistics > Student Analysis, downloaded "
+                        "as CSV.")
+    have = [q.id for q in bank.items() if q.id in places and (not q.reasons or f"{q.id}-because" in places)]
+    notes, found = [], []
+    if lost := [q.id for q in bank.items() if q.id not in have]:
+        notes.append(f"{path} has no answers to {exports._some(lost)}: these questions are left out.")
+    columns = {kind: _heading(headings, names) for kind, names in (("state", STATES), ("attempt", ("attempt",)))}
+    whole = next((names for names in NAMES if all(_heading(headings, [name]) for name in names)), ())
+    numbers = [heading for name in NUMBERS if (heading := _heading(headings, [name]))]
+    if not whole and not numbers:
+        numbers = [h for h in headings if all("@" in (row[h] or "") for row in rows)][:1]
+    strange = defaultdict(list)
+    if columns["attempt"]:
+        rows = sorted(rows, key=lambda row: int(re.sub(r"\D", "", row[columns["attempt"]] or "") or 0))
+    left = Counter()
+    for row in rows:
+        name = " ".join(filter(None, ((row[_heading(headings, [part])] or "").strip() for part in whole)))
+        ids = {h.casefold(): (row[h] or "").strip().casefold() for h in numbers if (row[h] or "").strip()}
+        given, any_answer = {}, False
+        for one in places:
+            said = letters(row[places[one]] or "")
+            kept = next((bank.name_of(o) for o in asked[one].options if letters(questions._plain(o.text)) == said), None)
+            any_answer |= kept is not None
+            if kept is None and said not in BLANK:
+                strange[one].append(row[places[one]])
+            given.setdefault(asked[one].question.id, [None, None])[asked[one].tier] = kept
+        state = (row[columns["state"]] or "") if columns["state"] else ""
+        if UNFINISHED.search(state) or not any_answer:
+            left["unfinished" if state and any_answer else "empty"] += bool(name or ids)
+            continue
+        found.append(Taken(name, ids, {i: given[i] for i in have}))
+    for kind, words in (("unfinished", "whose attempt is not finished"), ("empty", "who answered nothing")):
+        if left[kind]:
+            notes.append(f"{path}: {left[kind]} {words} left out.")
+    for one, values in strange.items():
+        notes.append(f"{path}: {len(values)} answers to {one} are none of its options and count as open, such as "
+                     f"{str(values[0])[:60]!r}.")
+    found, again = _first_attempts(found)
+    if again:
+        notes.append(f"{path}: of {again} with several attempts, the first counts.")
+    if not found:
+        raise GainError(f"{path} has the inventory's columns, and nobody who answered: download it when attempts are "
+                        "finished.")
+    return Results(str(path), found, have, notes)
+
+
+def _rows(path):
+    """The lines of a CSV file as dicts, and its headings. Raises GainError."""
+    try:
+        start = path.read_bytes()[:4]
+        rows = marks.read_csv(path)
+    except FileNotFoundError:
+        raise GainError(f"{path} does not exist.") from None
+    except IsADirectoryError:
+        raise GainError(f"{path} is a folder: name the file with the results.") from None
+    except (csv.Error, UnicodeError) as error:
+        raise GainError(f"{path} cannot be read as CSV ({error}): download it again as CSV.") from None
+    if start.startswith((b"PK", b"<", b"{", b"[", b"\xd0\xcf", b"%PDF")):
+        raise GainError(f"{path} is not CSV: download the report again, as a text file with comma separated values.")
+    if not rows:
+        raise GainError(f"{path} has no lines below its headings: download it again when somebody has answered.")
+    return rows, [h for h in rows[0] if h]
+
+
+def _heading(headings, names):
+    """The heading that is one of ``names``, in any capitals, or None."""
+    return next((h for name in names for h in headings if h.strip().casefold() == name), None)
+
+
+def _places(rows, headings):
+    """{id of a question as platforms ask it: its heading}. A column belongs to the question whose options most of its
+    answers are. Moodle's right answers look the same; their headings have the same numbers and come after."""
+    asked, fits = quiz.asked(), defaultdict(list)
+    options = {one.id: {letters(questions._plain(o.text)) for o in one.options} for one in asked}
+    for heading in headings:
+        answers = Counter(letters(row[heading] or "") for row in rows)
+        for blank in BLANK:
+            answers.pop(blank, None)
+        shares = {i: sum(n for said, n in answers.items() if said in there) for i, there in options.items()}
+        best = max(shares, key=shares.get)
+        if answers and shares[best] >= 0.5 * sum(answers.values()):
+            fits[best].append(heading)
+    found = sorted((h for there in fits.values() for h in there), key=headings.index)
+    if found and all(re.search(r"\d$", heading) for heading in found):
+        both = [min(there, key=headings.index) for there in fits.values() if len(there) > 1]
+        words = re.sub(r"\d+$", "", (both or found)[0])  # "Response ", in Moodle's language of the day
+        fits = {i: [h for h in there if re.sub(r"\d+$", "", h) == words] for i, there in fits.items()}
+    return {i: there[0] for i, there in fits.items() if there}
+
+
+def _first_attempts(found):
+    """Without later attempts of the same student, and how many had some."""
+    first, again = {}, set()
+    for n, one in enumerate(found):
+        who = tuple(sorted(one.numbers.items())) or (one.name and collecting.words_of(one.name)) or n
+        if who in first:
+            again.add(who)
+        first.setdefault(who, one)
+    return list(first.values()), len(again)
+
+
+# ---------------------------------------------------------------- who is who
+
+
+def match(before, after):
+    """Pairs (Taken, Taken) of the same student: by a number or an address that both files have, then by a name that each
+    file has once. Who has different numbers is not the same student, whatever the name is."""
+    pairs, left, right = [], before.taken, after.taken
+
+    def join(ours, theirs, by_name=False):
+        ours, theirs = exports._once(zip(ours, left, strict=True)), exports._once(zip(theirs, right, strict=True))
+        for value, one in ours.items():
+            other = theirs.get(value)
+            if other is None or any(one is mine or other is yours for mine, yours in pairs):
+                continue
+            both = one.numbers.keys() & other.numbers.keys()
+            if not by_name or all(one.numbers[h] == other.numbers[h] for h in both):
+                pairs.append((one, other))
+
+    for heading in dict.fromkeys(h for one in left for h in one.numbers):
+        join(*([one.numbers.get(heading) for one in those] for those in (left, right)))
+    join(*([collecting.words_of(one.name) for one in those] for those in (left, right)), by_name=True)
+    order = {id(one): n for n, one in enumerate(left)}
+    return sorted(pairs, key=lambda pair: order[id(pair[0])])
+
+
+# ---------------------------------------------------------------- counting
+
+
+def right(taken, ids):
+    """Who has what right: a matrix of 0 and 1, a row for each student and a column for each question."""
+    by_id = {q.id: q for q in bank.items()}
+    found = [[bank.is_right(by_id[i], one.given[i]) for i in ids] for one in taken]
+    return np.array(found, float).reshape(len(taken), len(ids))
+
+
+def gain(before, after):
+    """Hake's normalised gain of the averages. ``before``, ``after``: each student's share right, (..., students); nan where
+    nothing was left to gain."""
+    before, after = np.mean(before, -1), np.mean(after, -1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(before < 1, (after - before) / (1 - before), np.nan)
+
+
+def kr20(matrix):
+    """KR-20 of 0 and 1, (..., students, questions); nan where there is one question or no variance."""
+    k, spread = matrix.shape[-1], matrix.sum(-1).var(-1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((spread > 0) & (k > 1), k / max(k - 1, 1) * (1 - matrix.var(-2, ddof=1).sum(-1) / spread), np.nan)
+
+
+def bootstrap(statistic, *arrays, paired=True, seed=0, draws=DRAWS):
+    """(value, low, high): students are drawn again, with replacement; those of several ``arrays`` together if ``paired``.
+    Low and high are None for fewer than ten students, and all is None where there is no value."""
+    if len(arrays[0]) < 2 or np.isnan(value := statistic(*arrays)):
+        return None
+    if min(map(len, arrays)) < FEWEST:
+        return float(value), None, None
+    rng, found = np.random.default_rng(seed), []
+    at_once = max(1, 2_000_000 // max(a.size for a in arrays))
+    for start in range(0, draws, at_once):
+        n = min(at_once, draws - start)
+        chosen = rng.integers(len(arrays[0]), size=(n, len(arrays[0]))) if paired else None
+        found.append(statistic(*(a[rng.integers(len(a), size=(n, len(a))) if chosen is None else chosen] for a in arrays)))
+    tail = 50 * (1 - CONFIDENCE)
+    low, high = np.nanpercentile(np.concatenate(found), [tail, 100 - tail])
+    return float(value), float(low), float(high)
+
+
+def items(matrix, ids):
+    """What each question tells: (id, share right with its interval, correlation with the rest with its interval)."""
+    found = []
+    for n, i in enumerate(ids):
+        mine, rest = matrix[:, n], np.delete(matrix, n, axis=1).sum(1)
+        found.append((i, term.share_of(int(mine.sum()), len(mine)),
+                      term.correlation_of(mine.astype(bool).tolist(), rest.tolist())))
+    return found
+
+
+def misconceptions(pairs, ids):
+    """What became of each wrong option that anybody chose, in dicts: ``held`` before, of these ``right`` after (that tier
+    alone) and ``kept``; ``new``: of the ``others`` who hold it now; ``now``: how many hold it after."""
+    by_id, found = {q.id: q for q in bank.items()}, []
+    for i in ids:
+        for tier, options in enumerate((by_id[i].options, by_id[i].reasons)):
+            both = [(one.given[i][tier], other.given[i][tier]) for one, other in pairs]
+            for option in options:
+                name = option.misconception
+                held = [after for before, after in both if before == name]
+                new = sum(after == name for before, after in both if before != name)
+                if name and (held or new):
+                    found.append({"id": i, "name": name, "text": questions._plain(option.text),
+                                  "why": questions._plain(option.why), "held": len(held), "right": held.count(bank.RIGHT),
+                                  "kept": held.count(name), "new": new, "others": len(both) - len(held),
+                                  "now": held.count(name) + new})
+    return sorted(found, key=lambda row: (-row["now"], -row["held"]))
+
+
+# ---------------------------------------------------------------- the page
+
+
+def write_page(before, after, out, names=False):
+    """Write ``gain.html``, ``gain_items.csv`` and ``gain_answers.csv`` (without names, in another order) into ``out``;
+    returns their paths and sentences on what a teacher should look at. ``names``: the page lists the students.
+    Raises GainError."""
+    first, second = read(before), read(after)
+    ids = [i for i in first.questions if i in second.questions]
+    if not ids:
+        raise GainError(f"{before} and {after} have no question in common: are both the attention inventory?")
+    notes = [*first.notes, *second.notes]
+    pairs = match(first, second)
+    paired = bool(pairs)
+    if not paired:
+        notes.append("Nobody is in both files by a number, an address or a name, so all students of one are compared with "
+                     "all of the other, who need not be the same.")
+    elif (alone := len(first.taken) + len(second.taken) - 2 * len(pairs)):
+        notes.append(f"{alone} are in one file alone, or cannot be told apart, and are left out of everything below.")
+    if paired and len(pairs) < FEWEST:
+        notes.append(f"Fewer than {FEWEST} students took it both times: there are no intervals, and a page about so few "
+                     "says little.")
+    sides = [[p[n] for p in pairs] if paired else those.taken for n, those in enumerate((first, second))]
+    B, A = (right(those, ids) for those in sides)
+    if pairs and all(one.given[i] == other.given[i] for one, other in pairs for i in ids):
+        notes.append("The answers of both files are the same: is one file named twice?")
+    themes, by_id = questions.load()[0], {q.id: q for q in bank.items()}
+    rows = []
+    for theme, name in [*themes.items(), (None, "all")]:
+        mine = [n for n, i in enumerate(ids) if theme in (None, by_id[i].theme)]
+        if mine:
+            b, a = B[:, mine].mean(1), A[:, mine].mean(1)
+            rows.append({"name": name, "n": len(mine), "before": float(b.mean()), "after": float(a.mean()),
+                         "gain": bootstrap(gain, b, a, paired=paired)})
+    told = {when: {i: (share, r) for i, share, r in items(m, ids)} for when, m in (("before", B), ("after", A))}
+    lines = [{"id": i, "ask": questions._plain(by_id[i].ask), "theme": themes[by_id[i].theme],
+              **{when: told[when][i] for when in told}} for i in ids]
+    alpha = {when: bootstrap(kr20, m, draws=1000) for when, m in (("before", B), ("after", A))}
+    page = reports.PAGES.get_template("gain.html").render(
+        title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=paired, notes=notes,
+        rows=rows, items=lines, alpha=alpha, chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST,
+        misconceptions=misconceptions(pairs, ids), students=_students(pairs, B, A) if names and paired else [],
+        interval=term._interval, draws=DRAWS)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    written = {"gain.html": page, "gain_items.csv": _items_csv(lines), "gain_answers.csv": _answers_csv(pairs, sides, ids)}
+    for name, contents in written.items():
+        write_whole(out / name, contents)
+    return [out / name for name in written], notes
+
+
+def _students(pairs, B, A):
+    named = [(one.name or next(iter(one.numbers.values()), "?"), int(b), int(a))
+             for (one, _), b, a in zip(pairs, B.sum(1), A.sum(1), strict=True)]
+    return sorted(named, key=lambda row: row[0].casefold())
+
+
+def _items_csv(lines):
+    heads = [f"{when} {what}" for when in bank.TIMES for what in (
+        "share right", "share low", "share high", "discrimination", "discrimination low", "discrimination high")]
+    rows = [(row["id"], row["theme"], *(value for when in bank.TIMES for part in row[when] for value in term._rounded(part)))
+            for row in lines]
+    return "\ufeff" + marks.csv_text([("id", "theme", *heads), *rows])
+
+
+def _answers_csv(pairs, sides, ids):
+    """Everybody's answers without anything that says whose they are: what may be sent to those who keep the inventory."""
+    tiers = [(i, tier) for q in bank.items() if (i := q.id) in ids for tier in range(1 + bool(q.reasons))]
+    heads = [f"{when} {i}{'-because' * tier}" for when in bank.TIMES for i, tier in tiers]
+    people = pairs or [(one, None) for one in sides[0]] + [(None, one) for one in sides[1]]
+    rows = [[(one.given[i][tier] or "") if one else "" for one in pair for i, tier in tiers] for pair in people]
+    random.Random().shuffle(rows)
+    return "\ufeff" + marks.csv_text([heads, *rows])

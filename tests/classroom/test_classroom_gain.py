@@ -1,0 +1,292 @@
+"""What a class has gained: files of Moodle and Canvas are read, students matched, and the report finds what was put in."""
+
+import csv
+import io
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from classes import ITEMS, Model, answers, canvas, moodle
+
+from classroom import __main__ as command
+from classroom import gain as report
+from classroom import quiz, term
+from helpers import questions
+
+N = 40
+PEOPLE = [(f"Last{i:02d}", f"First{i:02d}", f"{1000 + i}", f"student{i}@example.org") for i in range(N)]
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """A class: (right before, right after, answers before, answers after)."""
+    rng = np.random.default_rng(5)
+    right = Model().right(N, rng)
+    return (*right, *(answers(r, rng) for r in right))
+
+
+def files(tmp_path, **contents):
+    paths = []
+    for name, text in contents.items():
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text(text, encoding="utf-8", newline="")
+    return paths
+
+
+def page(tmp_path, before, after, *options, status=0):
+    """The page as text without tags, and what the command printed."""
+    assert command.main(["gain", str(before), str(after), "--out", str(tmp_path / "out"), *options]) == status
+    html = (tmp_path / "out" / "gain.html").read_text(encoding="utf-8")
+    assert "<script" not in html and "src=" not in html
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.partition("<body>")[2]))
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_every_option_can_be_told_from_all_others():
+    said = Counter(report.letters(questions._plain(o.text)) for one in quiz.asked() for o in one.options)
+    assert max(said.values()) == 1 and "" not in said
+
+
+@pytest.mark.parametrize("write", [
+    lambda given: moodle(PEOPLE, given), lambda given: moodle(PEOPLE, given, language="de"),
+    lambda given: canvas([(f"{first} {last}", number) for last, first, number, _ in PEOPLE], given)],
+    ids=["moodle", "moodle in German", "canvas"])
+def test_a_platforms_file_is_read_as_it_was_answered(tmp_path, simulated, write):
+    right, _, given, _ = simulated
+    (path,) = files(tmp_path, before=write(given))
+    found = report.read(path)
+    assert found.questions == [q.id for q in ITEMS] and not found.notes and len(found.taken) == N
+    assert (report.right(found.taken, found.questions) == right).all()
+    for one, mine in zip(found.taken, given, strict=True):
+        kept = {i: [None if mine[key] is None else mine[key].misconception or "right" for key in (i, f"{i}-because")
+                    if key in mine] for i in one.given}
+        assert all(one.given[i][:len(kept[i])] == kept[i] for i in kept)
+        assert one.numbers
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda t: t.replace("'", "’"), lambda t: t.replace("'", "_"), lambda t: t.upper(), lambda t: t.replace("'", "*")],
+    ids=["typographic", "underscores", "capitals", "asterisks"])
+def test_what_html_and_spreadsheets_do_to_texts_changes_nothing(tmp_path, simulated, spoil):
+    given = simulated[2]
+    head, _, rest = moodle(PEOPLE, given).partition("\r\n")
+    plain, spoilt = files(tmp_path, plain=f"{head}\r\n{rest}", spoilt=f"{head}\r\n{spoil(rest)}")
+    assert [one.given for one in report.read(spoilt).taken] == [one.given for one in report.read(plain).taken]
+
+
+def test_excel_may_have_saved_it(tmp_path, simulated):
+    rows = list(csv.reader(io.StringIO(moodle(PEOPLE, simulated[2]).removeprefix("\ufeff"))))
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=";").writerows(rows)
+    path = tmp_path / "excel.csv"
+    path.write_bytes(buffer.getvalue().encode("cp1252", errors="replace"))
+    assert (report.right(report.read(path).taken, [q.id for q in ITEMS]) == simulated[0]).all()
+
+
+def test_a_question_that_nobody_answered_is_not_taken_from_the_right_answers(tmp_path, simulated):
+    given = [mine | {"01-hot-and-cold": None} for mine in simulated[2]]
+    (path,) = files(tmp_path, before=moodle(PEOPLE, given))
+    found = report.read(path)
+    assert "01-hot-and-cold" not in found.questions and "01-hot-and-cold" in found.notes[0]
+
+
+def test_unfinished_empty_and_repeated_attempts(tmp_path, simulated):
+    given = simulated[2][:6]
+    text = moodle(PEOPLE[:5], given[:5]) + "".join(
+        moodle(who, [g], status).partition("\r\n")[2] for who, g, status in (
+            (PEOPLE[5:6], given[5], "In progress"), (PEOPLE[6:7], dict.fromkeys(given[0]), "Finished"),
+            (PEOPLE[:1], simulated[3][0], "Finished")))
+    (path,) = files(tmp_path, before=text)
+    found = report.read(path)
+    assert [one.name for one in found.taken] == [f"{first} {last}" for last, first, *_ in PEOPLE[:5]]
+    assert (report.right(found.taken[:1], found.questions) == simulated[0][:1]).all()
+    assert len(found.notes) == 3 and "several attempts" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(("contents", "said"), [
+    (None, "does not exist"), (b"", "no lines"), (b"PK\x03\x04\x00", "is not CSV"), (b"<html><table>", "is not CSV"),
+    (b'[{"a": 1}]', "is not CSV"), (b"Last name,First name\r\nA,B\r\n", "No column of"),
+    (b"name,score\r\n\xff\xfe\x00,3\r\n", "No column of"), (b"a\r\n" + b'"' * 5001, "")])
+def test_an_odd_file_is_told_in_one_sentence(tmp_path, capsys, contents, said):
+    path = tmp_path / "odd.csv"
+    if contents is not None:
+        path.write_bytes(contents)
+    assert command.main(["gain", str(path), str(path), "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().err
+    assert said in told and len(told.splitlines()) == 1 and told.strip().endswith(".")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_is_told(tmp_path, capsys):
+    assert command.main(["gain", str(tmp_path), str(tmp_path)]) == 1
+    assert "is a folder" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- who is who
+
+
+def matched(tmp_path, first, second):
+    before, after = files(tmp_path, before=first, after=second)
+    return [(one.name, other.name) for one, other in report.match(report.read(before), report.read(after))]
+
+
+def test_a_number_decides_before_a_name(tmp_path, simulated):
+    given = simulated[2][:3]
+    first = moodle([("Ng", "Ann", "1", ""), ("Ng", "Bo", "2", ""), ("Li", "Cy", "3", "")], given)
+    second = moodle([("Ng", "Bo", "1", ""), ("Wu", "Bo", "2", ""), ("Li", "Cy", "4", "")], given)
+    assert matched(tmp_path, first, second) == [("Ann Ng", "Bo Ng"), ("Bo Ng", "Bo Wu")]  # Cy Li has another number
+
+
+def test_a_name_decides_between_platforms_when_each_file_has_it_once(tmp_path, simulated):
+    given = simulated[2][:4]
+    first = moodle([("Müller", "Zoë", "1", ""), ("Ng", "Ann", "2", ""), ("Ng", "Ann", "3", ""), ("Wu", "Bo", "", "")], given)
+    second = canvas([("Zoe Muller", "901"), ("Ann Ng", "902"), ("Bo Wu", "903"), ("Di Xu", "904")], given)
+    assert matched(tmp_path, first, second) == [("Zoë Müller", "Zoe Muller"), ("Bo Wu", "Bo Wu")]
+
+
+def test_without_names_or_numbers_all_are_compared_with_all(tmp_path, simulated):
+    right_before, right_after, first, second = simulated
+    nobody = [("", "", "", "")] * N
+    before, after = files(tmp_path, before=moodle(nobody, first), after=moodle(nobody[:30], second[:30]))
+    said = page(tmp_path, before, after, "--names")
+    assert "40 students before, 30 after" in said and "who need not be the same" in said
+    assert f"{right_before.mean():.0%} right before, {right_after[:30].mean():.0%} after" in said
+    assert "Which misconceptions" not in said
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_says_what_was_put_in(tmp_path, simulated, capsys):
+    right_before, right_after, first, second = simulated
+    for mine, later in zip(first[:15], second[:15], strict=True):  # a misconception that stays with 12 of 15
+        option = next(o for o in quiz.asked() if o.id == "06-score-to-zero").options[0]
+        mine["06-score-to-zero"] = option
+        later["06-score-to-zero"] = option
+    for later in second[:3]:
+        later["06-score-to-zero"] = next(o for o in ITEMS if o.id == "06-score-to-zero").options[-1]
+    before, after = files(tmp_path, before=moodle(PEOPLE, first), after=canvas(
+        [(f"{f} {last}", f"{n}") for n, (last, f, *_) in enumerate(PEOPLE)][::-1], second[::-1]))
+    said = page(tmp_path, before, after)
+    assert not any(name in said for who in PEOPLE for name in who[:2]), "no names unless they are asked for"
+    pairs = report.match(report.read(before), report.read(after))
+    assert len(pairs) == N
+    row = next(r for r in report.misconceptions(pairs, [q.id for q in ITEMS]) if r["name"] == option.misconception)
+    held = sum(mine["06-score-to-zero"] is option for mine in first)
+    kept = sum(m["06-score-to-zero"] is option is later["06-score-to-zero"] for m, later in zip(first, second, strict=True))
+    assert (row["held"], row["kept"], row["others"]) == (held, kept, N - held) and kept >= 12 and row["right"] >= 3
+    assert row["now"] == sum(later["06-score-to-zero"] is option for later in second)
+    assert f"{option.misconception} 06-score-to-zero" in said and f"{kept} of {held}" in said
+    assert said.index("have not been validated on people") < said.index("Normalised gain")
+    names = page(tmp_path, before, after, "--names")
+    assert "First07 Last07" in names
+    with open(tmp_path / "out" / "gain_answers.csv", encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == N and not any("Last" in value for r in rows for value in r.values())
+    assert sum(r["before 06-score-to-zero"] == option.misconception for r in rows) == held
+    with open(tmp_path / "out" / "gain_items.csv", encoding="utf-8-sig", newline="") as file:
+        assert [r["id"] for r in csv.DictReader(file)] == [q.id for q in ITEMS]
+
+
+def test_one_file_named_twice_and_few_students_are_told(tmp_path, simulated, capsys):
+    (path,) = files(tmp_path, before=moodle(PEOPLE[:6], simulated[2][:6]))
+    page(tmp_path, path, path)
+    said = capsys.readouterr().out
+    assert "is one file named twice?" in said and "Fewer than 10 students" in said
+
+
+def test_nothing_to_gain_and_nobody_right(tmp_path):
+    rng = np.random.default_rng(0)
+    all_, none = (answers(np.full((12, 24), x), rng) for x in (1.0, 0.0))
+    before, after = files(tmp_path, before=moodle(PEOPLE[:12], all_), after=moodle(PEOPLE[:12], none))
+    assert "normalised gain –" in page(tmp_path, before, after)
+    assert "0% right before, 100% after; normalised gain 1.00" in page(tmp_path, after, before)
+
+
+# ---------------------------------------------------------------- the statistics, against known parameters
+
+
+MANY = 20_000
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """The model, and what a class without end would show: gain, KR-20 after, shares right and correlations after."""
+    model = Model(seed=3)
+    before, after = model.right(MANY, np.random.default_rng(9))
+    rest = [np.corrcoef(after[:, n], after.sum(1) - after[:, n])[0, 1] for n in range(24)]
+    k, spread = 24, after.sum(1).var()
+    alpha = k / (k - 1) * (1 - (after.mean(0) * (1 - after.mean(0))).sum() / spread)
+    return model, (after.mean() - before.mean()) / (1 - before.mean()), alpha, after.mean(0), np.array(rest)
+
+
+def test_intervals_cover_what_was_put_in(truth):
+    """Of 100 classes of 40: a right interval misses 5, and more than 12 once in 200 times; it is narrow enough to tell."""
+    model, gain, alpha, shares, rest = truth
+    rng, hit, widths, items = np.random.default_rng(1), Counter(), [], 0
+    for n in range(100):
+        before, after = model.right(40, rng)
+        _, low, high = report.bootstrap(report.gain, before.mean(1), after.mean(1), seed=n, draws=1000)
+        hit["gain"] += low <= gain <= high
+        widths.append(high - low)
+        if n < 40:
+            _, low, high = report.bootstrap(report.kr20, after, seed=n, draws=1000)
+            hit["alpha"] += low <= alpha <= high
+        if n < 12:
+            for m, (_, share, r) in enumerate(report.items(after, [q.id for q in ITEMS])):
+                hit["share"] += share[1] <= shares[m] <= share[2]
+                hit["r"] += r is None or r[1] is None or r[1] <= rest[m] <= r[2]
+                items += 1
+    assert hit["gain"] >= 88 and hit["alpha"] >= 34
+    assert hit["share"] >= 0.92 * items and hit["r"] >= 0.90 * items
+    assert np.mean(widths) < 0.2 and gain > 0.25
+
+
+def test_a_class_that_learns_nothing_shows_no_gain():
+    model, rng, covered = Model(gained=0.0, seed=3), np.random.default_rng(2), 0
+    for n in range(60):
+        before, after = (m.mean(1) for m in model.right(40, rng))
+        _, low, high = report.bootstrap(report.gain, before, after, seed=n, draws=400)
+        covered += low <= 0 <= high
+    assert 51 <= covered
+
+
+def test_who_guesses_keeps_a_misconception_as_often_as_others_take_it_up():
+    rng = np.random.default_rng(4)
+    given = [answers(np.zeros((250, 24)), rng, open_=0.0) for _ in range(2)]
+
+    def taken(all_):
+        return [report.Taken("", {}, {q.id: [g[q.id].misconception, None] for q in ITEMS}) for g in all_]
+
+    rows = report.misconceptions(list(zip(*map(taken, given), strict=True)), ["02-between", "11-coin", "11-colder"])
+    assert len(rows) == 9
+    assert abs(np.mean([row["kept"] / row["held"] - row["new"] / row["others"] for row in rows])) < 0.06
+
+
+def test_kr20_is_cronbachs_alpha_and_zero_when_all_guess():
+    rng = np.random.default_rng(0)
+    matrix = (rng.random((50, 8)) < rng.random((50, 1))).astype(float)
+    covariance = np.cov(matrix.T)
+    assert report.kr20(matrix) == pytest.approx(8 / 7 * (1 - np.trace(covariance) / covariance.sum()))
+    assert abs(report.kr20((rng.random((MANY, 24)) < 0.25).astype(float))) < 0.05
+    assert np.isnan(report.kr20(np.ones((5, 3)))) and np.isnan(report.kr20(np.ones((5, 1))))
+
+
+def test_a_questions_correlation_is_with_the_rest_without_itself():
+    matrix = (np.random.default_rng(0).random((30, 24)) < 0.5).astype(float)
+    for n, (_, share, r) in enumerate(report.items(matrix, list(range(24)))):
+        assert r[0] == pytest.approx(np.corrcoef(matrix[:, n], matrix.sum(1) - matrix[:, n])[0, 1])
+        assert share[0] == pytest.approx(matrix[:, n].mean())
+
+
+def test_the_gain_is_that_of_the_averages_and_not_the_average_gain():
+    before, after = np.array([0.0, 0.9]), np.array([0.5, 0.9])
+    assert report.gain(before, after) == pytest.approx(0.25 / 0.55)  # the average of 0.5 and 0 would be 0.25
+
+
+def test_fewer_than_ten_have_no_interval():
+    assert report.bootstrap(report.gain, np.zeros(9), np.full(9, 0.5)) == (0.5, None, None)
+    assert term.correlation_of([True] * 5 + [False] * 4, list(range(9))) is None
