@@ -9,9 +9,8 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     marks.py       the sheet to mark, points, grades         exports.py    CSV, Canvas, Moodle, Gradescope
     reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
     trial.py       a dry run with imaginary students         term.py       one page over several assignments
-    roster.py      who is who: numbers, addresses, names      dates.py       due, late, extensions
+    roster.py      who is who: numbers, addresses, names     dates.py       due, late, extensions
     marking.py     a page in the browser, to mark on
-    inventory.py   what a class has gained                    quiz.py        the inventory for platforms
     quiz.py        the inventory, for platforms              gain.py        what a class has gained in it
     tasks/         what each assignment's functions have to do
 """

@@ -1,4 +1,4 @@
-"""python -m classroom try|release|grade|mark|late|feedback|copies|export|term|inventory|gain. docs/teaching.md is the page for teachers."""
+"""python -m classroom VERB; --help lists the verbs. docs/teaching.md is the page for teachers."""
 
 import argparse
 import os
@@ -15,8 +15,8 @@ from classroom import (
     copies,
     dates,
     exports,
-    marking,
     gain,
+    marking,
     marks,
     quiz,
     reports,
@@ -56,7 +56,7 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
-    verbs = parser.add_subparsers(required=True, metavar="try|release|grade|mark|late|feedback|copies|export|term|inventory|gain")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
     verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
     verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
