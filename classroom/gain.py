@@ -181,7 +181,7 @@ def match(before, after):
     pairs, left, right = [], before.taken, after.taken
 
     def join(ours, theirs, by_name=False):
-        ours, theirs = exports._once(zip(ours, left, strict=True)), exports._once(zip(theirs, right, strict=True))
+        ours, theirs = _once(ours, left), _once(theirs, right)
         for value, one in ours.items():
             other = theirs.get(value)
             if other is None or any(one is mine or other is yours for mine, yours in pairs):
@@ -195,6 +195,12 @@ def match(before, after):
     join(*([collecting.words_of(one.name) for one in those] for those in (left, right)), by_name=True)
     order = {id(one): n for n, one in enumerate(left)}
     return sorted(pairs, key=lambda pair: order[id(pair[0])])
+
+
+def _once(words, people):
+    """{word: person} of the words that are not empty and come once."""
+    counts = Counter(words)
+    return {word: one for word, one in zip(words, people, strict=True) if word and counts[word] == 1}
 
 
 # ---------------------------------------------------------------- counting
