@@ -514,7 +514,7 @@ def claims(book):
                 inside = heading == CLAIMS
         elif inside:
             shown += cell.output_text()
-    found, wanted = set(re.findall(r"\bC\d\d\b", shown)), set(book.lesson.claims if book.lesson else ())
+    found, wanted = set(re.findall(r"\bC\d\d+\b", shown)), set(book.lesson.claims if book.lesson else ())
     for claim in sorted(wanted - found):
         yield f"{book.name} does not show claim {claim} in the output below '{CLAIMS}': measure it and run the lesson again."
     for claim in sorted(found - wanted):
@@ -523,14 +523,18 @@ def claims(book):
 
 @rule("lessons")
 def verdicts(book):
-    """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes."""
+    """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes.
+
+    Not where the lesson says that a question further down asks for it, ``what_people_say(..., later=[...])``."""
     if not book.lesson or not book.lesson.claims:
         return
     if not book.experiment.exists():
         yield f"{book.name} has claims and no experiment: measure them in notebooks/experiments/{book.path.name}."
         return
     rows = [line for cell in book.code for line in cell.output_text().splitlines()]
-    for entry in (e for e in held(book).values() if "withdrawn" not in e):
+    later = {claim for cell in book.code for some in re.findall(r"\blater=\((.*?)\)", cell.source)
+             for claim in re.findall(r"C\d+", some)}
+    for entry in (e for e in held(book).values() if "withdrawn" not in e and e["id"] not in later):
         row = re.compile(rf"{entry['id']} .* {re.escape(entry['verdict'])}\s*")  # of the table in plain text
         if entry["lesson"] == book.path.name[:2] and not any(map(row.fullmatch, rows)):
             yield (f"{book.name} does not say of {entry['id']} what data/claims.json says, {entry['verdict']!r}: "
