@@ -32,6 +32,8 @@ if (chosen === "light" || chosen === "dark") {
   window.matchMedia = query => asks.test(query) ? system(asks.exec(query)[1] === chosen ? "all" : "not all") : system(query);
 }
 
+if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.style.background = "#111";  // until JupyterLite is there
+
 // Links to the book: where it stands is known only here.
 const book = page => new URL(`../../${page}`, location.origin + location.pathname).href;
 for (const event of ["pointerover", "focusin", "touchstart"])
