@@ -10,7 +10,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
     trial.py       a dry run with imaginary students         term.py       one page over several assignments
     roster.py      who is who: numbers, addresses, names     dates.py       due, late, extensions
-    marking.py     a page in the browser, to mark on
+    marking.py     a page in the browser, to mark on         attempts.py   several hand-ins, the last or the best
     quiz.py        the inventory, for platforms              gain.py        what a class has gained in it
     tasks/         what each assignment's functions have to do
 """

@@ -10,6 +10,7 @@ from pathlib import Path
 from classroom import (
     Problem,
     assignment,
+    attempts,
     batch,
     collecting,
     copies,
@@ -80,6 +81,7 @@ def _parser():
     verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
     verb.add_argument("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release "
                       "wrote (which is read by itself where it lies beside --variants)")
+    verb.add_argument("--count", choices=attempts.HOW, default="last", help="which of several notebooks of a student counts")
     verb.add_argument("--student", default="", metavar="WHO", help="grade this one alone: a name, number, login or key; the "
                       "others' results stay")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
@@ -183,7 +185,7 @@ def grade(options):
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
-                          people=roster.read(people) if people else (), only=options.student,
+                          people=roster.read(people) if people else (), only=options.student, count=options.count,
                           progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)

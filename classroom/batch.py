@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import roster, sandbox, variants
+from classroom import attempts, roster, sandbox, variants
 from classroom.assignment import fingerprint, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import grade_one, not_judged
@@ -29,14 +29,14 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
-          given=None, people=(), only=""):
+          given=None, people=(), only="", count="last"):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
     scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds; ``given``:
     the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it; ``only``: one student, and
-    everybody else's result stays as it is. Raises AssignmentError, NothingFound, VariantError and NoSandbox, before
-    anything is graded.
+    everybody else's result stays as it is; ``count``: which of several notebooks of a student counts, one of
+    ``attempts.HOW``. Raises AssignmentError, NothingFound, VariantError and NoSandbox, before anything is graded.
     """
     assignment, limits = load(name), limits or Limits()
     if not trusted and not scheduler and sandbox.problem():
@@ -54,20 +54,24 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     for submission, (person, code, flag) in zip(submissions, whose, strict=True):
         if one not in (None, submission.key):
             continue
-        variant, details, flag = _variant(submission, given, code, flag)
-        about = {"student": names.get(id(person), submission.student), "person": asdict(person) if person else {},
-                 "id": submission.id, "folder": submission.folder, "key": submission.key,
-                 "file": submission.file, "modified": submission.modified, "found": submission.notes, "variant": variant,
-                 "details": details, "flag": flag,
-                 "fingerprint": f"{decides} {submission.digest or submission.problem} {details} {flag}"}
-        path = folder / f"{submission.key}.json"
         if again:  # forget the old result at once, so that an interruption leaves none that looks new
-            path.unlink(missing_ok=True)
-        before = read_result(path) or {}
-        if before.get("fingerprint") != about["fingerprint"]:
-            todo.append((about, submission))
-        elif before != (now := {**before, **{name: value for name, value in about.items() if name != "flag"}}):
-            write_whole(path, json.dumps(now, indent=1))
+            attempts.forget(out, submission.key)
+        variant, details, flag = _variant(submission, given, code, flag)
+        earlier = submission.earlier if count == "best" and submission.problem != roster.UNCERTAIN else []
+        for attempt in [submission, *earlier]:
+            if attempt is not submission:
+                variant, details, flag = _variant(attempt, given, *(given.find(submission.student, attempt.variant, code)
+                                                                    if given else ("", "")))
+            about = {"student": names.get(id(person), submission.student), "person": asdict(person) if person else {},
+                     "id": submission.id, "folder": submission.folder, "key": submission.key, "digest": attempt.digest,
+                     "file": attempt.file, "modified": attempt.modified, "found": submission.notes, "variant": variant,
+                     "details": details, "flag": flag,
+                     "fingerprint": f"{decides} {attempt.digest or attempt.problem} {details} {flag}"}
+            before = [old for old in attempts.graded(out, submission.key) if old.get("fingerprint") == about["fingerprint"]]
+            if not before:
+                todo.append((about, attempt))
+            elif before[0] != (now := {**before[0], **{name: value for name, value in about.items() if name != "flag"}}):
+                attempts.keep(out, now)
 
     def keep(about, result):
         flag = about.pop("flag")
@@ -76,11 +80,14 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         result["flags"] += [flag] * bool(flag) + [
             f"{function} is right for another variant: {given.whose(function, other)}{mistakes.get(function, '')}"
             for function, other in result.pop("right_for", {}).items()]
-        keep_figures(out, about["key"], result.pop("figures"))
-        write_whole(folder / f"{about['key']}.json", json.dumps({**about, **result}, indent=1))
+        keep_figures(out, about, result.pop("figures"))
+        attempts.keep(out, {**about, **result})
 
     options = {"trusted": trusted, "limits": limits, "given": given and given.given()}
     _run(todo, name, keep, workers, scheduler, options, progress)
+    for submission in submissions:
+        if one in (None, submission.key):
+            attempts.settle(out, submission.key, submission.digest, count)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "others": others, "told": told}, indent=1))
@@ -157,21 +164,21 @@ class Results:
         return filter(None, map(read_result, self.paths))
 
 
-def keep_figures(out, key, figures):
-    """The pictures of a submission are kept beside its result, which is read far more often."""
-    path = Path(out) / "figures" / f"{key}.json"
+def keep_figures(out, result, figures):
+    """The pictures of a submission are kept beside its result, which is read far more often: those of each attempt."""
+    path = attempts.place(out, result, "figures")
     if figures:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(figures))
     else:
         path.unlink(missing_ok=True)
 
 
-def read_figures(out, key):
+def read_figures(out, result):
     """Pictures as base64; none where none were kept."""
     try:
-        return json.loads((Path(out) / "figures" / f"{key}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return json.loads(attempts.place(out, result, "figures").read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError):
         return []
 
 

@@ -20,6 +20,7 @@ from classroom import Problem, notebook
 
 MOST_FILES = 100_000  # in one zip
 MOST_READ = 20  # notebooks of one student
+MOST_ATTEMPTS = 5  # notebooks of one student that may be graded
 MOST_TOLD = 50  # sentences on what was left out
 LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
 LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
@@ -44,7 +45,7 @@ class Submission:
     ``folder``: the name that the platform gave their folder; ``file``: where the notebook is, for people;
     ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why;
     ``variant``: what its metadata say of a variant; ``notes``: what the teacher should know; ``alike``: another's key would
-    differ in capitals only."""
+    differ in capitals only; ``earlier``: the student's other notebooks of the assignment, each as a ``Submission``."""
 
     student: str
     id: str = ""
@@ -57,6 +58,7 @@ class Submission:
     variant: str = ""
     notes: list = field(default_factory=list)
     alike: bool = False
+    earlier: list = field(default_factory=list)
 
     @property
     def key(self):
@@ -368,6 +370,9 @@ def _choose(student, entries, assignment, functions):
                 others.append((entry, digest, book.variant, book.assignment))
     if readable:
         entry, student.digest, student.variant = readable[0]
+        student.earlier = [Submission(student.student, student.id, student.folder, "/".join(other.parts), other.modified,
+                                      other.read, digest, variant=variant)
+                           for other, digest, variant in readable[1:MOST_ATTEMPTS] if digest != student.digest]
         if len(readable) > 1:
             student.notes.append(f"{len(readable)} notebooks were handed in; the newest counts: {entry.parts[-1]}.")
         if problems and problems[0][0].modified > entry.modified:

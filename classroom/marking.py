@@ -73,7 +73,7 @@ class Marking:
         cells = [*enumerate(filter(None, result.get("code") or result.get("raw_code") or ()), 1)]
         return {"code": [{"number": n, "source": source} for n, source in cells],
                 "figures": [f"data:image/{'png' if f.startswith('iVBOR') else 'jpeg'};base64,{f}"
-                            for f in batch.read_figures(self.out, key)]}
+                            for f in batch.read_figures(self.out, result)]}
 
     def save(self, number, points, comment):
         """Write one line of the sheet, as it is on the disk now. Raises MarkingError, SheetError, OSError."""

@@ -2,16 +2,18 @@
 
 import html
 import json
+import os
 import re
+import time
 import zipfile
 from datetime import datetime
 
 import nbformat
 import pytest
-from submissions import NAME
+from submissions import FULL, NAME, data, solved
 from test_classroom_reports import ALL, fill, out  # noqa: F401, the fixture is used by its name
 
-from classroom import batch, dates, exports, marks, reports, roster, sandbox, variants
+from classroom import attempts, batch, dates, exports, marks, reports, roster, sandbox, variants
 from classroom.__main__ import main
 from helpers.files import write_whole
 
@@ -176,3 +178,39 @@ def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
     assert len(before) == 3 and main([*command, "--student", "12", "--again"]) == 0
     assert {key for key, time in written().items() if time != before[key]} == {"Ada_Lovelace_12"}
     assert len(batch.read(tmp_path / "out")[0]) == 3
+
+
+@needs_sandbox
+def test_the_best_or_the_last_attempt_counts(tmp_path):
+    worse = data(solved(effective_words="def effective_words(weights):\n    return 1.0"))
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+
+    def hand_in(name, content, age):
+        (tmp_path / "in" / "ada" / name).write_bytes(content)
+        os.utime(tmp_path / "in" / "ada" / name, (time.time() - age,) * 2)
+
+    def counts(*arguments):
+        assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", *arguments]) == 0
+        [found] = batch.read(tmp_path / "out")[0]
+        return found["file"], [(one["file"], one["counts"]) for one in found.get("history", [])], found["tests"]
+
+    hand_in("1.ipynb", data(solved()), 100)
+    hand_in("2.ipynb", worse, 50)
+    file, history, tests = counts("--count", "best")
+    assert (file, history) == ("ada/1.ipynb", [("ada/1.ipynb", True), ("ada/2.ipynb", False)])
+    assert sum(test["points"] for test in tests) == FULL
+    [old] = batch.read(tmp_path / "out")[0]
+    assert counts("--count", "best", "--cell-seconds", "19")[:2] == (file, history)  # all is graded again
+    assert [one["fingerprint"] for one in batch.read(tmp_path / "out")[0]] != [old["fingerprint"]]
+    assert counts("--count", "best")[:2] == (file, history)
+    before = [one["seed"] for one in attempts.graded(tmp_path / "out", "ada")]
+    file, history, tests = counts()  # nothing is graded again, and so no other inputs were drawn
+    assert sorted(one["seed"] for one in attempts.graded(tmp_path / "out", "ada")) == sorted(before)
+    assert (file, history) == ("ada/2.ipynb", [("ada/1.ipynb", False), ("ada/2.ipynb", True)]) and len(before) == 2
+    assert sum(test["points"] for test in tests) < FULL
+    (tmp_path / "in" / "ada" / "1.ipynb").unlink()  # the next download has the newest alone
+    hand_in("3.ipynb", b"", 1)
+    assert counts("--count", "best")[0] == "ada/1.ipynb"
+    reports.write_pages(tmp_path / "out")
+    page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
+    assert "What you handed in" in page and page.count("which counts") == 1 and "26 points for code, which counts" in page

@@ -25,11 +25,11 @@ def graded(tmp_path):
             test |= {} if key == "leah" else {"status": "passed", "points": test["most"]}
         for answer in made["answers"]:
             answer |= {"text": text, "question": next(q.words for q in task.questions if q.grade_id == answer["grade_id"])}
-        made |= {"key": key, "student": HOSTILE if key == "eve" else key, "id": "", "file": HOSTILE, "found": [],
+        made |= {"key": key, "digest": key, "student": HOSTILE if key == "eve" else key, "id": "", "file": HOSTILE, "found": [],
                  "code": [HOSTILE], "figures": []}
         (tmp_path / "results").mkdir(exist_ok=True)
         (tmp_path / "results" / f"{key}.json").write_text(json.dumps(made))
-        batch.keep_figures(tmp_path, key, [PIXEL, "iVBORw0KGgo" + "A" * 50])
+        batch.keep_figures(tmp_path, made, [PIXEL, "iVBORw0KGgo" + "A" * 50])
     (tmp_path / "batch.json").write_text(json.dumps({"assignment": NAME, "keys": list(keys), "refused": []}))
     return tmp_path
 
