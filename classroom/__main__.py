@@ -17,6 +17,7 @@ from classroom import (
     dates,
     exports,
     gain,
+    gradescope,
     marking,
     marks,
     quiz,
@@ -119,6 +120,13 @@ def _parser():
     verb.add_argument("--format", choices=exports.FORMATS, default="csv")
     verb.add_argument("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
     verb.add_argument("--column", help="its column for the grade")
+    verb = verbs.add_parser("gradescope", help="write an autograder for Gradescope")
+    verb.set_defaults(verb=autograder)
+    verb.add_argument("assignment")
+    verb.add_argument("out", help="the zip to write")
+    verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
+    verb.add_argument("--roster", metavar="FILE", help="the class with e-mail addresses (default: that beside --variants)")
+    verb.add_argument(TRUST, dest="trusted", action="store_true", help="grade even where Gradescope has no sandbox")
     verb = verbs.add_parser("term", help="write a page over several assignments: who has what, mistakes, tests")
     verb.set_defaults(verb=whole_term)
     verb.add_argument("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
@@ -180,12 +188,10 @@ def grade(options):
     memory = int(options.memory * 2**30)
     limits = sandbox.Limits(options.cell_seconds, options.call_seconds, options.total_seconds, memory=memory,
                             together=2 * memory)
-    people = roster.beside(options.variants) if options.variants else None
-    people = options.roster or (people if people and people.exists() else None)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
-                          people=roster.read(people) if people else (), only=options.student, count=options.count,
+                          people=_people(options), only=options.student, count=options.count,
                           progress=sys.stderr.isatty())
     print(batch.summary(results))
     _, about = batch.read(options.out)
@@ -251,6 +257,21 @@ def export(options):
     if blank:
         print(f"{blank} grades are blank, because points are missing: grades.csv (--format csv) says which; give them in "
               f"{Path(options.out) / marks.SHEET}.")
+
+
+def autograder(options):
+    given = variants.read(options.variants) if options.variants else None
+    known = gradescope.pack(options.assignment, options.out, given, _people(options), options.trusted)
+    print(f"Upload {options.out} in Gradescope: Configure Autograder > Zip file upload.")
+    if given and given.students:
+        print(f"{known} of {len(given.students)} students are known there by their e-mail address; the others by the "
+              "variant that their notebook carries.")
+
+
+def _people(options):
+    beside = roster.beside(options.variants) if options.variants else None
+    path = options.roster or (beside if beside and beside.exists() else None)
+    return roster.read(path) if path else []
 
 
 def whole_term(options):

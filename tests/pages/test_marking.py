@@ -25,8 +25,8 @@ def graded(tmp_path):
             test |= {} if key == "leah" else {"status": "passed", "points": test["most"]}
         for answer in made["answers"]:
             answer |= {"text": text, "question": next(q.words for q in task.questions if q.grade_id == answer["grade_id"])}
-        made |= {"key": key, "digest": key, "student": HOSTILE if key == "eve" else key, "id": "", "file": HOSTILE, "found": [],
-                 "code": [HOSTILE], "figures": []}
+        made |= {"key": key, "digest": key, "student": HOSTILE if key == "eve" else key, "id": "",
+                 "file": HOSTILE, "found": [], "code": [HOSTILE], "figures": []}
         (tmp_path / "results").mkdir(exist_ok=True)
         (tmp_path / "results" / f"{key}.json").write_text(json.dumps(made))
         batch.keep_figures(tmp_path, made, [PIXEL, "iVBORw0KGgo" + "A" * 50])

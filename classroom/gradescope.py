@@ -1,0 +1,126 @@
+"""An autograder for Gradescope, in its documented form: a zip with setup.sh and run_autograder, which writes results.json.
+
+The zip holds the course and one assignment. Of variants it holds the details by their code, and for each e-mail address a
+hash that leads to a code: no name, no address, and not the key from which variants are drawn.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+from classroom import Problem, assignment, batch, sandbox, variants
+from classroom.grading import JUDGED
+from helpers.files import write_whole
+
+ROOMS = ("classroom", "helpers", "scripts", "data")
+FILES = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
+SETTINGS = "autograder.json"
+SETUP = """#!/usr/bin/env bash
+# Runs once, when Gradescope builds the image.
+set -e
+apt-get update
+apt-get install -y bubblewrap util-linux python3 python3-venv
+cd "${AUTOGRADER:-/autograder}/source/course"
+python3 scripts/environment.py classroom --help
+"""
+RUN = """#!/usr/bin/env bash
+# Runs for each submission.
+cd "${AUTOGRADER:-/autograder}/source/course"
+exec .venv/bin/python -m classroom.gradescope "${AUTOGRADER:-/autograder}"
+"""
+
+
+class PackError(Problem):
+    """One sentence: why there is no autograder."""
+
+
+def pack(name, path, given=None, people=(), trusted=False):
+    """Write the autograder of an assignment to ``path``, a zip. ``given``: the ``Variants`` that were given out; ``people``:
+    the class, whose e-mail addresses say whose a submission is; ``trusted``: grade without a sandbox where there is none.
+    Returns how many of the variants have an address. Raises AssignmentError, PackError."""
+    assignment.load(name)
+    if given and given.assignment != name:
+        raise PackError(f"The list of variants is one of {given.assignment}, and {name} is to be packed.")
+    salt = secrets.token_hex(16)
+    known = {_hash(salt, one.email): one.variant for one in people if one.email and given and one.variant in given.details}
+    listed = given and {**asdict(given), "key": "", "students": sorted(set(given.students.values()))}
+    settings = {"assignment": name, "trusted": trusted, "salt": salt, "known": known, "variants": listed}
+    root, path = sandbox.ROOT, Path(path)
+    files = [root / file for file in FILES] + [assignment.SOURCES / name / f"{name}.ipynb"]
+    for room in ROOMS:
+        files += [file for file in sorted((root / room).rglob("*")) if file.is_file() and "__pycache__" not in file.parts]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for script, text in (("setup.sh", SETUP), ("run_autograder", RUN)):
+            member = zipfile.ZipInfo(script, (2020, 1, 1, 0, 0, 0))
+            member.external_attr = (stat.S_IFREG | 0o755) << 16
+            archive.writestr(member, text)
+        archive.writestr(f"course/{SETTINGS}", json.dumps(settings, indent=1))
+        for file in files:
+            archive.write(file, f"course/{file.relative_to(root).as_posix()}")
+    part.replace(path)
+    return len(known)
+
+
+def _hash(salt, address):
+    return hmac.new(bytes.fromhex(salt), address.strip().casefold().encode(), hashlib.sha256).hexdigest()
+
+
+def run(home):
+    """Grade the submission in ``home/submission`` and write ``home/results/results.json``, as Gradescope reads it. What is
+    for the teacher alone is printed, which Gradescope shows to nobody else."""
+    home, root = Path(home), sandbox.ROOT
+    settings = json.loads((root / SETTINGS).read_text(encoding="utf-8"))
+    (home / "results").mkdir(exist_ok=True)
+    try:
+        answer = _graded(home, settings)
+    except (Problem, sandbox.NoSandbox) as error:
+        print(error)
+        answer = {"output": "This could not be graded automatically. Your teacher will look at it.", "tests": []}
+    write_whole(home / "results" / "results.json", json.dumps(answer, indent=1))
+
+
+def _graded(home, settings):
+    given, whose = settings["variants"], "student"
+    try:
+        users = json.loads((home / "submission_metadata.json").read_text(encoding="utf-8"))["users"]
+        mails = [str(user["email"]) for user in users]
+    except (OSError, ValueError, KeyError, TypeError):
+        mails = []
+    if given:
+        codes = {settings["known"].get(_hash(settings["salt"], mail)) for mail in mails} - {None}
+        whose = codes.pop() if len(codes) == 1 else whose
+        given = variants.Variants(**{**given, "students": {code: code for code in given["students"]}})
+    with tempfile.TemporaryDirectory() as folder:
+        mine = Path(folder) / "in" / whose
+        mine.mkdir(parents=True)
+        for number, file in enumerate(sorted((home / "submission").rglob("*"))):
+            if file.suffix.lower() in (".ipynb", ".zip") and file.is_file() and not file.is_symlink():
+                shutil.copy2(file, mine / f"{number}-{file.name}"[-100:])
+        [result] = batch.grade(settings["assignment"], Path(folder) / "in", Path(folder) / "out", workers=1, given=given,
+                               trusted=settings["trusted"] and bool(sandbox.problem()), progress=False)
+    for words in [*result["flags"], *result["notes"]]:
+        print(words)
+    judged = all(test["status"] in JUDGED for test in result["tests"])
+    tests = [{"name": test["function"] + (" (extreme inputs)" if test["grade_id"].endswith("-extreme") else ""),
+              "max_score": test["most"], "output": test["message"],
+              **({"score": test["points"]} if judged else {})} for test in result["tests"]]
+    words = [] if judged else [f"{result['reason']} Your teacher will look at it."]
+    words += [f"{len(result['answers'])} written answers are marked by your teacher."] if result["answers"] else []
+    return {"output": "\n".join(words), "tests": tests, "execution_time": result.get("clock_seconds", 0),
+            **({"score": sum(test["points"] for test in result["tests"])} if judged else {})}
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    run(sys.argv[1])
