@@ -68,6 +68,7 @@ def _parser():
     verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
     verb.add_argument("out", help="folder to write to")
     verb.add_argument("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
+    verb.add_argument("--private", metavar="FILE", help="details of your own, in a TOML outside the course")
     verb.add_argument("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV of "
                       "Moodle or Canvas")
     verb = verbs.add_parser("grade", help="grade what students handed in, each notebook in a sandbox")
@@ -157,6 +158,8 @@ def _percent(text):
 
 def release(options):
     if not options.variant:
+        if options.private:
+            raise variants.VariantError("Details of your own come with --variant NAME as well.")
         if options.students:
             raise variants.VariantError("Students get notebooks of their own with --variant NAME as well.")
         if (listed := Path(options.out) / f"{options.assignment}-variants.json").exists():
@@ -164,13 +167,16 @@ def release(options):
                                         "version: say --variant NAME, or name another folder.")
         print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
         return
+    assignment.load(options.assignment)
+    private = variants.read_private(options.private, options.assignment) if options.private else None
     listed, students = Path(options.out) / f"{options.assignment}-variants.json", []
     if options.students:
         before, known = variants.read(listed).students if listed.exists() else {}, roster.beside(listed)
         old = roster.read(known) if known.exists() else []
         old = roster.joined(old, [roster.Person(name, variant=code) for name, code in before.items()])
         students = roster.label(roster.joined(roster.read(options.students), old), before)
-    listed = variants.release(options.assignment, options.out, options.variant, [name for name, _ in students])
+    listed = variants.release(options.assignment, options.out, options.variant, [name for name, _ in students],
+                              private)
     folder = listed.parent / options.assignment
     if students:
         codes = variants.read(listed).students

@@ -126,6 +126,7 @@ class _Reader:
 
     def __init__(self, own):
         self.nodes, self.cell, self.scopes, self.own = [], 0, [{}], own
+        self.texts, self.room = {}, notebook.MOST_CODE  # texts that names stand for, characters of them to keep and to parse
 
     def node(self, label, parts=(), at=None):
         if len(self.nodes) >= MOST_NODES:
@@ -157,8 +158,15 @@ class _Reader:
                 whole = isinstance(s, ast.ImportFrom) or alias.asname
                 real = alias.name if whole else alias.name.partition(".")[0]
                 self.scopes[-1][alias.asname or real] = self.node("name " + real.rpartition(".")[2])
+        elif isinstance(s, ast.Expr) and (tree := self.executed(s.value)):
+            self.block(tree.body)
         elif isinstance(s, ast.Assign | ast.AnnAssign):
             if s.value:
+                text = notebook.text_of(s.value, self.texts)
+                self.room -= len(text or "")
+                for target in s.targets if isinstance(s, ast.Assign) else [s.target]:
+                    if isinstance(target, ast.Name):
+                        self.texts[target.id] = text if self.room > 0 else None
                 value = self.value(s.value)
                 for target in s.targets if isinstance(s, ast.Assign) else [s.target]:
                     self.store(target, value)
@@ -191,6 +199,22 @@ class _Reader:
             parts = [self.value(part) for part in ast.iter_child_nodes(s) if isinstance(part, ast.expr)]
             if parts:
                 self.node(type(s).__name__, parts, s)
+
+    def executed(self, e):
+        """The code in the text that ``exec`` or ``eval`` is given, as if it stood in their place; None for anything else."""
+        if not (isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in ("exec", "eval") and e.args):
+            return None
+        inner = e.args[0]
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "compile" and inner.args:
+            inner = inner.args[0]
+        text = notebook.text_of(inner, self.texts)
+        self.room -= len(text or "")
+        tree = notebook.parse(text.strip("\n")) if text and self.room > 0 else None
+        for node in ast.walk(tree) if tree else ():
+            if hasattr(node, "lineno"):
+                node.lineno = e.lineno
+        self.own |= {node.name for node in tree.body if isinstance(node, _FUNCTIONS)} if tree else set()
+        return tree
 
     def maybe(self, s, blocks, test=None):
         """Blocks of which some run, and maybe several times: afterwards a name may have one value or another."""
@@ -283,6 +307,9 @@ class _Reader:
 
     def call(self, e):
         """f(x) and x.f() are the same."""
+        tree = self.executed(e)
+        if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
+            return self.value(tree.body[0].value)
         arguments = [self.value(argument) for argument in e.args]
         words = sorted(e.keywords, key=lambda word: word.arg or "")
         named = [self.node(f"{word.arg}=", (self.value(word.value),)) for word in words]

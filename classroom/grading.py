@@ -8,20 +8,24 @@ import builtins
 import json
 import re
 import secrets
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-from classroom import notebook, wire
+from classroom import notebook, tasks, wire
 from classroom.assignment import ANSWER
-from classroom.sandbox import Sandbox, SandboxStopped
+from classroom.sandbox import ROOT, Sandbox, SandboxStopped
 from helpers.checks import core
 
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
 JUDGED = ("passed", "wrong", "error", "not started")
 FAILED = ("unreadable", "function missing", "time limit", "memory limit", "crashed")
 SHORT = 10_000  # bytes of what the sandbox says of a cell: an error in words
+FOLDERS = sorted({(str(folder), instead) for folder, instead in (
+    (ROOT, "course"), (sys.prefix, "environment"), (sys.base_prefix, "python"), (Path.home(), "home"))
+    if len(Path(folder).parts) > 2 or str(folder) == "/root"}, key=lambda pair: -len(pair[0]))  # what a message may name
 GRACE = 3.0  # seconds more than the limit for an answer to arrive
 MOST_FIGURES = 4  # pictures of a notebook that are kept for the person who marks it
 RESTARTS = 12  # of the sandbox, for one submission
@@ -72,6 +76,8 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         test = next(t for t in assignment.tests if t.function == function)
         used = notebook.uses(sources, function, assignment.task(test).forbidden)
         result["flags"] += [f"{function} uses {name} (code cell {number})" for name, number in used]
+    result["flags"] += [f"{what} (code cell {number})" for what, number in notebook.made_elsewhere(sources)][:20]
+    result["flags"] += map(_clean, notebook.to_look_at(book))
     result["notes"] += [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
     result["status"], result["reason"] = _summary(result["tests"])
     result |= {"clock_seconds": round(time.monotonic() - start, 2), "cpu_seconds": round(session.cpu, 2)}
@@ -129,15 +135,17 @@ def _judge(assignment, test, places, session, seed):
     if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
         return _test(test, "not started", "The function is still as it was handed out.", points=0), None
     others = [] if outcome or untouched or test.grade_id.endswith("-extreme") else assignment.given.get(test.function, [])
-    own = assignment.details.get(test.function) or task.family and task.family.own
-    other = next((details for details in others if details != own and _right_for(task, details, remote, cases, seed)), None)
+    own = assignment.details.get(test.function) or (task.family.own if task.family else {})
+    public = tasks.tasks_of(assignment.name).get(test.function)
+    other = next((details for details in others
+                  if details != own and _right_for(public, details, remote, cases, seed)), None)
     return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), other
 
 
 def _right_for(task, details, remote, cases, seed):
     """Is a wrong function right with other details? On the inputs that it had already, or, where these do not suit the
     other task, on inputs made for that."""
-    exercise = task.family.make(**details)
+    exercise = task.variant(details).exercise
     for inputs in (cases, None):
         try:
             if inputs is None:
@@ -160,8 +168,12 @@ def _test(test, status, message, points=None, misconception=None):
 
 
 def _clean(text):
-    """Without characters that move a terminal's cursor, end a file, or turn the text around."""
-    return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
+    """Without characters that move a terminal's cursor or end a file, with those that nobody sees as their numbers, and
+    without the names of this machine's folders."""
+    for folder, instead in FOLDERS:
+        text = text.replace(folder, instead)
+    text = notebook.shown(text)
+    return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
 
 
 def _answer(question, book, parse):

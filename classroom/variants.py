@@ -10,12 +10,21 @@ import hmac
 import json
 import re
 import secrets
+import sys
+import textwrap
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from classroom import Problem, assignment, tasks
 from classroom.collecting import Submission, words_of
+from classroom.sandbox import ROOT
+from helpers.checks.core import evaluate
 from helpers.files import write_whole
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 NAME = re.compile(r"[\w.-]{1,60}")
 
@@ -35,20 +44,28 @@ class Variants:
     details: dict = field(default_factory=dict)
     students: dict = field(default_factory=dict)
 
-    def give(self, student=""):
-        """The code of the variant of a student, or of the class. A new one is drawn among the details that fewest have."""
+    def give(self, student="", private=None):
+        """The code of the variant of a student, or of the class. A new one is drawn among the details that fewest have, and
+        among the teacher's own, ``private``: function -> list of them."""
         code = f"{self.variant}-{self._digest(words_of(student))[:8]}" if student else self.variant
         if code not in self.details:
             self.details[code] = {}
             for function, task in tasks.tasks_of(self.assignment).items():
-                if task.family:
-                    given = [details.get(function) for details in self.details.values()]
-                    counts = [given.count(details) for details in task.family.others]
-                    rare = [one for one, count in zip(task.family.others, counts, strict=True) if count == min(counts)]
-                    self.details[code][function] = rare[int(self._digest(code, function), 16) % len(rare)]
+                given = [details.get(function, {}) for details in self.details.values()]
+                mine = self._rare(code, function, task.family.others, [*map(_public, given)]) if task.family else {}
+                if own := (private or {}).get(function):
+                    mine = mine | {"private": self._rare(code, function, own, [one.get("private") for one in given])}
+                if mine:
+                    self.details[code][function] = mine
         if student:
             self.students[student] = code
         return code
+
+    def _rare(self, code, function, known, given):
+        """One of those ``known`` that are rarest among the ``given``."""
+        counts = [given.count(one) for one in known]
+        rare = [one for one, count in zip(known, counts, strict=True) if count == min(counts)]
+        return rare[int(self._digest(code, function), 16) % len(rare)]
 
     def file_of(self, student=""):
         """The name of the teacher's copy with solutions."""
@@ -57,9 +74,11 @@ class Variants:
     def given(self):
         """Function -> the details with which somebody has it: those given out, and the course's own."""
         known = tasks.tasks_of(self.assignment)
-        return {function: [task.family.own, *{str(details[function]): details[function]
-                                              for details in self.details.values()}.values()]
-                for function, task in known.items() if task.family}
+        return {function: [task.family.own if task.family else {}, *{
+                    str(details[function]): details[function] for details in self.details.values()
+                    if function in details}.values()]
+                for function, task in known.items()
+                if task.family or any(function in details for details in self.details.values())}
 
     def _digest(self, *words):
         return hmac.new(bytes.fromhex(self.key), repr((self.assignment, self.variant, *words)).encode(),
@@ -85,7 +104,8 @@ class Variants:
 
     def whose(self, function, details):
         """In words: who was given these details of a function."""
-        if details == tasks.tasks_of(self.assignment)[function].family.own:
+        family = tasks.tasks_of(self.assignment)[function].family
+        if details == (family.own if family else {}):
             return "the course's own, whose solution is public"
         names = [name for name, code in self.students.items() if self.details[code].get(function) == details]
         return f"that of {', '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")
@@ -98,12 +118,15 @@ def read(path):
         found = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")})
         known = tasks.tasks_of(found.assignment)
         bytes.fromhex(found.key)
-        good = all(details in known[function].family.others
+        good = all(_public(details) in (family.others if (family := known[function].family) else [{}])
                    for given in found.details.values() for function, details in given.items())
+        for details in (details for given in found.details.values() for details in given.values() if "private" in details):
+            compile(details["private"]["first"], "<private>", "exec")
+            good = good and isinstance(details["private"]["text"], str)
         good = good and set(found.students.values()) <= set(found.details)
     except OSError as error:
         raise VariantError(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, TypeError, KeyError, AttributeError, ModuleNotFoundError):
+    except (ValueError, TypeError, KeyError, AttributeError, ModuleNotFoundError, SyntaxError):
         good = False
     if not good:
         raise VariantError(f"{path} is not a list of variants, or one of another version of the course: give the file "
@@ -111,10 +134,57 @@ def read(path):
     return found
 
 
-def release(name, out, variant, students=()):
+def _public(details):
+    """Details without the teacher's own."""
+    return {name: value for name, value in details.items() if name != "private"}
+
+
+def read_private(path, name):
+    """The teacher's own details in a TOML file: function -> list of {"text", "first"}. Each is tried out: with it the
+    public solution is wrong, and the solutions as ``render`` writes them pass every test. Raises VariantError."""
+    path, known = Path(path), tasks.tasks_of(name)
+    if ROOT in path.resolve().parents:
+        raise VariantError(f"{path} is inside the course's folder, from where it may be published: keep it elsewhere.")
+    try:
+        private = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise VariantError(f"{path} cannot be read as TOML: {error}.") from None
+    for function, entries in private.items():
+        if function not in known:
+            raise VariantError(f"{path}: {name} has no function {function}; it has {', '.join(known)}.")
+        for number, one in enumerate(entries if isinstance(entries, list) else [entries], 1):
+            where = f"{path}, [[{function}]] {number}"
+            if not isinstance(one, dict) or {key: type(value) for key, value in one.items()} != {"text": str, "first": str}:
+                raise VariantError(f"{where}: an entry has two texts, text (for the student) and first (lines of "
+                                   "Python that change the arguments).")
+            try:
+                exercise = known[function].variant({"private": one}).exercise
+                same = any(evaluate(exercise, known[function].exercise.reference, seed) for seed in range(3))
+                _try_out(name, {function: (known[function].family.own if known[function].family else {}) | {"private": one}})
+            except Exception as error:
+                words = f"{type(error).__name__}: {error}".split("\n")[0][:300]
+                raise VariantError(f"{where}: the solutions with it do not pass ({words}). Another function that uses this "
+                                   "one may need the same change.") from None
+            if same:
+                raise VariantError(f"{where}: it changes too little: the public solution still passes.")
+        private[function] = entries if isinstance(entries, list) else [entries]
+    return private
+
+
+def _try_out(name, details):
+    """Run the functions and the tests, hidden ones too, of the solutions with these details."""
+    space = {"__name__": "__main__", "display": lambda *_: None}
+    for cell in render(assignment.source(name), name, details)["cells"]:
+        if cell["cell_type"] == "code":
+            marked = cell["metadata"].get("nbgrader", {})
+            if marked.get("solution") or marked.get("grade") or "import " in "".join(cell["source"]):
+                exec("".join(cell["source"]), space)
+
+
+def release(name, out, variant, students=(), private=None):
     """Write an assignment in a variant of its own to ``out``: for everybody ``name/name.ipynb``, or with ``students``
     (names) ``name/STUDENT/name.ipynb`` for each. For the teacher ``name-variants.json``, the list, and ``name-solutions/``,
-    a notebook with solutions for each.
+    a notebook with solutions for each. ``private``: what ``read_private`` read.
     Returns the path of the list. Given again with the same ``out`` and ``variant``, everybody keeps their variant.
     Raises AssignmentError, VariantError."""
     source, out = assignment.source(name), Path(out)
@@ -122,14 +192,14 @@ def release(name, out, variant, students=()):
     if not NAME.fullmatch(variant):
         raise VariantError(f"A variant's name has 1 to 60 letters, digits, '.', '-' or '_', such as autumn-2027, "
                            f"and not {variant[:80]!r}.")
-    if not any(task.family for task in tasks.tasks_of(name).values()):
+    if not private and not any(task.family for task in tasks.tasks_of(name).values()):
         raise VariantError(f"{name} has no tasks in variants.")
     given = read(path) if path.exists() else Variants(name, variant, secrets.token_hex(16))
     if (given.variant, bool(given.students)) != (variant, bool(students)) and given.details:
         raise VariantError(f"{path} is the list of the variant {given.variant!r}"
                            f"{' for each student' if given.students else ''}: write another one to another folder.")
     for student in students or [""]:
-        code = given.give(student)
+        code = given.give(student, private)
         raw = render(source, name, given.details[code], code)
         folder = out / name / folder_of(student) if student else out / name
         _write(folder / f"{name}.ipynb", assignment.strip(raw))
@@ -159,11 +229,25 @@ def render(raw, name, details, code=""):
             heading = re.search(r"^## .*`(\w+)\(", source, re.MULTILINE)
             function = heading and heading[1]
         if function in details:
-            family, mine = known[function].family, details[function]
-            source = exchange(source, family.words(**family.own), family.words(**mine))
-            source = re.sub(rf'(judge\({function}, "{name}"(?:, "\w+")?)\)', rf"\1, details={mine!r})", source)
+            family, mine, private = known[function].family, details[function], details[function].get("private")
+            if family:
+                source = exchange(source, family.words(**family.own), family.words(**_public(mine)))
+            source = re.sub(rf'(judge\({function}, "{name}"(?:, "\w+")?)\)',
+                            lambda found, mine=mine: f"{found[1]}, details={mine!r})", source)
+            source = _with_private(source, cell, private) if private else source
             cell["source"] = source.splitlines(keepends=True)
     return raw
+
+
+def _with_private(source, cell, private):
+    """The source of one of a task's cells with the teacher's own detail in it: text, solution, and no public example."""
+    if cell["cell_type"] == "markdown" and source.startswith("## "):
+        return f"{source.rstrip()}\n\n**In your notebook:** {private['text']} (So the tests below show no example.)"
+    if cell["cell_type"] == "code" and "### BEGIN HIDDEN TESTS" in source:
+        no_example = "# The example of the public text does not hold in your notebook.\n"
+        return no_example + source[source.index("### BEGIN HIDDEN"):]
+    lines = textwrap.indent(textwrap.dedent(private["first"]).strip("\n"), "    ")
+    return source.replace("### BEGIN SOLUTION\n", f"### BEGIN SOLUTION\n{lines}\n", 1)
 
 
 def exchange(text, own, mine):

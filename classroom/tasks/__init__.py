@@ -4,11 +4,14 @@ family."""
 
 import functools
 import importlib
+import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from helpers.checks.core import Exercise, evaluate
+import numpy as np
+
+from helpers.checks.core import Exercise, Misconception, evaluate
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,32 @@ class Task:
     family: Family | None = None
 
     def variant(self, details=None):
-        """The ``Task`` with other details; without any it is this one."""
-        return replace(self, exercise=self.family.make(**details)) if details else self
+        """The ``Task`` with other details; without any it is this one. The detail "private" is the teacher's own."""
+        details = dict(details or {})
+        private = details.pop("private", None)
+        task = replace(self, exercise=self.family.make(**details)) if details else self
+        return replace(task, exercise=with_private(task.exercise, private)) if private else task
+
+
+def with_private(exercise, private):
+    """The ``Exercise`` of a function that runs the lines ``private["first"]`` on its arguments before anything else, and
+    goes on as before. Its mistakes do so too, and to leave the lines out is one more."""
+    lines = compile(private["first"], "<private>", "exec")
+    signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                                   for name in exercise.parameters])
+
+    def changed(function):
+        def attempt(*args):
+            space = {"np": np} | dict(zip(exercise.parameters, args, strict=True))
+            exec(lines, space)
+            return function(*(space[name] for name in exercise.parameters))
+        attempt.__name__, attempt.__signature__ = exercise.name, signature
+        return attempt
+
+    left_out = Misconception("own-text", "You do what the public text asks. Your own text asks for something more, first.",
+                             exercise.reference)
+    return replace(exercise, reference=changed(exercise.reference), misconceptions=(left_out, *(
+        replace(mistake, function=changed(mistake.function)) for mistake in exercise.misconceptions)))
 
 
 def in_variants(details, make, words, forbidden=()):

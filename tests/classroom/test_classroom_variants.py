@@ -311,3 +311,60 @@ def test_a_class_of_forty_from_release_to_the_pages(tmp_path):
             assert {flag.split()[0] for flag in result["flags"] if "is public" in flag} == families, result
     page = reports.write_pages(tmp_path / "out")
     assert all(student in page.read_text(encoding="utf-8") for student in students)
+
+
+PRIVATE = '''
+[[most_similar_pair]]
+text = "Before anything else, turn the order of the rows of `X` around."
+first = "X = X[::-1]"
+
+[[effective_words]]
+text = "Before anything else, mix each row with equal weights, half and half."
+first = """
+weights = np.asarray(weights)
+weights = (weights + 1 / weights.shape[-1]) / 2
+"""
+'''
+
+
+def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeypatch):
+    """What the public repository solves is wrong; the teacher's solutions are right; nothing of it is given away."""
+    (tmp_path / "own.toml").write_text(PRIVATE, encoding="utf-8")
+    arguments = ["release", "assignment1", str(tmp_path / "out"), "--variant", "v", "--private", str(tmp_path / "own.toml")]
+    assert main(arguments) == 0
+    listed = tmp_path / "out" / "assignment1-variants.json"
+    given = variants.read(listed)
+    details = given.details["v"]
+    assert details["most_similar_pair"]["private"]["first"] == "X = X[::-1]"
+    assert "private" not in details["cosine_attention"]
+    handed_out = (tmp_path / "out" / "assignment1" / "assignment1.ipynb").read_text(encoding="utf-8")
+    assert "turn the order" in handed_out and "half and half" in handed_out and "X[::-1]" not in handed_out
+    assert "most_similar_pair(X)) ==" not in handed_out
+    assert main(arguments) == 0 and variants.read(listed) == given, "given again, everybody keeps what they have"
+    task = assignment.load("assignment1")
+    task = replace(task, details=details, given=given.given())
+    solutions = (tmp_path / "out" / "assignment1-solutions" / "v.ipynb").read_bytes()
+    assert all(test["status"] == "passed" for test in grade_one(solutions, task, trusted=True)["tests"])
+    public = variants.render(assignment.source("assignment1"), "assignment1",
+                             {function: variants._public(one) for function, one in details.items()})
+    result = grade_one(json.dumps(public).encode(), task, trusted=True)
+    told = {test["function"]: test["misconception"] for test in result["tests"] if test["status"] == "wrong"}
+    assert told["most_similar_pair"] == told["effective_words"] == "own-text" and "cosine_attention" not in told
+    monkeypatch.setattr(variants, "ROOT", tmp_path)
+    assert main(arguments) == 1 and "inside the course's folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("[[no_such]]\ntext='a'\nfirst='b'", "has no function no_such"), ("a = ", "cannot be read as TOML"),
+    ("[[effective_words]]\ntext='a'", "two texts"),
+    ("[[effective_words]]\ntext='a'\nfirst='x ='", "do not pass (SyntaxError"),
+    ("[[effective_words]]\ntext='a'\nfirst='no_such()'", "do not pass"),
+    ("[[effective_words]]\ntext='a'\nfirst='weights = weights * 1'", "changes too little"),
+    ("[[softmax_with_temperature]]\ntext='a'\nfirst='temperature = temperature * 2'", "that uses this one may need"),
+    (b"\xff", "cannot be read as TOML")])
+def test_what_the_teachers_own_file_says_is_tried_out(text, words, tmp_path, capsys):
+    (tmp_path / "own.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    own = str(tmp_path / "own.toml")
+    assert main(["release", "assignment1", str(tmp_path / "out"), "--variant", "v", "--private", own]) == 1
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1 and not (tmp_path / "out").exists()
