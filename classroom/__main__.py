@@ -7,27 +7,31 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from classroom import (
-    Problem,
-    assignment,
-    attempts,
-    batch,
-    collecting,
-    copies,
-    dates,
-    exports,
-    gain,
-    gradescope,
-    marking,
-    marks,
-    quiz,
-    reports,
-    roster,
-    sandbox,
-    term,
-    trial,
-    variants,
-)
+try:
+    from classroom import (
+        Problem,
+        assignment,
+        attempts,
+        batch,
+        collecting,
+        copies,
+        dates,
+        exports,
+        gain,
+        gradescope,
+        marking,
+        marks,
+        quiz,
+        reports,
+        roster,
+        sandbox,
+        term,
+        trial,
+        variants,
+    )
+except ModuleNotFoundError as error:
+    sys.exit(f"The package {error.name} is not here: python -m classroom runs in the course's environment, which `make "
+             "setup` makes; type . .venv/bin/activate first.")
 
 TRUST = "--without-sandbox-i-trust-every-student"
 

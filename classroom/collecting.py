@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
 from classroom import Problem, notebook
+from classroom.assignment import ANSWER
 
 MOST_FILES = 100_000  # in one zip
 MOST_READ = 20  # notebooks of one student
@@ -365,16 +366,18 @@ def _choose(student, entries, assignment, functions):
         else:
             known = book.assignment or set(functions) & set(notebook.definitions(book.code)) and assignment
             if known == assignment:
-                readable.append((entry, digest, book.variant))
+                readable.append((entry, digest, book.variant, _work(book, functions)))
             else:
                 others.append((entry, digest, book.variant, book.assignment))
     if readable:
-        entry, student.digest, student.variant = readable[0]
+        as_new = [one for one in readable if one[0].modified == readable[0][0].modified]
+        entry, student.digest, student.variant, _ = max(as_new, key=lambda one: one[3])
+        earlier = [one for one in readable if one[1] != student.digest][:MOST_ATTEMPTS - 1]
         student.earlier = [Submission(student.student, student.id, student.folder, "/".join(other.parts), other.modified,
-                                      other.read, digest, variant=variant)
-                           for other, digest, variant in readable[1:MOST_ATTEMPTS] if digest != student.digest]
+                                      other.read, digest, variant=variant) for other, digest, variant, _ in earlier]
         if len(readable) > 1:
-            student.notes.append(f"{len(readable)} notebooks were handed in; the newest counts: {entry.parts[-1]}.")
+            which = "newest" if len(as_new) == 1 else f"one with most work of the {len(as_new)} newest, which have one time,"
+            student.notes.append(f"{len(readable)} notebooks were handed in; the {which} counts: {entry.parts[-1]}.")
         if problems and problems[0][0].modified > entry.modified:
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:
@@ -386,3 +389,11 @@ def _choose(student, entries, assignment, functions):
         student.problem = f"No notebook of {assignment} was found" + (f", only one of {other}." if other else ".")
     student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
     return student
+
+
+def _work(book, functions):
+    """How much somebody wrote: of these functions and of answers those that are no longer as they were handed out."""
+    defined = notebook.definitions(book.code)
+    done = sum(not all(notebook.is_stub(tree) for _, tree in defined[name]) for name in functions if name in defined)
+    return done + sum(cell.grade_id.startswith("answer-") and cell.source.strip("*_# \n") not in ("", ANSWER)
+                      for cell in book.cells)

@@ -45,6 +45,11 @@ class Grade:
     reason: str
     rows: list
 
+    @property
+    def known(self):
+        """The points that there are so far."""
+        return sum(row.points for row in self.rows if row.points is not None)
+
 
 def grade_of(result, sheet):
     """The ``Grade`` of a result, with the points and comments of a person from ``read_sheet``."""

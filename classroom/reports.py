@@ -37,9 +37,8 @@ def write_pages(out):
 
 def student_page(result, grade, title):
     """What a student gets back: points and, for what went wrong, why and one example. Never a solution."""
-    known = sum(row.points for row in grade.rows if row.points is not None)
     questions = {answer["grade_id"]: answer["question"] for answer in result["answers"]}
-    return PAGES.get_template("student.html").render(title=title, result=result, grade=grade, known=known,
+    return PAGES.get_template("student.html").render(title=title, result=result, grade=grade, known=grade.known,
                                                      questions=questions, failed=FAILED)
 
 

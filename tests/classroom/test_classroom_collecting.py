@@ -313,7 +313,8 @@ def test_small_zips_that_hold_endless_zips_are_not_read(tmp_path, monkeypatch):
     collecting._archive.cache_clear()
     students, refused = found(tmp_path)
     assert [s for s in refused if "more than 5 zips" in s] and students["ada"].read() == GOOD
-    assert students["mallory"].notes == ["5 notebooks were handed in; the newest counts: a.ipynb."]
+    assert students["mallory"].notes == [
+        "5 notebooks were handed in; the one with most work of the 5 newest, which have one time, counts: a.ipynb."]
     monkeypatch.setattr(collecting, "MOST_FILES", 12)
     seven = zipped({f"{i}.ipynb": b"" for i in range(7)})
     (tmp_path / "mallory.zip").write_bytes(zipped({"1.zip": seven, "2.zip": seven}))

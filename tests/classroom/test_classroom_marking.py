@@ -4,6 +4,9 @@ import csv
 import http.client
 import io
 import json
+import os
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -13,7 +16,7 @@ from jobs import NotRun
 from submissions import NAME
 from test_classroom_reports import out, result  # noqa: F401  a fixture, and what makes its results
 
-from classroom import assignment, batch, grading, marking, marks
+from classroom import assignment, batch, collecting, grading, marking, marks, reports
 from classroom.__main__ import main
 from classroom.grading import grade_one
 from helpers.files import write_whole
@@ -205,3 +208,27 @@ def test_a_whole_submission_has_its_figures_and_answers():
     made = grade_one(b"", assignment.load(NAME))
     assert made["figures"] == [] and made["status"] == "unreadable" and not any(a["untouched"] for a in made["answers"])
     assert marks.to_mark(made | {"key": "x"})[0][0] == marks.EVERYTHING
+
+
+def test_of_notebooks_with_one_time_the_one_with_most_work_counts(tmp_path):
+    for number, data in enumerate((answered(), submissions.data(submissions.solved()), answered("It is picky."))):
+        (tmp_path / "ada").mkdir(exist_ok=True)
+        (tmp_path / "ada" / f"{number}.ipynb").write_bytes(data)
+        os.utime(tmp_path / "ada" / f"{number}.ipynb", (1e9, 1e9))
+    [one], _ = collecting.collect(tmp_path, NAME, {test.function for test in assignment.load(NAME).tests})
+    assert one.file.endswith("1.ipynb")
+    assert "the one with most work of the 3 newest, which have one time, counts" in one.notes[0]
+    os.utime(tmp_path / "ada" / "0.ipynb", (1e9 + 60, 1e9 + 60))
+    [one], _ = collecting.collect(tmp_path, NAME, {test.function for test in assignment.load(NAME).tests})
+    assert one.file.endswith("0.ipynb") and "the newest counts" in one.notes[0]
+
+
+def test_the_page_for_the_class_shows_points_before_all_are_marked(out):  # noqa: F811
+    page = reports.write_pages(out).read_text(encoding="utf-8")
+    assert page.count("so far</span>") == 3 and "26 so far" in page
+
+
+def test_outside_the_environment_it_says_one_sentence():
+    code = "import runpy, sys; sys.modules['numpy'] = None; runpy.run_module('classroom', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=grading.ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "The package numpy is not here" in done.stderr
