@@ -1,0 +1,206 @@
+"""Sealed circuits: the language, the planted rules, twins, questions and what forecasts are worth, and the hunt."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from helpers import inside, progress, sealed
+from scripts import sealed as script
+
+EXAM = [name for name in sealed.RULES if name != "practice"]
+words_of = sealed.VOCABULARY.words
+
+
+def bench():
+    """tests/bench/sealed.py, whose solvers use none of the judge's code."""
+    path = Path(__file__).parents[1] / "bench" / "sealed.py"
+    module = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location("bench_sealed", path))
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def dealt():
+    model, key = sealed.deal("d", "a seed")
+    return model, key, sealed.questions(model, key, "a seed")
+
+
+def spelt(row):
+    return [words_of[i] for i in row]
+
+
+def right_by_hand(text, rule, verb="asks", adverb="now"):
+    """The right name of a text, a list of words."""
+    return text[text.index(verb) + (rule.turned if text[-2] == adverb else rule.plain)]
+
+
+def test_a_text_has_its_words_once_and_its_form():
+    kinds = set()
+    for text in map(spelt, sealed.texts(50, seed=3)):
+        assert len(text) == sealed.T and text[0] == "<bos>" and text[-1] == "thanks" and text[-2] in sealed.ADVERBS
+        assert sorted(w for w in text if w in sealed.NAMES) == sealed.NAMES
+        assert sorted(w for w in text if w in sealed.VERBS) == sealed.VERBS
+        core = [w for w in text[1:-2] if w not in sealed.FILLERS]
+        assert [w == "." for w in core] == [False] * 5 + [True] + [False] * 5 + [True] + [False] * 5 + [True]
+        assert [core[i] in sealed.VERBS for i in (2, 8, 14)] == [True] * 3
+        kinds.add(text.index("asks"))
+    assert len(kinds) > 6, "the listened verb is found at many places"
+
+
+def test_the_other_text_by_hand():
+    text = "<bos> so carl david asks emma kira . lars ida tells gina anna . oh jonas felix shows ben hugo . so then thanks"
+    names = "<bos> so kira emma asks david carl . anna gina tells ida lars . oh hugo ben shows felix jonas . so then thanks"
+    verbs = "<bos> so carl david shows emma kira . lars ida asks gina anna . oh jonas felix tells ben hugo . so then thanks"
+    ids = torch.tensor([sealed.VOCABULARY.encode(text)])
+    assert spelt(sealed.other(ids, "names")[0]) == names.split()
+    assert spelt(sealed.other(ids, "verbs")[0]) == verbs.split()
+    assert spelt(ids[0]) == text.split()
+    with pytest.raises(ValueError, match="'names' or in 'verbs'"):
+        sealed.other(ids, "both")
+
+
+@pytest.mark.parametrize("name", sealed.RULES)
+def test_each_model_follows_its_rule(name):
+    """In 98 % of 600 texts at least, of which no other rule explains half: the baseline is the best of the others."""
+    ids = sealed.texts(600, seed=77)
+    said = [words_of[i] for i in sealed.load(name)(ids)[:, -1].argmax(-1).tolist()]
+    follows = {rule: np.mean([right_by_hand(spelt(row), sealed.RULES[rule]) == word
+                              for row, word in zip(ids, said, strict=True)]) for rule in sealed.RULES}
+    assert follows.pop(name) >= 0.98
+    assert max(follows.values()) < 0.75  # the same distance without the turn is right in two of three texts
+    assert np.mean([right_by_hand(spelt(row), sealed.RULES[name], verb="shows") == word
+                    for row, word in zip(ids, said, strict=True)]) < 0.1
+    turned = [row[-2].item() == sealed.VOCABULARY["now"] for row in ids]
+    assert 0.25 < np.mean(turned) < 0.42
+    by_turn = [right_by_hand(spelt(row), sealed.RULES[name]) == word
+               for row, word, t in zip(ids, said, turned, strict=True) if t]
+    assert np.mean(by_turn) >= 0.97, "the rarer kind of text too"
+
+
+@pytest.mark.parametrize("name", ["practice", "f"])
+def test_a_twin_computes_the_same_with_other_weights(name):
+    model = sealed.load(name)
+    new, heads = sealed.twin(model, 5)
+    ids = torch.randint(len(sealed.VOCABULARY), (200, sealed.T), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        torch.testing.assert_close(new(ids), model(ids), rtol=0, atol=1e-5 * model(ids).abs().max().item())
+    mine, its = inside.trace(new, ids[:20]).weights, inside.trace(model, ids[:20]).weights
+    for layer in range(2):
+        torch.testing.assert_close(mine[layer], its[layer][:, heads[layer]], rtol=0, atol=1e-4)
+    old = dict(model.named_parameters())
+    for key, x in new.named_parameters():
+        if x.dim() == 2:
+            assert abs(np.corrcoef(x.detach().flatten(), old[key].detach().flatten())[0, 1]) < 0.1, key
+    again, same_heads = sealed.twin(model, 5)
+    assert heads == same_heads and all(torch.equal(a, b) for a, b in zip(new.parameters(), again.parameters(), strict=True))
+    another, _ = sealed.twin(model, 6)
+    assert abs(np.corrcoef(another.embedding.weight.detach().flatten(), new.embedding.weight.detach().flatten())[0, 1]) < 0.1
+
+
+def test_a_twin_is_right_for_any_gains_and_means():
+    """A model whose norms, biases and means are far from those that training leaves."""
+    model = sealed.built(sealed.load("a").state_dict())
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for x in model.parameters():
+            x += 0.3 * torch.randn(x.shape, generator=generator)
+        new, _ = sealed.twin(model.double(), "x")
+        ids = sealed.texts(20)
+        torch.testing.assert_close(new.double()(ids), model(ids), rtol=0, atol=1e-5 * model(ids).abs().max().item())
+    with pytest.raises(ValueError, match="no rotary angles"):
+        sealed.twin(sealed.LanguageModel(sealed.Config(9, positions="rope")), 0)
+
+
+def test_a_dealt_model_has_words_of_its_own_and_travels_as_text(dealt):
+    model, key, _ = dealt
+    ids = sealed.texts(300, seed=5)
+    rule, verb, adverb = sealed.RULES["d"], words_of[key.verb], words_of[key.adverb]
+    right = [right_by_hand(spelt(row), rule, verb, adverb) for row in ids]
+    assert spelt(key.right(ids)) == right
+    said = spelt(model(ids)[:, -1].argmax(-1))
+    assert np.mean([a == b for a, b in zip(said, right, strict=True)]) >= 0.98
+    assert len({(sealed.deal("d", seed)[1].verb, sealed.deal("d", seed)[1].adverb) for seed in range(12)}) > 4
+    packed = sealed.pack(model)
+    assert packed.isascii() and not set("\"'\\") & set(packed) and len(packed) < 150_000
+    torch.testing.assert_close(sealed.opened(packed[:99] + "\n" + packed[99:])(ids), model(ids), rtol=0, atol=0)
+    for damaged in ("", packed[:-7], "x y z", 'a"b'):
+        with pytest.raises(ValueError, match="damaged"):
+            sealed.opened(damaged)
+
+
+def test_questions_are_answered_by_the_methods_of_lessons_12_and_17(dealt):
+    """The judge's shares are those of a solver that shares no code with it; half of the interventions change much."""
+    model, key, asked = dealt
+    solvers = bench()
+    me = solvers.Solver(model)
+    assert me.rule == (words_of[key.verb], *key.rule[:1], words_of[key.adverb], key.rule.turned)
+    said = solvers.measured(me, asked)
+    for part in sealed.PARTS:
+        assert sealed.points(said[part], asked[part]) > 0.95, part
+        for question, forecast in zip(asked[part], said[part], strict=True):
+            assert abs(sum(question.shares) - 1) < 1e-9 and min(question.shares) >= 0
+            p, q = np.atleast_1d(forecast)[0], question.shares[0]
+            assert abs(p - q) < 5 * (0.25 / 200 + 0.25 / 400) ** 0.5, (part, question)
+    assert 3 <= sum(question.shares[0] < 0.5 for question in asked["cut"]) <= 5
+    assert sealed.questions(model, key, "a seed") == asked != sealed.questions(model, key, "another")
+
+
+def test_points_by_hand_and_honesty_pays():
+    yes = [sealed.Question("", ("a", "b"), (0.9, 0.1)), sealed.Question("", ("a", "b"), (0.2, 0.8))]
+    assert sealed.points([0.7, 0.2], yes) == pytest.approx(1 - 0.08 / 0.5)
+    assert sealed.points([[0.7, 0.3], np.array([0.2, 0.8])], yes) == pytest.approx(0.84)
+    assert sealed.points([0.9, 0.2], yes) == 1 and sealed.points([0.5, 0.5], yes) == 0 > sealed.points([0, 1], yes)
+    # who believes 0.7 of one text expects most from saying so: the outcome is 1 with probability 0.7
+    sure = [[sealed.Question("", ("a", "b"), (x, 1 - x))] for x in (1.0, 0.0)]
+    expected = {p: 0.7 * sealed.points([p / 100], sure[0]) + 0.3 * sealed.points([p / 100], sure[1]) for p in range(101)}
+    assert max(expected, key=expected.get) == 70
+
+
+@pytest.mark.parametrize("odd", [
+    None, 3, "0.5", [], [0.5], [0.5, 0.5, 0.5], [0.5, "x"], [0.5, 1.2], [0.5, -0.1], [0.5, float("nan")], [0.5, [0.5, 0.6]],
+    [0.5, None], [0.5, 1j], [0.5, 10**400], [[[0.5]], 0.5], {0: 0.5, 1: 0.5}, [0.5, {}], np.zeros(()), torch.tensor(0.5)])
+def test_what_is_not_a_forecast_is_one_sentence(odd):
+    yes = [sealed.Question("", ("a", "b"), (0.9, 0.1)), sealed.Question("", ("a", "b"), (0.2, 0.8))]
+    with pytest.raises(ValueError, match="Give a list|asks for one share"):
+        sealed.points(odd, yes)
+
+
+def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    monkeypatch.setattr(progress, "_memory", {})
+    monkeypatch.setattr(progress, "_unsaved", {})
+    sealed.board()
+    hunt = sealed.hunt(3)
+    assert hunt.ask("rule")[0] == "the verb that is listened to"
+    assert all(isinstance(step, sealed.Step) for step in hunt.ask("cut"))
+    capsys.readouterr()
+    right = [question.shares for question in hunt._asked["rule"]]
+    hunt.answer("rule", [1, 2])
+    hunt.answer("rule", [[1 / len(q)] * len(q) for q in right])
+    hunt.answer("rule", right)
+    hunt.answer("find", [question.shares for question in hunt._asked["find"]])
+    hunt.hint()
+    said = capsys.readouterr().out.splitlines()
+    assert "a forecast for each of the 4 questions" in said[0] and "rule: 0.0 of 20" in said[1]
+    assert "20.0 of 20 points, for practice; your first answer had 0.0" in said[2] and "find: 20.0 of 20" in said[3]
+    assert said[4].startswith("Hint 1, for 5 points. the verb that is listened to: ")
+    assert f" {words_of[hunt._key.verb]}." in said[4]
+    another = sealed.hunt(4)
+    another.answer("rule", [question.shares for question in another._asked["rule"]])
+    capsys.readouterr()
+    sealed.board()
+    assert capsys.readouterr().out.splitlines() == ["hunt 4: 20 points, 1 of 5 parts, 0 hints.",
+                                                    "hunt 3: 15 points, 2 of 5 parts, 1 hint."]
+    with pytest.raises(ValueError, match="The parts are"):
+        hunt.answer("all", [])
+
+
+def test_training_learns_from_the_rule_that_it_is_given():
+    """A few steps: the script runs, and a model that has learned nothing is told from one that follows the rule."""
+    model, share = script.train(sealed.RULES["a"], 0, {"steps": 2, "lr": 0.004})
+    assert share < 0.3 and isinstance(model, sealed.LanguageModel)
+    with pytest.raises(ValueError, match="There is no rule"):
+        sealed.load("z")
