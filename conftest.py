@@ -63,7 +63,7 @@ DEAR = {                                        # with --quick only where one of
     **dict.fromkeys([f"tests/notebooks/test_lesson{number}.py" for number in ("05", "08", "09", "13", "16")],
                     ["notebooks", "helpers", "scripts", "constraints.txt"]),
     **dict.fromkeys([f"tests/classroom/test_classroom_{name}.py" for name in (
-        "assignment5", "assignment6", "assignments", "copies", "fuzz", "trial", "variants")],
+        "assignment5", "assignment6", "assignment7", "assignments", "copies", "fuzz", "trial", "variants")],
                     ["classroom", "tests/classroom"])}
 WEEKLY = ("every seed, mutant and page of the book; other systems, Pythons and package versions; fresh installs; "
           "every experiment in full")

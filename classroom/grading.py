@@ -118,6 +118,8 @@ def _judge(assignment, test, places, session, seed):
     exercise = task.exercise
     remote = Remote(test.function, exercise.parameters, session,
                     notebook.signature(places[-1][1]) if places and not untouched else None)
+    if isinstance(exercise, tasks.Forecasts):
+        return _forecast(assignment, test, untouched, remote)
     try:
         cases = core.draw_cases(exercise, seed)
         remote.fetch([case.args for case in cases],
@@ -140,6 +142,28 @@ def _judge(assignment, test, places, session, seed):
     other = next((details for details in others
                   if details != own and _right_for(public, details, remote, cases, seed)), None)
     return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), other
+
+
+def _forecast(assignment, test, untouched, remote):
+    """As _judge, for a function that returns forecasts: it is called once, and has a share of the points."""
+    if untouched:
+        return _test(test, "not started", "The function is still as it was handed out.", points=0), None
+    task, said = assignment.task(test), []
+
+    def once():
+        said.append(remote())
+        return said[0]
+    try:
+        outcome = task.exercise.evaluate(once)
+    except NotJudged as stop:
+        return _test(test, stop.status, stop.reason), None
+    if outcome.status == "error" and (why := remote.session.why_unknown(outcome.message)):
+        return _test(test, "function missing", f"{test.function} {why}"), None
+    own = assignment.details.get(test.function) or task.family.own
+    others = [] if outcome or not said else assignment.given.get(test.function, [])
+    other = next((details for details in others if details != own
+                  and task.family.make(**details).outcome(said[0])), None)
+    return _test(test, outcome.status, outcome.message, round(test.points * outcome.share, 2), outcome.misconception), other
 
 
 def _right_for(task, details, remote, cases, seed):

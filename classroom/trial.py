@@ -3,6 +3,7 @@
 import ast
 import copy
 import json
+import re
 import shlex
 import zipfile
 from pathlib import Path
@@ -169,14 +170,22 @@ def mistaken(name, function, code, details):
          "from helpers import attention, embeddings\nfrom helpers.attention import *", space)
     if "torch" in code or "F." in code:
         exec("import torch\nfrom torch.nn import functional as F", space)
-    for changed in _changes(code):
+    forecasts = isinstance(exercise, tasks.Forecasts)
+    for changed in _other_shares(code) if forecasts else _changes(code):
         try:
             exec(changed, space)
-            if evaluate(exercise, space[function], seconds=2).misconception:
+            judged = exercise.evaluate(space[function]) if forecasts else evaluate(exercise, space[function], seconds=2)
+            if judged.misconception:
                 return changed
         except Exception:
             continue
     return code
+
+
+def _other_shares(code):
+    """The code with the shares of the other option, or in per cent."""
+    for form in (r"[1 - x for x in \1]", r"[[100 * x for x in row] for row in \1]"):
+        yield re.sub(r"return (\w+)", f"return {form}", code)
 
 
 def _changes(code):

@@ -49,10 +49,13 @@ class Variants:
         among the teacher's own, ``private``: function -> list of them."""
         code = f"{self.variant}-{self._digest(words_of(student))[:8]}" if student else self.variant
         if code not in self.details:
-            self.details[code] = {}
+            self.details[code], shared = {}, None
             for function, task in tasks.tasks_of(self.assignment).items():
-                given = [details.get(function, {}) for details in self.details.values()]
-                mine = self._rare(code, function, task.family.others, [*map(_public, given)]) if task.family else {}
+                given, mine = [details.get(function, {}) for details in self.details.values()], {}
+                if family := task.family:
+                    mine = self._rare(code, function, family.others, [family.listed(_public(one)) for one in given])
+                    if family.keyed:
+                        mine = shared = shared or mine | {name: self._digest(code, name) for name in family.keyed}
                 if own := (private or {}).get(function):
                     mine = mine | {"private": self._rare(code, function, own, [one.get("private") for one in given])}
                 if mine:
@@ -118,7 +121,8 @@ def read(path):
         found = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")})
         known = tasks.tasks_of(found.assignment)
         bytes.fromhex(found.key)
-        good = all(_public(details) in (family.others if (family := known[function].family) else [{}])
+        good = all(family.listed(_public(details)) in family.others if (family := known[function].family) else
+                   not _public(details)
                    for given in found.details.values() for function, details in given.items())
         for details in (details for given in found.details.values() for details in given.values() if "private" in details):
             compile(details["private"]["first"], "<private>", "exec")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from helpers.checks.core import Exercise, Misconception, evaluate
+from helpers.checks.core import Exercise, Misconception, Outcome, evaluate, is_stub
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,14 @@ class Family:
     ``details``: what may change -> its values, the assignment's own first. ``make(**details)``: the
     ``Exercise``. ``words(**details)``: the passages of the task's cells in which the details show (text,
     stub, example, solution), name -> passage. The source notebook holds those of its own details, and a
-    variant's take their places.
+    variant's take their places. ``keyed``: names of details that are drawn from the teacher's key, for each
+    code of a variant, and from no list; tasks of one assignment that have some share all their details.
     """
 
     details: dict
     make: Callable
     words: Callable
+    keyed: tuple = ()
 
     @property
     def own(self):
@@ -41,11 +43,51 @@ class Family:
                         for values in itertools.product(*self.details.values()))
         return [details for details in combinations if details != self.own]
 
+    def listed(self, details):
+        """Details as ``others`` lists them: with the own values of what the key draws."""
+        return {**details, **{name: self.own[name] for name in self.keyed}}
+
+
+@dataclass(frozen=True)
+class Scored(Outcome):
+    """An ``Outcome`` with a share of the points, from 0 to 1; it has passed with 0.9."""
+
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """What stands in the place of an ``Exercise`` where a function takes nothing and returns forecasts.
+
+    ``judge(value)``: (share of the points from 0 to 1, words for the student, id of a mistake or None), or
+    ValueError, in a sentence, for what is not a forecast."""
+
+    name: str
+    judge: Callable
+    parameters = ()
+
+    def evaluate(self, function):
+        """The ``Scored`` outcome of calling ``function``."""
+        if is_stub(function):
+            return Scored(self.name, "not started", None, "The function is still as it was handed out.")
+        try:
+            return self.outcome(function())
+        except Exception as error:
+            return Scored(self.name, "error", None, f"Your function stopped with {type(error).__name__}: {error}")
+
+    def outcome(self, value):
+        """The ``Scored`` outcome of what the function returned."""
+        try:
+            share, words, mistake = self.judge(value)
+        except ValueError as error:
+            return Scored(self.name, "wrong", None, str(error))
+        return Scored(self.name, "passed" if share >= 0.9 else "wrong", mistake, words, share)
+
 
 @dataclass(frozen=True)
 class Task:
-    """One tested function. ``forbidden``: names that the code should not mention, reported to the teacher;
-    ``family``: its variants, if it has any."""
+    """One tested function; its ``exercise`` may be ``Forecasts``. ``forbidden``: names that the code should
+    not mention, reported to the teacher; ``family``: its variants, if it has any."""
 
     exercise: Exercise
     forbidden: tuple = ()
@@ -110,6 +152,8 @@ def find(assignment, grade_id, details=None):
     if name not in known or part not in ("", "extreme"):
         raise KeyError(f"The assignment {assignment} has no task for the test cell {grade_id!r}.")
     task = known[name].variant(details)
+    if isinstance(task.exercise, Forecasts):
+        return task
     probes = tuple(p for p in task.exercise.probes if p.extreme == (part == "extreme"))
     return replace(task, exercise=replace(task.exercise, probes=probes))
 
@@ -118,4 +162,5 @@ def judge(function, assignment, part="", details=None):
     """The ``Outcome`` for a function, for the hidden tests of nbgrader. ``part``: "" or "extreme";
     ``details``: those of a variant."""
     name = f"test-{function.__name__}-{part}".rstrip("-")
-    return evaluate(find(assignment, name, details).exercise, function)
+    exercise = find(assignment, name, details).exercise
+    return exercise.evaluate(function) if isinstance(exercise, Forecasts) else evaluate(exercise, function)

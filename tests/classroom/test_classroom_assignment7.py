@@ -1,0 +1,162 @@
+"""Assignment 7 in a class: a sealed circuit for each, forecasts that earn a share, what is handed in instead, attacks."""
+
+import functools
+import json
+from dataclasses import replace
+
+import pytest
+from submissions import GRADER, cell, data
+
+from classroom import assignment, sandbox, tasks, variants
+from classroom.grading import grade_one
+from classroom.sandbox import Limits
+from classroom.tasks import assignment7
+from helpers import sealed
+
+NAME = "assignment7"
+POINTS = {"rule": 3, "find": 4, "cut": 5, "move": 5, "order": 5}
+needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+DETAILS = {"rule": "b", "seed": "one of the tests"}
+NEIGHBOUR = {"rule": "b", "seed": "another of the tests"}
+KINDS = ("right", "even", "mistakes", "styles", "hostile")
+
+
+@functools.cache
+def cases():
+    """What is handed in: for each of KINDS functions, a cell in front, the share of each part's points (None where it
+    cannot be judged), a word of each message."""
+    asked = assignment7.sheet(**DETAILS)[1]
+    right = {part: f"def {part}():\n    return {[list(question.shares) for question in asked[part]]!r}" for part in POINTS}
+    even = {part: f"def {part}():\n    return {[[1 / len(q.options)] * len(q.options) for q in asked[part]]!r}"
+            for part in POINTS}
+    turned = [1 - question.shares[0] for question in asked["cut"]]
+    per_cent = [[100 * share for share in question.shares] for question in asked["find"]]
+    theirs = [list(question.shares) for question in assignment7.sheet(**NEIGHBOUR)[1]["order"]]
+    found = {
+        "right": (right, "", dict.fromkeys(POINTS, 1), "worth 100%"),
+        "even": (even, "", dict.fromkeys(POINTS, 0), "worth 0%"),
+        "mistakes": ({**right, "cut": f"def cut():\n    return {turned}", "find": f"def find():\n    return {per_cent}",
+                      "order": f"def order():\n    return {theirs}", "move": "def move():\n    return [0.5] * 7",
+                      "rule": "def rule():\n    return 1 / 0"}, "",
+                     {"rule": 0, "find": 0, "cut": 0, "move": 0, "order": None}, ""),
+        "styles": ({}, """
+import numpy as np
+import torch
+class Rule:
+    def __call__(self): return tuple(torch.tensor(x) for x in MINE[0])
+rule = Rule()
+find = lambda: np.array(MINE[1])
+def cut(noisy=True):
+    print('hello')
+    return torch.tensor([x[0] for x in MINE[2]])
+def move(): return [[round(y, 3) for y in x] for x in MINE[3]]
+def order(): return iter(MINE[4]) and MINE[4]
+""", dict.fromkeys(POINTS, 1), ""),
+        "hostile": ({"rule": "def rule():\n    while True: pass", "find": "def find():\n    import os; os._exit(0)",
+                     "cut": "def cut():\n    import numpy as np; return np.broadcast_to(1.0, 10**9)",
+                     "move": "class Yes(float):\n    def __sub__(self, o): return 0.0\n    __rsub__ = __pow__ = __sub__\n"
+                             "def move():\n    return [Yes('nan')] * 8",
+                     "order": "def order():\n    x = []; x.append(x); return x"}, """
+from helpers import sealed
+import helpers.checks.core as core
+sealed.points = lambda *a: 1.0
+sealed.Question.shares = property(lambda self: self.options)
+core.evaluate = lambda *a, **k: core.Outcome('all', 'passed', None, '')
+""", {"rule": None, "find": None, "cut": 0, "move": 0, "order": 0}, ""),
+    }
+    found["styles"] = (found["styles"][0], f"MINE = {[[list(q.shares) for q in asked[part]] for part in POINTS]!r}"
+                       + found["styles"][1], *found["styles"][2:])
+    return found
+
+
+def handed_in(functions, first=""):
+    """A submission of this variant without what takes time and does not count."""
+    raw = assignment.strip(assignment.source(NAME))
+    raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("model", "look", "imports")]
+    for c in raw["cells"]:
+        place = c["metadata"].get("nbgrader", {}).get("grade_id")
+        c["source"] = functions.get(place, c["source"])
+    raw["cells"][1:1] = [cell(first)] if first else []
+    return data(raw)
+
+
+@pytest.fixture(scope="module")
+def graded():
+    everybody = [DETAILS, NEIGHBOUR]
+    task = replace(assignment.load(NAME), limits=Limits(cell_seconds=5, call_seconds=1),
+                   details=dict.fromkeys(POINTS, DETAILS), given=dict.fromkeys(POINTS, everybody))
+    return {name: grade_one(handed_in(*case[:2]), task) for name, case in cases().items()}
+
+
+@needs_sandbox
+@GRADER
+@pytest.mark.parametrize("name", KINDS)
+def test_forecasts_earn_their_share(graded, name):
+    found = {test["function"]: test for test in graded[name]["tests"]}
+    for part, share in cases()[name][2].items():
+        if share is not None:
+            assert found[part]["points"] == pytest.approx(share * POINTS[part], abs=0.02), found[part]
+        assert cases()[name][3] in found[part]["message"]
+
+
+@needs_sandbox
+@GRADER
+def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
+    found = {test["function"]: test for test in graded["mistakes"]["tests"]}
+    assert found["cut"]["misconception"] == "turned-around" and "of the other option" in found["cut"]["message"]
+    assert found["find"]["misconception"] == "per-cent" and "in per cent" in found["find"]["message"]
+    assert found["rule"]["status"] == "error" and "ZeroDivisionError" in found["rule"]["message"]
+    assert "each of the 8 questions" in found["move"]["message"]
+    assert found["order"]["points"] < 0.6 * POINTS["order"], "another twin of the same rule"
+    assert graded["mistakes"]["right_for"] == {"order": NEIGHBOUR}
+    hostile = {test["function"]: test["status"] for test in graded["hostile"]["tests"]}
+    assert hostile["rule"] == "time limit" and hostile["find"] == "crashed"
+
+
+def test_a_stub_is_not_started_and_a_share_counts_in_nbgrader():
+    def cut():
+        raise NotImplementedError()
+    assert tasks.judge(cut, NAME).status == "not started"
+
+    def move():
+        return [0.9] * 8
+    shares = [q.shares[0] for q in assignment7.sheet("practice", "practice")[1]["move"]]
+    by_hand = 1 - sum((0.9 - q) ** 2 for q in shares) / sum((0.5 - q) ** 2 for q in shares)
+    assert tasks.judge(move, NAME).share == pytest.approx(max(0, by_hand))
+
+
+def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_path):
+    names = [f"Student {number}" for number in range(17)]
+    listed = variants.read(variants.release(NAME, tmp_path, "autumn", names[:1]))
+    again = variants.Variants(NAME, "autumn", listed.key)
+    other = variants.Variants(NAME, "autumn", "00" * 16)
+    seen, rules = set(), []
+    for name in names:
+        mine = again.details[again.give(name)]
+        assert len({str(details) for details in mine.values()}) == 1 and set(mine) == set(POINTS)
+        assert mine != other.details[other.give(name)]
+        seen.add(mine["rule"]["seed"])
+        rules.append(mine["rule"]["rule"])
+    assert len(seen) == 17 and min(map(len, seen)) >= 32, "too long to try all"
+    assert set(rules) == set(sealed.RULES) - {"practice"}
+    assert max(map(rules.count, rules)) - min(map(rules.count, rules)) <= 1
+    assert again.details.items() >= listed.details.items()
+    handout = (tmp_path / NAME / variants.folder_of(names[0]) / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    mine = listed.details[listed.students[names[0]]]["rule"]
+    assert mine["seed"] not in handout and "the_cut = [" not in handout and "details=" not in handout
+    raw = json.loads(handout)
+    space = {}
+    for c in raw["cells"]:
+        if c["cell_type"] == "code" and c["id"] in ("imports", "model", "questions-cut", "questions-order"):
+            exec("".join(c["source"]), space)
+    packed, asked = assignment7.sheet(**mine)
+    assert sealed.pack(space["model"]) == packed
+    assert [tuple(heads) for heads, _ in space["cut_questions"]] == [q.asks.heads for q in asked["cut"]]
+    assert [sealed.Step(tuple(x[0]), *x[1:]) for x in space["order_questions"]] == [q.asks for q in asked["order"]]
+
+
+def test_the_source_holds_the_practice_model():
+    cells = ["".join(c["source"]) for c in assignment.source(NAME)["cells"]]
+    for part, task in assignment7.TASKS.items():
+        for passage in task.family.words(**task.family.own).values():
+            assert sum(text.count(passage) for text in cells) == 1, part
