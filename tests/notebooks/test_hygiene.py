@@ -379,31 +379,33 @@ def experiment_of(lesson, *cells, verdict="holds"):
     return Book(root / EXPERIMENT, root)
 
 
-OPEN = [f'c{i} = Claim("C0{i}", source="a")' for i in (1, 2, 3)]
-DECIDE = [f"c{i}.decide(n=1)" for i in (1, 2, 3)]
+OPEN = [f'{id.lower()} = Claim("{id}", source="a")' for id in LESSONS["01"].claims]
+DECIDE = [f"{id.lower()}.decide(n=1)" for id in LESSONS["01"].claims]
+LAST = list(LESSONS["01"].claims)[-1]
 
 
 def test_an_experiment_says_how_it_decides_before_it_does(course):
     assert hygiene.problems(experiment_of(course(), *OPEN, *DECIDE)) == []
-    for cells, word in [((*OPEN[:2], *DECIDE), "does not open and decide C03"),
-                        ((*OPEN, *DECIDE[:2]), "does not open and decide C03"),
-                        ((*OPEN[:2], *DECIDE, OPEN[2]), "decides C03 in or before"),
-                        ((*OPEN[:2], *DECIDE[:2], f"{OPEN[2]}\n{DECIDE[2]}"), "decides C03 in or before")]:
+    for cells, word in [((*OPEN[:-1], *DECIDE), f"does not open and decide {LAST}"),
+                        ((*OPEN, *DECIDE[:-1]), f"does not open and decide {LAST}"),
+                        ((*OPEN[:-1], *DECIDE, OPEN[-1]), f"decides {LAST} in or before"),
+                        ((*OPEN[:-1], *DECIDE[:-1], f"{OPEN[-1]}\n{DECIDE[-1]}"), f"decides {LAST} in or before")]:
         found = list(hygiene.decided_before_it_is_measured(experiment_of(course(), *cells)))
         assert len(found) == 1 and word in found[0], found
     book = experiment_of(course(), *OPEN, *DECIDE)
     (book.root / "data/claims.json").write_text("[]")
-    assert len(list(hygiene.decided_before_it_is_measured(book))) == 3
+    assert len(list(hygiene.decided_before_it_is_measured(book))) == len(OPEN)
 
 
 def test_a_lesson_says_what_the_register_says(course):
     lesson = course()
     assert list(hygiene.verdicts(lesson)) == list(hygiene.claims(lesson)) == list(hygiene.sections(lesson)) == []
     experiment_of(lesson, *OPEN, *DECIDE, verdict="not settled")
-    assert len(list(hygiene.verdicts(lesson))) == 3
+    assert len(list(hygiene.verdicts(lesson))) == len(OPEN)
     other = course()
     shown = other.raw["cells"][16]["outputs"][0]
-    shown["text"] = "C01  one claim  does not hold\nC02  another  holds\nC03  a third  holds if it rains\n"
+    said_of = dict.fromkeys(LESSONS["01"].claims, "holds") | {"C01": "does not hold", "C03": "holds if it rains"}
+    shown["text"] = "".join(f"{id}  a claim  {verdict}\n" for id, verdict in said_of.items())
     other.path.write_text(json.dumps(other.raw))
     other = Book(other.path, other.root)
     experiment_of(other, *OPEN, *DECIDE)
