@@ -33,6 +33,14 @@ def mini():
     return inside.load_mini()
 
 
+def load(page, address="", scripts=True):
+    """Load the explainer into ``page``, also where only what follows a # in its address differs."""
+    page.goto("about:blank")
+    page.goto(explainer.PAGE.as_uri() + address)
+    if scripts:
+        page.wait_for_function("window.explainer && window.explainer.ready")
+
+
 @contextlib.contextmanager
 def opened(browser, address="", **settings):
     """The page in a window of its own, with every address but the file's own closed."""
@@ -41,26 +49,27 @@ def opened(browser, address="", **settings):
     page = context.new_page()
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(explainer.PAGE.as_uri() + address)
-    if settings.get("java_script_enabled", True):
-        page.wait_for_function("window.explainer && window.explainer.ready")
+    load(page, address, settings.get("java_script_enabled", True))
     yield page
     context.close()
     assert not errors and all(url.startswith(("file:", "data:", "blob:")) for url in asked), (errors, asked)
 
 
-@pytest.fixture
-def page(browser):
-    """One that nobody has touched."""
-    with opened(browser) as page:
-        yield page
-
-
 @pytest.fixture(scope="module")
 def computer(browser):
-    """One for all tests that only have it compute, which leaves nothing behind."""
+    """One window for all tests: a new one costs more than twice what loading the page again does."""
     with opened(browser) as page:
         yield page
+
+
+@pytest.fixture
+def page(computer):
+    """The page as if nobody had touched it."""
+    computer.evaluate("localStorage.clear()")
+    computer.set_viewport_size({"width": 1366, "height": 900})
+    computer.emulate_media(reduced_motion="reduce")
+    load(computer)
+    return computer
 
 
 def told(page):
@@ -330,31 +339,36 @@ def test_an_address_holds_text_and_switches(browser, page):
         assert "img" in other.locator("#said").inner_text() and other.locator("img").count() == 0
 
 
-def test_it_plays_for_five_seconds_and_is_still_where_no_motion_is_wanted(browser, page):
+def test_it_plays_for_five_seconds_and_is_still_where_no_motion_is_wanted(page):
     lasting = "document.getAnimations().map(a => a.effect.getComputedTiming().endTime).reduce((a, b) => Math.max(a, b), 0)"
     page.locator("#play").click()
     assert page.evaluate(lasting) == 0 and page.locator("#stages li").first.is_visible()
-    with opened(browser, reduced_motion="no-preference") as other:
-        other.locator("#play").click()
-        assert 4000 < other.evaluate(lasting) <= 5000
+    page.emulate_media(reduced_motion="no-preference")
+    load(page)
+    page.locator("#play").click()
+    assert 4000 < page.evaluate(lasting) <= 5000
 
 
 @pytest.mark.parametrize("address", ["", "?compact", "#text=the+keys+to+the+cabinet&zoom=1.3.1", "#zoom=0.3"])
-def test_it_fits_a_phone(browser, address):
-    with opened(browser, address, viewport={"width": 390, "height": 844}) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        beyond = page.locator(".words button, #next td, #maps label, #panel p, .sum li").evaluate_all(
-            "nodes => nodes.filter(node => node.getBoundingClientRect().right > 390).length")
-        assert beyond == 0
+def test_it_fits_a_phone(computer, address):
+    page = computer
+    page.set_viewport_size({"width": 390, "height": 844})
+    load(page, address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    beyond = page.locator(".words button, #next td, #maps label, #panel p, .sum li").evaluate_all(
+        "nodes => nodes.filter(node => node.getBoundingClientRect().right > 390).length")
+    assert beyond == 0
 
 
-def test_the_compact_form_is_a_sentence_and_what_comes_next(browser):
-    with opened(browser, "?compact&theme=dark") as page:
-        assert told(page)[0][0] == "anna" and page.locator(".arcs path[stroke]").count() > 5
-        for hidden in ("h1", "#text", "#maps", "#inside", "#dares"):
-            assert not page.locator(hidden).is_visible(), hidden
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(19, 20, 22)"
-        assert page.evaluate("document.body.offsetHeight") < 620
+def test_the_compact_form_is_a_sentence_and_what_comes_next(computer):
+    page = computer
+    page.set_viewport_size({"width": 1366, "height": 900})
+    load(page, "?compact&theme=dark")
+    assert told(page)[0][0] == "anna" and page.locator(".arcs path[stroke]").count() > 5
+    for hidden in ("h1", "#text", "#maps", "#inside", "#dares"):
+        assert not page.locator(hidden).is_visible(), hidden
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(19, 20, 22)"
+    assert page.evaluate("document.body.offsetHeight") < 620
 
 
 def test_without_javascript_a_sentence_says_what_is_missing(browser):
