@@ -367,6 +367,25 @@ def _forget(memory, ids):
     return ids[n:]
 
 
+@torch.inference_mode()
+def next_logits(model, prefix, rows, ids, at_once=32):
+    """What comes after each of some texts that begin alike: the logits of the tokens ``ids``, ``(len(rows), len(ids))``.
+
+    ``prefix``: ids that all begin with, read once; ``rows``: how each goes on, lists of ids of any lengths above 0;
+    ``ids``: the tokens that are compared; ``at_once``: rows of equal length that are read together.
+    """
+    found, lengths = torch.empty(len(rows), len(ids)), [len(row) for row in rows]
+    with one_thread():
+        cache = model.run(torch.tensor([prefix]), last=1)[1]
+        for length in sorted(set(lengths)):
+            alike = [i for i, n in enumerate(lengths) if n == length]
+            for start in range(0, len(alike), at_once):
+                some = alike[start:start + at_once]
+                kept = [tuple(x.expand(len(some), -1, -1, -1) for x in pair) for pair in cache]
+                found[some] = model.run(torch.tensor([rows[i] for i in some]), kept, last=1)[0][:, 0, ids]
+    return found
+
+
 def reply(model, messages, **options):
     """The answer of the model to a conversation, as one string. ``options``: as for `stream`."""
     return "".join(step.text for step in stream(model, messages, **options))

@@ -47,6 +47,17 @@ def test_logits_equal_the_references(model, reference, text):
 
 
 @OF_THE_MODEL
+def test_what_comes_after_texts_that_begin_alike_is_what_each_has_alone(model):
+    prefix, *rows = map(model.tokens.encode, ("The capital of", " France is", " Japan is", " the United Kingdom is"))
+    ids = [model.tokens.encode(city)[0] for city in (" Paris", " Tokyo", " London")]
+    found = smollm2.next_logits(model, prefix, rows, ids, at_once=1)
+    with torch.inference_mode():
+        alone = torch.stack([model.run(torch.tensor([prefix + row]))[0][0, -1, ids] for row in rows])
+    assert torch.allclose(found, alone, atol=1e-3) and not torch.allclose(found, alone.flip(0), atol=1)
+    assert torch.allclose(smollm2.next_logits(model, prefix, rows, ids), alone, atol=1e-3)
+
+
+@OF_THE_MODEL
 def test_a_cache_changes_no_logit(model):
     ids = torch.tensor([model.tokens.encode(TEXTS[0] + TEXTS[2])])
     with torch.inference_mode():
