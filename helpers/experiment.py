@@ -21,14 +21,14 @@ from pathlib import Path
 
 from helpers import claims, course, digest, show
 from helpers.files import write_whole
-from helpers.jitter import jitter
+from helpers.jitter import SIZE, jitter
 
 NUMBERS = claims.REGISTER.parent / "experiments"  # the folder of the stored numbers, a file a lesson
 HOW = "how they were measured"  # in such a file: measurement -> digest, CPU-seconds of the first case, spread
 ENTRIES = "ATTENTION_COURSE_ENTRIES"  # an environment variable: the folder for new entries; else the register has them
 MEASURE = "ATTENTION_COURSE_MEASURE"  # another: "all" cases, always the "first", or "renew" what is no longer current
 DRIFT, PART, ROUNDING = 10, 0.1, 1e-3  # how close a number has to come again: see Claim.measure
-CHEAP, DEAR = 0.5, 9  # CPU-seconds of a first case
+CHEAP, DEAR = 0.5, 4  # CPU-seconds of a first case
 _done = {}  # what ran in this kernel
 
 
@@ -167,26 +167,32 @@ def _plain(value):
 
 
 def _run(run, case, draw=None):
-    """(result, was anything trained, CPU-seconds) of ``run(case)``, under jitter if a draw is given; once in a kernel."""
+    """(result, was anything trained, CPU-seconds) of ``run(case)``, under jitter if a draw is given; once in a kernel.
+
+    Without one the jitter has size 0: it changes nothing, and counts what is trained.
+    """
     key = run, repr(case), draw
     if key not in _done:
-        with jitter(draw) if draw else contextlib.nullcontext() as made:
+        with jitter(draw or 0, SIZE if draw else 0) if "torch" in sys.modules else contextlib.nullcontext() as made:
             start = time.process_time()
-            _done[key] = _plain(run(case)), bool(made), time.process_time() - start
+            _done[key] = _plain(run(case)), made is None or bool(made), time.process_time() - start
     return _done[key]
 
 
 def _spread(run, case, draws):
     """Place in the result -> the most that it moves under jitter, where it moves; None where nothing is trained."""
-    plain, spread = _places(_run(run, case)[0]), {}
-    for draw in range(1, draws + 1 if "torch" in sys.modules else 0):
+    plain, trained, _ = _run(run, case)
+    if "torch" not in sys.modules or not trained:
+        return None
+    plain, spread = _places(plain), {}
+    for draw in range(1, draws + 1):
         again, trained, _ = _run(run, case, draw)
-        if not trained:
+        if not trained:  # the first run was what imported torch
             return None
         again = _places(again)
         for place in plain.keys() | again.keys():
             spread[place] = max(spread.get(place, 0), _apart(plain.get(place), again.get(place)))
-    return {place: float(f"{spread[place]:.2g}") for place in sorted(spread) if spread[place]} if draws else None
+    return {place: float(f"{spread[place]:.2g}") for place in sorted(spread) if spread[place]}
 
 
 def _allowed(results, known, within, drawn=()):

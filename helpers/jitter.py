@@ -24,7 +24,7 @@ def jitter(draw, size=SIZE):
 
     ``draw``: a whole number that seeds the noise. Each optimiser gets the same noise for the same shapes, so that two loops
     which a cell compares begin alike. Yields a list with one entry, a number of weights, for each optimiser made: an empty
-    one says that nothing was trained. torch's global random numbers are left alone.
+    one says that nothing was trained; with ``size`` 0 that is all it tells. torch's global random numbers are left alone.
     """
     import torch
 
@@ -33,10 +33,10 @@ def jitter(draw, size=SIZE):
     def shake(weights):
         generator = torch.Generator().manual_seed(draw)
         with torch.no_grad():
-            for weight in weights:
+            for weight in weights if size else ():
                 weight.mul_(1 + size * torch.randn(weight.shape, generator=generator, dtype=weight.dtype))
         made.append(sum(weight.numel() for weight in weights))
-        if os.environ.get(RECORD):  # now, because a kernel is ended without a farewell
+        if size and os.environ.get(RECORD):  # now, because a kernel is ended without a farewell
             with open(os.environ[RECORD], "a", encoding="utf-8") as record:
                 record.write(os.environ[NOTEBOOK] + "\n")
 

@@ -35,13 +35,16 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def execute(path, seconds=CELL_SECONDS):
-    """Run one notebook and store it; the sentence to print, and whether it went well. ``seconds``: of a cell, None: any."""
+    """Run one notebook and store it: the sentence to print, and its CPU-seconds or, where it did not go well, None.
+
+    ``seconds``: the limit of a cell, None: any.
+    """
     path = Path(path)
     start, used = time.perf_counter(), os.times()
     try:
         notebook = nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
-        return f"{path}: not a notebook that can be read ({error}).", False
+        return f"{path}: not a notebook that can be read ({error}).", None
     begun = []
     client = NotebookClient(
         notebook, timeout=seconds, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
@@ -58,21 +61,21 @@ def execute(path, seconds=CELL_SECONDS):
             client.execute()  # the kernel died before its first cell: two that start at once may take one port
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         if not begun:
-            return f"{path}: its kernel died before the first cell. The notebook was left as it was.", False
+            return f"{path}: its kernel died before the first cell. The notebook was left as it was.", None
         cell = begun[-1]
         number = sum(c.cell_type == "code" for c in notebook.cells[:notebook.cells.index(cell)]) + 1
         where = f"code cell {number} (id {cell.get('id', '?')})"
-        return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", False
+        return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", None
     except RuntimeError:
-        return f"{path}: no kernel starts here. The notebook was left as it was.", False
+        return f"{path}: no kernel starts here. The notebook was left as it was.", None
     tidy(notebook)
     try:
         write_whole(path, nbformat.writes(notebook) + "\n")
     except OSError as error:
-        return f"{path}: could not be stored ({error.strerror}). The notebook was left as it was.", False
+        return f"{path}: could not be stored ({error.strerror}). The notebook was left as it was.", None
     now = os.times()  # of the kernel, which has ended; 0 on Windows
     cpu = now.children_user + now.children_system - used.children_user - used.children_system
-    return f"{time.perf_counter() - start:6.1f} s, {cpu:6.1f} of CPU time  {path}", True
+    return f"{time.perf_counter() - start:6.1f} s, {cpu:6.1f} of CPU time  {path}", cpu
 
 
 def complaint(error):
@@ -95,7 +98,8 @@ def tidy(notebook):
                 output.data.pop(WIDGET, None)
 
 
-def main(patterns, seconds=CELL_SECONDS):
+def main(patterns, seconds=CELL_SECONDS, used=None):
+    """Run the notebooks of these patterns; 1 if one did not go well, else 0. ``used``: a dict that gets the CPU-seconds."""
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("ATTENTION_COURSE_PROGRESS", "off")
@@ -107,11 +111,12 @@ def main(patterns, seconds=CELL_SECONDS):
             print(f"No notebook is called {pattern}.", file=sys.stderr)
             return 1
         paths += [name for name in found if name not in paths]
-    failed = 0
+    used, failed = {} if used is None else used, 0
     with ProcessPoolExecutor(2) as pool:
-        for sentence, went_well in pool.map(partial(execute, seconds=seconds), paths):
-            print(sentence, file=sys.stdout if went_well else sys.stderr, flush=True)
-            failed += not went_well
+        for path, (sentence, cpu) in zip(paths, pool.map(partial(execute, seconds=seconds), paths), strict=True):
+            print(sentence, file=sys.stderr if cpu is None else sys.stdout, flush=True)
+            failed += cpu is None
+            used |= {} if cpu is None else {path: cpu}
     print(f"{len(paths) - failed} of {len(paths)} notebooks were run and stored.", flush=True)
     return 1 if failed else 0
 

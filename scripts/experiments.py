@@ -1,8 +1,8 @@
 """Run the experiments in full and write the register of claims: make experiments [NB="notebooks/experiments/01*.ipynb"].
 
 Writes the measured numbers (data/experiments/), the notebooks' outputs and data/claims.json, and says which verdicts
-changed. Entries of experiments that did not run stay as they were. Exit status 1 where a notebook stopped or a verdict
-changed: the lessons that quote it have to be read again.
+changed, and what share of the CPU time each notebook took. Entries of experiments that did not run stay as they were.
+Exit status 1 where a notebook stopped or a verdict changed: the lessons that quote it have to be read again.
 
 With --stored nothing long is measured: the entries are written anew from the stored numbers. For a change of words.
 With --renew the first case of each measurement whose code or data changed is measured, has to agree with what is stored,
@@ -44,21 +44,27 @@ def collect(folder, path=claims.REGISTER):
     return changed
 
 
+def shares(used):
+    """A line for each notebook, the dearest first: its CPU-minutes and their share of all. ``used``: path -> CPU-seconds."""
+    whole = sum(used.values()) or 1  # 0 on Windows
+    return [f"{seconds / 60:5.1f} minutes {seconds / whole:4.0%}  {Path(path).stem}"
+            for path, seconds in sorted(used.items(), key=lambda item: -item[1])]
+
+
 def main(arguments):
     patterns = [argument for argument in arguments if argument not in ("--stored", "--renew", "--new")]
-    renew = "--renew" in arguments
+    renew, used = "--renew" in arguments, {}
     if "--stored" not in arguments:
         os.environ[experiment.MEASURE] = "renew" if renew or "--new" in arguments else "all"
     with tempfile.TemporaryDirectory() as folder:
         if not renew:
             os.environ[experiment.ENTRIES] = folder
-        failed = execute.main(patterns or ["notebooks/experiments/*.ipynb"], seconds=None)  # measuring takes minutes
+        failed = execute.main(patterns or ["notebooks/experiments/*.ipynb"], None, used)  # None: measuring takes minutes
         changed = collect(folder)
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'no verdict'} before, now {now}.")
-    used = os.times()
-    minutes = (used.children_user + used.children_system) / 60  # 0 on Windows
-    print(f"{minutes:.1f} minutes of CPU time. {len(claims.register())} claims in the register.")
+    print(*shares(used), sep="\n")
+    print(f"{sum(used.values()) / 60:.1f} minutes of CPU time. {len(claims.register())} claims in the register.")
     return 1 if failed or any(before for before, _ in changed.values()) else 0
 
 

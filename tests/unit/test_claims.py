@@ -102,7 +102,7 @@ TRAIN = """
 
 def test_in_full_all_is_run_and_what_is_unchanged_is_not_run_again(notebook, data, dear):
     full = notebook("all", CLAIM, COUNT, MEASURE)
-    assert full["ran"] == [0, 1, 2, 0] and full["found"][2] == {"share": 0.2, "list": [1, 2]}
+    assert full["ran"] == [0, 1, 2] and full["found"][2] == {"share": 0.2, "list": [1, 2]}
     assert how(data)["spread"] is None  # nothing was trained
     again = notebook("", CLAIM, COUNT, MEASURE)
     assert again["ran"] == [] and again["found"] == full["found"]
@@ -265,6 +265,12 @@ def test_a_changed_verdict_is_told_and_other_entries_stay(data):
     (data / "new" / "C01.json").write_text(json.dumps(ENTRY | {"verdict": "not settled"}))
     assert experiments.collect(data / "new", path) == {"C01": ("holds", "not settled")}
     assert [(e["id"], e["verdict"]) for e in claims.register(path).values()] == [("C01", "not settled"), ("C09", "holds")]
+
+
+def test_a_full_run_says_what_share_each_notebook_took():
+    told = experiments.shares({"notebooks/experiments/01_a.ipynb": 30.0, "notebooks/experiments/10_b.ipynb": 90.0})
+    assert [line.split() for line in told] == [["1.5", "minutes", "75%", "10_b"], ["0.5", "minutes", "25%", "01_a"]]
+    assert experiments.shares({"01_a.ipynb": 0.0})  # where no time is told
 
 
 def test_a_claim_that_is_taken_out_stays_as_withdrawn_and_keeps_its_number(data, capsys):
