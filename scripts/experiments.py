@@ -63,7 +63,8 @@ def main(arguments):
         changed = collect(folder)
     for name, (before, now) in changed.items():
         print(f"{name}: {before or 'no verdict'} before, now {now}.")
-    print(*shares(used), sep="\n")
+    for line in shares(used):
+        print(line)
     print(f"{sum(used.values()) / 60:.1f} minutes of CPU time. {len(claims.register())} claims in the register.")
     return 1 if failed or any(before for before, _ in changed.values()) else 0
 
