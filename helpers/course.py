@@ -31,6 +31,14 @@ class Lesson:
         return f"{self.number}_{re.sub('[^a-z0-9]+', '_', self.title.lower()).strip('_')}.ipynb"
 
 
+def version(root=FILE.parents[1]):
+    """The course's version, such as "0.1.0", from ``pyproject.toml``; None where there is no such file, as in a browser."""
+    try:
+        return tomllib.loads((Path(root) / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    except OSError:
+        return None
+
+
 def read(path=FILE):
     """The lessons as ``{number: Lesson}``, in order. Raises ValueError, in one sentence, where the list is wrong."""
     lessons = {}

@@ -1,12 +1,14 @@
 """Write where the course lives: python -m scripts.address https://github.com/OWNER/NAME
 
-The address goes into the first code cell of every lesson and solution, which clones it on Google Colab, and into the
-badges of README.md. Until then the cell asks for it.
+The address goes into the first code cell of every lesson and solution, which clones it on Google Colab, into the
+badges of README.md and into CITATION.cff. Until then the cell asks for it, and no page of the book says where to report
+a mistake.
 """
 
 import re
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 import nbformat
 
@@ -32,6 +34,9 @@ SERVICES = {  # name: (address of the page, address of its badge), of lesson and
     "Open on Binder": ("https://mybinder.org/v2/gh/{name}/main?labpath={lesson}", "https://mybinder.org/badge_logo.svg"),
     "Open in Codespaces": ("https://codespaces.new/{name}", "https://github.com/codespaces/badge.svg"),
 }
+REPORTS = {  # what the foot of a page of the book asks -> the form in .github/ISSUE_TEMPLATE
+    "Is something wrong on this page?": "mistake", "Was a right answer rejected?": "rejected",
+    "Did the set-up fail?": "setup"}
 TESTS = "https://github.com/{name}/actions/workflows/ci.yml"
 BADGES = re.compile(r"(<!-- badges[^\n]*-->\n).*?(<!-- end of badges -->)", re.DOTALL)
 
@@ -55,6 +60,11 @@ def link(service, name, lesson="notebooks/00_start_here.ipynb"):
     return SERVICES[service][0].format(name=name, lesson=lesson)
 
 
+def report(form, name, **known):
+    """Where somebody fills in a form of the repository ``name``; ``known``: what its fields, by their ids, begin with."""
+    return f"https://github.com/{name}/issues/new?{urlencode({'template': f'{form}.yml', **known})}"
+
+
 def book(name):
     """Where the book of the repository ``name`` is published, with a slash at its end."""
     owner, _, repository = name.partition("/")
@@ -62,7 +72,7 @@ def book(name):
 
 
 def write_address(name, root=ROOT):
-    """Write the repository's "owner/name" into every first code cell and into README.md's badges."""
+    """Write the repository's "owner/name" into every first code cell, README.md's badges and CITATION.cff."""
     folder = root / "notebooks"
     for path in sorted(p for kind in ("", "solutions/", "experiments/") for p in folder.glob(f"{kind}[0-9][0-9]_*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
@@ -75,6 +85,9 @@ def write_address(name, root=ROOT):
     badges.append(f"[The book]({book(name)})")
     readme = root / "README.md"
     write_whole(readme, BADGES.sub(lambda m: m[1] + "\n".join(badges) + "\n" + m[2], readme.read_text("utf-8")))
+    citation = root / "CITATION.cff"
+    kept = re.sub(r"^(repository-code|url): .*\n", "", citation.read_text("utf-8"), flags=re.MULTILINE)
+    write_whole(citation, f'{kept}repository-code: "https://github.com/{name}"\nurl: "{book(name)}"\n')
 
 
 def main(arguments):
@@ -84,7 +97,8 @@ def main(arguments):
               f"{', not ' + ' '.join(arguments) if arguments else ''}.", file=sys.stderr)
         return 1
     write_address(found[1])
-    print(f"The lessons' first cells and README.md's badges now say {found[1]}: look at git diff, then commit.")
+    print(f"The lessons' first cells, README.md's badges and CITATION.cff now say {found[1]}: look at git diff, then "
+          "commit.")
     return 0
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from helpers.course import LESSONS
+from helpers.course import LESSONS, version
 from scripts import address, edition, front, register
 from scripts.environment import Stop
 from scripts.pages import readme_map
@@ -34,6 +34,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 # Every page of the book: file in the repository -> name in the book, without its ending.
 PAGES = {"README.md": "index", "data/README.md": "reference/data", "docs/glossary.md": "reference/glossary",
          "docs/cheatsheet.md": "reference/cheatsheet", "docs/teaching.md": "teaching/teaching",
+         "docs/comparing.md": "teaching/comparing", "CHANGELOG.md": "changelog",
          "notebooks/assignments/source/project.md": "teaching/project", "docs/book/solutions.md": "solutions",
          "docs/book/live.md": "live"}
 PAGES |= {f"notebooks/{folder}{lesson.file}": folder + Path(lesson.file).stem
@@ -98,6 +99,9 @@ def notebook(path):
         for output in cell.get("outputs", ()):
             if html := output.get("data", {}).get("text/html"):  # the map of the course leads to pages of the book
                 output["data"]["text/html"] = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', "".join(html))
+    for cell in text["cells"]:
+        if "id" in cell and cell["cell_type"] == "code":  # Sphinx makes a class of it, by which a report names the cell
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), f"id-{cell['id']}"]
     text["cells"] = veiled(described(text["cells"]))
     name = address.known_name(ROOT)
     if re.match(r"notebooks/\d", path):
@@ -200,6 +204,12 @@ def index():
     return front.page(relink(readme_map(LESSONS.values()), "README.md"), MEGABYTES)
 
 
+def reports():
+    """{what the foot of a page asks: where to tell it}, once it is known where the course lives."""
+    name = address.known_name(ROOT)
+    return {question: address.report(form, name, version=version()) for question, form in address.REPORTS.items() if name}
+
+
 def stage():
     """Write every page below build/book/source."""
     for path in PAGES:
@@ -224,7 +234,8 @@ def build(base=""):
     warnings, html = io.StringIO(), FOLDER / "html"
     try:
         with patch_docutils(str(HERE)), docutils_namespace():
-            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", {"html_baseurl": base}, status=None,
+            said = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
+            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", said, status=None,
                    warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
     except Exception as error:
         raise Stop(f"The book could not be built: {type(error).__name__}: {error}.") from error

@@ -1,8 +1,8 @@
 """Make the pages say what data/course.toml says: python -m scripts.pages
 
-Writes the map of README.md, which is between two comments, the lessons' small pictures (docs/map), and in
-each lesson its minutes, those of each section that goes deeper, and the line at its end that leads to the next one.
-Everything else stays as it is.
+Writes the map of README.md, which is between two comments, the tables of docs/syllabus.md and docs/comparing.md,
+the lessons' small pictures (docs/map), and in each lesson its minutes, those of each section that goes deeper, and
+the line at its end that leads to the next one. Everything else stays as it is.
 """
 
 import re
@@ -13,7 +13,7 @@ import nbformat
 
 from helpers import course, pictures
 from helpers.files import write_whole
-from scripts import minutes
+from scripts import minutes, plans
 
 ROOT = Path(__file__).resolve().parent.parent
 MAP = re.compile(r"(?<=<!-- map of the course -->\n).*?(?=<!-- end of the map -->)", re.DOTALL)
@@ -55,6 +55,10 @@ def revised(root=ROOT):
     text = readme.read_text(encoding="utf-8")
     new = put(f"\n{readme_map(lessons)}\n\n", MAP, text)
     wanted = {readme: new} if new != text else {}
+    for path in (root / "docs" / name for name in ("comparing.md", "syllabus.md")):
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if (new := plans.computed(text, root, table)) != text:
+            wanted[path] = new
     for number in pictures.NUMBERS:
         path, drawn = root / "docs" / "map" / f"{number}.svg", pictures.picture(number, 40) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != drawn:

@@ -4,6 +4,7 @@ import functools
 import importlib.util
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 from docutils import nodes
 from sphinx.search.en import SearchEnglish
@@ -79,6 +80,18 @@ def shown_where_it_is_shared(app, page, template, context, doctree):
     context["metatags"] += "".join(f'<meta {kind}="{name}" content="{escape(words)}" />\n' for kind, name, words in said)
 
 
+def foot(app, page, template, context, doctree):
+    """Below every page: the course's version, and where to report what; a form knows the page, and book.js adds the cell."""
+    if doctree is None:
+        return
+    known = app.config.html_context
+    links = [f'<a class="report" href="{escape(address)}&amp;page={quote(page)}">{question}</a>'
+             for question, address in known["reports"].items()]
+    runs = any("cell" in part["classes"] for part in doctree.findall(nodes.container))
+    hint = " (Click on the place first, and the form knows its cell.)" if links and runs else ""
+    context["body"] += f'<p class="foot">{" · ".join(["Version " + known["version"], *links])}{hint}</p>'
+
+
 def level_captions(app, pagename, templatename, context, doctree):
     """Sphinx calls the captions of the navigation headings, and does not say of which level."""
     tree = context.get("furo_navigation_tree", "")
@@ -89,4 +102,5 @@ def setup(app):
     SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # each word once, and not at each place: a sixth of the build
     app.connect("doctree-read", fold_solutions)
     app.connect("html-page-context", shown_where_it_is_shared)
+    app.connect("html-page-context", foot)
     app.connect("html-page-context", level_captions, priority=900)  # after furo has written them

@@ -197,6 +197,25 @@ def test_every_page_opens(book, page, which):
         assert not unnamed, f"{name}: {unnamed} figures say nothing to a screen reader"
 
 
+def test_a_report_names_the_page_and_the_cell_that_was_clicked_on(page, monkeypatch):
+    """The link is put in by hand: the book as tested does not know where the course lives."""
+    build = builder()
+    monkeypatch.setattr(build.address, "known_name", lambda root: None)
+    assert build.reports() == {}
+    monkeypatch.setattr(build.address, "known_name", lambda root: "ada/course")
+    form = build.reports()["Is something wrong on this page?"]
+    assert form.startswith("https://github.com/ada/course/issues/new?template=mistake.yml&version=")
+    page.goto((HTML / "05_scaling.html").as_uri())
+    page.evaluate("form => { document.querySelector('p.foot').innerHTML += `<a class='report' href='${form}'>…</a>` }", form)
+    assert page.locator("p.foot").inner_text().startswith("Version ")
+    cell = page.locator("div.cell[class*='tag_id-']").nth(3)
+    cell.click(position={"x": 2, "y": 2})
+    named = page.locator("a.report").get_attribute("href").partition("&cell=")[2]
+    assert named and f"tag_id-{named}" in cell.get_attribute("class").split()
+    page.locator("p.foot").click()
+    assert named in page.locator("a.report").get_attribute("href"), "a click at the foot changes nothing"
+
+
 def test_a_figure_is_described_by_the_words_beside_it(book):
     said = {name: re.findall(r'<img alt="([^"]*)"[^>]* src="[^"]*_images', book[f"{name}.html"].text) for name in LESSONS}
     assert sum(map(len, said.values())) > 100

@@ -10,6 +10,7 @@ from pathlib import Path
 import hygiene
 import nbformat
 import pytest
+import yaml
 
 from helpers import colab
 from scripts import address as writer
@@ -93,7 +94,8 @@ def test_only_what_is_missing_is_installed(monkeypatch, capsys):
 @pytest.fixture
 def course(tmp_path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns(".*", "assignments"))
-    shutil.copy(ROOT / "README.md", tmp_path)
+    for name in ("README.md", "CITATION.cff"):
+        shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
 
@@ -115,11 +117,14 @@ def test_the_address_is_written_everywhere_once(course):
     assert "https://mybinder.org/v2/gh/ada/attention-course/main?labpath=my_lessons/00_start_here.ipynb" in readme
     assert "https://ada.github.io/attention-course/" in readme
     assert "[![Tests](https://github.com/ada/attention-course/actions/workflows/ci.yml/badge.svg)]" in readme
-    saved = {path: path.read_bytes() for path in (*lessons, course / "README.md")}
+    citation = yaml.safe_load((course / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["repository-code"] == "https://github.com/ada/attention-course"
+    saved = {path: path.read_bytes() for path in (*lessons, course / "README.md", course / "CITATION.cff")}
     writer.write_address("ada/attention-course", course)
     assert saved == {path: path.read_bytes() for path in saved}, "a second time changes nothing"
     writer.write_address("grace/course", course)
     assert "ada" not in (course / "README.md").read_text(encoding="utf-8").split("end of badges")[0]
+    assert "ada/" not in (course / "CITATION.cff").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("arguments", [[], ["github.com/a/b"], ["https://gitlab.example/a/b"], ["https://github.com/a"]])

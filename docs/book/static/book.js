@@ -60,3 +60,15 @@ addEventListener("load", async () => {
 });
 addEventListener("resize", reachable);
 document.addEventListener("toggle", reachable, true);  // a fold
+
+// Where a reader clicked last is the place that a report is about: the code cell there, or the one before, by the id among its classes.
+document.addEventListener("pointerdown", ({target}) => {
+  const cells = target.closest?.("article") && !target.closest("p.foot") ? [...document.querySelectorAll("div.cell[class*='tag_id-']")] : [];
+  const cell = cells.findLast(each => each.contains(target) || each.compareDocumentPosition(target) & Node.DOCUMENT_POSITION_FOLLOWING);
+  if (!cell) return;
+  for (const link of document.querySelectorAll("a.report")) {
+    const form = new URL(link.href);
+    form.searchParams.set("cell", [...cell.classList].find(name => name.startsWith("tag_id-")).slice("tag_id-".length));
+    link.href = form.href;
+  }
+});

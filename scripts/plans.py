@@ -1,0 +1,130 @@
+"""The tables of docs/syllabus.md and docs/comparing.md: plans with the minutes behind them, and the course in numbers.
+
+``scripts/pages.py`` writes them between two comments, <!-- computed: NAME --> and <!-- end of NAME -->.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from helpers import course, inventory, questions
+from scripts import minutes
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = re.compile(r"(?<=<!-- computed: )([\w -]+?)( -->\n).*?(?=<!-- end of \1 -->)", re.DOTALL)
+ASSIGNMENTS = "notebooks/assignments/source/assignment*/assignment*.ipynb"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A line of a plan: what is done together, what at home before, what else happens. Names as in data/syllabus.toml."""
+
+    together: tuple
+    home: tuple
+    besides: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    name: str
+    unit: str
+    limit: int
+    taught: tuple
+
+
+def plans(root=ROOT):
+    """The plans of data/syllabus.toml, {name: Plan}. Raises ValueError, in one sentence, where a line is not one."""
+    found = {}
+    for entry in course.tomllib.loads((root / "data/syllabus.toml").read_text(encoding="utf-8"))["plan"]:
+        for line in entry["taught"]:
+            if len(line) != 3:
+                raise ValueError(f"data/syllabus.toml, {entry['name']}: {line} is not [together, at home, besides].")
+        units = tuple(Unit(tuple(together.split()), tuple(home.split()), besides)
+                      for together, home, besides in entry["taught"])
+        found[entry["name"]] = Plan(entry["name"], entry["unit"], entry["limit"], units)
+    return found
+
+
+def assignments(root=ROOT):
+    """{"A1": (title, points, minutes)}: 10 minutes a task or question, and words, code and figures as a lesson's."""
+    found = {}
+    for path in sorted(root.glob(ASSIGNMENTS), key=lambda path: int(path.stem.removeprefix("assignment"))):
+        book = nbformat.read(path, as_version=4)
+        words = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
+        tasks = re.findall(r"^#+ (?:Task|Question) \d.* (\d+) points", words, re.MULTILINE)
+        title = re.search(r"^# Assignment \d+ · (.+)", words, re.MULTILINE)[1]
+        found[f"A{path.stem.removeprefix('assignment')}"] = (
+            title, sum(map(int, tasks)), minutes.rounded(minutes.needed(book.cells) + 10 * len(tasks)))
+    return found
+
+
+def takes(root=ROOT):
+    """{what a plan may name: its minutes}."""
+    return ({number: lesson.minutes for number, lesson in course.read(root / "data/course.toml").items()}
+            | {"inventory": minutes.rounded(minutes.INVENTORY)}
+            | {name: needed for name, (_, _, needed) in assignments(root).items()})
+
+
+def hours(total):
+    return f"{total // 60} h {total % 60:02}" if total >= 60 else f"{total} min" if total else ""
+
+
+def plan_table(plan, takes):
+    """The rows of a plan: a line a unit, and the sums."""
+    def said(names):
+        return ", ".join(name.replace("A", "assignment ") for name in names)
+    rows = [[str(number) if unit.together else "Afterwards",
+             said(unit.together), hours(sum(takes[name] for name in unit.together)),
+             said(unit.home), hours(sum(takes[name] for name in unit.home)), unit.besides]
+            for number, unit in enumerate(plan.taught, 1)]
+    sums = [hours(sum(takes[name] for unit in plan.taught for name in names(unit)))
+            for names in (lambda unit: unit.together, lambda unit: unit.home)]
+    rows.append(["**Sum**", "", sums[0], "", sums[1], ""])
+    head = [plan.unit, "Together", "Takes", "At home before", "Takes", "Besides"]
+    if not any(unit.home for unit in plan.taught):
+        rows = [[row[0], row[1], row[2], row[5]] for row in rows]
+        head = [plan.unit, "Lessons", "Takes", "Besides"]
+    return head, rows
+
+
+def numbers(root=ROOT):
+    """The course in numbers: rows of (what, how much)."""
+    lessons, bank = course.read(root / "data/course.toml").values(), questions.load(root / "data/questions.toml")[1]
+    register = json.loads((root / "data/claims.json").read_text(encoding="utf-8"))
+    from scripts.register import MANY, kind  # brings scripts.environment along
+
+    verdicts = [kind(entry["verdict"]) for entry in register if entry["kind"] == "claim"]
+    books = [nbformat.read(root / "notebooks" / lesson.file, as_version=4) for lesson in lessons]
+    deeper = sum(sum(minutes.deeper(book).values()) for book in books)
+    graded = assignments(root)
+    _, points, needed = zip(*graded.values(), strict=True)
+    held = ", ".join(f"{verdicts.count(verdict)} {said}" for verdict, said in MANY.items())
+    return [("lessons", f"{len(lessons)}, whose cores take {hours(sum(lesson.minutes for lesson in lessons))}, from "
+             f"{min(lesson.minutes for lesson in lessons)} to {max(lesson.minutes for lesson in lessons)} minutes each"),
+            ("sections that go deeper", f"{hours(deeper)}; nothing later depends on them"),
+            ("exercises that are checked at once", str(sum(len(lesson.exercises) for lesson in lessons))),
+            ("questions, each wrong option a misconception",
+             f"{len(bank)}, of which {len(inventory.items())} are the attention inventory"),
+            ("graded assignments", f"{len(graded)}, of {min(points)} to {max(points)} points and about "
+             f"{hours(min(needed))} to {hours(max(needed))} each, and a project"),
+            ("claims that people make, measured", f"{len(verdicts)}: {held}"),
+            ("equalities and misprints, checked", str(len(register) - len(verdicts)))]
+
+
+def computed(text, root, table):
+    """``text`` with every place filled with what it asks for; ``table``: writes a head and rows in Markdown."""
+    def fill(place):
+        asked = place[1]
+        if asked == "numbers":
+            made = table(["The course has", ""], numbers(root))
+        elif asked == "assignments":
+            made = table(["Assignment", "About", "Points", "Takes"],
+                         [(name.removeprefix("A"), title, str(points), hours(needed))
+                          for name, (title, points, needed) in assignments(root).items()])
+        else:
+            made = table(*plan_table(plans(root)[asked], takes(root)))
+        return f"{asked}{place[2]}\n{made}\n\n"
+    return PLACE.sub(fill, text)
