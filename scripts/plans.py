@@ -77,7 +77,8 @@ def plan_table(plan, takes):
     def said(names):
         return ", ".join(name.replace("A", "assignment ") for name in names)
     rows = [[str(number) if unit.together else "Afterwards",
-             said(unit.together), hours(sum(takes[name] for name in unit.together)),
+             said(unit.together),
+             f"{hours(sum(takes[name] for name in unit.together))} of {hours(plan.limit)}" if unit.together else "",
              said(unit.home), hours(sum(takes[name] for name in unit.home)), unit.besides]
             for number, unit in enumerate(plan.taught, 1)]
     sums = [hours(sum(takes[name] for unit in plan.taught for name in names(unit)))

@@ -1,0 +1,95 @@
+"""The plans of docs/syllabus.md can be taught in their order and in their time, and both pages say what the data say."""
+
+import functools
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from helpers.course import LESSONS
+from scripts import pages, plans
+
+ROOT = Path(__file__).resolve().parents[2]
+PLANS, TAKES = plans.plans(), plans.takes()
+
+
+@functools.cache
+def needs(name):
+    """The lessons that a lesson's, or an assignment's, own paragraph *You need* names."""
+    path = (ROOT / "notebooks" / LESSONS[name].file if name in LESSONS else
+            ROOT / plans.ASSIGNMENTS.replace("*", name.removeprefix("A")))
+    book = nbformat.read(path, as_version=4)
+    said = next(part for cell in book.cells for part in cell.source.split("\n\n") if "**You need**" in part)
+    said = said.partition("**You need**")[2]
+    return set(re.findall(r"\((\d\d)_\w+\.ipynb\)" if name in LESSONS else r"\b(\d\d)\b", said))
+
+
+def wrong(plan):
+    """What cannot be taught so, a sentence each."""
+    had = set()
+    for number, unit in enumerate(plan.taught, 1):
+        where = f"{plan.name}, {plan.unit} {number}"
+        for name in (*unit.home, *unit.together):
+            if name not in TAKES:
+                yield f"{where}: there is no {name}"
+                continue
+            if name != "inventory" and name in had:
+                yield f"{where}: {name} comes twice"
+            lacks = needs(name) - had if name != "inventory" else set()
+            yield from (f"{where}: {name} needs {one} before it" for one in sorted(lacks) if one not in unit.besides)
+            had.add(name)
+        if (total := sum(TAKES.get(name, 0) for name in unit.together)) > plan.limit:
+            yield f"{where}: {total} minutes of lessons, and it has {plan.limit}"
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_can_be_taught_in_its_order_and_its_time(name):
+    assert list(wrong(PLANS[name])) == []
+
+
+def test_what_cannot_be_taught_is_told():
+    bad = plans.Plan("bad", "Day", 100, (
+        plans.Unit(("02", "99"), (), ""), plans.Unit(("01", "02", "04"), ("A1",), "without 03")))
+    assert list(wrong(bad)) == [
+        "bad, Day 1: 02 needs 01 before it", "bad, Day 1: there is no 99", "bad, Day 2: A1 needs 01 before it",
+        "bad, Day 2: 01 needs 00 before it", "bad, Day 2: 02 comes twice",
+        "bad, Day 2: 210 minutes of lessons, and it has 100"]
+
+
+def test_the_inventory_is_taken_twice_or_not_at_all_and_self_study_leaves_nothing_out():
+    for plan in PLANS.values():
+        taken = [i for i, unit in enumerate(plan.taught) for name in (*unit.home, *unit.together) if name == "inventory"]
+        assert len(taken) in (0, 2), plan.name
+        learned = [i for i, unit in enumerate(plan.taught) if "17" in unit.together]
+        assert not taken or (taken[0] == 0 and taken[1] >= learned[0]), f"{plan.name}: before lesson 01 and after 17"
+    assert {name for unit in PLANS["self-study"].taught for name in unit.together} == {*LESSONS, "inventory"}
+    assert len([unit for unit in PLANS["a term"].taught if unit.together]) == 12 and PLANS["a term"].limit == 90
+
+
+def test_the_minutes_of_a_table_are_those_of_the_list():
+    """Added up from data/course.toml's own text, and looked for in the page."""
+    text = (ROOT / "data" / "course.toml").read_text(encoding="utf-8")
+    listed = dict(re.findall(r'number = "(\d\d)"\n.*\nminutes = (\d+)', text))
+    assert len(listed) == len(LESSONS)
+    page = (ROOT / "docs" / "syllabus.md").read_text(encoding="utf-8")
+    for name, plan in PLANS.items():
+        table = page.partition(f"<!-- computed: {name} -->")[2].partition("<!-- end")[0]
+        total = sum(int(listed.get(one, 15)) for unit in plan.taught for one in unit.together)  # the inventory: 15
+        assert f"| **Sum** | | {total // 60} h {total % 60:02} |" in table, name
+        assert all(f"| {', '.join(unit.together)} |" in table for unit in plan.taught if unit.together)
+
+
+@pytest.mark.parametrize("page", ["syllabus", "comparing"])
+def test_every_place_for_a_table_is_filled_from_the_data(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert text.count("<!-- computed: ") == len(plans.PLACE.findall(text)) >= 1
+    assert plans.computed(text, ROOT, pages.table) == text
+    emptied = plans.PLACE.sub(r"\1\2", text)
+    assert emptied != text and plans.computed(emptied, ROOT, pages.table) == text
+
+
+def test_what_the_comparison_says_of_machines_is_what_readme_says():
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/comparing.md"))
+    for words in ("1.6 GB of disk", "Python 3.10 to 3.14", "64-bit Linux, Windows or Apple silicon"):
+        assert words in page and words in readme
