@@ -27,6 +27,7 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     questions        the question bank, and the three at the top of a lesson
     inventory        24 of them, before and after the course
     progress         the file that remembers all of it
+    achievement      a page of it, to print                                       lesson 19
     plots, steps     figures; a computation step by step
     show             notes, tables, the map
     drawing, sheet   you are here: the whole model, today's part lit; how it is drawn

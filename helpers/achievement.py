@@ -1,0 +1,137 @@
+"""A record of what a learner has done, as one page to read or to print, from the file that remembers it.
+
+It is written on the learner's own computer, so it proves nothing by itself, and it says so; there is a line for a teacher.
+"""
+
+import hashlib
+from datetime import date
+from html import escape
+from pathlib import Path
+
+from helpers import course, inventory, pictures, progress, questions, show
+from helpers.files import write_whole
+
+HONEST = ("A program wrote this page on the learner's own computer, from a file that anybody can change. By itself it "
+          "proves nothing: it is worth what the person who signs has seen.")
+
+
+def save(file="my_record.html", name="", made=()):
+    """Write the record to ``file``, whole or not at all, and say where it is; with no learner there, say what it is.
+
+    ``name``: as it is to be on the page; ``made``: what the learner has made, a list of sentences or names of files, of
+    which the page gives size and SHA-256. Raises ValueError, in one sentence, for a name that does not end in .html or a
+    ``made`` that is no list.
+    """
+    path = Path(file).expanduser()
+    if path.suffix != ".html":
+        raise ValueError(f"A page's name ends in .html, for example my_record.html; it is {str(file)!r}.")
+    if isinstance(made, str):
+        raise ValueError("What you have made is a list, even if it is one thing: ['my_find.html'].")
+    if not progress.live():
+        show.note("In your own copy of the lesson (<code>make lab</code>) this writes your record, a page to print.",
+                  "In your own copy of the lesson (make lab) this writes your record, a page to print.", "idle")
+        return
+    write_whole(path, page(name, made))
+    then = "open it in a browser, and print it there."
+    show.note(f"Your record is in <code>{escape(str(path))}</code>: {then}", f"Your record is in {path}: {then}", "good")
+
+
+def page(name="", made=(), today=None):
+    """The record as HTML. ``today``: a date, by default today's."""
+    today = today or date.today()
+    passed, guesses = progress.load("exercises"), progress.load("predictions")
+    lessons = [(lesson, [one for one in lesson.exercises if one in passed],
+                sum(key.startswith(f"{lesson.number}-") for key in guesses)) for lesson in course.LESSONS.values()]
+    whole = [len(done) == len(lesson.exercises) for lesson, done, _ in lessons if lesson.exercises]
+    total, of = sum(len(done) for _, done, _ in lessons), sum(len(lesson.exercises) for lesson, *_ in lessons)
+    summary = (f"<b>{total} of {of}</b> exercises passed, all of them in {sum(whole)} of {len(whole)} lessons; "
+               f"<b>{sum(n for *_, n in lessons)}</b> predictions made.")
+    version = f", version {course.version()}" if course.version() else ""
+    things = "".join(f"<li>{_thing(one)}</li>" for one in made)
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>A record of what I have done</title>
+<style>{STYLE}</style>
+<main><header><p>Attention and transformers, from similar words to a chat model in your own code{version}</p>
+<h1>{escape(name) or "<span class='blank' role='img' aria-label='a line for a name'></span>"}</h1>
+<p>{summary} {today.day} {MONTHS[today.month - 1]} {today.year}.</p></header>
+<section><h2>Lessons and exercises passed</h2><ul class="lessons">{"".join(map(_lesson, lessons))}</ul></section>
+{f'<section><h2>Made on the way</h2><ul>{things}</ul></section>' if things else ""}
+<section><h2>The attention inventory</h2>{_gain()}</section>
+<footer><p>{HONEST}</p>
+<div class="signature"><span>Place and date</span><span>Signature of a teacher, and what was seen</span></div></footer>
+</main></html>
+"""
+
+
+def _lesson(entry):
+    lesson, done, guesses = entry
+    count = f"{len(done)} of {len(lesson.exercises)}" if lesson.exercises else ""
+    guessed = f"{guesses} prediction{'s' * (guesses != 1)}" if guesses else ""
+    said = " · ".join(filter(None, [f"<b>{count}</b>" if done else count, guessed]))
+    begun = "" if done or guesses else " class='open'"
+    return (f"<li{begun}>{pictures.picture(lesson.number, 34)}<div>{lesson.number} · {escape(lesson.title)}"
+            f"<small>{said if done or guesses else 'not begun'}</small>"
+            f"<small class='names'>{', '.join(done)}</small></div></li>")
+
+
+def _thing(made):
+    """A sentence as it is; a file with its size and SHA-256, so that a teacher can tell whether this is the one."""
+    try:
+        contents = Path(made).expanduser().read_bytes()
+    except (OSError, ValueError):
+        return escape(str(made))
+    return (f"{escape(Path(made).name)} <small>{max(1, round(len(contents) / 1000)):,} kB, SHA-256 "
+            f"{hashlib.sha256(contents).hexdigest()}</small>")
+
+
+def _gain():
+    """The inventory before and after, theme by theme; or what is missing."""
+    known = progress.load(inventory.SECTION)
+    had = [when for when in inventory.TIMES if known.get(when) == "done"]
+    if inventory.AFTER not in had:
+        return "<p>Not taken twice, so there is no gain to tell.</p>"
+    given = {when: inventory.answers(when, known) for when in had}
+    right = {when: {q.id for q in inventory.items() if inventory.is_right(q, given[when][q.id])} for when in had}
+    rows = ""
+    for theme, name in questions.load()[0].items():
+        mine = [q.id for q in inventory.items() if q.theme == theme]
+        marks = "".join(f"<td>{sum(one in right[when] for one in mine)} of {len(mine)}</td>" for when in had)
+        rows += f"<tr><th scope='row'>{escape(name)}</th>{marks}</tr>"
+    most, totals = len(inventory.items()), [len(right[when]) for when in had]
+    rows += "<tr><th scope='row'>all</th>" + "".join(f"<td><b>{n} of {most}</b></td>" for n in totals) + "</tr>"
+    share = inventory.normalised(*totals, most) if len(had) == 2 else None
+    said = (f"The normalised gain is {share:.0%}: the share of what was not right yet that has become right."
+            if share is not None and share > 0 else "")
+    return (f"<table><thead><tr><td></td>{''.join(f'<th>{when}</th>' for when in had)}</tr></thead>{rows}</table>"
+            f"<p>{said} Guessing alone gets {inventory.by_chance():.0f} right, and the questions were never validated.</p>")
+
+
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+          "December")
+STYLE = """
+@page{size:A4;margin:11mm 13mm}
+body{margin:0;background:#eef1f4;color:#1a1a1a;font:15px/1.4 system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}
+main{max-width:800px;margin:24px auto;padding:28px 36px;background:#fff;box-sizing:border-box;
+-webkit-print-color-adjust:exact;print-color-adjust:exact}
+header p{margin:4px 0}h1{margin:10px 0 6px;font-size:30px;line-height:1.2}
+h2{font-size:17px;margin:20px 0 8px;padding-bottom:3px;border-bottom:2px solid #E69F00}
+.blank{display:inline-block;width:60%;height:1.1em;border-bottom:1px solid #1a1a1a}
+.lessons{list-style:none;margin:0;padding:0;display:grid;grid-template-columns:1fr 1fr;gap:7px 22px}
+.lessons li{display:flex;gap:9px;break-inside:avoid;font-size:14px;line-height:1.25}
+.lessons svg{flex:none}.open{color:#5f6871}.open svg{filter:grayscale(1);opacity:.55}
+small{display:block;font-size:12px;overflow-wrap:anywhere}
+.names{font-family:ui-monospace,monospace;font-size:10px;color:#46505a}
+table{border-collapse:collapse;font-size:13px}th,td{padding:2px 22px 2px 0;text-align:left;font-weight:normal}
+thead th{font-weight:bold}
+section p{font-size:13px;margin:6px 0}
+footer{break-inside:avoid;margin-top:22px;padding-top:10px;border-top:1px solid #a9b1b8}
+.signature{display:flex;gap:30px;margin-top:52px}
+.signature span{flex:1;border-top:1px solid #1a1a1a;padding-top:3px;font-size:12px}.signature span+span{flex:2}
+@media(max-width:560px){main{padding:16px;margin:0}.lessons{grid-template-columns:1fr}.signature{gap:12px}}
+@media print{body{background:#fff;font-size:10pt}main{margin:0;padding:0;max-width:none}
+h1{font-size:20pt;margin:4px 0}h2{font-size:12pt;margin:10px 0 5px}small{font-size:8pt}.names{font-size:6.6pt}
+.lessons{gap:4px 14px;grid-template-columns:1fr 1fr 1fr}.lessons svg{width:26px;height:26px}
+.lessons li{gap:7px;font-size:9pt}table,section p{font-size:8.5pt}th,td{padding:0 22px 0 0;line-height:1.25}
+section ul{margin:6px 0}footer{margin-top:10px}.signature{margin-top:44px}}
+"""
