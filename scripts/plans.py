@@ -73,21 +73,23 @@ def hours(total):
 
 
 def plan_table(plan, takes):
-    """The rows of a plan: a line a unit, and the sums."""
+    """The head and rows of a plan: a line a unit, and the sums."""
+    def total(names):
+        return sum(takes[name] for name in names)
+
     def said(names):
         return ", ".join(name.replace("A", "assignment ") for name in names)
-    rows = [[str(number) if unit.together else "Afterwards",
-             said(unit.together),
-             f"{hours(sum(takes[name] for name in unit.together))} of {hours(plan.limit)}" if unit.together else "",
-             said(unit.home), hours(sum(takes[name] for name in unit.home)), unit.besides]
+
+    rows = [[str(number) if unit.together else "Afterwards", said(unit.together),
+             f"{total(unit.together)} of {plan.limit}" if unit.together else "",
+             f"{said(unit.home)} ({hours(total(unit.home))})" if unit.home else "", unit.besides]
             for number, unit in enumerate(plan.taught, 1)]
-    sums = [hours(sum(takes[name] for unit in plan.taught for name in names(unit)))
-            for names in (lambda unit: unit.together, lambda unit: unit.home)]
-    rows.append(["**Sum**", "", sums[0], "", sums[1], ""])
-    head = [plan.unit, "Together", "Takes", "At home before", "Takes", "Besides"]
-    if not any(unit.home for unit in plan.taught):
-        rows = [[row[0], row[1], row[2], row[5]] for row in rows]
-        head = [plan.unit, "Lessons", "Takes", "Besides"]
+    together, home = (sum(total(names) for names in column)
+                      for column in zip(*((unit.together, unit.home) for unit in plan.taught), strict=True))
+    rows.append(["**Sum**", "", hours(together), hours(home), ""])
+    head = [plan.unit, "Together", "Minutes", "At home before", "Besides"]
+    if not home:
+        head, rows = [plan.unit, "Lessons", "Minutes", "Besides"], [[*row[:3], row[4]] for row in rows]
     return head, rows
 
 
