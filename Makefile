@@ -1,7 +1,7 @@
 # `make` alone lists the verbs. Works with GNU make 3.81 (macOS) and newer; elsewhere use `python scripts/environment.py VERB`,
 # which is all that this file calls (release, grade, mark, feedback, copies, export and term are `classroom release` and so on there).
 
-.PHONY: help setup lab handout check test weekly execute experiments stability lint book try release grade mark feedback copies export term clean
+.PHONY: help setup lab handout check test weekly execute experiments stability lint book slides try release grade mark feedback copies export term clean
 .DEFAULT_GOAL := help
 
 # The first Python that starts and is new enough, 3.11 before others because the stored outputs were made with it;
@@ -52,6 +52,9 @@ lint:  ## check the style of the code and the spelling
 
 book:  ## make a site of all lessons, to read and to run in a browser: build/book/html; ARGS=--serve shows it
 	$(RUN) book $(ARGS)
+
+slides:  ## a lesson as a talk, NB=07: one HTML file that needs no network, in build/slides; ARGS=--notebook: for JupyterLab
+	$(RUN) slides $(NB) $(ARGS)
 
 # $(call need,NAME): one sentence when the variable NAME is missing
 need = @[ -n "$($(1))" ] || { echo "Say $(1)= as well, as in: make $@ $(EXAMPLE)"; exit 1; }

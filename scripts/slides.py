@@ -1,0 +1,340 @@
+"""A lesson as a talk of 30 to 45 minutes: python -m scripts.slides 07 [--notebook] writes build/slides/07_….html.
+
+One rule makes the slides, so that nothing is kept up beside the lesson. Of the core (what stands before *Going deeper*)
+the title, the drawing, each section, formula, figure, prediction, exercise, the claims and the recap are slides. A slide of
+words shows the sentences that name a new term in bold, failing that the first, and its last sentence if that asks
+something; all other words are the speaker's notes. As far as TARGET allows, tables, printed numbers and visible code follow.
+A prediction is a vote, and its answer the next slide. The misconceptions in the notes are those of data/questions.toml and
+of the lesson's checkers. A cell's metadata ``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts it in.
+
+--notebook writes a notebook instead: the lesson with these slides in between, in the metadata that Jupyter's slide shows read.
+"""
+
+import argparse
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_markdown_cell
+
+from helpers import questions
+from helpers.checks import exercise
+from helpers.course import LESSONS
+from scripts.environment import Stop
+from scripts.minutes import parts
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "slides"
+SLIDE, VOTE, STEP = 1.2, 2.0, 0.4  # minutes: a slide, a question with its answer, one step of a computation
+TARGET = 40  # minutes up to which a talk takes in what is not essential
+LINES, COLUMNS = 14, 84  # of code or of printed text, which the last row still reads
+SENTENCE = re.compile(r"(?<=[.!?:])(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
+TOLD = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse)\b")  # about the page and not about the subject
+RICH = ("image/png", "image/svg+xml", "text/html")
+
+
+@dataclass
+class Slide:
+    """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``rank``: 0 for what no talk lacks."""
+
+    kind: str
+    cells: list
+    notes: list = field(default_factory=list)
+    rank: int = 0
+
+    @property
+    def minutes(self):
+        if self.kind == "answer":
+            return 0.0  # is in the vote's
+        if self.kind == "steps":
+            return max(SLIDE, STEP * shown(self.cells[-1]).count("<!--step-->"))
+        return VOTE if self.kind == "vote" else SLIDE
+
+
+def text(source):
+    """Markdown without folds, links and comments."""
+    source = re.sub(r"<details>.*?</details>|<!--.*?-->", "", source, flags=re.DOTALL)
+    return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", source).strip()
+
+
+def sentences(paragraph):
+    return [part.strip() for part in SENTENCE.split(" ".join(paragraph.split("\n"))) if part.strip()]
+
+
+def is_list(paragraph):
+    return re.match(r"([-*]|\d+\.) |\|", paragraph) is not None
+
+
+def spoken(paragraphs):
+    """What a slide shows of these paragraphs, as Markdown: at most two sentences and one list or table."""
+    lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
+    said = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not TOLD.search(s)]
+    chosen = [s for s in said if "**" in s][:2] or said[:1]
+    if said and said[-1].endswith("?") and said[-1] not in chosen and len(chosen) < 2:
+        chosen.append(said[-1])
+    return "\n\n".join([*(s for s in said if s in chosen), *lists])
+
+
+def shown(cell):
+    """The HTML of a cell's outputs in one string."""
+    return "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
+
+
+def said(cell, beginning):
+    """The plain text of the output that begins so, or None."""
+    return next((plain for output in cell.outputs for plain in [output.get("data", {}).get("text/plain", "")]
+                 if plain.startswith(beginning)), None)
+
+
+def printed(cell):
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout").rstrip()
+
+
+def fits(words):
+    lines = words.split("\n")
+    return len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
+
+
+def mistakes(names):
+    """What the checkers of these exercises recognise, for the notes."""
+    found = [m for name in names for m in exercise(name).misconceptions]
+    return ["**Mistakes to expect**", "\n".join(f"- *{m.id}*: {m.hint}" for m in found)] if found else []
+
+
+def beliefs(number):
+    """What people believe instead, from the question bank without the inventory, whose answers nobody may be told."""
+    rows = [f"- *{q.ask}* Not “{o.text}”: {o.why}" for q in questions.load()[1].values()
+            if q.lesson == number and not q.inventory for o in q.options if o.misconception]
+    return ["**Misconceptions to expect**", "\n".join(rows)] if rows else []
+
+
+def slides(number):
+    """The slides of a lesson, in order: a list of ``Slide`` within TARGET, if its essential ones are."""
+    lesson = LESSONS[number]
+    book = nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4)
+    found = candidates(lesson, parts(book)[0])
+    spare = TARGET - sum(slide.minutes for slide in found if not slide.rank)
+    for slide in sorted([slide for slide in found if slide.rank], key=lambda slide: slide.rank):
+        if slide.minutes <= spare:
+            spare -= slide.minutes
+        else:  # its notes are still said
+            before = found[found.index(slide) - 1]
+            before.notes += slide.notes
+            found.remove(slide)
+    return found
+
+
+def candidates(lesson, cells):
+    """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
+    found, section = [], ""
+    for cell in cells:
+        wish = cell.metadata.get("slideshow", {}).get("slide_type")
+        if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
+            continue
+        if cell.cell_type == "markdown":
+            for slide in of_words(lesson, cell, section):
+                if slide.kind == "section":
+                    section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
+                if slide.kind == "words" and found:
+                    if found[-1].kind in ("figure", "table") and len(found[-1].cells) == 2:
+                        found[-1].cells += caption(slide.notes)
+                    found[-1].notes += slide.notes
+                else:
+                    found.append(slide)
+            continue
+        found += of_code(cell, section, wish)
+    return found
+
+
+def titled(section, kind=""):
+    """The small heading of a slide within a section."""
+    return new_markdown_cell(f'<p class="where {kind}">{section}</p>')
+
+
+def caption(paragraphs):
+    """What a figure shows, in one sentence: the first behind its description, if it is short."""
+    said = [s for p in paragraphs if not p.startswith(("*In words:*", "**Extend it**")) and not is_list(p) for s in sentences(p)[:1]]
+    return [new_markdown_cell(f'<div class="caption">\n\n{s}\n\n</div>') for s in said[:1] if len(s) < 170 and not TOLD.search(s)]
+
+
+def of_words(lesson, cell, section):
+    """The slides of a cell of words: one for each heading, display formula and idea in it."""
+    pieces = re.split(r"^(?=#+ )", text(cell.source), flags=re.MULTILINE)
+    for piece in filter(None, map(str.strip, pieces)):
+        heading = re.match(r"(#+) (.+)", piece)
+        body = [p.strip() for p in re.split(r"\n\s*\n", piece[heading.end():] if heading else piece) if p.strip()]
+        if heading and len(heading[1]) == 1:
+            minutes = f"A talk to lesson {lesson.number}"
+            yield Slide("title", [new_markdown_cell(f"# {heading[2]}\n\n{sentences(body[0])[0]}\n\n<p class='where'>{minutes}</p>")],
+                        body + beliefs(lesson.number))
+        elif heading and heading[2].startswith("Exercise"):
+            names = [name for name in re.findall(r"`(\w+)", heading[2]) if name in lesson.exercises]
+            level = next((p for p in body if re.match("[●○]", p)), "")
+            task = next((p for p in body if not re.match("[●○]", p) and not is_list(p)), "")
+            yield Slide("exercise", [new_markdown_cell(f"## {heading[2]}\n\n{level}\n\n{' '.join(sentences(task)[:1])}")],
+                        body + mistakes(names))
+        elif heading and heading[2] == "Recap":
+            yield Slide("recap", [new_markdown_cell("\n\n".join(["## Recap", *filter(is_list, body)]))], body)
+        elif heading and heading[2] == "What people say":
+            yield Slide("words", [], body)
+        elif heading:
+            formulas = [p for p in body if "$$" in p]
+            first = body[:body.index(formulas[0])] if formulas else body
+            yield Slide("section", [new_markdown_cell(f"{heading[1][:2]} {heading[2]}\n\n{spoken(first)}")], body)
+            yield from formula_slides(heading[2], body)
+        elif re.search(r"^\*\*In this lesson\*\*", piece):
+            yield Slide("plan", [new_markdown_cell("## In this lesson\n\n" + "\n\n".join([p for p in body if is_list(p)][:1]))], body)
+        elif "$$" in piece:
+            yield from formula_slides(section, body)
+        elif any("**" in s for p in body for s in [p.replace("**Extend it**", "")]) or any(map(is_list, body)):
+            described = [p for p in body if not p.startswith("*In words:*")]
+            on = spoken([p for p in described if "**Extend it**" not in p])
+            yield Slide("idea", [titled(section), new_markdown_cell(on)], body, rank=1) if on else Slide("words", [], body)
+        else:
+            yield Slide("words", [], body)
+
+
+def formula_slides(section, body):
+    """One for each display formula, with the sentence before it and the first behind it."""
+    for i, paragraph in enumerate(body):
+        if "$$" in paragraph:
+            before = sentences(body[i - 1])[-1:] if i and "$$" not in body[i - 1] and not is_list(body[i - 1]) else []
+            after = sentences(body[i + 1])[:1] if i + 1 < len(body) and not is_list(body[i + 1]) else []
+            lines = [s for s in before if not TOLD.search(s)] + [paragraph] + [s for s in after if not TOLD.search(s) and "$$" not in s]
+            yield Slide("formula", [titled(section, "formula"), new_markdown_cell("\n\n".join(lines))], body[i:])
+
+
+def of_code(cell, section, wish):
+    """The slides of a cell of code, by what it shows."""
+    hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
+    html, numbers, source = shown(cell), printed(cell), cell.source
+    pictures = [o for o in cell.outputs if {"image/png", "image/svg+xml"} & {*o.get("data", ())}]
+    question, answer = said(cell, "Predict. "), said(cell, "Measured: ")
+    if question:
+        asks, *options = question.removeprefix("Predict. ").split("\n  - ")
+        letters = "\n".join(f'<li>{option}</li>' for option in options)
+        yield Slide("vote", [titled("Vote", "vote"), new_markdown_cell(f'## {asks}\n\n<ol class="options">\n{letters}\n</ol>')],
+                    ["Take a show of hands for each option, let neighbours argue for a minute, and vote again."])
+        return
+    if answer:
+        lines = [titled("Answer", "vote"), new_markdown_cell(f"## {answer.removeprefix('Measured: ')}\n\n" + (
+            f"```text\n{numbers}\n```" if numbers and fits(numbers) else ""))]
+        yield Slide("answer", lines)
+        if not pictures:
+            return
+    if cell.get("id") == "map":
+        yield Slide("map", [titled("Where we are"), only(cell, html=True)])
+    elif pictures:
+        yield Slide("figure", [titled(section), only(cell)])
+    elif "what_people_say" in source:
+        yield Slide("claims", [titled("What people say"), only(cell, html=True)])
+    elif "steps.show" in source and "flex-wrap" in html:
+        yield Slide("steps", [titled(section), stacked(cell)])
+    elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(", source, re.MULTILINE) or "import" in source:
+        return
+    elif "<table" in html and said(cell, "") is not None and fits(said(cell, "")) or wish == "slide":
+        yield Slide("table", [titled(section), only(cell, html=True)], rank=0 if wish == "slide" else 2)
+    elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
+        code = [f"```python\n{source}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
+        yield Slide("code", [titled(section), new_markdown_cell("\n\n".join(code))], rank=2)
+    elif numbers and fits(numbers):
+        yield Slide("numbers", [titled(section), new_markdown_cell(f"```text\n{numbers}\n```")], rank=2)
+
+
+def only(cell, html=False):
+    """The cell with its code folded away, and of its outputs the pictures, or what is HTML."""
+    copy = nbformat.from_dict(dict(cell))
+    wanted = {"text/html"} if html else {"image/png", "image/svg+xml"}
+    copy.outputs = [o for o in copy.outputs if wanted & {*o.get("data", ())}]
+    copy.metadata = nbformat.from_dict({"tags": ["slides-output-only"]})
+    return copy
+
+
+def stacked(cell):
+    """The steps of steps.show on one place, each after the other."""
+    from bs4 import BeautifulSoup
+
+    copy = only(cell, html=True)
+    for output in copy.outputs:
+        steps = BeautifulSoup(output.data["text/html"], "html.parser").div.find_all("div", recursive=False)
+        output.data["text/html"] = '<div class="r-stack steps">' + "".join(
+            f'<!--step--><div class="step{" fragment" if i else ""}{" fade-in-then-out" if 0 < i < len(steps) - 1 else ""}">{s}</div>'
+            for i, s in enumerate(steps)) + "</div>"
+    return copy
+
+
+def minutes(found):
+    return sum(slide.minutes for slide in found)
+
+
+def talk(number):
+    """The talk as a notebook: the cells that are shown, with ``slideshow.slide_type`` and the notes behind each slide."""
+    book = nbformat.read(ROOT / "notebooks" / LESSONS[number].file, as_version=4)
+    book.cells = []
+    for slide in slides(number):
+        section = slide.kind in ("title", "section", "recap")
+        for i, cell in enumerate(slide.cells):
+            cell.metadata["slideshow"] = {"slide_type": "-" if i else "slide" if section else "subslide"}
+            cell.metadata.setdefault("tags", []).append(f"slide-{slide.kind}")
+            book.cells.append(cell)
+        if slide.notes:
+            book.cells.append(new_markdown_cell("\n\n".join(slide.notes), metadata={"slideshow": {"slide_type": "notes"}}))
+    for i, cell in enumerate(book.cells):
+        cell["id"] = f"slide-{i}"
+    book.metadata["title"] = f"{number} · {LESSONS[number].title}"
+    return book
+
+
+def carried(package, path):
+    """The text of a file that an installed package carries, as it may stand within a page. Raises Stop if it is not installed."""
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        raise Stop(f"{package} is missing: `make slides` installs it.")
+    content = (Path(spec.submodule_search_locations[0]) / path).read_text(encoding="utf-8")
+    return re.sub(r"</(?=script|style)", r"<\\/", content, flags=re.IGNORECASE)
+
+
+def page(number):
+    """The talk as one page of HTML, with reveal.js and MathJax within."""
+    from jinja2 import DictLoader
+    from nbconvert import SlidesExporter
+    from traitlets.config import Config
+
+    config = Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"slides-output-only"}},
+                     "SlidesExporter": {"exclude_input_prompt": True, "exclude_output_prompt": True}})
+    template = (ROOT / "scripts" / "slides.html").read_text(encoding="utf-8")
+    exporter = SlidesExporter(config=config, extra_loaders=[DictLoader({"talk": template})], template_file="talk")
+    exporter.environment.globals["carried"] = carried
+    return exporter.from_notebook_node(talk(number))[0]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="make slides", description=__doc__.split("\n")[0])
+    parser.add_argument("lessons", nargs="*", metavar="07", help="numbers of lessons; all from 01 on if there is none")
+    parser.add_argument("--notebook", action="store_true", help="write a notebook with the slides' metadata")
+    options = parser.parse_args(arguments)
+    wrong = [number for number in options.lessons if number not in LESSONS or number == "00"]
+    if wrong:
+        raise Stop(f"There is no talk of {', '.join(wrong)}: say the number of a lesson from 01 on, as in make slides NB=07.")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for number in options.lessons or [n for n in LESSONS if n != "00"]:
+        found = slides(number)
+        target = FOLDER / LESSONS[number].file
+        if options.notebook:
+            nbformat.write(talk(number), target)
+        else:
+            target = target.with_suffix(".html")
+            target.write_text(page(number), encoding="utf-8")
+        votes = sum(slide.kind == "vote" for slide in found)
+        print(f"{target.relative_to(ROOT)}: {len(found)} slides with {votes} votes, about {minutes(found):.0f} minutes")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Stop as problem:
+        sys.exit(str(problem))
