@@ -15,6 +15,7 @@ import importlib.util
 import re
 import sys
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -31,7 +32,7 @@ FOLDER = ROOT / "build" / "slides"
 SLIDE, VOTE, STEP = 1.2, 2.0, 0.4  # minutes: a slide, a question with its answer, one step of a computation
 TARGET = 40  # minutes up to which a talk takes in what is not essential
 LINES, COLUMNS = 14, 84  # of code or of printed text, which the last row still reads
-SENTENCE = re.compile(r"(?<=[.!?:])(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
+SENTENCE = re.compile(r"(?<=[.!?])(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
 TOLD = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse)\b")  # about the page and not about the subject
 RICH = ("image/png", "image/svg+xml", "text/html")
 
@@ -68,14 +69,18 @@ def is_list(paragraph):
     return re.match(r"([-*]|\d+\.) |\|", paragraph) is not None
 
 
-def spoken(paragraphs):
-    """What a slide shows of these paragraphs, as Markdown: at most two sentences and one list or table."""
+def spoken(paragraphs, words=45):
+    """What a slide shows of these paragraphs, as Markdown: the sentences that name something new, the first, a question at
+    the end, and as many more as bring it to ``words``; and one list or table."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
-    said = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not TOLD.search(s)]
-    chosen = [s for s in said if "**" in s][:2] or said[:1]
-    if said and said[-1].endswith("?") and said[-1] not in chosen and len(chosen) < 2:
-        chosen.append(said[-1])
-    return "\n\n".join([*(s for s in said if s in chosen), *lists])
+    told = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not TOLD.search(s)]
+    named, chosen, spare = [s for s in told if "**" in s], [], words / 2 if lists else words
+    for sentence in [*named, *told[:1], *[s for s in told[-1:] if s.endswith("?")], *told[1:] * (not named)]:
+        length = len(sentence.split())
+        if sentence not in chosen and (not chosen or length <= spare):
+            chosen.append(sentence)
+            spare -= length
+    return "\n\n".join([*(s for s in told if s in chosen), *lists])
 
 
 def shown(cell):
@@ -84,9 +89,9 @@ def shown(cell):
 
 
 def said(cell, beginning):
-    """The plain text of the output that begins so, or None."""
-    return next((plain for output in cell.outputs for plain in [output.get("data", {}).get("text/plain", "")]
-                 if plain.startswith(beginning)), None)
+    """The plain texts of the outputs that begin so, without this beginning."""
+    plain = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return [words.removeprefix(beginning) for words in plain if words.startswith(beginning)]
 
 
 def printed(cell):
@@ -129,8 +134,10 @@ def slides(number):
 
 def candidates(lesson, cells):
     """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
-    found, section = [], ""
+    found, section, asked = [], "", []
     for cell in cells:
+        if found and found[-1].kind == "figure" and cell.source.startswith("*In words:* "):
+            found[-1].cells[1].metadata["alt"] = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ").replace("*", "")
         wish = cell.metadata.get("slideshow", {}).get("slide_type")
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
@@ -145,7 +152,7 @@ def candidates(lesson, cells):
                 else:
                     found.append(slide)
             continue
-        found += of_code(cell, section, wish)
+        found += of_code(cell, section, wish, asked)
     return found
 
 
@@ -156,8 +163,10 @@ def titled(section, kind=""):
 
 def caption(paragraphs):
     """What a figure shows, in one sentence: the first behind its description, if it is short."""
-    said = [s for p in paragraphs if not p.startswith(("*In words:*", "**Extend it**")) and not is_list(p) for s in sentences(p)[:1]]
-    return [new_markdown_cell(f'<div class="caption">\n\n{s}\n\n</div>') for s in said[:1] if len(s) < 170 and not TOLD.search(s)]
+    first = next((p for p in paragraphs if not p.startswith(("*In words:*", "**Extend it**")) and not is_list(p)), "")
+    one, two = (" ".join(sentences(first)[:n]) for n in (1, 2))
+    words = two if len(two) < 150 else one
+    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if 0 < len(words) < 170 and not TOLD.search(words) else []
 
 
 def of_words(lesson, cell, section):
@@ -167,14 +176,15 @@ def of_words(lesson, cell, section):
         heading = re.match(r"(#+) (.+)", piece)
         body = [p.strip() for p in re.split(r"\n\s*\n", piece[heading.end():] if heading else piece) if p.strip()]
         if heading and len(heading[1]) == 1:
-            minutes = f"A talk to lesson {lesson.number}"
-            yield Slide("title", [new_markdown_cell(f"# {heading[2]}\n\n{sentences(body[0])[0]}\n\n<p class='where'>{minutes}</p>")],
+            yield Slide("title", [new_markdown_cell(f"# {heading[2]}\n\n{spoken(body[:1])}")],
                         body + beliefs(lesson.number))
         elif heading and heading[2].startswith("Exercise"):
             names = [name for name in re.findall(r"`(\w+)", heading[2]) if name in lesson.exercises]
             level = next((p for p in body if re.match("[●○]", p)), "")
             task = next((p for p in body if not re.match("[●○]", p) and not is_list(p)), "")
-            yield Slide("exercise", [new_markdown_cell(f"## {heading[2]}\n\n{level}\n\n{' '.join(sentences(task)[:1])}")],
+            title = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", heading[2])
+            calls = "\n".join(re.findall(r"`(\w+\([^`]*\))`", heading[2]))
+            yield Slide("exercise", [new_markdown_cell(f"## {title}\n\n```python\n{calls}\n```\n\n{level}\n\n{' '.join(sentences(task)[:1])}")],
                         body + mistakes(names))
         elif heading and heading[2] == "Recap":
             yield Slide("recap", [new_markdown_cell("\n\n".join(["## Recap", *filter(is_list, body)]))], body)
@@ -191,7 +201,7 @@ def of_words(lesson, cell, section):
             yield from formula_slides(section, body)
         elif any("**" in s for p in body for s in [p.replace("**Extend it**", "")]) or any(map(is_list, body)):
             described = [p for p in body if not p.startswith("*In words:*")]
-            on = spoken([p for p in described if "**Extend it**" not in p])
+            on = spoken([p for p in described if "**Extend it**" not in p], 30)
             yield Slide("idea", [titled(section), new_markdown_cell(on)], body, rank=1) if on else Slide("words", [], body)
         else:
             yield Slide("words", [], body)
@@ -203,28 +213,34 @@ def formula_slides(section, body):
         if "$$" in paragraph:
             before = sentences(body[i - 1])[-1:] if i and "$$" not in body[i - 1] and not is_list(body[i - 1]) else []
             after = sentences(body[i + 1])[:1] if i + 1 < len(body) and not is_list(body[i + 1]) else []
-            lines = [s for s in before if not TOLD.search(s)] + [paragraph] + [s for s in after if not TOLD.search(s) and "$$" not in s]
+            lines = [s for s in before if not TOLD.search(s)] + [paragraph] + [s for s in after if not TOLD.search(s) and len(s) > 40]
             yield Slide("formula", [titled(section, "formula"), new_markdown_cell("\n\n".join(lines))], body[i:])
 
 
-def of_code(cell, section, wish):
-    """The slides of a cell of code, by what it shows."""
+def ballot(asks, options, right=None):
+    """A question and its options with letters, as HTML, with the right one marked."""
+    rows = "\n".join(f'<li{" class=right" if option == right else ""}>{escape(option)}</li>' for option in options)
+    return f'<h2>{escape(asks)}</h2>\n<ol class="options{" told" * (right is not None)}">\n{rows}\n</ol>'
+
+
+def of_code(cell, section, wish, asked):
+    """The slides of a cell of code, by what it shows. ``asked``: [(question, options)], the newest first, which grows."""
     hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
     html, numbers, source = shown(cell), printed(cell), cell.source
     pictures = [o for o in cell.outputs if {"image/png", "image/svg+xml"} & {*o.get("data", ())}]
-    question, answer = said(cell, "Predict. "), said(cell, "Measured: ")
-    if question:
-        asks, *options = question.removeprefix("Predict. ").split("\n  - ")
-        letters = "\n".join(f'<li>{option}</li>' for option in options)
-        yield Slide("vote", [titled("Vote", "vote"), new_markdown_cell(f'## {asks}\n\n<ol class="options">\n{letters}\n</ol>')],
-                    ["Take a show of hands for each option, let neighbours argue for a minute, and vote again."])
+    for question in said(cell, "Predict. "):
+        asks, *options = question.split("\n  - ")
+        asked[:0] = [(asks, options)]
+        yield Slide("vote", [titled("Vote", "vote"), new_markdown_cell(ballot(asks, options))], [
+            "Take a show of hands for each option, let neighbours argue for a minute, and vote again."])
+    answers = said(cell, "Measured: ")
+    for i, answer in enumerate(answers):
+        right = re.sub(r"\.( You predicted.*)?$", "", answer)
+        asks, options = next((pair for pair in asked if right in pair[1]), (right, []))
+        told = f"\n\n```text\n{numbers}\n```" if numbers and fits(numbers) and not i else ""
+        yield Slide("answer", [titled("Answer", "vote"), new_markdown_cell(ballot(asks, options, right) + told)])
+    if (answers and not pictures) or said(cell, "Predict. "):
         return
-    if answer:
-        lines = [titled("Answer", "vote"), new_markdown_cell(f"## {answer.removeprefix('Measured: ')}\n\n" + (
-            f"```text\n{numbers}\n```" if numbers and fits(numbers) else ""))]
-        yield Slide("answer", lines)
-        if not pictures:
-            return
     if cell.get("id") == "map":
         yield Slide("map", [titled("Where we are"), only(cell, html=True)])
     elif pictures:
@@ -235,7 +251,7 @@ def of_code(cell, section, wish):
         yield Slide("steps", [titled(section), stacked(cell)])
     elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(", source, re.MULTILINE) or "import" in source:
         return
-    elif "<table" in html and said(cell, "") is not None and fits(said(cell, "")) or wish == "slide":
+    elif "<table" in html and fits("\n".join(said(cell, ""))) or wish == "slide":
         yield Slide("table", [titled(section), only(cell, html=True)], rank=0 if wish == "slide" else 2)
     elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
         code = [f"```python\n{source}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
