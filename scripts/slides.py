@@ -7,7 +7,8 @@ something; all other words are the speaker's notes. As far as TARGET allows, tab
 A prediction is a vote, and its answer the next slide. The misconceptions in the notes are those of data/questions.toml and
 of the lesson's checkers. A cell's metadata ``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts it in.
 
---notebook writes a notebook instead: the lesson with these slides in between, in the metadata that Jupyter's slide shows read.
+--notebook writes a notebook instead, to run while one lectures: the lesson, whose own cells are skipped, with these slides
+in between, in the metadata that Jupyter's slide shows read.
 """
 
 import argparse
@@ -31,20 +32,22 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "slides"
 SLIDE, VOTE, STEP = 1.2, 2.0, 0.4  # minutes: a slide, a question with its answer, one step of a computation
 TARGET = 40  # minutes up to which a talk takes in what is not essential
-LINES, COLUMNS = 14, 84  # of code or of printed text, which the last row still reads
-SENTENCE = re.compile(r"(?<=[.!?])(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
-TOLD = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse)\b")  # about the page and not about the subject
-RICH = ("image/png", "image/svg+xml", "text/html")
+LINES, COLUMNS = 14, 100  # of code or of printed text, which the last row still reads
+SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*\"”)]))(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
+TOLD = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # of the page
+PICTURES = {"image/png", "image/svg+xml"}
 
 
 @dataclass
 class Slide:
-    """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``rank``: 0 for what no talk lacks."""
+    """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``rank``: 0 for what no talk
+    lacks, and 2 is left out before 1; ``at``: the number of the lesson's cell that it comes from."""
 
     kind: str
     cells: list
     notes: list = field(default_factory=list)
     rank: int = 0
+    at: int = 0
 
     @property
     def minutes(self):
@@ -62,7 +65,13 @@ def text(source):
 
 
 def sentences(paragraph):
-    return [part.strip() for part in SENTENCE.split(" ".join(paragraph.split("\n"))) if part.strip()]
+    """Its sentences; what is emphasised, code or in brackets stays in one piece."""
+    found = []
+    for part in SENTENCE.split(" ".join(paragraph.split())):
+        last = found[-1] if found else ""
+        whole = all(last.count(sign) % 2 == 0 for sign in "*$`") and last.count("(") <= last.count(")")
+        found = [*found, part] if whole else [*found[:-1], f"{last} {part}"]
+    return found
 
 
 def is_list(paragraph):
@@ -74,7 +83,8 @@ def spoken(paragraphs, words=45):
     the end, and as many more as bring it to ``words``; and one list or table."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
     told = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not TOLD.search(s)]
-    named, chosen, spare = [s for s in told if "**" in s], [], words / 2 if lists else words
+    chosen, spare = [], words / 2 if lists else words
+    named = [told[j] for i, s in enumerate(told) if "**" in s for j in ((i, i - 1) if i and len(s.split()) < 8 else (i,))]
     for sentence in [*named, *told[:1], *[s for s in told[-1:] if s.endswith("?")], *told[1:] * (not named)]:
         length = len(sentence.split())
         if sentence not in chosen and (not chosen or length <= spare):
@@ -95,7 +105,7 @@ def said(cell, beginning):
 
 
 def printed(cell):
-    return "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout").rstrip()
+    return "".join(output.text for output in cell.outputs if output.get("name") == "stdout").rstrip()
 
 
 def fits(words):
@@ -135,24 +145,27 @@ def slides(number):
 def candidates(lesson, cells):
     """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
     found, section, asked = [], "", []
-    for cell in cells:
+    for at, cell in enumerate(cells):
         if found and found[-1].kind == "figure" and cell.source.startswith("*In words:* "):
-            found[-1].cells[1].metadata["alt"] = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ").replace("*", "")
+            described = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ")
+            found[-1].cells[1].metadata["alt"] = described.replace("*", "")
         wish = cell.metadata.get("slideshow", {}).get("slide_type")
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
-        if cell.cell_type == "markdown":
-            for slide in of_words(lesson, cell, section):
-                if slide.kind == "section":
-                    section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
-                if slide.kind == "words" and found:
-                    if found[-1].kind in ("figure", "table") and len(found[-1].cells) == 2:
-                        found[-1].cells += caption(slide.notes)
-                    found[-1].notes += slide.notes
-                else:
-                    found.append(slide)
-            continue
-        found += of_code(cell, section, wish, asked)
+        if cell.cell_type == "code":
+            new = of_code(cell, section, wish, asked)
+        else:
+            new = of_words(lesson, cell, section)
+        for slide in new:
+            slide.at = at
+            if slide.kind == "section":
+                section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
+            if slide.kind != "words":
+                found.append(slide)
+                continue
+            if found[-1].kind in ("figure", "table") and len(found[-1].cells) == 2:
+                found[-1].cells += caption(slide.notes)
+            found[-1].notes += slide.notes
     return found
 
 
@@ -166,7 +179,8 @@ def caption(paragraphs):
     first = next((p for p in paragraphs if not p.startswith(("*In words:*", "**Extend it**")) and not is_list(p)), "")
     one, two = (" ".join(sentences(first)[:n]) for n in (1, 2))
     words = two if len(two) < 150 else one
-    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if 0 < len(words) < 170 and not TOLD.search(words) else []
+    good = 0 < len(words) < 170 and not TOLD.search(words)
+    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if good else []
 
 
 def of_words(lesson, cell, section):
@@ -184,19 +198,27 @@ def of_words(lesson, cell, section):
             task = next((p for p in body if not re.match("[●○]", p) and not is_list(p)), "")
             title = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", heading[2])
             calls = "\n".join(re.findall(r"`(\w+\([^`]*\))`", heading[2]))
-            yield Slide("exercise", [new_markdown_cell(f"## {title}\n\n```python\n{calls}\n```\n\n{level}\n\n{' '.join(sentences(task)[:1])}")],
-                        body + mistakes(names))
+            first, *others = sentences(task) or [""]
+            asks = [s for s in others if re.match("Return|Compute|Count|Write|Give", s)][:1]
+            words = " ".join([first, *asks] if not re.match("Return|Write", first) else [first])
+            shows = f"## {title}\n\n```python\n{calls}\n```\n\n{level}\n\n{words}"
+            yield Slide("exercise", [new_markdown_cell(shows)], body + mistakes(names))
         elif heading and heading[2] == "Recap":
             yield Slide("recap", [new_markdown_cell("\n\n".join(["## Recap", *filter(is_list, body)]))], body)
         elif heading and heading[2] == "What people say":
             yield Slide("words", [], body)
+        elif heading and heading[2].startswith("Extend it"):
+            yield Slide("words", [], body)
         elif heading:
             formulas = [p for p in body if "$$" in p]
             first = body[:body.index(formulas[0])] if formulas else body
+            if formulas and len(told := sentences(" ".join(first))) > 1 and not any(map(is_list, first)):
+                first = [" ".join(told[:-1])]  # the last one is on the formula's slide
             yield Slide("section", [new_markdown_cell(f"{heading[1][:2]} {heading[2]}\n\n{spoken(first)}")], body)
             yield from formula_slides(heading[2], body)
         elif re.search(r"^\*\*In this lesson\*\*", piece):
-            yield Slide("plan", [new_markdown_cell("## In this lesson\n\n" + "\n\n".join([p for p in body if is_list(p)][:1]))], body)
+            aims = [p for p in body if is_list(p)][:1]
+            yield Slide("plan", [new_markdown_cell("\n\n".join(["## In this lesson", *aims]))], body)
         elif "$$" in piece:
             yield from formula_slides(section, body)
         elif any("**" in s for p in body for s in [p.replace("**Extend it**", "")]) or any(map(is_list, body)):
@@ -213,7 +235,8 @@ def formula_slides(section, body):
         if "$$" in paragraph:
             before = sentences(body[i - 1])[-1:] if i and "$$" not in body[i - 1] and not is_list(body[i - 1]) else []
             after = sentences(body[i + 1])[:1] if i + 1 < len(body) and not is_list(body[i + 1]) else []
-            lines = [s for s in before if not TOLD.search(s)] + [paragraph] + [s for s in after if not TOLD.search(s) and len(s) > 40]
+            lines = [*before, paragraph, *(s for s in after if len(s) > 40)]
+            lines = [line for line in lines if line is paragraph or not TOLD.search(line)]
             yield Slide("formula", [titled(section, "formula"), new_markdown_cell("\n\n".join(lines))], body[i:])
 
 
@@ -227,7 +250,7 @@ def of_code(cell, section, wish, asked):
     """The slides of a cell of code, by what it shows. ``asked``: [(question, options)], the newest first, which grows."""
     hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
     html, numbers, source = shown(cell), printed(cell), cell.source
-    pictures = [o for o in cell.outputs if {"image/png", "image/svg+xml"} & {*o.get("data", ())}]
+    pictures = [o for o in cell.outputs if PICTURES & {*o.get("data", ())}]
     for question in said(cell, "Predict. "):
         asks, *options = question.split("\n  - ")
         asked[:0] = [(asks, options)]
@@ -249,21 +272,21 @@ def of_code(cell, section, wish, asked):
         yield Slide("claims", [titled("What people say"), only(cell, html=True)])
     elif "steps.show" in source and "flex-wrap" in html:
         yield Slide("steps", [titled(section), stacked(cell)])
-    elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(", source, re.MULTILINE) or "import" in source:
+    elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", source, re.MULTILINE):
         return
     elif "<table" in html and fits("\n".join(said(cell, ""))) or wish == "slide":
         yield Slide("table", [titled(section), only(cell, html=True)], rank=0 if wish == "slide" else 2)
     elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
         code = [f"```python\n{source}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
         yield Slide("code", [titled(section), new_markdown_cell("\n\n".join(code))], rank=2)
-    elif numbers and fits(numbers):
+    elif "\n" in numbers and fits(numbers):
         yield Slide("numbers", [titled(section), new_markdown_cell(f"```text\n{numbers}\n```")], rank=2)
 
 
 def only(cell, html=False):
     """The cell with its code folded away, and of its outputs the pictures, or what is HTML."""
     copy = nbformat.from_dict(dict(cell))
-    wanted = {"text/html"} if html else {"image/png", "image/svg+xml"}
+    wanted = {"text/html"} if html else PICTURES
     copy.outputs = [o for o in copy.outputs if wanted & {*o.get("data", ())}]
     copy.metadata = nbformat.from_dict({"tags": ["slides-output-only"]})
     return copy
@@ -276,9 +299,11 @@ def stacked(cell):
     copy = only(cell, html=True)
     for output in copy.outputs:
         steps = BeautifulSoup(output.data["text/html"], "html.parser").div.find_all("div", recursive=False)
-        output.data["text/html"] = '<div class="r-stack steps">' + "".join(
-            f'<!--step--><div class="step{" fragment" if i else ""}{" fade-in-then-out" if 0 < i < len(steps) - 1 else ""}">{s}</div>'
-            for i, s in enumerate(steps)) + "</div>"
+        kinds = ["fragment fade-out", *["fragment fade-in-then-out"] * (len(steps) - 2), "fragment"]
+        order = [0, *range(len(steps) - 1)]  # the first goes when the second comes
+        output.data["text/html"] = '<div class="steps">' + "".join(
+            f'<!--step--><div class="step {kind}" data-fragment-index="{i}">{step}</div>'
+            for kind, i, step in zip(kinds, order, steps, strict=True)) + "</div>"
     return copy
 
 
@@ -286,26 +311,32 @@ def minutes(found):
     return sum(slide.minutes for slide in found)
 
 
-def talk(number):
-    """The talk as a notebook: the cells that are shown, with ``slideshow.slide_type`` and the notes behind each slide."""
+def talk(number, whole=False):
+    """The talk as a notebook: the cells that are shown, with ``slideshow.slide_type``, and the notes behind each slide.
+    ``whole``: with the lesson's own cells as well, which no slide show shows."""
     book = nbformat.read(ROOT / "notebooks" / LESSONS[number].file, as_version=4)
-    book.cells = []
+    places = {}
     for slide in slides(number):
         section = slide.kind in ("title", "section", "recap")
         for i, cell in enumerate(slide.cells):
             cell.metadata["slideshow"] = {"slide_type": "-" if i else "slide" if section else "subslide"}
             cell.metadata.setdefault("tags", []).append(f"slide-{slide.kind}")
-            book.cells.append(cell)
-        if slide.notes:
-            book.cells.append(new_markdown_cell("\n\n".join(slide.notes), metadata={"slideshow": {"slide_type": "notes"}}))
-    for i, cell in enumerate(book.cells):
+        notes = new_markdown_cell("\n\n".join(slide.notes), metadata={"slideshow": {"slide_type": "notes"}})
+        places.setdefault(slide.at, []).extend([*slide.cells, *[notes] * bool(slide.notes)])
+    for i, cell in enumerate(cell for at in sorted(places) for cell in places[at]):
         cell["id"] = f"slide-{i}"
-    book.metadata["title"] = f"{number} · {LESSONS[number].title}"
+    cells = []
+    for at, own in enumerate(book.cells):
+        own.metadata["slideshow"] = {"slide_type": "skip"}
+        cells += [*[own] * whole, *places.get(at, ())]
+    book.cells, book.metadata["title"] = cells, f"{number} · {LESSONS[number].title}"
     return book
 
 
 def carried(package, path):
-    """The text of a file that an installed package carries, as it may stand within a page. Raises Stop if it is not installed."""
+    """The text of a file that an installed package carries, as it may be written within a page.
+
+    Raises Stop if the package is not installed."""
     spec = importlib.util.find_spec(package)
     if spec is None:
         raise Stop(f"{package} is missing: `make slides` installs it.")
@@ -334,13 +365,13 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     wrong = [number for number in options.lessons if number not in LESSONS or number == "00"]
     if wrong:
-        raise Stop(f"There is no talk of {', '.join(wrong)}: say the number of a lesson from 01 on, as in make slides NB=07.")
+        raise Stop(f"There is no talk of {', '.join(wrong)}: say a lesson's number, as in make slides NB=07.")
     FOLDER.mkdir(parents=True, exist_ok=True)
     for number in options.lessons or [n for n in LESSONS if n != "00"]:
         found = slides(number)
         target = FOLDER / LESSONS[number].file
         if options.notebook:
-            nbformat.write(talk(number), target)
+            nbformat.write(talk(number, whole=True), target)
         else:
             target = target.with_suffix(".html")
             target.write_text(page(number), encoding="utf-8")

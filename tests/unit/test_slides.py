@@ -1,0 +1,94 @@
+"""Each lesson's talk, as the rule makes it: 30 to 45 minutes, a vote for each prediction, the known misconceptions."""
+
+import re
+
+import nbformat
+import pytest
+
+from helpers import questions
+from helpers.checks import exercise
+from helpers.course import LESSONS
+from scripts import slides
+from scripts.minutes import parts
+
+TALKS = [number for number in LESSONS if number != "00"]
+
+
+@pytest.fixture(scope="module")
+def talks():
+    return {number: slides.slides(number) for number in TALKS}
+
+
+@pytest.mark.parametrize("number", TALKS)
+def test_a_talk_takes_30_to_45_minutes(talks, number):
+    takes = slides.minutes(talks[number])
+    assert 30 <= takes <= 45, (
+        f"The talk to lesson {number} takes {takes:.0f} minutes: leave a slide out, or put one in, with "
+        '"slideshow": {"slide_type": "skip"} or "slide" in the metadata of its cell.')
+
+
+@pytest.mark.parametrize("number", TALKS)
+def test_what_a_talk_has_is_what_the_lesson_has(talks, number):
+    core, _ = parts(nbformat.read(slides.ROOT / "notebooks" / LESSONS[number].file, as_version=4))
+    core = [cell for cell in core if cell.metadata.get("slideshow", {}).get("slide_type") != "skip"]
+    code = [cell for cell in core if cell.cell_type == "code"]
+    words = "\n".join(cell.source for cell in core if cell.cell_type == "markdown")
+    wanted = {"vote": sum(len(re.findall(r"^ *predict\(", cell.source, re.MULTILINE)) for cell in code),
+              "answer": sum(len(re.findall(r"^ *reveal\(", cell.source, re.MULTILINE)) for cell in code),
+              "figure": sum("image/png" in str(cell.outputs) for cell in code),
+              "exercise": len(re.findall("^###? Exercise", words, re.MULTILINE))}
+    found = [slide.kind for slide in talks[number]]
+    assert {kind: found.count(kind) for kind in wanted} == wanted
+    assert (found[0], found[-1]) == ("title", "recap")
+
+
+@pytest.mark.parametrize("number", TALKS)
+def test_an_answer_marks_one_option_of_its_question(talks, number):
+    for vote, answer in zip(*([s for s in talks[number] if s.kind == kind] for kind in ("vote", "answer")), strict=True):
+        asked, told = vote.cells[-1].source, answer.cells[-1].source
+        assert "right" not in re.findall(r"<li([^>]*)>", asked) and told.count("<li class=right>") == 1, asked
+
+
+@pytest.mark.parametrize("number", TALKS)
+def test_the_notes_name_the_misconceptions(talks, number):
+    """Those of the checkers at their exercise, and those of the bank at the beginning; none of the inventory, whose answers
+    nobody may be told before it is taken."""
+    exercises = [slide for slide in talks[number] if slide.kind == "exercise"]
+    notes = {slide.cells[0].source.split("\n")[0]: "\n".join(slide.notes) for slide in exercises}
+    for title, words in notes.items():
+        for name in set(re.findall(r"`(\w+)", title)) & set(LESSONS[number].exercises):
+            assert all(f"*{m.id}*: {m.hint}" in words for m in exercise(name).misconceptions), title
+    assert any("Mistakes to expect" in words for words in notes.values())
+    everything = "\n".join(note for slide in talks[number] for note in slide.notes)
+    for question in questions.load()[1].values():
+        if question.lesson == number:
+            wrong = [o.why for o in question.options if o.misconception]
+            assert all((why in everything) != question.inventory for why in wrong), question.id
+
+
+@pytest.mark.parametrize(("paragraph", "wanted"), [
+    ("One. Two? Three!", ["One.", "Two?", "Three!"]),
+    ("See Clark et al. 2019. *My date. Our date.* You (a. B) knew.",
+     ["See Clark et al. 2019.", "*My date. Our date.*", "You (a. B) knew."]),
+])
+def test_sentences(paragraph, wanted):
+    assert slides.sentences(paragraph) == wanted
+
+
+def test_a_slide_of_words_names_what_is_new():
+    words = ["It is late. We go on. A share is called a **weight** here, as in any average. What decides it?"]
+    assert slides.spoken(words, 12) == "A share is called a **weight** here, as in any average."
+    assert re.fullmatch(r"It is late\.\s+A share .*\s+What decides it\?", slides.spoken(words, 30))
+
+
+def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
+    book = slides.talk("07")
+    nbformat.validate(book)
+    kinds = [cell.metadata.slideshow.slide_type for cell in book.cells]
+    assert set(kinds) == {"slide", "subslide", "-", "notes"} and kinds[0] == "slide"
+    whole = slides.talk("07", whole=True)
+    nbformat.validate(whole)
+    own = nbformat.read(slides.ROOT / "notebooks" / LESSONS["07"].file, as_version=4)
+    skipped = [cell for cell in whole.cells if cell.metadata.slideshow.slide_type == "skip"]
+    assert [cell.source for cell in skipped] == [cell.source for cell in own.cells]
+    assert [cell.id for cell in whole.cells if cell not in skipped] == [cell.id for cell in book.cells]
