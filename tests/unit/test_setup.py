@@ -165,7 +165,7 @@ def test_a_folder_that_refuses_says_so(script, monkeypatch, capsys, number, word
 
 def test_an_unknown_verb_says_so(script, capsys):
     assert script.main(["labb"]) == 1 and script.main([]) == 1
-    assert "execute|experiments|handout|lab|lint|setup|stability|test|weekly" in capsys.readouterr().err
+    assert "execute|experiments|handout|lab|lint|setup|slides|stability|test|weekly" in capsys.readouterr().err
 
 
 @pytest.fixture
