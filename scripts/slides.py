@@ -35,6 +35,7 @@ TARGET = 40  # minutes up to which a talk takes in what is not essential
 LINES, COLUMNS = 14, 100  # of code or of printed text, which the last row still reads
 SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*\"”)]))(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
 TOLD = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # of the page
+ASIDE = ("*In words:*", "**Extend it**", "**Your turn**")  # how a paragraph begins that is only in the notes
 PICTURES = {"image/png", "image/svg+xml"}
 
 
@@ -153,11 +154,11 @@ def candidates(lesson, cells):
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
         if cell.cell_type == "code":
-            new = of_code(cell, section, wish, asked)
+            new = of_code(cell, section, asked)
         else:
             new = of_words(lesson, cell, section)
         for slide in new:
-            slide.at = at
+            slide.at, slide.rank = at, 0 if wish == "slide" else slide.rank
             if slide.kind == "section":
                 section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
             if slide.kind != "words":
@@ -176,7 +177,7 @@ def titled(section, kind=""):
 
 def caption(paragraphs):
     """What a figure shows, in one sentence: the first behind its description, if it is short."""
-    first = next((p for p in paragraphs if not p.startswith(("*In words:*", "**Extend it**")) and not is_list(p)), "")
+    first = next((p for p in paragraphs if not p.startswith(ASIDE) and not is_list(p)), "")
     one, two = (" ".join(sentences(first)[:n]) for n in (1, 2))
     words = two if len(two) < 150 else one
     good = 0 < len(words) < 170 and not TOLD.search(words)
@@ -221,9 +222,9 @@ def of_words(lesson, cell, section):
             yield Slide("plan", [new_markdown_cell("\n\n".join(["## In this lesson", *aims]))], body)
         elif "$$" in piece:
             yield from formula_slides(section, body)
-        elif any("**" in s for p in body for s in [p.replace("**Extend it**", "")]) or any(map(is_list, body)):
-            described = [p for p in body if not p.startswith("*In words:*")]
-            on = spoken([p for p in described if "**Extend it**" not in p], 30)
+        elif "**" in piece or any(map(is_list, body)):
+            on = spoken([p for p in body if not p.startswith(ASIDE)], 30)
+            on = on if "**" in on or any(map(is_list, body)) else ""
             yield Slide("idea", [titled(section), new_markdown_cell(on)], body, rank=1) if on else Slide("words", [], body)
         else:
             yield Slide("words", [], body)
@@ -246,7 +247,7 @@ def ballot(asks, options, right=None):
     return f'<h2>{escape(asks)}</h2>\n<ol class="options{" told" * (right is not None)}">\n{rows}\n</ol>'
 
 
-def of_code(cell, section, wish, asked):
+def of_code(cell, section, asked):
     """The slides of a cell of code, by what it shows. ``asked``: [(question, options)], the newest first, which grows."""
     hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
     html, numbers, source = shown(cell), printed(cell), cell.source
@@ -274,8 +275,8 @@ def of_code(cell, section, wish, asked):
         yield Slide("steps", [titled(section), stacked(cell)])
     elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", source, re.MULTILINE):
         return
-    elif "<table" in html and fits("\n".join(said(cell, ""))) or wish == "slide":
-        yield Slide("table", [titled(section), only(cell, html=True)], rank=0 if wish == "slide" else 2)
+    elif "<table" in html and fits("\n".join(said(cell, ""))):
+        yield Slide("table", [titled(section), only(cell, html=True)], rank=2)
     elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
         code = [f"```python\n{source}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
         yield Slide("code", [titled(section), new_markdown_cell("\n\n".join(code))], rank=2)

@@ -92,3 +92,18 @@ def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
     skipped = [cell for cell in whole.cells if cell.metadata.slideshow.slide_type == "skip"]
     assert [cell.source for cell in skipped] == [cell.source for cell in own.cells]
     assert [cell.id for cell in whole.cells if cell not in skipped] == [cell.id for cell in book.cells]
+
+
+def test_a_cell_may_say_that_it_is_a_slide_or_none(tmp_path, monkeypatch):
+    name = LESSONS["12"].file
+    book = nbformat.read(slides.ROOT / "notebooks" / name, as_version=4)
+    kept = {slide.at for slide in slides.slides("12")}
+    everything = slides.candidates(LESSONS["12"], parts(book)[0])
+    out = next(slide.at for slide in everything if slide.kind == "figure")
+    into = next(slide.at for slide in everything if slide.rank == 2 and slide.at not in kept)
+    book.cells[out].metadata["slideshow"], book.cells[into].metadata["slideshow"] = {"slide_type": "skip"}, {"slide_type": "slide"}
+    (tmp_path / "notebooks").mkdir()
+    nbformat.write(book, tmp_path / "notebooks" / name)
+    monkeypatch.setattr(slides, "ROOT", tmp_path)
+    places = {slide.at for slide in slides.slides("12")}
+    assert into in places and out not in places
