@@ -101,7 +101,8 @@ def test_a_cell_may_say_that_it_is_a_slide_or_none(tmp_path, monkeypatch):
     everything = slides.candidates(LESSONS["12"], parts(book)[0])
     out = next(slide.at for slide in everything if slide.kind == "figure")
     into = next(slide.at for slide in everything if slide.rank == 2 and slide.at not in kept)
-    book.cells[out].metadata["slideshow"], book.cells[into].metadata["slideshow"] = {"slide_type": "skip"}, {"slide_type": "slide"}
+    for at, kind in ((out, "skip"), (into, "slide")):
+        book.cells[at].metadata["slideshow"] = {"slide_type": kind}
     (tmp_path / "notebooks").mkdir()
     nbformat.write(book, tmp_path / "notebooks" / name)
     monkeypatch.setattr(slides, "ROOT", tmp_path)
