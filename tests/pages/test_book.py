@@ -486,6 +486,8 @@ def test_search_shows_the_text_around_a_word_where_a_server_is(page):
         found_by_search(page, f"http://127.0.0.1:{server.server_port}/index.html")
         page.locator("ul.search p.context", has_text=re.compile("softmax", re.IGNORECASE)).first.wait_for()
         page.wait_for_load_state("networkidle")
+        around = page.locator("ul.search p.context").all_inner_texts()
+        assert len(around) > 10 and not [text for text in around if "scalemask" in text], "labels of a drawing in one word"
         server.shutdown()
 
 
