@@ -113,6 +113,37 @@ def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
     assert hostile["rule"] == "time limit" and hostile["find"] == "crashed"
 
 
+@needs_sandbox
+@GRADER
+def test_who_computes_in_the_notebook_gets_the_points():
+    """The model's cell is the longest of the course: it runs, for a function that measures and for a cell that does."""
+    measure = """
+def still_right(heads, turns, n=100):
+    ids = sealed.texts(400, seed=8)
+    said = model(ids)[:, -1].argmax(-1)  # the model makes no mistake, so this is the right name
+    turned = ids[:, -2] == sealed.VOCABULARY[ADVERB]
+    ids, said = ids[turned == turns][:n], said[turned == turns][:n]
+    def edit(layer, z):
+        z[:, [head for at, head in heads if at == layer]] = 0
+        return z
+    return (inside.trace(model, ids, edit=edit, weights=False).logits[:, -1].argmax(-1) == said).float().mean().item()
+"""
+    adverb = sealed.deal("practice", "practice")[1].adverb
+    raw = assignment.strip(assignment.source(NAME))
+    for c in raw["cells"]:
+        place = c["metadata"].get("nbgrader", {}).get("grade_id")
+        if place == "cut":
+            c["source"] = "def cut():\n    return [still_right(*question) for question in cut_questions]"
+        if place == "rule":
+            c["source"] = "def rule():\n    return my_rule"
+    own = cell("first = still_right(*cut_questions[0])\n"
+               f"my_rule = {[list(q.shares) for q in assignment7.sheet('practice', 'practice')[1]['rule']]!r}\n")
+    at = next(i for i, c in enumerate(raw["cells"]) if c["id"] == "questions-cut")
+    raw["cells"][at + 1:at + 1] = [cell(f"ADVERB = {sealed.VOCABULARY.words[adverb]!r}" + measure), own]
+    found = {test["function"]: test for test in grade_one(data(raw), assignment.load(NAME))["tests"]}
+    assert found["cut"]["points"] > 4.7 and found["rule"]["points"] == 3, found
+
+
 def test_a_stub_is_not_started_and_a_share_counts_in_nbgrader():
     def cut():
         raise NotImplementedError()
