@@ -124,7 +124,8 @@ def read_sheet(out, name=SHEET):
     if not path.exists():
         return {}
     rows, marked = read_csv(path), {}
-    if not rows or not {"key", "item", "points"} <= set(rows[0]):
+    columns = set(rows[0]) if rows else set(re.findall("[a-z]+", path.read_bytes().replace(b"\0", b"").decode("latin-1")))
+    if not {"key", "item", "points"} <= columns:  # a sheet without rows has its first line: nobody wrote an answer
         raise SheetError(f"{path} has no columns key, item and points in its first line.")
     for line, row in enumerate(rows, start=2):
         item, most = f"{row.get('student') or row['key']}, {row['item']}", row.get("most")

@@ -391,27 +391,45 @@ def points(forecasts, asked):
 
     ``forecasts``: a list for each `Question` of ``asked``, a number for each option, which add up to 1; where there are two
     options, the share of the first is enough. It is ``1 - Σ (p - q)² / Σ (even - q)²``: Brier's score (1950) on all texts,
-    shifted and scaled, so on average nobody gains by saying anything but what they believe. Raises ValueError, a sentence.
+    shifted and scaled, so on average nobody gains by saying anything but what they believe. Shares that were rounded are
+    scaled to add up to 1, and what is no forecast counts as even shares, see `read`. Raises ValueError, a sentence.
     """
-    lost = even = 0.0
+    return weighed(read(forecasts, asked)[0], asked)
+
+
+def read(forecasts, asked):
+    """(for each question its shares, or None where no forecast was given; a sentence about each of these).
+
+    Shares that add up to something from 0.8 to 1.25 are divided by it: they were rounded. Raises ValueError, a sentence,
+    where there is not one forecast for each question."""
     try:
         given = list(forecasts)
     except TypeError:
         given = []
     if isinstance(forecasts, str | dict) or len(given) != len(asked):
         raise ValueError(f"Give a list with a forecast for each of the {len(asked)} questions.")
+    rows, amiss = [], []
     for number, (p, question) in enumerate(zip(given, asked, strict=True), 1):
         n = len(question.options)
         try:
             p = _numbers(p)
             p = [p[0], 1 - p[0]] if n == 2 and len(p) == 1 else p
-            good = len(p) == n and all(0 <= x <= 1 for x in p) and abs(sum(p) - 1) < 0.011
+            good = len(p) == n and all(0 <= x <= 1 for x in p) and 0.8 - 1e-6 <= sum(p) <= 1.25 + 1e-6
         except (TypeError, ValueError, OverflowError):
             good = False
+        rows.append([x / sum(p) for x in p] if good else None)
         if not good:
             what = "one share from 0 to 1" if n == 2 else f"{n} shares from 0 to 1 that add up to 1"
-            raise ValueError(f"Question {number} asks for {what}.")
-        lost += sum((x - q) ** 2 for x, q in zip(p, question.shares, strict=True))
+            amiss.append(f"Question {number} asks for {what}.")
+    return rows, amiss
+
+
+def weighed(rows, asked):
+    """`points` of the rows that `read` gives."""
+    lost = even = 0.0
+    for p, question in zip(rows, asked, strict=True):
+        n = len(question.options)
+        lost += sum((x - q) ** 2 for x, q in zip(p or [1 / n] * n, question.shares, strict=True))
         even += sum((1 / n - q) ** 2 for q in question.shares)
     return 1 - lost / even
 
@@ -440,6 +458,9 @@ class Hunt:
         self.model, self._key = deal(rule, ("hunt", seed))
         self._asked = questions(self.model, self._key, ("hunt", seed))
 
+    def __repr__(self):
+        return f"hunt {self.seed}: {_summary(self._known())[7:]}"
+
     def _known(self):
         known = progress.load("hunts").get(str(self.seed), {})
         return {"parts": dict(known.get("parts", {})), "hints": known.get("hints", 0)}
@@ -454,11 +475,13 @@ class Hunt:
         """Judge a list of forecasts, see `points`. The first answer to a part counts; later ones are judged for practice."""
         asked = self._part(part)
         try:
-            share = points(forecasts, asked)
+            rows, amiss = read(forecasts, asked)
         except ValueError as error:
-            print(error)
+            rows, amiss = [], [error]
+        if amiss:
+            print(*amiss)
             return
-        worth, known = max(0.0, share) * WORTH, self._known()
+        worth, known = max(0.0, weighed(rows, asked)) * WORTH, self._known()
         if part in known["parts"]:
             print(f"{part}: {worth:.1f} of {WORTH} points, for practice; your first answer had {known['parts'][part]:.1f}.")
             return
@@ -472,12 +495,16 @@ class Hunt:
         secrets = [f"{question.asks}: {question.options[question.shares.index(1.0)]}" for question in rule]
         secrets += [f"{in_words(question.asks)}: mostly {question.options[question.shares.index(max(question.shares))]}"
                     for question in self._asked["find"]]
+        if len(known["parts"]) == len(PARTS):
+            print("All parts are answered: a hint would only cost you points. What counts stays as it is.")
+            return
         if known["hints"] == len(secrets):
             print("There are no more hints.")
             return
         known["hints"] += 1
         progress.record("hunts", str(self.seed), known)
-        print(f"Hint {known['hints']}, for {HINT} points. {secrets[known['hints'] - 1]}.")
+        secret = secrets[known["hints"] - 1]
+        print(f"Hint {known['hints']}, for {HINT} points. {secret[0].upper()}{secret[1:]}.")
 
     def _part(self, part):
         if part not in PARTS:

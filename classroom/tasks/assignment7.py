@@ -22,39 +22,38 @@ def sheet(rule, seed):
 def _forecasts(part, rule, seed):
     def judge(value):
         asked = sheet(rule, seed)[1][part]
-        share, mistake = sealed.points(_smaller(value, asked), asked), None
-        if _smaller(value, asked) is not value:
+        rows, amiss = sealed.read(value, asked)
+        share, mistake = sealed.weighed(rows, asked), None
+        if _per_cent(value, asked):
             share, mistake = 0.0, "per-cent"
-        elif share < ENOUGH and len(asked[0].options) == 2 and sealed.points(_turned(value), asked) >= ENOUGH:
+        elif share < ENOUGH and len(asked[0].options) == 2 and sealed.weighed(_turned(rows), asked) >= ENOUGH:
             mistake = "turned-around"
         words = {"per-cent": "Your shares are in per cent. Give them from 0 to 1.",
                  "turned-around": "Your shares are those of the other option. Each is the share of texts in which what the "
                                   "task names is the case."}
         share = max(0.0, share)
-        return share, f"{words.get(mistake, 'Your forecasts were compared with what the grader measured.')} They are " \
-                      f"worth {share:.0%} of the points: 100% is for the measured shares, 0% for even ones.", mistake
+        if amiss and not mistake:
+            amiss.append("What is no forecast earns as much as even shares do, nothing.")
+        said = [words.get(mistake, "Your forecasts were compared with what the grader measured."),
+                f"They are worth {share:.0%} of the points: 100% is for the measured shares, 0% for even ones."]
+        return share, " ".join(said + ([] if mistake == "per-cent" else amiss)), mistake
     return Forecasts(part, judge)
 
 
-def _turned(value):
-    return [1 - x[0] for x in _rows(value)]
+def _turned(rows):
+    return [row and row[::-1] for row in rows]
 
 
-def _rows(value):
-    return [sealed._numbers(row) for row in value]
-
-
-def _smaller(value, asked):
-    """Shares in per cent as shares; all others as they are."""
+def _per_cent(value, asked):
+    """Are the shares in per cent? One number too large among shares is a slip."""
     try:
-        rows = _rows(value)
-        if any(1.5 < sum(row) < 100.5 for row in rows):
-            less = [[x / 100 for x in row] for row in rows]
-            sealed.points(less, asked)
-            return less
+        rows = [sealed._numbers(row) for row in value]
+        if any(1.5 < sum(row) < 126 for row in rows) and (
+                len(asked[0].options) > 2 or 2 * sum(sum(row) > 1.5 for row in rows) > sum(sum(row) > 0 for row in rows)):
+            return not sealed.read([[x / 100 for x in row] for row in rows], asked)[1]
     except (TypeError, ValueError, OverflowError):
         pass
-    return value
+    return False
 
 
 def _words(part, rule, seed):

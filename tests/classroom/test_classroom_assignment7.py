@@ -156,6 +156,20 @@ def test_a_stub_is_not_started_and_a_share_counts_in_nbgrader():
     assert tasks.judge(move, NAME).share == pytest.approx(max(0, by_hand))
 
 
+def test_a_slip_in_one_row_costs_that_question_alone_and_is_told():
+    asked = assignment7.sheet("practice", "practice")[1]
+    right = {part: [list(question.shares) for question in asked[part]] for part in POINTS}
+    judged = {part: task.exercise.outcome for part, task in assignment7.TASKS.items()}
+    high = [[1.1 * share if max(row) < 0.9 else share for share in row] for row in right["find"]]
+    assert high != right["find"] and judged["find"](high).share == pytest.approx(1)
+    order = judged["order"]([[0.5] * 6, *right["order"][1:]])
+    assert 0.5 < order.share < 1 and "Question 1 asks for 6 shares" in order.message and "Question 2" not in order.message
+    cut = judged["cut"]([1.6, *(row[0] for row in right["cut"][1:])])
+    assert 0.5 < cut.share < 1 and not cut.misconception and "Question 1 asks for one share" in cut.message
+    none = judged["find"]([[0.5] * 8] * 6)
+    assert none.share == 0 and "Question 6 asks for 8 shares" in none.message
+
+
 def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_path):
     names = [f"Student {number}" for number in range(17)]
     listed = variants.read(variants.release(NAME, tmp_path, "autumn", names[:1]))

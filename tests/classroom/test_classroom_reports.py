@@ -87,6 +87,20 @@ def test_failures_are_blank_with_a_reason(out):
         assert ",0," not in (out / f"{style}.csv").read_text(encoding="utf-8")
 
 
+def test_a_class_that_wrote_no_answer_gets_its_pages(out):
+    """The sheet then has its first line and no more."""
+    results = [one | {"answers": [answer | {"text": None, "untouched": True} for answer in one["answers"]]}
+               for one in batch.read(out)[0] if one["status"] == "graded"]
+    (out / marks.SHEET).unlink()
+    marks.write_sheet(results, out)
+    assert marks.read_csv(out / marks.SHEET) == [] and marks.read_sheet(out) == {}
+    reports.write_pages(out)
+    for text in ("", "name,mail\n"):
+        (out / marks.SHEET).write_text(text)
+        with pytest.raises(marks.SheetError, match="no columns key, item and points"):
+            marks.read_sheet(out)
+
+
 @pytest.mark.parametrize(("separator", "encoding", "point"),
                          [(",", "utf-8-sig", "."), (";", "cp1252", ","), ("\t", "utf-16", ".")])
 def test_the_sheet_is_read_back(out, separator, encoding, point):

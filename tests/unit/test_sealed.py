@@ -159,13 +159,30 @@ def test_points_by_hand_and_honesty_pays():
     assert max(expected, key=expected.get) == 70
 
 
+def test_rounded_shares_are_scaled_and_one_odd_row_costs_one_question():
+    """By hand: shares rounded to one decimal that add up to 1.1 are divided by it; what is no forecast is even shares."""
+    asked = [sealed.Question("", ("a", "b", "c"), (0.5, 0.25, 0.25)), sealed.Question("", ("a", "b", "c"), (0.0, 0.0, 1.0))]
+    assert sealed.points([[0.5, 0.3, 0.3], [0, 0, 1]], asked) == pytest.approx(
+        1 - ((0.5 - 0.5 / 1.1) ** 2 + 2 * (0.25 - 0.3 / 1.1) ** 2) / (1 / 24 + 2 / 3))
+    assert sealed.points([[0.4, 0.2, 0.2], [0, 0, 0.9]], asked) == 1
+    even = [1 / 3] * 3
+    assert sealed.points([even, [0, 0, 1]], asked) == pytest.approx(1 - (1 / 24) / (1 / 24 + 2 / 3))
+    for odd in ([0.5, 0.5, 0.5], [0.3, 0.2, 0.2], [1, 1], None):
+        assert sealed.points([odd, [0, 0, 1]], asked) == pytest.approx(sealed.points([even, [0, 0, 1]], asked))
+        assert sealed.read([odd, [0, 0, 1]], asked)[1] == ["Question 1 asks for 3 shares from 0 to 1 that add up to 1."]
+
+
 @pytest.mark.parametrize("odd", [
-    None, 3, "0.5", [], [0.5], [0.5, 0.5, 0.5], [0.5, "x"], [0.5, 1.2], [0.5, -0.1], [0.5, float("nan")], [0.5, [0.5, 0.6]],
+    None, 3, "0.5", [], [0.5], [0.5, 0.5, 0.5], [0.5, "x"], [0.5, 1.2], [0.5, -0.1], [0.5, float("nan")], [0.5, [0.5, 0.8]],
     [0.5, None], [0.5, 1j], [0.5, 10**400], [[[0.5]], 0.5], {0: 0.5, 1: 0.5}, [0.5, {}], np.zeros(()), torch.tensor(0.5)])
 def test_what_is_not_a_forecast_is_one_sentence(odd):
     yes = [sealed.Question("", ("a", "b"), (0.9, 0.1)), sealed.Question("", ("a", "b"), (0.2, 0.8))]
-    with pytest.raises(ValueError, match="Give a list|asks for one share"):
-        sealed.points(odd, yes)
+    try:
+        said = sealed.read(odd, yes)[1]
+        assert sealed.points(odd, yes) == 0
+    except ValueError as error:
+        said = [str(error)]
+    assert len(said) == 1 and ("Give a list" in said[0] or "asks for one share" in said[0])
 
 
 def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(tmp_path, monkeypatch, capsys):
@@ -186,7 +203,7 @@ def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(tmp_path, monkeypa
     said = capsys.readouterr().out.splitlines()
     assert "a forecast for each of the 4 questions" in said[0] and "rule: 0.0 of 20" in said[1]
     assert "20.0 of 20 points, for practice; your first answer had 0.0" in said[2] and "find: 20.0 of 20" in said[3]
-    assert said[4].startswith("Hint 1, for 5 points. the verb that is listened to: ")
+    assert said[4].startswith("Hint 1, for 5 points. The verb that is listened to: ")
     assert f" {words_of[hunt._key.verb]}." in said[4]
     another = sealed.hunt(4)
     another.answer("rule", [question.shares for question in another._asked["rule"]])
@@ -194,6 +211,14 @@ def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(tmp_path, monkeypa
     sealed.board()
     assert capsys.readouterr().out.splitlines() == ["hunt 4: 20 points, 1 of 5 parts, 0 hints.",
                                                     "hunt 3: 15 points, 2 of 5 parts, 1 hint."]
+    assert str(hunt) == repr(hunt) == "hunt 3: 15 points, 2 of 5 parts, 1 hint."
+    hunt.answer("cut", [2.0] * 8)
+    assert "Question 1 asks for one share" in capsys.readouterr().out and "2 of 5" in str(hunt), "nothing was answered"
+    for part in sealed.PARTS[2:]:
+        hunt.answer(part, [question.shares for question in hunt._asked[part]])
+    hunt.hint()
+    assert "All parts are answered" in capsys.readouterr().out
+    assert str(hunt) == "hunt 3: 75 points, 5 of 5 parts, 1 hint."
     with pytest.raises(ValueError, match="The parts are"):
         hunt.answer("all", [])
 
