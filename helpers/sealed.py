@@ -445,6 +445,20 @@ def _numbers(p):
 
 WORTH = 20  #: points of each of PARTS in a hunt
 HINT = 5  #: points that a hint costs
+_PATCH = ("patched: at this place, as it is in the text itself, the heads say what they say at the same place of the other "
+          "text, which sealed.other(ids, 'verbs') or sealed.other(ids, 'names') gives")
+ANSWERS = {  #: what an answer to each of PARTS looks like, and what its words mean
+    "rule": "Answer each with a list of shares, one for each option in this order, which add up to 1.",
+    "find": "Answer each with eight shares, one for each head in this order, which add up to 1: in which share of the texts "
+            "does this head put the largest weight of all eight there?",
+    "cut": "Answer each with one share: in which share of such texts is the likeliest word still the right name? Cut: the "
+           "output of the heads is 0.",
+    "move": "Answer each with one share: in which share of the texts is the likeliest word then the name that is right in "
+            f"the other text? {_PATCH.capitalize()}.",
+    "order": "Answer each with six shares, one for each order in this order, which add up to 1. R is the right name of the "
+             "text, S would be right if the adverb were of the other kind, V is right in the other text with moved verbs; "
+             "RSV says that the logit of R is the highest and that of V the lowest. Cut: the output of the heads is 0; "
+             f"{_PATCH}."}
 
 
 class Hunt:
@@ -466,8 +480,10 @@ class Hunt:
         return {"parts": dict(known.get("parts", {})), "hints": known.get("hints", 0)}
 
     def ask(self, part):
-        """Show the questions of a part, one of PARTS, and return what they ask as a list, in their order."""
-        for number, question in enumerate(self._part(part), 1):
+        """Show the questions of a part, one of PARTS, and what an answer looks like; return what they ask, as a list."""
+        asked = self._part(part)
+        print(ANSWERS[part])
+        for number, question in enumerate(asked, 1):
             print(f"{number}. {in_words(question.asks)}: {', '.join(question.options)}")
         return [question.asks for question in self._asked[part]]
 

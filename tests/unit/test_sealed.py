@@ -193,7 +193,9 @@ def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(tmp_path, monkeypa
     hunt = sealed.hunt(3)
     assert hunt.ask("rule")[0] == "the verb that is listened to"
     assert all(isinstance(step, sealed.Step) for step in hunt.ask("cut"))
-    capsys.readouterr()
+    hunt.ask("order")
+    said = capsys.readouterr().out
+    assert "S would be right if" in said and "six shares" in said and "same place of the other text" in said
     right = [question.shares for question in hunt._asked["rule"]]
     hunt.answer("rule", [1, 2])
     hunt.answer("rule", [[1 / len(q)] * len(q) for q in right])
