@@ -20,7 +20,7 @@ from classroom.sandbox import ROOT, Sandbox, SandboxStopped
 from helpers.checks import core
 
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
-JUDGED = ("passed", "wrong", "error", "not started")
+JUDGED = ("passed", "partly", "wrong", "error", "not started")
 FAILED = ("unreadable", "function missing", "time limit", "memory limit", "crashed")
 SHORT = 10_000  # bytes of what the sandbox says of a cell: an error in words
 FOLDERS = sorted({(str(folder), instead) for folder, instead in (
@@ -163,7 +163,8 @@ def _forecast(assignment, test, untouched, remote):
     others = [] if outcome or not said else assignment.given.get(test.function, [])
     other = next((details for details in others if details != own
                   and task.family.make(**details).outcome(said[0])), None)
-    return _test(test, outcome.status, outcome.message, round(test.points * outcome.share, 2), outcome.misconception), other
+    points = round(test.points * outcome.share, 2)
+    return _test(test, outcome.status, outcome.message, points, outcome.misconception) | {"detail": outcome.detail}, other
 
 
 def _right_for(task, details, remote, cases, seed):

@@ -34,6 +34,7 @@ class Row:
     status: str
     message: str = ""
     comment: str = ""
+    detail: str = ""
 
 
 @dataclass
@@ -53,7 +54,8 @@ class Grade:
 
 def grade_of(result, sheet):
     """The ``Grade`` of a result, with the points and comments of a person from ``read_sheet``."""
-    rows = [Row(t["grade_id"], t["most"], t["points"], t["status"], t["message"]) for t in result["tests"]]
+    rows = [Row(t["grade_id"], t["most"], t["points"], t["status"], t["message"], detail=t.get("detail", ""))
+            for t in result["tests"]]
     key = result["key"]
     points, comment = sheet.get((key, CODE), (None, ""))
     if result["status"] in FAILED and (points is not None or comment):

@@ -50,9 +50,11 @@ class Family:
 
 @dataclass(frozen=True)
 class Scored(Outcome):
-    """An ``Outcome`` with a share of the points, from 0 to 1; it has passed with 0.9."""
+    """An ``Outcome`` with a share of the points, from 0 to 1: passed with 0.9, below it ``status`` may be "partly".
+    ``detail``: what was answered and measured, in lines, for a page that is given back when nobody can hand in again."""
 
     share: float = 0.0
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ class Forecasts:
     """What stands in the place of an ``Exercise`` where a function takes nothing and returns forecasts.
 
     ``judge(value)``: (share of the points from 0 to 1, words for the student, id of a mistake or None), or
-    ValueError, in a sentence, for what is not a forecast."""
+    ValueError, in a sentence, for what is not a forecast; ``detail(value)``: see ``Scored``."""
 
     name: str
     judge: Callable
+    detail: Callable
     parameters = ()
 
     def evaluate(self, function):
@@ -81,7 +84,8 @@ class Forecasts:
             share, words, mistake = self.judge(value)
         except ValueError as error:
             return Scored(self.name, "wrong", None, str(error))
-        return Scored(self.name, "passed" if share >= 0.9 else "wrong", mistake, words, share)
+        status = "passed" if share >= 0.9 else "partly" if share > 0 else "wrong"
+        return Scored(self.name, status, mistake, words, share, self.detail(value))
 
 
 @dataclass(frozen=True)

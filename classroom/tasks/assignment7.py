@@ -37,7 +37,15 @@ def _forecasts(part, rule, seed):
         said = [words.get(mistake, "Your forecasts were compared with what the grader measured."),
                 f"They are worth {share:.0%} of the points: 100% is for the measured shares, 0% for even ones."]
         return share, " ".join(said + ([] if mistake == "per-cent" else amiss)), mistake
-    return Forecasts(part, judge)
+
+    def detail(value):
+        asked, lines = sheet(rule, seed)[1][part], []
+        for number, (p, question) in enumerate(zip(sealed.read(value, asked)[0], asked, strict=True), 1):
+            said, measured = (" ".join(f"{x:.2f}" for x in (row if len(row) > 2 else row[:1])) if row else "no forecast"
+                              for row in (p, question.shares))
+            lines.append(f"{number}. {sealed.in_words(question.asks)}\n   answered {said}\n   measured {measured}")
+        return "\n".join(lines)
+    return Forecasts(part, judge, detail)
 
 
 def _turned(rows):

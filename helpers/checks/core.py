@@ -109,7 +109,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check found. ``status``: "passed", "wrong", "error" or "not started".
+    """What a check found. ``status``: "passed", "partly", "wrong", "error" or "not started".
 
     ``misconception`` is a short id or None. ``bool(outcome)`` is True only for "passed".
     """
@@ -124,7 +124,7 @@ class Outcome:
 
     def show(self):
         """Show the outcome as a coloured note, or print it outside a notebook."""
-        kind, word = {"passed": ("good", "✓ Passed"), "wrong": ("bad", "✗ Not yet"),
+        kind, word = {"passed": ("good", "✓ Passed"), "partly": ("bad", "✗ Partly"), "wrong": ("bad", "✗ Not yet"),
                       "error": ("bad", "✗ Error"), "not started": ("idle", "… Not started")}[self.status]
         first, *rest = self.message.split("\n")
         style = "font-family:monospace;white-space:pre-wrap;margin-top:4px"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from submissions import GRADER, cell, data
 
-from classroom import assignment, sandbox, tasks, variants
+from classroom import assignment, marks, reports, sandbox, tasks, variants
 from classroom.grading import grade_one
 from classroom.sandbox import Limits
 from classroom.tasks import assignment7
@@ -108,6 +108,9 @@ def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
     assert found["rule"]["status"] == "error" and "ZeroDivisionError" in found["rule"]["message"]
     assert "each of the 8 questions" in found["move"]["message"]
     assert found["order"]["points"] < 0.6 * POINTS["order"], "another twin of the same rule"
+    page = reports.student_page({"student": "Ada", "file": ""} | graded["mistakes"] | {"key": "a", "found": []},
+                                marks.grade_of(graded["mistakes"] | {"key": "a"}, {}), "A circuit")
+    assert "(partly)" in page and page.count("measured 0.") > 8 and "(wrong)" in page
     assert graded["mistakes"]["right_for"] == {"order": NEIGHBOUR}
     hostile = {test["function"]: test["status"] for test in graded["hostile"]["tests"]}
     assert hostile["rule"] == "time limit" and hostile["find"] == "crashed"
@@ -166,6 +169,9 @@ def test_a_slip_in_one_row_costs_that_question_alone_and_is_told():
     assert 0.5 < order.share < 1 and "Question 1 asks for 6 shares" in order.message and "Question 2" not in order.message
     cut = judged["cut"]([1.6, *(row[0] for row in right["cut"][1:])])
     assert 0.5 < cut.share < 1 and not cut.misconception and "Question 1 asks for one share" in cut.message
+    assert order.status == "partly" and "1. where the adverb" in order.detail and "answered no forecast\n" in order.detail
+    assert f"2. {sealed.in_words(asked['cut'][1].asks)}\n   answered {right['cut'][1][0]:.2f}\n   measured " in cut.detail
+    assert "answered no forecast\n   measured " + f"{right['cut'][0][0]:.2f}\n" in cut.detail
     none = judged["find"]([[0.5] * 8] * 6)
     assert none.share == 0 and "Question 6 asks for 8 shares" in none.message
 
