@@ -338,7 +338,7 @@ def test_loading_that_stalls_or_fails_is_told_and_can_begin_again(browser, addre
         told.get_by_text("Python could not be loaded: check the network.").wait_for()
         Counting.withheld = ""
         told.get_by_role("button", name="Load again").click()
-        page.wait_for_function("document.body.dataset.python === 'ready'", **POLL)
+        page.wait_for_function("document.body?.dataset.python === 'ready'", **POLL)
         assert page.locator("#loading-python").count() == 0
     finally:
         Counting.withheld = ""

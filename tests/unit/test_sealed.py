@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from helpers import inside, progress, sealed
-from scripts import sealed as script
+from scripts import sealed_circuits as script
 
 EXAM = [name for name in sealed.RULES if name != "practice"]
 words_of = sealed.VOCABULARY.words

@@ -1,4 +1,4 @@
-"""Train the models with planted rules again: python -m scripts.sealed
+"""Train the models with planted rules again: python -m scripts.sealed_circuits
 
 Nine models of about 40 seconds each, stored as float16 in one file. The same machine writes the same bytes; another may
 differ in the last digits of the weights. A model that does not follow its rule in 99.5 % of 2,000 fresh texts is trained
