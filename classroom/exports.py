@@ -50,7 +50,7 @@ def export(out, style, into=None, column=None):
         paths += _feedback(out, "moodle", named, results, notes)
     if style == "canvas":
         named = {result["key"]: _canvas_name(result) for result in results
-                 if platform_of(result["id"], result["folder"]) == "canvas"}
+                 if platform_of(result["id"], result["folder"]) == "canvas" and result["key"] in numbers}
         paths += _feedback(out, "canvas", named, results, notes)
     return paths, sum(grade.total is None for _, grade in grades), notes
 
@@ -199,6 +199,12 @@ def _fill(out, style, into, column, grades, numbers, notes):
     for i, row in enumerate(rows):
         digits = re.search(r"\d+", row.get(number) or "")
         key = by_id.get(digits[0]) if digits else None
+        if key and not _agree(ours[key][0], style, [row[name] or "" for name in people]):
+            notes.append(f"The file of {ours[key][0]['student']} has the number {digits[0]}, which is another person's in "
+                         f"{into}, {row[people[0]]}: nobody's line is filled in with these points. Find out whose they are.")
+            found.add(key)
+            numbers.pop(key, None)
+            key = None
         key = key or at.get(i)
         if (row.get("Student") or "").split() == ["Points", "Possible"]:
             _compare_most(into, row[names[0]], grades, notes)
@@ -221,6 +227,15 @@ def _fill(out, style, into, column, grades, numbers, notes):
 def _number(result, style):
     """The platform's number of a student, as the submission or the list of students has it."""
     return result["id"] or (result.get("person") or {}).get(style, "")
+
+
+def _agree(result, style, words):
+    """Whether a submission may fill the row that has its number: ``words`` of the row, such as the name, have to be those of
+    the person that ``grade`` found by a name, unless the list of students has this number for them."""
+    person = result.get("person") or {}
+    if not person or not any(words) or person.get(style) == result["id"]:
+        return True
+    return any(keys_of(one) & keys_of(word) for one in _called(result) for word in words)
 
 
 def _called(result):

@@ -62,6 +62,24 @@ def test_feedback_for_canvas(out):  # noqa: F811
     assert name.endswith(".zip") and "22 of 35 points" in page and html.escape("exp <overflows>") in page
 
 
+def test_a_number_fills_only_the_line_of_the_person_that_was_graded(out, tmp_path):  # noqa: F811
+    """Ada's notebook came with another student's number, and Ada was found by her name."""
+    path, into = out / "results" / "Ada_Lovelace_1.json", tmp_path / "gradebook.csv"
+    about = {"id": "40880", "folder": "lovelaceada_40880_7_a", "file": "lovelaceada_40880_7_a.ipynb"}
+    fill(out, ALL)
+    reports.write_pages(out)
+    for name, number, filled in (("Black, Olivia", "", ""), ("Lovelace, Ada", "", "34.5"), ("A. L.", "40880", "34.5")):
+        person = {"name": "Ada Lovelace", "canvas": number, "email": "ada@x.org", "login": "al"}
+        write_whole(path, json.dumps(json.loads(path.read_text()) | about | {"person": person}))
+        into.write_text(f'Student,ID,SIS Login ID,Work\n"{name}",40880,other,\nBen,2,ben,\n"Lovelace, Ada",40859,al,\n',
+                        encoding="utf-8")
+        notes = exports.export(out, "canvas", into, "Work")[2]
+        assert [row["Work"] for row in marks.read_csv(out / "canvas_filled.csv")] == [filled, "22", ""]
+        assert ("Ada Lovelace has the number 40880, which is another person's" in " ".join(notes)) == (not filled)
+        if (out / "canvas_feedback.zip").exists():
+            assert about["file"] not in zipfile.ZipFile(out / "canvas_feedback.zip").namelist() or filled
+
+
 def test_personal_notebooks_for_moodle(tmp_path, capsys):
     (tmp_path / "w.csv").write_text("Identifier,Full name,Email address\nParticipant 11,Wei Zhang,a@x.org\n"
                                     "Participant 12,Wei Zhang,b@x.org\nParticipant 13,Seán O'Bri_en,\n", encoding="utf-8")
