@@ -280,8 +280,8 @@ def autograder(options):
 
 def _people(options):
     beside = roster.beside(options.variants) if options.variants else None
-    path = options.roster or (beside if beside and beside.exists() else None)
-    return roster.read(path) if path else []
+    known = roster.read(beside) if beside and beside.exists() else []
+    return roster.joined(roster.read(options.roster), known) if options.roster else known
 
 
 def whole_term(options):

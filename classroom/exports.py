@@ -233,7 +233,7 @@ def _agree(result, style, words):
     """Whether a submission may fill the row that has its number: ``words`` of the row, such as the name, have to be those of
     the person that ``grade`` found by a name, unless the list of students has this number for them."""
     person = result.get("person") or {}
-    if not person or not any(words) or person.get(style) == result["id"]:
+    if not person or not any(words) or person.get(style) == _number(result, style):
         return True
     return any(keys_of(one) & keys_of(word) for one in _called(result) for word in words)
 

@@ -169,14 +169,17 @@ def label(people, before=None):
 
 def joined(people, before):
     """The people of a new list, with the variants of those who are on the list of ``before``; and who is only there. One is
-    the same person by a number, an e-mail address, or a name that both lists have once."""
+    the same person by a number, an e-mail address, a login, or a name that both lists have once. Moodle's numbers are others
+    in every assignment, so there the names have to agree as well."""
     codes = {one.variant for one in people if one.variant}
     left = [one for one in before if one.variant not in codes]
-    for what in ("canvas", "moodle", "email", "name"):
+    for what in ("canvas", "email", "login", "moodle", "name"):
         old = _once((value, one) for one in left for value in _values(one, what))
         new = _once((value, one) for one in people if not one.variant for value in _values(one, what))
         for value, one in new.items():
             same = old.get(value)
+            if what == "moodle" and same and not keys_of(one.name) & keys_of(same.name):
+                continue
             if any(same is other for other in left) and not one.variant:
                 left = [other for other in left if other is not same]
                 for other in ("moodle", "canvas", "email", "login", "variant"):

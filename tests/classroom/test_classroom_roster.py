@@ -212,6 +212,33 @@ def test_release_writes_what_grade_reads(tmp_path, capsys):
 
 
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
+    """The worksheet of the next assignment has other numbers for the same people, one of them somebody else's before."""
+    head = "Identifier,Full name,Email address\n"
+    mail = ("Wei Zhang,a@x.org", "Wei Zhang,b@x.org", "Ada,c@x.org", "Ben,d@x.org")
+    for name, numbers in (("old", (11, 12, 13, 14)), ("new", (21, 22, 14, 24))):
+        (tmp_path / f"{name}.csv").write_text(head + "".join(
+            f"Participant {number},{who}\n" for number, who in zip(numbers, mail, strict=True)), encoding="utf-8")
+    assert main(["release", NAME, str(tmp_path), "--variant", "v", "--students", str(tmp_path / "old.csv")]) == 0
+    code = {one.email: one.variant for one in roster.read(tmp_path / f"{NAME}-roster.csv")}
+    for number, name in ((21, "Wei Zhang"), (22, "Wei Zhang"), (14, "Ada")):
+        folder = tmp_path / "in" / f"{name}_{number}_assignsubmission_file_"
+        folder.mkdir(parents=True)
+        (folder / "a.ipynb").write_bytes(b"")
+    assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", "--variants",
+                 str(tmp_path / f"{NAME}-variants.json"), "--roster", str(tmp_path / "new.csv")]) == 0
+    people = {result["id"]: result["person"] for result in batch.read(tmp_path / "out")[0]}
+    assert {number: one["variant"] for number, one in people.items()} == {
+        "21": code["a@x.org"], "22": code["b@x.org"], "14": code["c@x.org"]}
+    assert "1 on the list of students are not among the submissions: Ben." in capsys.readouterr().out
+    # a login is somebody's as well, and a number of Moodle alone is not
+    before = [Person("Ada", "1", login="a", variant="A"), Person("Ada", "2", login="b", variant="B"),
+              Person("Cy", "3", variant="C")]
+    [one, other, *left] = roster.joined([Person("Ada", "2", login="a"), Person("Dee", "3")], before)
+    assert (one.variant, other.variant, [old.variant for old in left]) == ("A", "", ["B", "C"])
+
+
+@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
     """A folder of logins and names becomes a worksheet with numbers; the result keeps its name when the list comes later."""
     for name in ("login2", "Wei Zhang", "Xia"):
