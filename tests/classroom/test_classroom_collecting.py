@@ -84,6 +84,16 @@ def test_canvas_zip(tmp_path):
     assert {s.student: s.id for s in students.values()} == {"lovelaceada": "101", "ogben": "102"}
 
 
+def test_a_name_in_canvas_may_have_an_underscore(tmp_path):
+    """And the first two numbers count, as they do for Canvas: what follows is the name of the student's own file."""
+    zipped({"ji_woopark_40321_700177_assignment1.ipynb": GOOD, "de_la_cruz_LATE_40322_700178_a.ipynb": GOOD,
+            "mallory_40323_700179_hw_40324_5_a.ipynb": GOOD}, tmp_path / "canvas.zip")
+    students, _ = found(tmp_path / "canvas.zip")
+    assert {s.student: s.id for s in students.values()} == {
+        "ji_woopark": "40321", "de_la_cruz": "40322", "mallory": "40323"}
+    assert students["de_la_cruz"].notes == ["Canvas marks it as late."]
+
+
 NAMES = {"Ada Lovelace": "1", "Zoe\u0308 O'Brien-Smith (PhD)": "22", "Lovelace, Ada": "333", "李 雷": "4444"}
 
 
