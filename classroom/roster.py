@@ -213,11 +213,13 @@ def who(submissions, people, given):
     by_code = {one.variant: one for one in people if one.variant}
     found = match(submissions, people, {collecting.Submission(name).key: by_code[code] for name, code in codes.items()})
     carried = Counter(one.variant for one, mine in zip(submissions, found, strict=True) if not mine.person)
-    claimed = {id(mine.person) for mine in found if mine.person}
+    claimed, told_apart = {id(mine.person) for mine in found if mine.person}, {}
     for submission, mine in zip(submissions, found, strict=True):  # of two with one name, the one whose notebook it is
         owner = by_code.get(submission.variant)
         if any(owner is one for one in mine.among) and id(owner) not in claimed and carried[submission.variant] == 1:
             mine.person = owner
+            told_apart[id(submission)] = (f"{len(mine.among)} on the list may be called {submission.student}; the notebook "
+                                          f"carries the variant of {owner.words}, and was taken for theirs")
     claimed, whose = {mine.person.variant for mine in found if mine.person}, []
     most = _most(found)
     for submission, mine in zip(submissions, found, strict=True):
@@ -231,7 +233,7 @@ def who(submissions, people, given):
             flag = f"not matched to the list of students: {mine.why}"
         if not mine.person and most and (code or not codes):
             flag = ""
-        whose.append((mine.person, code, flag))
+        whose.append((mine.person, code, flag or told_apart.get(id(submission), "")))
     return whose, told(found, submissions, people)
 
 

@@ -159,6 +159,10 @@ def test_a_carried_variant_tells_two_of_one_name_apart_and_nobody_else():
 
     first, second, third = code.values()
     assert whose(("Wei Zhang", first), ("Zhang Wei", second)) == [("007", first), ("107", second)]
+    [stranger] = [Submission("Wei Zhang", "999", "Wei Zhang_999_assignsubmission_file_", variant=second)]
+    [(person, _, flag)] = roster.who([stranger], people, given)[0]
+    assert person.canvas == "107" and "(107)" in flag
+    assert "2 on the list may be called Wei Zhang; the notebook carries" in flag
     assert whose(("Wei Zhang", first), ("Zhang Wei", first)) == [(None, None)] * 2, "one of them copied"
     assert whose(("Wei Zhang", third)) == [(None, None)], "a notebook of somebody else"
     assert whose(("Wei Zhang", "")) == [(None, None)]
