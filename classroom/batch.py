@@ -57,6 +57,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         if again:  # forget the old result at once, so that an interruption leaves none that looks new
             attempts.forget(out, submission.key)
         variant, details, flag = _variant(submission, given, code, flag)
+        found = [note for note in submission.notes if count == "last" or note != submission.which]
         earlier = submission.earlier if count == "best" and submission.problem != roster.UNCERTAIN else []
         for attempt in [submission, *earlier]:
             if attempt is not submission:
@@ -64,7 +65,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
                                                                     if given else ("", "")))
             about = {"student": names.get(id(person), submission.student), "person": asdict(person) if person else {},
                      "id": submission.id, "folder": submission.folder, "key": submission.key, "digest": attempt.digest,
-                     "file": attempt.file, "modified": attempt.modified, "found": submission.notes, "variant": variant,
+                     "file": attempt.file, "modified": attempt.modified, "found": found, "variant": variant,
                      "details": details, "flag": flag,
                      "fingerprint": f"{decides} {attempt.digest or attempt.problem} {details} {flag}"}
             before = [old for old in attempts.graded(out, submission.key) if old.get("fingerprint") == about["fingerprint"]]

@@ -60,6 +60,7 @@ class Submission:
     notes: list = field(default_factory=list)
     alike: bool = False
     earlier: list = field(default_factory=list)
+    which: str = ""  # the one of the notes that says which notebook counts, where the last does
 
     @property
     def key(self):
@@ -377,7 +378,8 @@ def _choose(student, entries, assignment, functions):
                                       other.read, digest, variant=variant) for other, digest, variant, _ in earlier]
         if len(readable) > 1:
             which = "newest" if len(as_new) == 1 else f"one with most work of the {len(as_new)} newest, which have one time,"
-            student.notes.append(f"{len(readable)} notebooks were handed in; the {which} counts: {entry.parts[-1]}.")
+            student.which = f"{len(readable)} notebooks were handed in; the {which} counts: {entry.parts[-1]}."
+            student.notes.append(student.which)
         if problems and problems[0][0].modified > entry.modified:
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:

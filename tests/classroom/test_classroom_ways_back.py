@@ -217,6 +217,9 @@ def test_the_best_or_the_last_attempt_counts(tmp_path):
     file, history, tests = counts("--count", "best")
     assert (file, history) == ("ada/1.ipynb", [("ada/1.ipynb", True), ("ada/2.ipynb", False)])
     assert sum(test["points"] for test in tests) == FULL
+    reports.write_pages(tmp_path / "out")
+    page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
+    assert "26 points for code, which counts" in page and "newest" not in page, "one of the two is said to count"
     [old] = batch.read(tmp_path / "out")[0]
     assert counts("--count", "best", "--cell-seconds", "19")[:2] == (file, history)  # all is graded again
     assert [one["fingerprint"] for one in batch.read(tmp_path / "out")[0]] != [old["fingerprint"]]
