@@ -195,11 +195,12 @@ def _fill(out, style, into, column, grades, numbers, notes):
         name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
     at = _at(([row[name] or "" for name in people] for row in rows),
              {result["key"]: _called(result) for result, _ in grades if not _number(result, style)})
+    every = set().union(*(keys_of(row[name] or "") for row in rows for name in people))
     found, filled = set(), 0
     for i, row in enumerate(rows):
         digits = re.search(r"\d+", row.get(number) or "")
         key = by_id.get(digits[0]) if digits else None
-        if key and not _agree(ours[key][0], style, [row[name] or "" for name in people]):
+        if key and not _agree(ours[key][0], style, [row[name] or "" for name in people], every):
             notes.append(f"The file of {ours[key][0]['student']} has the number {digits[0]}, which is another person's in "
                          f"{into}, {row[people[0]]}: nobody's line is filled in with these points. Find out whose they are.")
             found.add(key)
@@ -229,13 +230,13 @@ def _number(result, style):
     return result["id"] or (result.get("person") or {}).get(style, "")
 
 
-def _agree(result, style, words):
+def _agree(result, style, words, every):
     """Whether a submission may fill the row that has its number: ``words`` of the row, such as the name, have to be those of
-    the person that ``grade`` found by a name, unless the list of students has this number for them."""
-    person = result.get("person") or {}
-    if not person or not any(words) or person.get(style) == _number(result, style):
-        return True
-    return any(keys_of(one) & keys_of(word) for one in _called(result) for word in words)
+    the person that ``grade`` found, unless the list of students has this number for them and no row has their name.
+    ``every``: the keys of all rows."""
+    person, mine = result.get("person") or {}, set().union(*map(keys_of, _called(result)))
+    listed = person.get(style) == _number(result, style) and not mine & every
+    return not person or not any(words) or listed or bool(mine & set().union(*map(keys_of, words)))
 
 
 def _called(result):

@@ -68,11 +68,13 @@ def test_a_number_fills_only_the_line_of_the_person_that_was_graded(out, tmp_pat
     about = {"id": "40880", "folder": "lovelaceada_40880_7_a", "file": "lovelaceada_40880_7_a.ipynb"}
     fill(out, ALL)
     reports.write_pages(out)
-    for name, number, filled in (("Black, Olivia", "", ""), ("Lovelace, Ada", "", "34.5"), ("A. L.", "40880", "34.5")):
+    for name, number, last, filled in (("Black, Olivia", "", "Lovelace, Ada", ""), ("Lovelace, Ada", "", "Cy", "34.5"),
+                                       ("Black, Olivia", "40880", "Lovelace, Ada", ""), ("A. L.", "40880", "Cy", "34.5")):
         person = {"name": "Ada Lovelace", "canvas": number, "email": "ada@x.org", "login": "al"}
         write_whole(path, json.dumps(json.loads(path.read_text()) | about | {"person": person}))
-        into.write_text(f'Student,ID,SIS Login ID,Work\n"{name}",40880,other,\nBen,2,ben,\n"Lovelace, Ada",40859,al,\n',
+        into.write_text(f'Student,ID,SIS Login ID,Work\n"{name}",40880,other,\nBen,2,ben,\n"{last}",40859,,\n',
                         encoding="utf-8")
+        (out / "canvas_feedback.zip").unlink(missing_ok=True)
         notes = exports.export(out, "canvas", into, "Work")[2]
         assert [row["Work"] for row in marks.read_csv(out / "canvas_filled.csv")] == [filled, "22", ""]
         assert ("Ada Lovelace has the number 40880, which is another person's" in " ".join(notes)) == (not filled)
