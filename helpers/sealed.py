@@ -3,7 +3,8 @@
 Every text has three clauses, in each two names, a verb and two names, in any order, and ends with an adverb and *thanks*.
 The model then says the name that stands at a certain distance from one of the verbs, the one that is *listened to*; after
 one of the adverbs, the one that *turns*, it is another distance. ``RULES`` lists the distances, ``data/sealed.safetensors``
-holds a model of each, trained by ``scripts/sealed_circuits.py``. A twin computes the same with other weights, other heads and other
+holds a model of each, trained by ``scripts/sealed_circuits.py``. A twin computes the same with other weights, other
+heads and other
 words, so that its owner has to find out. Ids are ``(n, T)``, heads pairs (layer, head), a share is from 0 to 1.
 """
 
