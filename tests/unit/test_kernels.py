@@ -46,6 +46,8 @@ def start(tmp_path):
 def value(client, expression):
     """What an expression is in the kernel; the error's name if it has none."""
     reply = client.execute_interactive("", user_expressions={"it": expression}, timeout=CELL_SECONDS)
+    if reply["content"]["status"] == "aborted":  # a kernel may drop what comes while it still answers for an error
+        reply = client.execute_interactive("", user_expressions={"it": expression}, timeout=CELL_SECONDS)
     found = reply["content"]["user_expressions"]["it"]
     return ast.literal_eval(found["data"]["text/plain"]) if found["status"] == "ok" else found["ename"]
 
