@@ -7,19 +7,10 @@ import re
 
 import pytest
 
-from helpers import achievement, inventory, progress, show
+from helpers import achievement, inventory, show
 from helpers.course import LESSONS
 
 DAY = datetime.date(2027, 10, 31)
-
-
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    path = tmp_path / ".progress.json"
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(path))
-    for name in ("_memory", "_unsaved"):
-        monkeypatch.setattr(progress, name, {})
-    return path
 
 
 def answered(before, after):

@@ -13,15 +13,6 @@ THEMES = questions.load()[0]
 
 
 @pytest.fixture
-def file(tmp_path, monkeypatch):
-    path = tmp_path / ".progress.json"
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(path))
-    for name in ("_memory", "_unsaved"):
-        monkeypatch.setattr(progress, name, {})
-    return path
-
-
-@pytest.fixture
 def said(monkeypatch):
     """All that is shown, as (html, text)."""
     pages = []

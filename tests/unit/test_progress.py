@@ -13,16 +13,6 @@ from helpers import predictions, progress, show
 from helpers.files import locked
 
 
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    path = tmp_path / "progress.json"
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(path))
-    monkeypatch.setattr(progress, "_memory", {})
-    monkeypatch.setattr(progress, "_unsaved", {})
-    monkeypatch.setattr(progress, "_told", set())
-    return path
-
-
 def test_what_is_recorded_is_read_back(file):
     progress.record("exercises", "softmax", "passed")
     progress.record("predictions", "01-bears", "lions")

@@ -159,15 +159,6 @@ def test_a_lesson_without_earlier_ones_is_told(lesson):
 # ---------------------------------------------------------------- asking and keeping
 
 
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    path = tmp_path / ".progress.json"
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(path))
-    for name in ("_memory", "_unsaved"):
-        monkeypatch.setattr(progress, name, {}, raising=False)
-    return path
-
-
 def test_an_answer_is_kept_with_the_name_of_its_misconception(file):
     question = QUESTIONS["02-mirror"]
     right = next(o for o in question.options if not o.misconception)
@@ -207,7 +198,7 @@ def test_buttons_tell_at_once_and_the_first_choice_counts(file, monkeypatch):
         assert "Right." in told.value and "role='alert'" in told.value and buttons[order[-1]].description.startswith("✓")
         assert progress.load("questions")[question.id] == {
             "lesson": "07", "in_a_row": 0, "missed": [options[order[0]].misconception]}
-    assert [p.name for p in file.parent.iterdir() if not p.name.endswith(".lock")] == [".progress.json"]
+    assert [p.name for p in file.parent.iterdir() if not p.name.endswith(".lock")] == [file.name]
 
 
 def test_without_a_learner_options_unfold_and_nothing_is_kept(tmp_path, monkeypatch):

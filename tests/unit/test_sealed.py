@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import inside, progress, sealed
+from helpers import inside, sealed
 from scripts import sealed_circuits as script
 
 EXAM = [name for name in sealed.RULES if name != "practice"]
@@ -185,10 +185,7 @@ def test_what_is_not_a_forecast_is_one_sentence(odd):
     assert len(said) == 1 and ("Give a list" in said[0] or "asks for one share" in said[0])
 
 
-def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    monkeypatch.setattr(progress, "_memory", {})
-    monkeypatch.setattr(progress, "_unsaved", {})
+def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
     sealed.board()
     hunt = sealed.hunt(3)
     assert hunt.ask("rule")[0] == "the verb that is listened to"
