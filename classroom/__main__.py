@@ -203,8 +203,12 @@ def grade(options):
                           given=variants.read(options.variants) if options.variants else None,
                           people=_people(options), only=options.student, count=options.count,
                           progress=sys.stderr.isatty())
-    print(batch.summary(results))
     _, about = batch.read(options.out)
+    print(batch.summary(results, about["only"]))
+    sheet = marks.write_sheet(results, options.out)
+    if about["only"]:
+        print(f"Pages and exports have this from the next time that you make them: python -m classroom feedback {options.out}")
+        return
     for sentence in about["refused"]:
         print(f"Left out: {sentence}")
     for sentence in about["told"]:
@@ -212,7 +216,6 @@ def grade(options):
     if others := about["others"]:
         print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
               f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
-    sheet = marks.write_sheet(results, options.out)
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
         print(f"Of an earlier grading, until you make them again: {', '.join(old)}.")
     print(f"To mark by hand: python -m classroom mark {options.out}, or {sheet} in a spreadsheet. "

@@ -16,7 +16,7 @@ from pathlib import Path
 from classroom import attempts, roster, sandbox, variants
 from classroom.assignment import fingerprint, load
 from classroom.collecting import NothingFound, collect
-from classroom.grading import grade_one, not_judged
+from classroom.grading import FAILED, grade_one, not_judged
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
 from helpers.files import write_whole
@@ -91,7 +91,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
             attempts.settle(out, submission.key, submission.digest, count)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
-                                                "refused": refused, "others": others, "told": told}, indent=1))
+                                                "refused": refused, "others": others, "told": told,
+                                                "only": one or ""}, indent=1))
     return read(out)[0]
 
 
@@ -140,7 +141,7 @@ def _variant(submission, given, code, flag):
                                          "course's own: no list of variants was given")
         return "", {}, "; ".join(filter(None, (flag, public)))
     if not code:
-        submission.problem, flag = flag, ""
+        submission.problem, submission.status, flag = flag, "refused", ""
     return code, given.details.get(code, {}), flag
 
 
@@ -251,13 +252,13 @@ def _pass(todo, name, workers, scheduler, options):
 
 
 def _data(submission):
-    """The bytes of the submission and "", or nothing and why."""
+    """The bytes of the submission and (), or nothing and (how it ends, why)."""
     if not submission.problem:
         try:
-            return submission.read(), ""
+            return submission.read(), ()
         except (Unreadable, OSError, MemoryError) as error:
-            return b"", str(error)
-    return b"", submission.problem
+            return b"", (getattr(error, "status", "unreadable"), str(error))
+    return b"", (submission.status, submission.problem)
 
 
 def _pool(workers, scheduler):
@@ -286,7 +287,7 @@ def cores():
 def _job(name, data, unreadable, details=None, *, trusted, limits, given=None):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
-        return failed(name, "unreadable", unreadable)
+        return failed(name, *unreadable)
     with _limited():
         return grade_one(data, replace(load(name), limits=limits, details=details or {}, given=given or {}),
                          trusted=trusted)
@@ -321,8 +322,13 @@ def failed(name, status, reason, data=b""):
     return grade_one(b"", task) | not_judged(task, status, reason, data)
 
 
-def summary(results):
-    """A table in plain text: how many ended how, and who has flags."""
+def summary(results, only=""):
+    """In plain text: how many ended how, and who has flags. ``only``: the key of the one student who was graded, whose line
+    it is then, and a sentence on the others."""
+    if only:
+        others = sum(result["key"] != only for result in results)
+        return "\n".join([*(_line(result) for result in results if result["key"] == only),
+                          *[f"The results of the others, {others} in all, stay as they were."] * bool(others)])
     counts = {}
     for result in results:
         counts.setdefault(result["status"], []).append(result["student"])
@@ -333,8 +339,16 @@ def summary(results):
     return "\n".join(lines)
 
 
+def _line(result):
+    """One student in a line: how it ended, the points of the tests or why there are none, and the flags."""
+    points, most = attempts.points(result), sum(test["most"] for test in result["tests"])
+    words = f"{points:g} of {most:g} points for code" + (f" ({result['reason']})" if result["reason"] else "")
+    ended = f"{result['status']}. {result['reason']}" if result["status"] in FAILED else f"{result['status']}, {words}."
+    return " ".join([f"{result['student']}: {ended}", *(f"Flag: {flag}." for flag in result["flags"])])
+
+
 def _short(students):
-    return ", ".join(students[:6]) + (f" and {len(students) - 6} more" if len(students) > 6 else "")
+    return "; ".join(students[:6]) + (f"; and {len(students) - 6} more" if len(students) > 6 else "")
 
 
 def when(seconds):

@@ -44,7 +44,7 @@ class NothingFound(Problem):
 class Submission:
     """What one student handed in. ``student``: their name; ``id``: the learning platform's number for them, or "";
     ``folder``: the name that the platform gave their folder; ``file``: where the notebook is, for people;
-    ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why;
+    ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why, and ``status`` how it ends;
     ``variant``: what its metadata say of a variant; ``notes``: what the teacher should know; ``alike``: another's key would
     differ in capitals only; ``earlier``: the student's other notebooks of the assignment, each as a ``Submission``."""
 
@@ -56,6 +56,7 @@ class Submission:
     read: object = None
     digest: str = ""
     problem: str = ""
+    status: str = "unreadable"
     variant: str = ""
     notes: list = field(default_factory=list)
     alike: bool = False
@@ -89,6 +90,7 @@ class _Entry:
     modified: float
     read: object = None
     problem: str = ""
+    status: str = "refused"  # where there is a problem
 
     def __post_init__(self):
         self.parts = tuple(map(_short, map(_plain_name, self.parts)))
@@ -187,7 +189,7 @@ def _folder(top, refused, leave_out):
                 kind = path.lstat()
             except OSError as error:
                 if len(parts) > 1 or path.suffix.lower() in (".ipynb", ".zip"):
-                    yield _Entry(parts, 0.0, problem=f"The file cannot be read ({error.strerror}).")
+                    yield _Entry(parts, 0.0, None, f"The file cannot be read ({error.strerror}).", "unreadable")
                 continue
             if stat.S_ISLNK(kind.st_mode):
                 refused.append(f"{'/'.join(parts)} is a link to another place and was left out.")
@@ -205,7 +207,7 @@ def _folder(top, refused, leave_out):
         parts = Path(error.filename).relative_to(top).parts
         if not parts:
             raise NothingFound(f"{top} cannot be read ({error.strerror}).")
-        yield _Entry((*parts, "a file"), 0.0, problem=f"The folder cannot be read ({error.strerror}).")
+        yield _Entry((*parts, "a file"), 0.0, None, f"The folder cannot be read ({error.strerror}).", "unreadable")
 
 
 def _same(path, other):
@@ -228,7 +230,7 @@ def _archive(path, inside):
     with io.BytesIO(data) if inside else path.open("rb") as file:
         record = zipfile._EndRecData(file)  # the one that ZipFile goes by: files in the zip may hold others like it
     if record and record[zipfile._ECD_SIZE] > LARGEST_LIST:  # the list is read into memory before it can be counted
-        raise notebook.Unreadable("The zip's list of files is too long.")
+        raise notebook.Refused("The zip's list of files is too long.")
     return zipfile.ZipFile(io.BytesIO(data) if inside else path)
 
 
@@ -239,7 +241,7 @@ def _read_member(path, inside, most=notebook.LARGEST):
         archive = _archive(path, inside[:-1])
         member = archive.infolist()[inside[-1]]
         if most == LARGEST_ZIP and member.file_size > max(1_000_000, TIGHTEST * member.compress_size):
-            raise notebook.Unreadable("The zip is packed far too tightly (a zip bomb?).")
+            raise notebook.Refused("The zip is packed far too tightly (a zip bomb?).")
         with archive.open(member) as file:
             data = file.read(most + 1)
     except notebook.Unreadable:
@@ -247,7 +249,7 @@ def _read_member(path, inside, most=notebook.LARGEST):
     except Exception as error:  # damaged, encrypted, or a method that is not known
         raise notebook.Unreadable(f"The file cannot be read out of its zip ({str(error)[:80]}).") from None
     if len(data) > most:
-        raise notebook.Unreadable(f"Unpacked, the file has more than {most // 1_000_000} MB (a zip bomb?).")
+        raise notebook.Refused(f"Unpacked, the file has more than {most // 1_000_000} MB (a zip bomb?).")
     return data
 
 
@@ -267,8 +269,9 @@ def _zip(path, inside, where, refused, modified=0.0, room=None):
     except Exception as error:  # whatever a hostile file makes zipfile raise
         refused.append(f"{label} is not a zip that can be opened.")
         if where:
-            words = str(error) if isinstance(error, notebook.Unreadable) else "The zip is damaged."
-            yield _Entry(where, modified, problem=words)
+            known = isinstance(error, notebook.Unreadable)
+            yield _Entry(where, modified, None, str(error) if known else "The zip is damaged.",
+                         error.status if known else "unreadable")
         return
     if room:
         room["files"] -= len(members)
@@ -322,13 +325,14 @@ def _without_wrapper(entries, assignment):
     platform lie in. In nbgrader's layout a folder of the assignment lies in the student's."""
     notebooks = [e.parts for e in entries if e.read or e.problem]
     if notebooks and all(len(p) > 1 and _by_platform(p[1]) and not _by_platform(p[0]) for p in notebooks):
-        return [_Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
+        return [_Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem, e.status) for e in entries]
     while tops := {e.parts[:1] if len(e.parts) > 2 else () for e in entries if e.read or e.problem}:
         top = tops.pop()
         if tops or not top or _by_platform(*top) or all(
                 e.parts[1] == assignment for e in entries if (e.read or e.problem) and e.parts[:1] == top):
             break
-        entries = [_Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem) for e in entries]
+        entries = [_Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem, e.status)
+                   for e in entries]
     return entries
 
 
@@ -356,14 +360,14 @@ def _choose(student, entries, assignment, functions):
     for entry in notebooks[:MOST_READ]:
         try:
             if entry.problem:
-                raise notebook.Unreadable(entry.problem)
+                raise notebook.Refused(entry.problem) if entry.status == "refused" else notebook.Unreadable(entry.problem)
             data = entry.read()
             book = notebook.read(data)
             digest = hashlib.sha256(data).hexdigest()
         except notebook.Unreadable as error:
-            problems.append((entry, str(error)))
+            problems.append((entry, str(error), error.status))
         except (OSError, MemoryError) as error:
-            problems.append((entry, f"The file cannot be read ({type(error).__name__})."))
+            problems.append((entry, f"The file cannot be read ({type(error).__name__}).", "unreadable"))
         else:
             known = book.assignment or set(functions) & set(notebook.definitions(book.code)) and assignment
             if known == assignment:
@@ -383,7 +387,7 @@ def _choose(student, entries, assignment, functions):
         if problems and problems[0][0].modified > entry.modified:
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:
-        entry, student.problem = problems[0]
+        entry, student.problem, student.status = problems[0]
     elif len(others) == 1 and not others[0][3]:  # no id, no known function: the student's only notebook
         entry, student.digest, student.variant, _ = others[0]
     else:

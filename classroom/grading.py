@@ -21,7 +21,7 @@ from helpers.checks import core
 
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
 JUDGED = ("passed", "partly", "wrong", "error", "not started")
-FAILED = ("unreadable", "function missing", "time limit", "memory limit", "crashed")
+FAILED = ("unreadable", "refused", "function missing", "time limit", "memory limit", "crashed")
 SHORT = 10_000  # bytes of what the sandbox says of a cell: an error in words
 FOLDERS = sorted({(str(folder), instead) for folder, instead in (
     (ROOT, "course"), (sys.prefix, "environment"), (sys.base_prefix, "python"), (Path.home(), "home"))
@@ -56,7 +56,7 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
         book = notebook.read(data)
     except notebook.Unreadable as error:
-        return result | not_judged(assignment, "unreadable", str(error))
+        return result | not_judged(assignment, error.status, str(error))
     sources = notebook.without_stubs(notebook.plain_cells(book.code))
     result |= _written(assignment, book)
     result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]

@@ -23,7 +23,15 @@ RUN_THE_BODY = ("time", "timeit", "capture", "prun")  # cell magics whose body i
 
 
 class Unreadable(Exception):
-    """One sentence: why the file is not a notebook that can be graded."""
+    """One sentence: why the file is not a notebook that can be graded. ``status``: how its submission ends."""
+
+    status = "unreadable"
+
+
+class Refused(Unreadable):
+    """One sentence: why the file is not looked at, although it may be a notebook."""
+
+    status = "refused"
 
 
 @dataclass
@@ -53,11 +61,11 @@ class Notebook:
 def read(data):
     """A ``Notebook`` of the bytes of a file, in any nbformat since 2. Raises Unreadable."""
     if len(data) > LARGEST:
-        raise Unreadable(f"The file has {len(data) / 1e6:,.0f} MB; more than {LARGEST // 1_000_000} MB are not read.")
+        raise Refused(f"The file has {len(data) / 1e6:,.0f} MB; more than {LARGEST // 1_000_000} MB are not read.")
     if not data.strip():
         raise Unreadable("The file is empty.")
     if data.count(b"[") + data.count(b"{") > BRACKETS:
-        raise Unreadable(f"The file holds more than {BRACKETS:,} lists, and is not read.")
+        raise Refused(f"The file holds more than {BRACKETS:,} lists, and is not read.")
     notes = []
     try:
         raw = json.loads(_text(data, notes))
@@ -71,10 +79,10 @@ def read(data):
     if not isinstance(cells, list):
         raise Unreadable("The file holds JSON, but it is not a notebook: it has no cells.")
     if len(cells) > MOST_CELLS:
-        raise Unreadable(f"The notebook has {len(cells):,} cells; more than {MOST_CELLS:,} are not read.")
+        raise Refused(f"The notebook has {len(cells):,} cells; more than {MOST_CELLS:,} are not read.")
     read_cells = [_cell(cell) for cell in cells if isinstance(cell, dict)]
     if sum(len(cell.source) for cell in read_cells if cell.type == "code") > MOST_CODE:
-        raise Unreadable(f"The notebook has more than {MOST_CODE:,} characters of code, and is not read.")
+        raise Refused(f"The notebook has more than {MOST_CODE:,} characters of code, and is not read.")
     course = _dict(_dict(raw.get("metadata")).get("attention_course"))
     ids = [re.sub(r"[^\w .-]", "?", _str(course.get(name, "")))[:100] for name in ("assignment", "variant")]
     return Notebook(read_cells, *ids, notes)

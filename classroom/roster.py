@@ -228,7 +228,7 @@ def who(submissions, people, given):
             free = not mine.refused and submission.variant not in claimed and carried[submission.variant] == 1
             code, flag = given.find(submission.student, submission.variant, mine.person.variant if mine.person else "", free)
         if codes and not code and not submission.problem and (mine.refused or submission.variant in by_code):
-            submission.problem = UNCERTAIN  # which its student may read
+            submission.problem, submission.status = UNCERTAIN, "refused"  # which its student may read
         if not mine.person and (mine.refused or not codes):
             flag = f"not matched to the list of students: {mine.why}"
         if not mine.person and most and (code or not codes):

@@ -208,6 +208,7 @@ def test_zips_do_no_harm(tmp_path):
     assert set(tmp_path.rglob("*")) == before
     assert students["ada"].read() == GOOD and not students["ada"].problem
     assert "zip bomb" in students["bomb"].problem and "damaged" in students["damaged"].problem.lower()
+    assert [students[name].status for name in ("bomb", "bomb2", "damaged")] == ["refused", "refused", "unreadable"]
     assert sum("leads out" in sentence for sentence in refused) == 5
     assert not any("evil" in s.student for s in students.values())
 

@@ -116,7 +116,7 @@ def sound(result, said):
             words), f"{said}: {words!r}"
         assert not re.search(r'File "/(?!x)', words) and len(words) <= 4000, f"{said}: {words!r}"
         assert not words.startswith(("The grader itself", "Traceback")), f"{said}: {words!r}"
-    if result["status"] == "unreadable":
+    if result["status"] in ("unreadable", "refused"):
         assert re.fullmatch(r"[A-Z][^\n]{5,300}\.", result["reason"]), f"{said}: {result['reason']!r}"
     for test in result["tests"]:
         assert test["status"] in (*grading.JUDGED, *grading.FAILED) and test["message"], said

@@ -208,7 +208,7 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
     assert f"carries the variant '{code['Ada']}', which is Ada's" in flags["Ben"]
     assert "which nobody was given" in flags["Cem"] and "carries no variant" in flags["Eva"]
     assert "nobody called F. Y. is on the list of variants; the notebook carries Fay's" in flags["F. Y."]
-    assert results["Uwe"]["status"] == "unreadable" and "Ada" not in results["Uwe"]["reason"]
+    assert results["Uwe"]["status"] == "refused" and "Ada" not in results["Uwe"]["reason"]
     assert "Ada's, who handed in as well" in flags["Uwe"]
     for function in families:
         same = given.details[code["Ada"]][function] == given.details[code["Ben"]][function]
@@ -216,7 +216,7 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
         assert (f"{function} is right for another variant: that of Ada" in flags["Ben"]) != same
         assert points["Dan"][function] == 0
         assert f"{function} is right for another variant: the course's own, whose solution is public" in flags["Dan"]
-    assert results["Xia"]["status"] == "unreadable" and "nobody called Xia is on the list" in results["Xia"]["reason"]
+    assert results["Xia"]["status"] == "refused" and "nobody called Xia is on the list" in results["Xia"]["reason"]
     for result in results.values():
         assert not any("another variant" in test["message"] for test in result["tests"]), "for the teacher alone"
     before = [path.stat().st_mtime_ns for path in sorted((tmp_path / "out" / "results").iterdir())]

@@ -195,7 +195,11 @@ def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
     assert list(written()) == ["Sean_O_Brien_11"]
     assert main(command) == 0
     before = written()
+    assert capsys.readouterr().out.count("Lovelace") == 1
     assert len(before) == 3 and main([*command, "--student", "12", "--again"]) == 0
+    line, others, then = capsys.readouterr().out.splitlines()
+    assert line == "Ada Lovelace: unreadable. The file is empty." and "the others, 2 in all, stay as they were" in others
+    assert "Byron" not in line + others and "feedback" in then
     assert {key for key, time in written().items() if time != before[key]} == {"Ada_Lovelace_12"}
     assert len(batch.read(tmp_path / "out")[0]) == 3
 
