@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+ENVIRONMENT = ("python -m classroom runs in the course's environment, which `make setup` makes; type . .venv/bin/activate "
+               "first.")
 try:
     from classroom import (
         Problem,
@@ -30,8 +32,7 @@ try:
         variants,
     )
 except ModuleNotFoundError as error:
-    sys.exit(f"The package {error.name} is not here: python -m classroom runs in the course's environment, which `make "
-             "setup` makes; type . .venv/bin/activate first.")
+    sys.exit(f"The package {error.name} is not here: {ENVIRONMENT}")
 
 TRUST = "--without-sandbox-i-trust-every-student"
 
@@ -51,7 +52,10 @@ def main(arguments=None):
         again = ", without --again," if getattr(options, "again", False) else ""
         problem = f"Stopped. The same command{again} goes on where it was."
     except ModuleNotFoundError as error:
-        problem = f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
+        problem = (f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
+                   if error.name in ("distributed", "jinja2") else f"The package {error.name} is not here: {ENVIRONMENT}")
+    except FileNotFoundError as error:
+        problem = f"{error.filename} does not exist."
     except NotADirectoryError as error:
         problem = f"{error.filename} cannot be written: a part of its name is a file. Name a folder."
     except OSError as error:
@@ -184,14 +188,15 @@ def release(options):
     folder = listed.parent / options.assignment
     if students:
         codes = variants.read(listed).students
-        roster.write(roster.beside(listed), [replace(person, variant=codes[name]) for name, person in students])
+        roster.write(roster.beside(listed), [replace(person, variant=codes[name]) for name, person in students], "folder",
+                     [variants.folder_of(name) for name, _ in students])
         if packed := exports.moodle_handout(listed.parent, options.assignment, students):
             print(f"For Moodle's \"Upload multiple feedback files in a zip\", which gives everybody their own: {packed}.")
-    hand_out = (f"what is in {folder}: a notebook for each student, {len(students)} in all" if students else
+    hand_out = (f"the {len(students)} notebooks in {folder}, a folder for each student" if students else
                 folder / f"{options.assignment}.ipynb")
-    class_list = f", {roster.beside(listed)}, which says who is who," if students else ""
-    print(f"Hand out {hand_out}. Keep for yourself: {listed}, which grade --variants reads{class_list or ','} and the "
-          f"solutions in {folder}-solutions.")
+    class_list = f", {roster.beside(listed)} (who is who, and whose folder is which)" if students else ""
+    print(f"Hand out {hand_out}.")
+    print(f"Keep for yourself: {listed} (for grade --variants){class_list} and the solutions in {folder}-solutions.")
 
 
 def grade(options):
@@ -201,13 +206,13 @@ def grade(options):
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
-                          people=_people(options), only=options.student, count=options.count,
+                          people=(people := _people(options)), only=options.student, count=options.count,
                           progress=sys.stderr.isatty())
     _, about = batch.read(options.out)
     print(batch.summary(results, about["only"]))
     sheet = marks.write_sheet(results, options.out)
     if about["only"]:
-        print(f"Pages and exports have this from the next time that you make them: python -m classroom feedback {options.out}")
+        print(f"Pages and exports change when you make them again: python -m classroom feedback {options.out}")
         return
     for sentence in about["refused"]:
         print(f"Left out: {sentence}")
@@ -217,9 +222,12 @@ def grade(options):
         print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
               f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
-        print(f"Of an earlier grading, until you make them again: {', '.join(old)}.")
-    print(f"To mark by hand: python -m classroom mark {options.out}, or {sheet} in a spreadsheet. "
-          f"Then: python -m classroom feedback {options.out}")
+        print(f"{', '.join(old)}: of an earlier grading, until you make them again.")
+    known = roster.write_found(Path(options.out) / "roster.csv", results, people)
+    print(f"Who is who, with the platform's numbers and the names of the files: {known}.")
+    waiting = sum(not (row["points"] or "").strip() for row in marks.read_csv(sheet))
+    print((f"{waiting} to be marked by hand: python -m classroom mark {options.out}, or {sheet} in a spreadsheet. "
+           if waiting else "Nothing waits to be marked by hand. ") + f"Then: python -m classroom feedback {options.out}")
 
 
 def mark(options):
@@ -232,8 +240,9 @@ def mark(options):
         return
     page = marking.Marking(options.out, options.by, options.names)
     with marking.Server(page) as server:
-        print(f"{len(page.items)} to mark. Open {server.address} in a browser of this machine; every step is saved in "
-              f"{page.path}. Ctrl+C here ends it. Then: python -m classroom feedback {options.out}", flush=True)
+        print(f"{len(page.items)} to mark. Open this address in a browser on this machine: {server.address}\n"
+              f"Every step is saved in {page.path}, and Ctrl+C here ends it. "
+              f"Then: python -m classroom feedback {options.out}", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -245,7 +254,7 @@ def late(options):
     for sentence in dates.agree(options.out, options.due, options.penalty, options.most, options.grace, options.extend,
                                 options.came, options.times):
         print(sentence)
-    print(f"Kept in {Path(options.out) / dates.FILE}. Then: python -m classroom feedback {options.out}, and export.")
+    print(f"Pages and exports have this when you make them again: python -m classroom feedback {options.out}, then export.")
 
 
 def feedback(options):
@@ -257,8 +266,11 @@ def feedback(options):
 
 def compare(options):
     _graded(options.out)
-    page, pairs = copies.write_page(options.out)
-    print(f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at: {page}. No grade changes, and students do not see it.")
+    page, pairs, same, answers = copies.write_page(options.out)
+    more = [f"{same} {'group' if same == 1 else 'groups'} with the same code"] * bool(same)
+    more += [f"{answers} written {'answer' if answers == 1 else 'answers'} that several gave word for word"] * bool(answers)
+    found = ", ".join([f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at", *more])
+    print(f"{found}: {page}. No grade changes, and students do not see it.")
 
 
 def export(options):
@@ -268,8 +280,8 @@ def export(options):
     for note in notes:
         print(note)
     if blank:
-        print(f"{blank} grades are blank, because points are missing: grades.csv (--format csv) says which; give them in "
-              f"{Path(options.out) / marks.SHEET}.")
+        print(f"{blank} {'grade is' if blank == 1 else 'grades are'} blank, because points are missing: python -m classroom "
+              f"mark {options.out}, then export again (--format csv says why each is blank).")
 
 
 def autograder(options):
@@ -289,7 +301,7 @@ def _people(options):
 
 def whole_term(options):
     paths, notes = term.write_pages(options.graded, options.out)
-    print("Written: " + ", ".join(map(str, paths)) + ".")
+    print(f"Open {paths[0]}; the same for a spreadsheet: {', '.join(map(str, paths[1:]))}.")
     for note in notes[:10]:
         print(note)
     if len(notes) > 10:

@@ -24,6 +24,7 @@ from helpers.files import write_whole
 # What the grader itself may use for one submission: to read what the functions gave back, and to judge it. An honest one
 # takes half a second. Sandboxes have limits of their own.
 JUDGING_SECONDS, JUDGING_MEMORY = 60, 2 * 2**30
+MOST_SHOWN = 6  # students of one kind that are named where people read a summary
 LOST = ("The grader's own process was killed at this submission: what it gave back may take far too much time or memory to "
         "judge.")
 
@@ -331,9 +332,12 @@ def summary(results, only=""):
                           *[f"The results of the others, {others} in all, stay as they were."] * bool(others)])
     counts = {}
     for result in results:
-        counts.setdefault(result["status"], []).append(result["student"])
-    lines = [f"{len(students):5}  {status:16}  {_short(students) if status != 'graded' else ''}".rstrip()
-             for status, students in sorted(counts.items(), key=lambda pair: -len(pair[1]))]
+        counts.setdefault(result["status"], []).append((result["student"], result["reason"][:200]))
+    lines = []
+    for status, students in sorted(counts.items(), key=lambda pair: -len(pair[1])):
+        lines.append(f"{len(students):5}  {status}")
+        lines += [f"         {student}: {reason}" for student, reason in students[:MOST_SHOWN] if reason]
+        lines += [f"         and {len(students) - MOST_SHOWN} more"] * (status != "graded" and len(students) > MOST_SHOWN)
     if flagged := [result["student"] for result in results if result["flags"]]:
         lines.append(f"With flags, which class.html will show: {_short(flagged)}.")
     return "\n".join(lines)
@@ -348,7 +352,8 @@ def _line(result):
 
 
 def _short(students):
-    return "; ".join(students[:6]) + (f"; and {len(students) - 6} more" if len(students) > 6 else "")
+    more = f"; and {len(students) - MOST_SHOWN} more" if len(students) > MOST_SHOWN else ""
+    return "; ".join(students[:MOST_SHOWN]) + more
 
 
 def when(seconds):

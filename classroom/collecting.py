@@ -44,9 +44,9 @@ class NothingFound(Problem):
 class Submission:
     """What one student handed in. ``student``: their name; ``id``: the learning platform's number for them, or "";
     ``folder``: the name that the platform gave their folder; ``file``: where the notebook is, for people;
-    ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why, and ``status`` how it ends;
-    ``variant``: what its metadata say of a variant; ``notes``: what the teacher should know; ``alike``: another's key would
-    differ in capitals only; ``earlier``: the student's other notebooks of the assignment, each as a ``Submission``."""
+    ``read()`` gives its bytes and ``digest`` is their hash; without a notebook ``problem`` says why, and ``status`` how
+    it ends; ``variant``: what its metadata say of a variant; ``notes``: what the teacher should know; ``alike``: another's
+    key would differ in capitals only; ``earlier``: the student's other notebooks, each as a ``Submission``."""
 
     student: str
     id: str = ""

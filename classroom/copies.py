@@ -6,7 +6,9 @@ Code becomes a graph of what is computed from what, in which a name stands for t
 *fingerprint* is an operation with what stands at most two steps below it, without names, numbers and texts. For a
 pair count the fingerprints that both have. Those of the hand-out, of the course's solution, and of more than a
 quarter of the class and more than four students, do not count. A pair is listed from ten on, and among twenty
-students and more from twice what nine of ten pairs share at most, if that is more than ten.
+students and more from twice what nine of ten pairs share at most, if that is more than ten. Students whose notebooks
+have exactly the same fingerprints, ten or more beyond the hand-out, are named as a group, however many they are and
+even where the code is the course's solution.
 
 Measured (tests/classroom/test_classroom_copies.py computes the table again), on twelve answers each to assignments
 1 and 2, all written by one person in twelve habits: a real class is more alike. Depth and bound were chosen on
@@ -41,7 +43,7 @@ import ast
 import json
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
 
@@ -337,12 +339,14 @@ class Pair:
 @dataclass
 class Comparison:
     """``pairs``: most alike first; ``least``: from how many fingerprints on a pair is listed; ``usual``: what nine of
-    ten pairs share at most; ``solution``: function -> the students who have it as the course's solution has it."""
+    ten pairs share at most; ``solution``: function -> the students who have it as the course's solution has it; ``same``:
+    lists of students who have the same in all, and are not pairs already, and whether it is the course's solution."""
 
     pairs: list
     least: int
     usual: int
     solution: dict
+    same: list = field(default_factory=list)
 
 
 def compare(found, course):
@@ -364,7 +368,12 @@ def compare(found, course):
     solution = {name: [student for student in found
                        if any(len(theirs & found[student].keys()) >= LIKE * len(theirs) for theirs in sets)]
                 for name, sets in long.items()}
-    return Comparison(sorted(pairs, key=lambda pair: -len(pair.shared)), least, usual, solution)
+    groups, listed = defaultdict(list), {(pair.left, pair.right) for pair in pairs}
+    for student, mine in found.items():
+        groups[frozenset(mine)].append(student)
+    same = [(who, one <= public) for one, who in groups.items() if len(one) >= LEAST
+            and not listed.issuperset(combinations(who, 2))]
+    return Comparison(sorted(pairs, key=lambda pair: -len(pair.shared)), least, usual, solution, same)
 
 
 def handed_out(name, given=()):
@@ -397,8 +406,8 @@ def _code(raw):
 
 
 def write_page(out):
-    """Compare what the last ``grade`` into ``out`` covered and write ``copies.html``; returns its path and the number
-    of pairs in it."""
+    """Compare what the last ``grade`` into ``out`` covered and write ``copies.html``; returns its path and how many pairs,
+    groups with the same code and written answers of several there are in it."""
     out = Path(out)
     results, about = batch.read(out)
     stub, course = handed_out(about["assignment"], [result["details"] for result in results if result.get("details")])
@@ -424,14 +433,15 @@ def write_page(out):
                       "sides": list(zip((names[pair.left], names[pair.right]), sides, strict=True)),
                       "sizes": [len(found[key]) for key in (pair.left, pair.right)]})
     more = [(names[pair.left], names[pair.right], len(pair.shared)) for pair in comparison.pairs[MOST_PAIRS:]]
+    answers = same_answers(results, about["assignment"])
     page = PAGES.get_template("copies.html").render(
-        answers=same_answers(results, about["assignment"]),
+        answers=answers, same=[([names[key] for key in who], course) for who, course in comparison.same],
         title=assignment.load(about["assignment"]).title, pairs=shown, more=more, compared=len(found),
         left_out=left_out, least=comparison.least, usual=comparison.usual, large=LARGE_CLASS,
         solution={function: sorted(names[key] for key in keys)
                   for function, keys in comparison.solution.items() if keys})
     write_whole(out / "copies.html", page)
-    return out / "copies.html", len(comparison.pairs)
+    return out / "copies.html", len(comparison.pairs), len(comparison.same), len(answers)
 
 
 def same_answers(results, name):

@@ -141,7 +141,7 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
     write(out, dates)
     people = [(result["key"], roster.called(result)) for result in results]
     if absent := [who for who in dates.extensions if not roster.find(who, people)]:
-        notes.append(f"Not among those graded, and kept for when they are: {', '.join(absent)}.")
+        notes.append(f"Not among those graded, and kept for when they are: {'; '.join(absent)}.")
     if not dates.due:
         notes.append("Nothing is due yet: say --due.")
     unknown, late, by_file = [], [], 0
@@ -155,7 +155,7 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
         by_file += result["key"] not in dates.came and time is not None
     notes += late or (["Nobody is late."] if dates.due and not unknown else [])
     if unknown:
-        notes.append(f"Late in Canvas, which does not say by how much: {', '.join(unknown)}. Say it with "
+        notes.append(f"Late in Canvas, which does not say by how much: {'; '.join(unknown)}. Say it with "
                      "--came 'STUDENT=DATE'.")
     if by_file and dates.due:
         notes.append(f"For {by_file} the time is that of the file; Moodle's grading worksheet tells it better: "

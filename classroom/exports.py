@@ -60,7 +60,7 @@ def _points(value):
 
 
 def _some(words):
-    return ", ".join(words[:10]) + (f" and {len(words) - 10} more" if len(words) > 10 else "")
+    return "; ".join(words[:10]) + (f"; and {len(words) - 10} more" if len(words) > 10 else "")
 
 
 def _csv(out, title, grades):
@@ -93,8 +93,8 @@ def _moodle(out, title, grades):
 
 def _feedback(out, style, named, results, notes):
     """A zip of everybody's feedback page, for a platform to hand out. ``named``: {key: (folder or "", file)} as the platform
-    wants them: an .ipynb gets the feedback as a notebook, a .zip the page in a zip, and others are the page."""
-    buffer, missing, sheet, pages = io.BytesIO(), [], out / marks.SHEET, []
+    wants them: ``KINDS`` says what a file of this kind gets."""
+    buffer, missing, other, sheet, pages = io.BytesIO(), [], [], out / marks.SHEET, []
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for result in results:
             page = out / "feedback" / f"{result['key']}.html"
@@ -103,14 +103,20 @@ def _feedback(out, style, named, results, notes):
                 continue
             pages.append(page.stat().st_mtime)
             folder, file = named[result["key"]]
-            data = page.read_bytes()
-            data = _notebook(data) if file.endswith(".ipynb") else _zipped(data) if file.endswith(".zip") else data
+            kind = Path(file).suffix.lower()
+            if kind not in KINDS:
+                other.append(f"{result['student']} ({kind or 'no ending'})")
+                continue
+            data = KINDS[kind](page.read_bytes())
             archive.writestr(f"{folder}/{file}" if folder else file, data)
     if pages and sheet.exists() and min(pages) < sheet.stat().st_mtime:
         notes.append(f"{marks.SHEET} is newer than the feedback pages in the zip: run feedback, then export again.")
     if missing and (pages or style == "moodle"):
         notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in "
                      f"{style.capitalize()} is not known: {_some(missing)}.")
+    if other:
+        notes.append(f"Not in the zip of feedback, because {style.capitalize()} names our file as theirs, and no page is of "
+                     f"that kind: {_some(other)}. Send these pages yourself.")
     if not pages:
         return []
     write_whole(out / f"{style}_feedback.zip", buffer.getvalue())
@@ -141,16 +147,21 @@ def moodle_handout(out, name, students):
 
 def _canvas_name(result):
     """("", the name that Canvas gave the file): by it Canvas knows whose it is, and it gives the student our file under the
-    name of theirs, so it has to be a file of the same kind."""
-    loose = result["file"].rsplit(".", 1)[0] == result["folder"]
-    return "", f"{result['folder']}{'.ipynb' if loose else '.zip'}"
+    name of theirs, so it has to be a file of the same kind. What is in a zip is known by the zip's name."""
+    first, inside, _ = result["file"].partition("/")
+    return "", f"{first}.zip" if inside else first
+
+
+def _text(page):
+    """The text of a page."""
+    text = PAGE_TEXT.sub("\n", page.decode().partition("<body")[2].partition(">")[2])
+    text = html.unescape(re.sub(r"<[^>]*>", "", text))
+    return (re.sub(r"\n\s*\n+", "\n\n", text).strip() + "\n").encode()
 
 
 def _notebook(page):
     """The text of a page as a notebook of one cell, in which nothing is markup."""
-    text = PAGE_TEXT.sub("\n", page.decode().partition("<body")[2].partition(">")[2])
-    text = html.unescape(re.sub(r"<[^>]*>", "", text))
-    lines = [f"    {line.rstrip()}" for line in re.sub(r"\n\s*\n+", "\n\n", text).strip().split("\n")]
+    lines = [f"    {line.rstrip()}" for line in _text(page).decode().strip().split("\n")]
     cell = {"cell_type": "markdown", "id": "feedback", "metadata": {}, "source": "# Feedback\n\n" + "\n".join(lines)}
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
 
@@ -160,6 +171,10 @@ def _zipped(page):
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("feedback.html", page)
     return buffer.getvalue()
+
+
+KINDS = {".html": bytes, ".htm": bytes, ".ipynb": _notebook, ".zip": _zipped,
+         **dict.fromkeys((".txt", ".md", ".py"), _text)}
 
 
 def _gradescope(out, title, grades):

@@ -81,7 +81,8 @@ def to_mark(result):
     """What of a result waits for a person: (item, why, text, most) of each. An answer that was left as it was handed out
     is 0 by itself and does not wait."""
     tests, answers = result["tests"], result["answers"]
-    seen = result["status"] not in ("unreadable", "refused") and any(answer["text"] or answer.get("untouched") for answer in answers)
+    seen = result["status"] not in ("unreadable", "refused") and any(
+        answer["text"] or answer.get("untouched") for answer in answers)
     if result["status"] in FAILED and not seen:
         return [(EVERYTHING, f"{result['status']}: {result['reason']}", "", sum(i["most"] for i in (*tests, *answers)))]
     if result["status"] in FAILED:

@@ -7,7 +7,7 @@ or a person who would have two submissions, is nobody's: it is said and never gu
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -142,10 +142,25 @@ def _person(row):
     return Person(**{what: marks._unguarded(value) for what, value in found.items()})
 
 
-def write(path, people):
-    """Write the list of a class as CSV, to be read by ``read``."""
-    write_whole(Path(path), "\ufeff" + marks.csv_text([COLUMNS, *map(astuple, people)]))
+def write(path, people, column="", words=()):
+    """Write the list of a class as CSV, to be read by ``read``. ``column``: one more, for people, with these ``words``."""
+    lines = [(*COLUMNS, column), *((*astuple(one), more) for one, more in zip(people, words, strict=True))] if column else [
+        COLUMNS, *map(astuple, people)]
+    write_whole(Path(path), "\ufeff" + marks.csv_text(lines))
     return Path(path)
+
+
+def write_found(path, results, people):
+    """Write which number, name and file ``grade`` took for whose: the ``people`` of the list with what the platform says
+    of them, or without a list all who handed in. Those not matched are left out of it."""
+    lines, listed, there = [], people or any(result["person"] for result in results), set()
+    for result in results:
+        platform = collecting.platform_of(result["id"], result["folder"])
+        if one := Person(**result["person"]) if result["person"] else None if listed else Person(result["student"]):
+            there.add(astuple(one))
+            lines.append((replace(one, **{platform: result["id"]}) if platform else one, result["file"]))
+    lines += [(one, "") for one in people if astuple(one) not in there]
+    return write(path, [one for one, _ in lines], "handed in", [file for _, file in lines])
 
 
 def beside(listed):

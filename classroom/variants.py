@@ -13,6 +13,7 @@ import secrets
 import sys
 import textwrap
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem, assignment, tasks
@@ -153,14 +154,23 @@ def read_private(path, name):
         private = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # not TOML, or not UTF-8
         raise VariantError(f"{path} cannot be read as TOML: {error}.") from None
+    if not private:
+        raise VariantError(f"{path} has no entry: it begins with [[{next(iter(known))}]] or another function of {name}.")
     for function, entries in private.items():
         if function not in known:
-            raise VariantError(f"{path}: {name} has no function {function}; it has {', '.join(known)}.")
+            near = get_close_matches(function, known, 1)
+            raise VariantError(f"{path}: {name} has no function {function!r}" + (
+                f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}."))
         for number, one in enumerate(entries if isinstance(entries, list) else [entries], 1):
-            where = f"{path}, [[{function}]] {number}"
-            if not isinstance(one, dict) or {key: type(value) for key, value in one.items()} != {"text": str, "first": str}:
-                raise VariantError(f"{where}: an entry has two texts, text (for the student) and first (lines of "
+            where = f"{path}, [[{function}]] number {number}"
+            if wrong := _wrong(one):
+                raise VariantError(f"{where}: {wrong}; an entry has two texts, text (for the student) and first (lines of "
                                    "Python that change the arguments).")
+            try:
+                compile(textwrap.dedent(one["first"]).strip("\n"), "first", "exec")
+            except (SyntaxError, ValueError) as error:
+                raise VariantError(f"{where}: first is not Python, line {getattr(error, 'lineno', 1)} "
+                                   f"({getattr(error, 'msg', error)}).") from None
             try:
                 exercise = known[function].variant({"private": one}).exercise
                 same = any(evaluate(exercise, known[function].exercise.reference, seed) for seed in range(3))
@@ -173,6 +183,23 @@ def read_private(path, name):
                 raise VariantError(f"{where}: it changes too little: the public solution still passes.")
         private[function] = entries if isinstance(entries, list) else [entries]
     return private
+
+
+def _wrong(entry):
+    """What is wrong with an entry of the teacher's file, as a part of a sentence; "" where nothing is."""
+    kinds = {dict: "a table", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    if not isinstance(entry, dict):
+        return f"this is {kinds.get(type(entry), 'a date')} and not an entry"
+    if strange := [key for key in entry if key not in ("text", "first")]:
+        return f"there is no key {strange[0]!r}"
+    if missing := [key for key in ("text", "first") if key not in entry]:
+        return f"{missing[0]} is missing"
+    for key, value in entry.items():
+        if not isinstance(value, str):
+            return f"{key} is {kinds.get(type(value), 'a date')} and not a text in quotes"
+        if not value.strip():
+            return f"{key} is empty"
+    return ""
 
 
 def _try_out(name, details):

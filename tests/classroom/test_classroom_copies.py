@@ -222,6 +222,19 @@ def test_the_page_shows_the_pair_side_by_side(alike, capsys):
     assert {line.partition("<b>")[2].partition("<")[0] for line in right.split("\n") if 'class="same"' in line} <= numbers
 
 
+def test_the_same_code_is_told_however_many_have_it(tmp_path, capsys):
+    """What more than a quarter of a class have counts for no pair, and the course's solution never does."""
+    course = [cell for cell in map("".join, (c["source"] for c in json.loads(
+        (assignment.SOURCES / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8"))["cells"])) if "BEGIN SOLUTION" in cell]
+    out = graded(tmp_path, *(handed_in(f"c{n}", disguises.rename(LINES) if n else LINES) for n in range(5)),
+                 handed_in("Dee", *course), handed_in("Eli", *course), handed_in("Cy", honest.ONE["einsum"]),
+                 handed_in("Flo", "x = 1"), handed_in("Gus", "x = 1"))
+    page, said = page_of(out, capsys)
+    assert said.startswith("0 pairs to look at, 2 groups with the same code: ")
+    assert "<li>c0; c1; c2; c3; c4</li>" in page and "<li>Dee; Eli: the course" in page
+    assert "Flo;" not in page and "Cy;" not in page
+
+
 def test_what_students_wrote_is_text(alike, capsys):
     page, _ = page_of(alike, capsys)
     assert "<script" not in page and "\u202e" not in page and "<i>" not in page and "default-src 'none'" in page

@@ -167,3 +167,10 @@ def test_damaged_code_is_run(tmp_path, monkeypatch):
 def test_three_thousand_damaged_submissions(tmp_path, monkeypatch, group):
     start = 1000 + group * CLASS
     check(range(start, start + CLASS), tmp_path, monkeypatch, run=True, packed=random.Random(group).random() < 0.3)
+
+
+@needs_sandbox
+@pytest.mark.weekly
+def test_three_thousand_damaged_submissions_are_one_class(tmp_path, monkeypatch):
+    """All of them in one go: collected, matched, reported and exported together. Code that differs is read, and not run."""
+    check(range(1000, 4000), tmp_path, monkeypatch)

@@ -213,7 +213,7 @@ def test_canvas_columns(out, tmp_path):
     rows = marks.read_csv(out / "canvas_filled.csv")
     assert list(rows[0]) == head and rows[0]["Student"] == "    Points Possible" and rows[0]["Homework 1 (901)"] == "30"
     assert (rows[1]["Homework 1 (901)"], rows[1]["Homework 10 (902)"]) == ("34.5", "7")
-    assert "30 points at most" in notes[0] and "Ben, Cy <b>, Dee" in notes[1]
+    assert "30 points at most" in notes[0] and "Ben; Cy <b>; Dee" in notes[1]
     with pytest.raises(exports.Mismatch, match="canvas and moodle"):
         exports.export(out, "csv", sheet)
 
@@ -379,6 +379,7 @@ def test_make_hands_everything_on():
     (["release", "assignment0", "y"], "There is no assignment"),
     (["release", "assignment0", "y", "--variant", "v"], "There is no assignment"),
     (["release", NAME, "y", "--variant", "a/b"], "1 to 60 letters"), (["try", "assignment0", "y"], "There is no assignment"),
+    (["release", NAME, "y", "--variant", "v", "--students", "no.csv"], "no.csv does not exist."),
     (["copies", "y"], "run grade first"), (["export", "y"], "run grade first"),
     (["term", "y", "--out", "z"], "grade first, or leave it out")])
 def test_errors_are_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):

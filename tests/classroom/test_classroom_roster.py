@@ -270,6 +270,28 @@ def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
     assert json.loads((out / "results" / "login2.json").read_text())["person"]["moodle"] == "9002"
 
 
+@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+def test_the_teacher_sees_which_number_is_whose(tmp_path, capsys):
+    """A class released by names alone, in Canvas' layout: the list that grade writes has the numbers, to be given back."""
+    (tmp_path / "names.txt").write_text("Ada Lovelace\n李小龙\nSeán O'Brien\n", encoding="utf-8")
+    assert main(["release", NAME, str(tmp_path), "--variant", "v", "--students", str(tmp_path / "names.txt")]) == 0
+    rows = marks.read_csv(tmp_path / f"{NAME}-roster.csv")
+    folders = {path.name for path in (tmp_path / NAME).iterdir()}
+    assert {row["folder"] for row in rows} == folders and len(folders) == 3
+    (tmp_path / "in").mkdir()
+    for name in ("lovelaceada_LATE_17_501_a.ipynb", "李小龙_18_502_a-1.ipynb", "nobody_19_503_a.ipynb"):
+        (tmp_path / "in" / name).write_bytes(b"")
+    capsys.readouterr()
+    assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", "--variants",
+                 str(tmp_path / f"{NAME}-variants.json")]) == 0
+    assert f"{tmp_path / 'out' / 'roster.csv'}." in capsys.readouterr().out
+    found = {row["name"]: (row["canvas id"], row["handed in"]) for row in marks.read_csv(tmp_path / "out" / "roster.csv")}
+    assert found == {"Ada Lovelace": ("17", "lovelaceada_LATE_17_501_a.ipynb"), "李小龙": ("18", "李小龙_18_502_a-1.ipynb"),
+                     "Seán O'Brien": ("", "")}
+    people = roster.read(tmp_path / "out" / "roster.csv")
+    assert {one.name: one.canvas for one in people} == {name: number for name, (number, _) in found.items()}
+
+
 def test_one_student_in_nbgraders_layout_is_not_the_assignment(tmp_path):
     (tmp_path / "submitted" / "ada" / NAME).mkdir(parents=True)
     (tmp_path / "submitted" / "ada" / NAME / "a.ipynb").write_bytes(GOOD)

@@ -110,7 +110,7 @@ def test_a_student_always_gets_the_same_and_students_get_different_ones(tmp_path
     ("stands twice", ["--variant", "x", "--students", "twice.txt"]),
     ("holds no names", ["--variant", "x", "--students", "empty.txt"]),
     ("has no column of names", ["--variant", "x", "--students", "odd.csv"]),
-    ("No such file", ["--variant", "x", "--students", "missing.txt"]),
+    ("missing.txt does not exist.", ["--variant", "x", "--students", "missing.txt"]),
     ("in UTF-8", ["--variant", "x", "--students", "old.txt"]),
     ("has '{' in it", ["--variant", "x", "--students", "list.json"]),
     ("has '@' in it", ["--variant", "x", "--students", "mails.txt"]),
@@ -355,9 +355,15 @@ def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeyp
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("[[no_such]]\ntext='a'\nfirst='b'", "has no function no_such"), ("a = ", "cannot be read as TOML"),
-    ("[[effective_words]]\ntext='a'", "two texts"),
-    ("[[effective_words]]\ntext='a'\nfirst='x ='", "do not pass (SyntaxError"),
+    ("[[no_such]]\ntext='a'\nfirst='b'", "has no function 'no_such'; it has"), ("a = ", "cannot be read as TOML"),
+    ("", "has no entry: it begins with [[most_similar_pair]]"), ("[[effective_word]]", "did you mean effective_words?"),
+    ("effective_words = 5", "[[effective_words]] number 1: this is a number and not an entry"),
+    ("[[effective_words]]\ntext='a'\nfrist='b'", "number 1: there is no key 'frist'"),
+    ("[[effective_words]]\ntext='a'", "number 1: first is missing; an entry has two texts"),
+    ("[[effective_words]]\ntext=7\nfirst='b'", "number 1: text is a number and not a text in quotes"),
+    ("[[effective_words]]\ntext=' '\nfirst='b'", "number 1: text is empty"),
+    ("[[effective_words]]\ntext='a'\nfirst='x ='", "first is not Python, line 1"),
+    ('[[effective_words]]\ntext="a"\nfirst="""\nx = 1\nx ="""', "number 1: first is not Python, line 2"),
     ("[[effective_words]]\ntext='a'\nfirst='no_such()'", "do not pass"),
     ("[[effective_words]]\ntext='a'\nfirst='weights = weights * 1'", "changes too little"),
     ("[[softmax_with_temperature]]\ntext='a'\nfirst='temperature = temperature * 2'", "that uses this one may need"),
@@ -367,4 +373,4 @@ def test_what_the_teachers_own_file_says_is_tried_out(text, words, tmp_path, cap
     own = str(tmp_path / "own.toml")
     assert main(["release", "assignment1", str(tmp_path / "out"), "--variant", "v", "--private", own]) == 1
     said = capsys.readouterr().err
-    assert words in said and said.count("\n") == 1 and not (tmp_path / "out").exists()
+    assert words in said and "own.toml" in said and said.count("\n") == 1 and not (tmp_path / "out").exists()

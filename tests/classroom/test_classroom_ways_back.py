@@ -34,6 +34,22 @@ def as_moodle_reads(path):
     return number, path.split("/", 1)[1]
 
 
+def test_feedback_for_canvas_goes_to_the_file_that_was_handed_in(out):  # noqa: F811
+    """Whatever kind of file that is, and whichever of several."""
+    for key, folder, file in (
+            ("Ada_Lovelace_1", "ada_1_500_a", "ada_1_501_b-1.ipynb"), ("Ben_2", "ben_2_502_a", "ben_2_502_a.pdf"),
+            ("Cy__b>_3", "cy_3_503_a", "cy_3_504_z/work/a.ipynb"), ("Dee_4", "dee_4_505_a", "dee_4_505_a.py")):
+        path = out / "results" / f"{key}.json"
+        write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": folder, "file": file}))
+    fill(out, ALL)
+    reports.write_pages(out)
+    _, _, notes = exports.export(out, "canvas")
+    with zipfile.ZipFile(out / "canvas_feedback.zip") as archive:
+        assert sorted(archive.namelist()) == ["ada_1_501_b-1.ipynb", "cy_3_504_z.zip", "dee_4_505_a.py"]
+        assert "33 of 35 points" in archive.read("dee_4_505_a.py").decode()
+    assert any("Ben (.pdf)" in note and "Send these pages yourself" in note for note in notes)
+
+
 def test_feedback_for_canvas(out):  # noqa: F811
     names = {"Ada_Lovelace_1": ("lovelaceada_1_501_a 2.ipynb",) * 2,
              "Ben_2": ("ben_LATE_2_502_work.zip", "ben_LATE_2_502_work/below/a_9_9_.ipynb"),
@@ -46,7 +62,7 @@ def test_feedback_for_canvas(out):  # noqa: F811
     assert "canvas_feedback.zip" not in str(exports.export(out, "canvas")[0]), "there are no pages yet"
     reports.write_pages(out)
     paths, _, notes = exports.export(out, "canvas")
-    assert out / "canvas_feedback.zip" in paths and "number in Canvas is not known: Cy <b>, Dee" in " ".join(notes)
+    assert out / "canvas_feedback.zip" in paths and "number in Canvas is not known: Cy <b>; Dee" in " ".join(notes)
     with zipfile.ZipFile(out / "canvas_feedback.zip") as archive:
         found = {as_canvas_reads(name): (name, archive.read(name)) for name in archive.namelist()}
         assert set(found) == {("1", "501"), ("2", "502")}
