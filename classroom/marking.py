@@ -7,7 +7,6 @@ page runs its one script and no other, and asks this server alone.
 
 import base64
 import hashlib
-import html
 import json
 import re
 import secrets
@@ -60,11 +59,10 @@ class Marking:
                          "name": self.students[key] if self.names else "", "points": points, "comment": comment,
                          "why": why if item.startswith("test-") or item in (marks.EVERYTHING, marks.CODE)
                          or why.startswith((marks.CHANGED, marks.TWO)) else ""})
-        questions = {q.grade_id: {"title": q.words, "text": _paragraphs(q.text.partition("\n")[2]), "most": q.points,
-                                  "model": _paragraphs(q.model), "rubric": [[p, _inline(w)] for p, w in q.rubric]}
-                     for q in self.task.questions}
-        return PAGES.get_template("mark.html").render(
-            title=f"{self.task.title}: marking", nonce=nonce, data={"rows": rows, "questions": questions})
+        questions = {q.grade_id: {"title": q.words, "text": q.text.partition("\n")[2], "most": q.points, "model": q.model,
+                                  "rubric": q.rubric} for q in self.task.questions}
+        return PAGES.get_template("mark.html").render(title=f"Marking {self.task.title}", nonce=nonce,
+                                                      data={"rows": rows, "questions": questions})
 
     def work(self, number):
         """The code and the pictures of a student, by their number on the page."""
@@ -143,16 +141,6 @@ def merge(out, paths):
 def _shuffled(words):
     """An order that has nothing to do with names, and is the same next time."""
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()
-
-
-def _inline(text):
-    """One paragraph of the course's own Markdown as HTML."""
-    text = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
-    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text))
-
-
-def _paragraphs(text):
-    return "".join(f"<p>{_inline(line)}</p>" for line in text.split("\n") if line.strip())
 
 
 class Server(ThreadingHTTPServer):

@@ -81,7 +81,7 @@ def test_a_hostile_answer_does_nothing_and_every_key_is_saved(page, graded):
     until(page, "document.querySelectorAll('#code pre').length === 1")
     assert "</script><script>" in page.inner_text("#code")
     assert "[U+202E]turned[U+200B]{{ 7 * 7 }}" in page.inner_text("#answer")
-    assert page.title() == f"{assignment.load(NAME).title}: marking"
+    assert page.title() == f"Marking {assignment.load(NAME).title}"
     assert page.evaluate("[document.scripts.length, document.images.length]") == [2, 2]
     assert page.evaluate("""() => { const made = document.createElement("script"); made.textContent = "window.ran = true";
                                     document.body.append(made); return window.ran === undefined }"""), "no policy holds it"
@@ -127,6 +127,47 @@ def test_a_hostile_answer_does_nothing_and_every_key_is_saved(page, graded):
     page.context.set_offline(False)
     page.keyboard.press("2")
     assert len([p for p, _ in saved(page, graded).values() if p is not None]) == 3
+
+
+MARKDOWN = """# What I saw
+At a **low** temperature *one* word wins, as `softmax(x / t)` says, so 2 * 3 * 4 and $t \\to 0$ stay.
+
+- <b>first</b>
+- *second*
+3. third
+
+```
+x = **kwargs
+```
+"""
+
+
+@pytest.mark.tool("classroom/marking.py", "classroom/templates", __file__)
+def test_an_answer_is_shown_as_the_notebook_shows_it(graded, browser):
+    path = graded / "results" / "ada.json"
+    one = json.loads(path.read_text())
+    for answer in one["answers"]:
+        answer["text"] = MARKDOWN
+    path.write_text(json.dumps(one))
+    with marking.Server(marking.Marking(graded)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        window = Window(browser)
+        page = window.new_page()
+        page.goto(server.address)
+        until(page, "works.size > 0")
+        look_for(page, "answer-measurement", "What I saw")
+        assert page.evaluate("[...document.querySelectorAll('#answer > *')].map(e => e.tagName)") == [
+            "H3", "P", "UL", "OL", "PRE"]
+        seen = page.evaluate("""Object.fromEntries(['b', 'em', 'code', 'li', 'pre'].map(
+            kind => [kind, [...document.querySelectorAll(`#answer ${kind}`)].map(e => e.textContent)]))""")
+        assert seen == {"b": ["low"], "em": ["one", "second"], "code": ["softmax(x / t)", "$t \\to 0$"],
+                        "li": ["<b>first</b>", "second", "third"], "pre": ["x = **kwargs\n"]}
+        assert "2 * 3 * 4" in page.inner_text("#answer") and page.evaluate("document.querySelector('#answer ol').start") == 3
+        assert "*" not in page.inner_text("#asked") and page.locator("#asked em").count()
+        page.keyboard.press("m")
+        assert page.inner_text("#answer").strip() == MARKDOWN.strip()
+        window.context.close()
+        server.shutdown()
 
 
 @pytest.mark.tool("classroom/marking.py", "classroom/templates", __file__)
