@@ -1,5 +1,6 @@
 """What an assignment asks, read from its source notebook in nbgrader's layout; and its release to students."""
 
+import ast
 import copy
 import hashlib
 import json
@@ -110,6 +111,17 @@ def source(name):
     if name not in names():
         raise AssignmentError(f"There is no assignment {name!r}; there are {', '.join(names())}.")
     return json.loads((SOURCES / name / f"{name}.ipynb").read_bytes())
+
+
+def imports(name):
+    """The modules that the cells of the source notebook import, and what they take from these: ``helpers.plots``, which
+    may be no module."""
+    trees = [ast.parse("".join(cell["source"])) for cell in source(name)["cells"] if cell["cell_type"] == "code"]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    found = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    found += [f"{node.module}{more}" for node in nodes if isinstance(node, ast.ImportFrom) and node.module
+              for more in ("", *(f".{alias.name}" for alias in node.names))]
+    return sorted(set(found))
 
 
 def release(name, out):

@@ -1,20 +1,22 @@
 """Grade a whole class, several at a time. Each result is a file; what is there already is not graded again."""
 
+import importlib.util
 import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import attempts, roster, sandbox, variants
-from classroom.assignment import fingerprint, load
+from classroom.assignment import fingerprint, imports, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
 from classroom.notebook import Unreadable
@@ -86,6 +88,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         attempts.keep(out, {**about, **result})
 
     options = {"trusted": trusted, "limits": limits, "given": given and given.given()}
+    if len(todo) > 1 and not scheduler:
+        compile_once(imports(name))
     _run(todo, name, keep, workers, scheduler, options, progress)
     for submission in submissions:
         if one in (None, submission.key):
@@ -95,6 +99,30 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
                                                 "refused": refused, "others": others, "told": told,
                                                 "only": one or ""}, indent=1))
     return read(out)[0]
+
+
+def compile_once(modules):
+    """Let Python keep these modules compiled, and what they import. A sandbox writes nothing, so in a new environment, where
+    the installer compiled nothing, it would compile them for each submission: most of the time that one takes."""
+    if any(map(_uncompiled, modules)):
+        code = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in modules)
+        seen = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "MPLBACKEND": "Agg"}
+        with suppress(OSError, subprocess.SubprocessError):  # then it is slow, and that is all
+            subprocess.run([sys.executable, "-c", code], cwd=sandbox.ROOT, env=seen, timeout=300, check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _uncompiled(module):
+    """Whether this is a module in a file, and not compiled since the file was written. Nothing is imported."""
+    top, *rest = module.split(".")
+    with suppress(ImportError, ValueError, OSError, NotImplementedError):
+        spec = importlib.util.find_spec(top)
+        for folder in (spec and spec.submodule_search_locations) or []:
+            for file in (Path(folder, *rest, "__init__.py"), Path(folder, *rest).with_suffix(".py")):
+                if file.is_file():
+                    kept = Path(importlib.util.cache_from_source(str(file)))
+                    return not kept.is_file() or kept.stat().st_mtime < file.stat().st_mtime
+    return False
 
 
 def _one(only, submissions, whose):

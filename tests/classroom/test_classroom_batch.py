@@ -16,6 +16,7 @@ from submissions import ALONE, CASES, FULL, GRADER, NAME, gone, read
 
 from classroom import assignment, batch, exports, sandbox
 from classroom.__main__ import main
+from classroom.assignment import imports
 from classroom.sandbox import Limits
 
 psutil = pytest.importorskip("psutil")
@@ -54,6 +55,25 @@ def test_ends_as_it_should(graded, name):
     for word in [words] if isinstance(words, str) else words:
         assert any(one in told for one in word.split("|")), told
     assert all(t["message"] for t in result["tests"])
+
+
+def test_what_a_notebook_imports_is_compiled_once(tmp_path, monkeypatch):
+    """A sandbox cannot keep compiled modules, and a new environment has none."""
+    assert {"matplotlib.pyplot", "numpy", "helpers.plots", "helpers.embeddings"} <= set(imports(NAME))
+    (tmp_path / "freshly").mkdir()
+    for module in ("__init__", "installed", "other"):
+        (tmp_path / "freshly" / f"{module}.py").write_text("from freshly import other\n" * (module == "installed"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    modules, run = ["freshly.installed", "freshly.installed.name", "json", "no_such_module"], subprocess.run
+    batch.compile_once(modules)
+    assert {path.name.partition(".")[0] for path in (tmp_path / "freshly" / "__pycache__").iterdir()} == {
+        "__init__", "installed", "other"}
+    monkeypatch.setattr(subprocess, "run", lambda *words, **more: pytest.fail("it is compiled already"))
+    batch.compile_once(modules)
+    os.utime(tmp_path / "freshly" / "installed.py", (time.time() + 100,) * 2)
+    monkeypatch.setattr(subprocess, "run", run)
+    assert batch._uncompiled("freshly.installed") and not batch._uncompiled("freshly.other")
 
 
 @needs_sandbox
