@@ -8,6 +8,7 @@ import io
 import os
 import re
 import stat
+import struct
 import time
 import unicodedata
 import zipfile
@@ -22,6 +23,7 @@ from classroom.assignment import ANSWER
 MOST_FILES = 100_000  # in one zip
 MOST_READ = 20  # notebooks of one student
 MOST_ATTEMPTS = 5  # notebooks of one student that may be graded
+EXACT, NO_DATE = 0x5455, (1980, 1, 1)  # where a zip keeps the time in UTC, and what it says where it has none
 MOST_TOLD = 50  # sentences on what was left out
 LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
 LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
@@ -294,26 +296,38 @@ def _zip(path, inside, where, refused, modified=0.0, room=None):
         if ".." in parts or parts[0] == "/" or ":" in parts[0] or stat.S_ISLNK(member.external_attr >> 16):
             refused.append(f"{label}: {member.filename[:100]!r} leads out of the zip and was left out.")
             if where:
-                yield _Entry((*where, "a file"), _when(member), problem="A name in the zip leads out of it.")
+                yield _Entry((*where, "a file"), _when(member, modified), problem="A name in the zip leads out of it.")
         elif not suffix.endswith((".ipynb", ".zip")):
-            yield _Entry(where + parts, _when(member))
+            yield _Entry(where + parts, _when(member, modified))
         elif suffix.endswith(".ipynb"):
-            yield _Entry(where + parts, _when(member), partial(_read_member, path, (*inside, number)))
+            yield _Entry(where + parts, _when(member, modified), partial(_read_member, path, (*inside, number)))
         elif len(inside) < 2:
             whole = where + parts  # those of one student, or of a zip of which nobody knows whose it is, share a room
             whose = next((i for i, part in enumerate(whole, 1) if _by_platform(part)), len(where or whole))
             mine = room or rooms.setdefault(whole[:whose], {"zips": MOST_ZIPS, "files": MOST_FILES})
-            yield from _zip(path, (*inside, number), where + parts, refused, _when(member), mine)
+            yield from _zip(path, (*inside, number), where + parts, refused, _when(member, modified), mine)
         else:
             refused.append(f"{label}: {member.filename[:100]!r} is a zip in a zip in a zip and was left out.")
-            yield _Entry(where + parts, _when(member), problem="The notebook is in a zip in a zip in a zip.")
+            yield _Entry(where + parts, _when(member, modified), problem="The notebook is in a zip in a zip in a zip.")
 
 
-def _when(member):
+def _when(member, zipped=0.0):
+    """When a file in a zip was written: exactly, if the zip says so as most programs do, or by the clock of the place where
+    it was packed, to two seconds. A zip that has no dates says 1980: then that of the zip itself, ``zipped``, or 0."""
+    extra = member.extra
+    while len(extra) >= 4:
+        kind, size = struct.unpack("<HH", extra[:4])
+        if kind == EXACT and size >= 5 and len(extra) >= 9 and extra[4] & 1:
+            seconds, = struct.unpack("<i", extra[5:9])
+            if seconds > 0:
+                return float(seconds)
+        extra = extra[4 + size:]
+    if member.date_time[:3] == NO_DATE:
+        return zipped
     try:
         return time.mktime((*member.date_time, 0, 0, -1))
     except (ValueError, OverflowError):
-        return 0.0
+        return zipped
 
 
 def _by_platform(name):

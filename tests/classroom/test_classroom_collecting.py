@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import struct
 import time
 import zipfile
 
@@ -75,6 +76,32 @@ def test_moodle_zip(tmp_path):
     assert "There is no notebook, only notes.txt" in students.pop("Eve").problem
     assert all(s.read() == GOOD for s in students.values())
     assert students["Ada Lovelace"].folder == "Ada Lovelace_12345_assignsubmission_file_"
+
+
+@pytest.mark.parametrize("place", ["America/Los_Angeles", "Asia/Tokyo"])
+def test_the_time_of_a_file_in_a_zip(tmp_path, monkeypatch, place):
+    """Exactly where the zip has it, wherever the teacher is; and a zip without dates has its own."""
+    monkeypatch.setenv("TZ", place)
+    time.tzset()
+    exact, plain = 1_825_113_661, (2027, 11, 2, 10, 0, 2)
+    dated = zipfile.ZipInfo("Ada_1_assignsubmission_file_/a.ipynb", plain)
+    dated.extra = struct.pack("<HHBi", 0x5455, 5, 1, exact)
+    bare = zipfile.ZipInfo("Ben_2_assignsubmission_file_/a.ipynb", plain)
+    inner = zipped({zipfile.ZipInfo("a.ipynb"): GOOD})  # without a date
+    packed = zipfile.ZipInfo("Cy_3_assignsubmission_file_/work.zip", plain)
+    none = zipfile.ZipInfo("Dee_4_assignsubmission_file_/a.ipynb")
+    zipped({dated: GOOD, bare: GOOD, packed: inner, none: GOOD}, tmp_path / "in.zip")
+    for name in ("Eve", "Flo"):
+        (tmp_path / "folder" / name).mkdir(parents=True)
+    (tmp_path / "folder" / "Flo" / "a.ipynb").write_bytes(GOOD)
+    (tmp_path / "folder" / "Eve" / "work.zip").write_bytes(inner)
+    os.utime(tmp_path / "folder" / "Eve" / "work.zip", (exact, exact))
+    there = time.mktime((*plain, 0, 0, -1))
+    assert {name: one.modified for name, one in found(tmp_path / "in.zip")[0].items()} == {
+        "Ada": exact, "Ben": there, "Cy": there, "Dee": 0}
+    assert found(tmp_path / "folder")[0]["Eve"].modified == exact
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_canvas_zip(tmp_path):
