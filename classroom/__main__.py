@@ -261,7 +261,7 @@ def feedback(options):
     _graded(options.out)
     page = reports.write_pages(options.out)
     print(f"For you: {page}. For students: {Path(options.out) / 'feedback'}. "
-          f"Then: python -m classroom export {options.out} --format {'|'.join(exports.FORMATS)}")
+          f"Then: python -m classroom export {options.out} --format canvas, or moodle, gradescope, csv.")
 
 
 def compare(options):
