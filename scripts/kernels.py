@@ -27,6 +27,7 @@ LIGHT = ("ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completerlib
          "matplotlib.pyplot", "matplotlib_inline.backend_inline", "PIL.JpegImagePlugin", "ipywidgets", "tqdm.auto")
 HEAVY = (*LIGHT, "torch", "scipy.stats")
 MODELS = (*HEAVY, "transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama")
+STEPS = (MODELS, HEAVY, LIGHT)  # each begins with the next: its process is forked from that of the next and imports the rest
 POSSIBLE = sys.platform == "linux"  # macOS has fork as well, but its own libraries do not survive it
 SHARED = "ATTENTION_COURSE_KERNELS"  # an environment variable: where a process that shares its parents listens
 _parents, _asking = [], threading.Lock()
@@ -42,39 +43,54 @@ def modules_for(path):
 
 
 class Parent:
-    """A process that forks kernels. It answers one request a line: start a kernel, or say how one ended."""
+    """A process that forks kernels. It answers one request a line: start a kernel, say how one ended, or fork a process like
+    itself that imports more. Where ``modules`` begin with a step of STEPS, it is itself forked from that step's."""
 
     def __init__(self, modules):
-        ours, theirs = socket.socketpair()
+        self.channel, theirs = socket.socketpair()
+        step = next((step for step in STEPS if modules[:len(step)] == step != modules), None)
         with theirs:
-            self.process = subprocess.Popen(
+            self.process = parent_with(step).forked(theirs, modules[len(step):]) if step else subprocess.Popen(
                 [sys.executable, __file__, str(theirs.fileno()), *modules], pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
                 env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"})  # which kernels set too late
-        with ours:
-            self.lines = ours.makefile("rw")
+        self.lines = self.channel.makefile("rw")
         self.turn = threading.Lock()
         _parents.append(self)
+
+    def forked(self, channel, modules):
+        """A process forked from this one that has imported ``modules`` as well and answers at the socket ``channel``."""
+        with self.turn:
+            self._told(modules=modules)  # now it waits for the socket
+            socket.send_fds(self.channel, [b" "], [channel.fileno()])
+            return Forked(self, json.loads(self.lines.readline()))
+
+    def _told(self, **request):
+        print(json.dumps(request), file=self.lines, flush=True)
+        return json.loads(self.lines.readline())
 
     def ask(self, **request):
         """Its answer to one request. Raises RuntimeError if it has ended."""
         try:
             with self.turn:
-                print(json.dumps(request), file=self.lines, flush=True)
-                return json.loads(self.lines.readline())
+                return self._told(**request)
         except (OSError, ValueError):
             raise RuntimeError(f"the process that forks kernels has ended ({self.process.poll()}): with --fresh-kernels "
                                "pytest does without it") from None
 
+    def end(self):
+        self.lines.close()
+        self.channel.close()
+        self.process.wait()
+
 
 class Forked:
-    """A forked kernel, in the words of subprocess.Popen that jupyter_client uses."""
+    """A forked process, in the words of subprocess.Popen that jupyter_client uses."""
 
     stdin = stdout = stderr = None
 
-    def __init__(self, parent, arguments, cwd, env):
-        self.parent, self.returncode = parent, None
-        self.pid = parent.ask(arguments=arguments, cwd=str(cwd or os.getcwd()), env=dict(env or os.environ))
+    def __init__(self, parent, pid):
+        self.parent, self.pid, self.returncode = parent, pid, None
 
     def poll(self):
         if self.returncode is None:
@@ -153,7 +169,8 @@ def warm(modules):
         if cmd[0] != sys.executable or LAUNCHER[1] not in cmd:
             return afresh(cmd, cwd=cwd, env=env, **how)
         parent = Shared(modules) if os.environ.get(SHARED) else parent_with(modules)
-        return Forked(parent, cmd[cmd.index(LAUNCHER[1]) + 1:], cwd, env)
+        return Forked(parent, parent.ask(arguments=cmd[cmd.index(LAUNCHER[1]) + 1:], cwd=str(cwd or os.getcwd()),
+                                         env=dict(env or os.environ)))
 
     local_provisioner.launch_kernel = launch
     try:
@@ -165,16 +182,14 @@ def warm(modules):
 def end():
     """End the processes that fork kernels, and the kernels that are left."""
     while _parents:
-        parent = _parents.pop()
-        parent.lines.close()
-        parent.process.wait()
+        _parents.pop().end()  # the newest first: what it was forked from hears how it ended
     parent_with.cache_clear()
 
 
 # The process itself
 
-def serve(lines):
-    """Fork a kernel for each request. In the kernel, return the request; at the end of the requests None."""
+def serve(channel, lines):
+    """Fork a process for each request. In the new one, return the request; at the end of the requests None."""
     children = set()
     for request in map(json.loads, lines):
         if "poll" in request:
@@ -182,28 +197,40 @@ def serve(lines):
             children.discard(ended)
             answer = os.waitstatus_to_exitcode(status) if ended else None
         else:
+            if "modules" in request:
+                print("null", file=lines, flush=True)
+                request["channel"] = socket.recv_fds(channel, 1, 1)[1][0]
             answer = os.fork()
             if not answer:
                 os.setpgid(0, 0)
                 return request
             os.setpgid(answer, answer)  # before the answer: signals are sent to the kernel's group
             children.add(answer)
+            if "channel" in request:
+                os.close(request["channel"])
         print(json.dumps(answer), file=lines, flush=True)
     for child in children:
         os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
 
-def main(channel, *modules):
-    del sys.path[0]  # the folder of this file, which no kernel has
+def prepared(modules, channel):
+    """Import the modules and serve at the socket whose number is ``channel``; returns what `serve` does."""
     for name in modules:
         importlib.import_module(name)
     if len(os.listdir("/proc/self/task")) > 1:
         raise SystemExit("Something imported has started a thread, which a fork would lack.")
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=int(channel)) as both, both.makefile("rw") as lines:
-        request = serve(lines)
+    with socket.socket(fileno=channel) as both, both.makefile("rw") as lines:
+        return serve(both, lines)
+
+
+def main(channel, *modules):
+    del sys.path[0]  # the folder of this file, which no kernel has
+    request = {"modules": modules, "channel": int(channel)}
+    while request and "modules" in request:
+        request = prepared(**request)
     if request:
         os.chdir(request["cwd"])
         os.environ.clear()

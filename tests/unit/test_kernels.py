@@ -133,3 +133,23 @@ def test_only_what_is_held_against_transformers_finds_it_imported():
     wanted = {f"{path.parent.name}/{path.name[:2]}" for path in [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")]
               if kernels.modules_for(path) == kernels.MODELS}
     assert wanted == {"notebooks/09", "notebooks/13", "notebooks/16", "experiments/13", "experiments/16"}
+
+
+def test_a_parent_that_needs_more_is_forked_from_the_one_that_has_the_rest(monkeypatch):
+    more = (*MODULES, "this")
+    monkeypatch.setattr(kernels, "STEPS", (more, MODULES))
+    for modules in (more, MODULES):
+        with kernels.warm(modules):
+            manager, client = start_new_kernel(kernel_name="python3", startup_timeout=CELL_SECONDS)
+        assert value(client, "'this' in __import__('sys').modules") == (modules == more)
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    above, below = (kernels.parent_with(modules).process for modules in (more, MODULES))
+    assert f"\nPPid:\t{below.pid}\n" in Path(f"/proc/{above.pid}/status").read_text()
+    kernels.end()
+    assert not Path(f"/proc/{above.pid}").exists() and above.returncode == 0
+
+
+def test_each_step_begins_with_the_next():
+    for step, lower in zip(kernels.STEPS, kernels.STEPS[1:], strict=False):
+        assert step[:len(lower)] == lower != step
