@@ -4,7 +4,8 @@
 
 Add `-n 2` for two at a time. Three speeds: --quick leaves out what `make check` leaves to `make test`; --weekly adds
 what `make test` leaves to the weekly run. With --skip-green, as `make test` has it, a notebook that passed whole is not
-run again until it, or anything that it may use, has changed; --all runs it all the same.
+run again until it, or anything that it may use, has changed, and most solutions and experiments only where something has
+changed since the branch point; --all runs them all the same, and so does CI.
 """
 
 from __future__ import annotations
@@ -68,9 +69,13 @@ DEAR = {                                        # with --quick only where one of
 WEEKLY = ("every seed, mutant and page of the book; other systems, Pythons and package versions; fresh installs; "
           "every experiment in full")
 at_work = Path()                                # the file whose test is running
-left_out: dict[str, list[str]] = {"quick": [], "weekly": [], "green": []}    # what was deselected and why, by its node id
+left_out: dict[str, list[str]] = {"quick": [], "weekly": [], "green": [], "unchanged": []}   # what was deselected, by reason
 USED = ("helpers/**/*.py", "classroom/**/*.py", "scripts/**/*.py", "data/**/*", "constraints.txt", "conftest.py",
         "tests/notebooks/sanitize.cfg")         # by notebooks, beside themselves, the packages and Python
+# A learner runs the lessons, and `make test` runs each of them. Solutions and experiments are read; CI runs them all with
+# every change. Elsewhere those of three lessons stand for the rest until something that they use changes: 05 trains small
+# models, 11 the mini-transformer, 17 looks into the chat model.
+ALWAYS, READ = ("05", "11", "17"), ("notebooks/solutions/", "notebooks/experiments/")
 
 try:
     import hypothesis
@@ -188,8 +193,11 @@ def state_of(notebook: Path) -> str:
 def known_green(config) -> dict[str, str]:
     """What the notebooks were like that last passed whole; nothing where all are to run."""
     cache = getattr(config, "cache", None)
-    skips = config.getoption("skip_green") and not config.getoption("weekly") and not os.environ.get("CI")
-    return cache.get(GREEN, {}) if cache and skips else {}
+    return cache.get(GREEN, {}) if cache and skips_green(config) else {}
+
+
+def skips_green(config) -> bool:
+    return config.getoption("skip_green") and not config.getoption("weekly") and not os.environ.get("CI")
 
 
 @functools.cache
@@ -201,7 +209,11 @@ def touched(*paths) -> bool:
 def why_left_out(item) -> str:
     """The option that would bring the item in, or would not leave it out; empty if it is to run."""
     if is_notebook_cell(item):
-        return "green" if known_green(item.config).get(file_of(item.nodeid)) == state_of(item.path) else ""
+        path = file_of(item.nodeid)
+        if known_green(item.config).get(path) == state_of(item.path):
+            return "green"
+        read = path.startswith(READ) and not item.path.name.startswith(ALWAYS) and skips_green(item.config)
+        return "unchanged" if read and not touched("notebooks", *(f":(glob){pattern}" for pattern in USED)) else ""
     tool = item.get_closest_marker("tool")
     if not item.config.getoption("weekly") and (item.get_closest_marker("weekly") or tool and not touched(*tool.args)):
         return "weekly"
@@ -247,7 +259,7 @@ def whole(path, outcomes) -> bool:
 
 
 def pytest_sessionfinish(session):
-    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and left_out["green"]:
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and (left_out["green"] or left_out["unchanged"]):
         session.exitstatus = pytest.ExitCode.OK
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = left_out
@@ -316,10 +328,11 @@ def pytest_terminal_summary(terminalreporter, config):
         if files and option == "weekly":
             lines.append(f"and {WEEKLY}")
         section(terminalreporter, f"{words}: {files.total()} tests", lines)
-    skipped = len(set(map(file_of, left_out["green"])))
-    section(terminalreporter, "not run again", [
-        f"{skipped} notebooks were green, and nothing that they use has changed since: `make test ARGS=--all` runs them too."
-    ][:skipped])
+    green, unchanged = (len(set(map(file_of, left_out[reason]))) for reason in ("green", "unchanged"))
+    section(terminalreporter, "not run again: `make test ARGS=--all` runs them too", [
+        *[f"{green} notebooks were green, and nothing that they use has changed since."][:green],
+        *[f"{unchanged} notebooks of solutions and experiments: nothing that they use has changed since the branch point. "
+          f"Those of lessons {', '.join(ALWAYS)} were run, and CI runs all."][:unchanged]])
 
 
 def section(terminalreporter, title, lines):

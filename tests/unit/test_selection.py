@@ -12,6 +12,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from scripts.verbs import git
+
 REPO = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.tool("conftest.py", __file__)
 
@@ -61,6 +63,43 @@ def test_what_is_dear_or_tests_a_tool_runs_where_that_has_changed(path, marks, o
         nodeid=f"{path}::test_it", config=SimpleNamespace(getoption=lambda name: name in options),
         get_closest_marker=lambda name: SimpleNamespace(args=marks[name]) if name in marks else None)
     assert conftest.why_left_out(item) == wanted
+
+
+@pytest.mark.parametrize(("path", "changed", "options", "variables", "wanted"), [
+    ("notebooks/experiments/08_a.ipynb", [], ["skip_green"], {}, "unchanged"),
+    ("notebooks/solutions/08_a.ipynb", [], ["skip_green"], {}, "unchanged"),
+    ("notebooks/solutions/11_a.ipynb", [], ["skip_green"], {}, ""),
+    ("notebooks/08_a.ipynb", [], ["skip_green"], {}, ""),
+    ("notebooks/experiments/08_a.ipynb", ["notebooks"], ["skip_green"], {}, ""),
+    ("notebooks/experiments/08_a.ipynb", [":(glob)helpers/**/*.py"], ["skip_green"], {}, ""),
+    ("notebooks/experiments/08_a.ipynb", [], ["skip_green"], {"CI": "true"}, ""),
+    ("notebooks/experiments/08_a.ipynb", [], ["skip_green", "weekly"], {}, ""),
+    ("notebooks/experiments/08_a.ipynb", [], [], {}, ""),
+])
+def test_what_is_read_is_run_where_something_has_changed(path, changed, options, variables, wanted, monkeypatch):
+    conftest = the_conftest()
+    conftest.changed = lambda *paths: [name for name in changed if name in paths]
+    conftest.state_of = lambda path: "its state"
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    item = SimpleNamespace(nodeid=f"{path}::Cell 0", path=Path(path), cell=None, cell_num=0, config=Options(options))
+    assert conftest.why_left_out(item) == wanted
+
+
+class Options:
+    """The options of a run of pytest."""
+
+    def __init__(self, options):
+        self.getoption = lambda name: name in options
+
+
+def test_git_finds_what_notebooks_use():
+    """Its patterns are not Python's: each names at least one file, and helpers' own is one of them."""
+    conftest = the_conftest()
+    for pattern in conftest.USED:
+        assert git("ls-files", f":(glob){pattern}"), pattern
+    assert "helpers/adapters.py" in git("ls-files", f":(glob){conftest.USED[0]}")
 
 
 def test_what_conftest_names_is_there():
