@@ -2,10 +2,18 @@
 
 nbformat imports jsonschema, which imports rfc3987_syntax to know a right internationalised address from a wrong one,
 which compiles a grammar as soon as it is imported, and isoduration for durations, which imports a calendar. Notebooks
-have neither to check, and jsonschema does without where a package is missing.
+have neither to check, and jsonschema does without where a package is missing. torch.testing.assert_close imports tensors
+that are spread over machines, and sympy with them, only to see that none was given to it: 1.7 CPU-seconds in each worker.
 """
 
 import sys
 
 sys.modules.setdefault("rfc3987_syntax", None)
 sys.modules.setdefault("isoduration", None)
+
+
+def pytest_collection_finish():
+    """Let assert_close do as where torch was built without them; where another torch asks otherwise, the seconds come back."""
+    comparison = sys.modules.get("torch.testing._comparison")
+    if hasattr(comparison, "_HAS_DTENSOR"):
+        comparison._HAS_DTENSOR = False
