@@ -176,6 +176,7 @@ def test_a_slip_in_one_row_costs_that_question_alone_and_is_told():
     assert none.share == 0 and "Question 6 asks for 8 shares" in none.message
 
 
+@pytest.mark.tool("classroom", "tests/classroom", "helpers", "data", "notebooks/assignments", "constraints.txt")
 def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_path):
     names = [f"Student {number}" for number in range(17)]
     listed = variants.read(variants.release(NAME, tmp_path, "autumn", names[:1]))

@@ -8,7 +8,7 @@ import sys
 import zipfile
 
 import pytest
-from submissions import FULL, NAME, data, solved
+from submissions import FULL, GRADER, NAME, data, solved
 
 from classroom import roster, sandbox, variants
 from classroom.__main__ import main
@@ -79,6 +79,7 @@ def test_the_autograder_grades_in_a_container(tmp_path, capsys):
 
 
 @needs_sandbox
+@GRADER
 def test_variants_are_graded_there_and_their_key_stays_here(tmp_path, capsys):
     people = [roster.Person("Ada Lovelace", email="ada@x.org"), roster.Person("Ben Secret", email="ben@x.org")]
     roster.write(tmp_path / "class.csv", people)

@@ -30,6 +30,10 @@ def each(things, config, every):
     return things if config.getoption("weekly", False) else things[len(things) % every::every]
 
 
+# Assignment 7 deals a model to everybody, which takes as long as the variants of all others together.
+DEAR = pytest.mark.tool("classroom", "tests/classroom", "helpers", "data", "notebooks/assignments", "constraints.txt")
+
+
 @pytest.mark.parametrize("name", assignment.names())
 def test_every_assignment_has_three_families(name):
     assert sum(task.family is not None for task in tasks.tasks_of(name).values()) >= 3
@@ -69,7 +73,8 @@ def test_the_words_follow_from_the_details(name, function):
     assert all(family.words(**details).keys() == own.keys() for details in family.others)
 
 
-@pytest.mark.parametrize("name", assignment.names())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=DEAR) if name == "assignment7" else name
+                                  for name in assignment.names()])
 def test_a_variant_is_solved_by_its_own_solutions(name, pytestconfig):
     """Every cell of the teacher's copy runs, examples and hidden tests included; released, it keeps no solution."""
     given = variants.Variants(name, "spring", "00" * 16)
@@ -327,6 +332,7 @@ weights = (weights + 1 / weights.shape[-1]) / 2
 '''
 
 
+@GRADER
 def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeypatch):
     """What the public repository solves is wrong; the teacher's solutions are right; nothing of it is given away."""
     (tmp_path / "own.toml").write_text(PRIVATE, encoding="utf-8")

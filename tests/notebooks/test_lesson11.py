@@ -140,7 +140,8 @@ def adopted(loss, model):
 @pytest.mark.parametrize(("loss", "model", "said"), [
     (loss_by_hand, gpt_with_one_hot, "Yours run: language_model_loss, language_model, sample_next."),
     pytest.param(loss_in_loops, gpt_in_loops, "times as long", marks=pytest.mark.weekly),
-    (loss_by_hand, gpt_without_norm, "norm is not used"),
+    pytest.param(loss_by_hand, gpt_without_norm, "norm is not used",
+                 marks=pytest.mark.tool("helpers", "notebooks/11*", "constraints.txt", __file__)),
     pytest.param(loss_by_hand, gpt_cut_off, "no gradient comes back", marks=pytest.mark.weekly)],
     ids=["another way", "loops", "wrong", "cut off"])
 def test_a_learners_pieces_train_and_write(loss, model, said, capsys):

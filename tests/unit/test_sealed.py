@@ -131,6 +131,7 @@ def test_a_dealt_model_has_words_of_its_own_and_travels_as_text(dealt):
             sealed.opened(damaged)
 
 
+@pytest.mark.tool("helpers", "data", "scripts/sealed_circuits.py", "constraints.txt", "tests/bench/sealed.py", __file__)
 def test_questions_are_answered_by_the_methods_of_lessons_12_and_17(dealt):
     """The judge's shares are those of a solver that shares no code with it; half of the interventions change much."""
     model, key, asked = dealt

@@ -83,8 +83,21 @@ def test_what_is_read_is_run_where_something_has_changed(path, changed, options,
     monkeypatch.delenv("CI", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
+    conftest.git = lambda *words: ["false"]
     item = SimpleNamespace(nodeid=f"{path}::Cell 0", path=Path(path), cell=None, cell_num=0, config=Options(options))
     assert conftest.why_left_out(item) == wanted
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="CI runs what a tool's change can break on Linux")
+@pytest.mark.parametrize(("variables", "shallow", "wanted"), [
+    ({}, "true", False), ({"CI": "true"}, "false", False), ({"CI": "true"}, "true", True)])
+def test_where_ci_has_one_commit_everything_may_have_changed(variables, shallow, wanted, monkeypatch):
+    conftest = the_conftest()
+    conftest.changed, conftest.git = lambda *paths: [], lambda *words: [shallow]
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert conftest.touched("helpers") == wanted
 
 
 class Options:
