@@ -1,9 +1,11 @@
 """Grade a whole class, several at a time. Each result is a file; what is there already is not graded again."""
 
+import hmac
 import importlib.util
 import json
 import multiprocessing
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -32,14 +34,16 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
-          given=None, people=(), only="", count="last"):
+          given=None, people=(), only="", count="last", secret=""):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
     scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds; ``given``:
     the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it; ``only``: one student, and
     everybody else's result stays as it is; ``count``: which of several notebooks of a student counts, one of
-    ``attempts.HOW``. Raises AssignmentError, NothingFound, VariantError and NoSandbox, before anything is graded.
+    ``attempts.HOW``; ``secret``: what the random inputs follow from, beside the notebook, so that one notebook has one grade
+    (default: the key of ``given``, or one that is kept in ``out``). Raises AssignmentError, NothingFound, VariantError and
+    NoSandbox, before anything is graded.
     """
     assignment, limits = load(name), limits or Limits()
     if not trusted and not scheduler and sandbox.problem():
@@ -87,7 +91,9 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         keep_figures(out, about, result.pop("figures"))
         attempts.keep(out, {**about, **result})
 
-    options = {"trusted": trusted, "limits": limits, "given": given and given.given()}
+    kept = (read_result(Path(out) / "batch.json") or {}).get("secret")
+    secret = secret or given and given.key or kept or secrets.token_hex(16)
+    options = {"trusted": trusted, "limits": limits, "given": given and given.given(), "secret": secret}
     if len(todo) > 1 and not scheduler:
         compile_once(imports(name))
     _run(todo, name, keep, workers, scheduler, options, progress)
@@ -97,7 +103,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "others": others, "told": told,
-                                                "only": one or ""}, indent=1))
+                                                "only": one or "",
+                                                **({} if given and given.key else {"secret": secret})}, indent=1))
     return read(out)[0]
 
 
@@ -313,13 +320,19 @@ def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _job(name, data, unreadable, details=None, *, trusted, limits, given=None):
+def _job(name, data, unreadable, details=None, *, trusted, limits, secret, given=None):
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, *unreadable)
     with _limited():
         return grade_one(data, replace(load(name), limits=limits, details=details or {}, given=given or {}),
-                         trusted=trusted)
+                         seed=seed_of(data, secret), trusted=trusted)
+
+
+def seed_of(data, secret):
+    """The seed of the inputs on which a notebook, the bytes ``data``, is tried: always the same, and nobody who has not the
+    ``secret`` can know it."""
+    return int.from_bytes(hmac.digest(secret.encode(), data, "sha256")[:8], "big")
 
 
 @contextmanager

@@ -46,8 +46,8 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``figures``, ``flags``,
     ``notes``, ``right_for`` (functions that are wrong here, and the details of the variant for which they are right),
     ``code`` (the cells that were run).
-    ``seed`` draws the inputs; by default a secret drawn after the submission has run. ``trusted=True`` runs it
-    without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
+    ``seed`` draws the inputs, and no submission may know it; by default it is drawn after the submission has run.
+    ``trusted=True`` runs it without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
     """
     start = time.monotonic()
     result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "figures": [],

@@ -13,7 +13,7 @@ sys.modules.setdefault("isoduration", None)
 
 
 def pytest_collection_finish():
-    """Let assert_close do as where torch was built without them; where another torch asks otherwise, the seconds come back."""
+    """Let assert_close do as where torch was built without them. Another torch may ask otherwise: it is slower."""
     comparison = sys.modules.get("torch.testing._comparison")
     if hasattr(comparison, "_HAS_DTENSOR"):
         comparison._HAS_DTENSOR = False

@@ -111,8 +111,8 @@ def _opposite(rng):
 def _with_zeros(rng):
     """Two rows of zeros, first and last; of the others, all in one corner and rising, every cosine is
     positive, centred or not."""
-    X = np.sort(np.abs(rng.normal(size=(5, 3))) + 0.1)
-    X[0] = X[4] = 0
+    X = np.sort(np.abs(rng.normal(size=(8, 3))) + 0.1)
+    X[0] = X[7] = 0
     return (X,)
 
 
@@ -206,7 +206,7 @@ def _most_similar_pair(measure, first, start):
             )),
             Probe("rows of zeros", _with_zeros, (
                 "Two rows hold only zeros here. Their cosine with every row is 0, and never NaN."
-            ), extreme=True),
+            ), draws=5, extreme=True),
             larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
         ),
         misconceptions=(

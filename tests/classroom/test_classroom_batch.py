@@ -14,7 +14,7 @@ import submissions
 from jobs import judged_at_any_cost
 from submissions import ALONE, CASES, FULL, GRADER, NAME, gone, read
 
-from classroom import assignment, batch, exports, sandbox
+from classroom import assignment, batch, exports, sandbox, variants
 from classroom.__main__ import main
 from classroom.assignment import imports
 from classroom.sandbox import Limits
@@ -179,6 +179,20 @@ def test_graded_again_with_other_limits_or_when_told_so(course):
     (course.root / "notebooks/assignments/source/assignment2/assignment2.ipynb").write_bytes(b"{}")  # another assignment
     assert course.graded() == ["ben"]
     assert course.graded(again=True) == BOTH and course.graded() == []
+
+
+def test_one_notebook_always_has_the_same_grade(course):
+    course.graded()
+    kept, data = course.options["secret"], b"a notebook"
+    assert len(kept) == 32 and batch.seed_of(data, kept) == batch.seed_of(data, kept) != batch.seed_of(b"another", kept)
+    assert course.graded(again=True) == BOTH and course.options["secret"] == kept
+    given = variants.Variants(NAME, "autumn", "the teacher's key")
+    assert course.graded(given=given) == BOTH and course.options["secret"] == given.key, "nor does it hang on the folder"
+    assert given.key not in (course.out / "batch.json").read_text(encoding="utf-8")
+    assert course.graded() == BOTH and course.options["secret"] != given.key
+    seeds = [batch._job(NAME, submissions.data(submissions.solved("# Ada")), (), trusted=True, limits=Limits(),
+                        secret=secret)["seed"] for secret in (kept, kept, "another")]
+    assert seeds[0] == seeds[1] != seeds[2]
 
 
 def test_grading_again_can_be_stopped_and_goes_on(course, capsys):
