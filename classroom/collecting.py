@@ -361,9 +361,16 @@ def _student(parts):
 
 
 def _choose(student, entries, assignment, functions):
-    """The newest of the entries that are this assignment."""
+    """The newest of the entries that are this assignment: by Canvas' numbers where all have one, else by their times, and
+    of one time by the number behind a name that they share."""
     readable, others, problems = [], [], []
-    newest = sorted(entries, key=lambda e: (e.modified, e.parts), reverse=True)
+    attached = [_attachment(e) for e in entries if e.read or e.problem]
+    by_number = len(set(attached)) > 1 and all(attached)
+
+    def age(entry):
+        return _attachment(entry) if by_number else 0, entry.modified
+
+    newest = sorted(entries, key=lambda e: (age(e), _ending(e), e.parts), reverse=True)
     notebooks = [entry for entry in newest if entry.read or entry.problem]
     if len(notebooks) > MOST_READ:
         student.notes.append(f"{len(notebooks):,} notebooks were handed in; only the newest {MOST_READ} were looked at.")
@@ -389,16 +396,22 @@ def _choose(student, entries, assignment, functions):
             else:
                 others.append((entry, digest, book.variant, book.assignment))
     if readable:
-        as_new = [one for one in readable if one[0].modified == readable[0][0].modified]
-        entry, student.digest, student.variant, _ = max(as_new, key=lambda one: one[3])
+        as_new = [one for one in readable if age(one[0]) == age(readable[0][0])]
+        endings = [_ending(one[0]) for one in as_new]
+        counted = len({(name, *one[0].parts[:-1]) for one, (name, _) in zip(as_new, endings, strict=True)}) == 1 and (
+            len(set(endings)) == len(as_new) > 1)
+        entry, student.digest, student.variant, _ = as_new[0] if counted else max(as_new, key=lambda one: one[3])
         earlier = [one for one in readable if one[1] != student.digest][:MOST_ATTEMPTS - 1]
         student.earlier = [Submission(student.student, student.id, student.folder, "/".join(other.parts), other.modified,
                                       other.read, digest, variant=variant) for other, digest, variant, _ in earlier]
         if len(readable) > 1:
-            which = "newest" if len(as_new) == 1 else f"one with most work of the {len(as_new)} newest, which have one time,"
+            which = ("newest" if len(as_new) == 1 and not by_number else
+                     f"newest, by Canvas' number {_attachment(entry)} in its name," if len(as_new) == 1 else
+                     "newest, by the number at the end of its name," if counted else
+                     f"one with most work of the {len(as_new)} newest, which have one time,")
             student.which = f"{len(readable)} notebooks were handed in; the {which} counts: {entry.parts[-1]}."
             student.notes.append(student.which)
-        if problems and problems[0][0].modified > entry.modified:
+        if problems and age(problems[0][0]) > age(entry):
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:
         entry, student.problem, student.status = problems[0]
@@ -409,6 +422,19 @@ def _choose(student, entries, assignment, functions):
         student.problem = f"No notebook of {assignment} was found" + (f", only one of {other}." if other else ".")
     student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
     return student
+
+
+def _attachment(entry):
+    """The number that Canvas gave a file, which is higher for what was handed in later; 0 where there is none."""
+    found = None if MOODLE.match(entry.parts[0]) else CANVAS.match(entry.parts[0])
+    return int(found["file"]) if found and found["file"] and len(found["file"]) < 20 else 0
+
+
+def _ending(entry):
+    """(name, number) of a file that may be called like another and get a number for it, as ``work.ipynb`` and then
+    ``work-2.ipynb``."""
+    name, _, number = entry.parts[-1].rpartition(".")[0].rpartition("-")
+    return (name, int(number)) if name and re.fullmatch(r"[0-9]{1,4}", number) else (entry.parts[-1].rpartition(".")[0], 0)
 
 
 def _work(book, functions):

@@ -52,6 +52,26 @@ def test_newest_counts_and_is_told(tmp_path):
     assert "broken.ipynb" in students["ada"].notes[1]
 
 
+def test_of_one_time_the_number_of_the_file_says_which_is_newer(tmp_path):
+    """What Canvas packs has the time of the download, and the newer file may hold less work."""
+    less = data(released())
+    zipped({"lovelaceada_17_502_work-1.ipynb": less, "lovelaceada_17_98_work.ipynb": GOOD, "bb_18_3_a.ipynb": GOOD},
+           tmp_path / "submissions.zip")
+    ada = found(tmp_path / "submissions.zip")[0]["lovelaceada"]
+    assert ada.read() == less and [one.read() for one in ada.earlier] == [GOOD]
+    assert ada.notes == ["2 notebooks were handed in; the newest, by Canvas' number 502 in its name, counts: "
+                         "lovelaceada_17_502_work-1.ipynb."]
+    for names, newest, how in ((("work.ipynb", "work-2.ipynb", "work-10.ipynb"), "work-10.ipynb", "number at the end"),
+                               (("a.ipynb", "work-10.ipynb", "work-2.ipynb"), "a.ipynb", "one with most work")):
+        folder = tmp_path / newest / "ada"
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).write_bytes(less if name == "work-10.ipynb" else GOOD)
+            os.utime(folder / name, (1e9, 1e9))
+        ada = found(folder.parent)[0]["ada"]
+        assert how in ada.notes[0] and ada.notes[0].endswith(f" {newest}.") == (newest == "work-10.ipynb"), ada.notes
+
+
 def test_other_assignments_are_left_alone(tmp_path):
     other = {**solved(), "metadata": {"attention_course": {"assignment": "assignment9"}}}
     stripped = {**released(), "metadata": {}}
