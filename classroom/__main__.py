@@ -114,7 +114,8 @@ def _parser():
     verb.add_argument("--penalty", type=_percent, metavar="N", help="per cent of the points for a day begun (default: 10)")
     verb.add_argument("--most", type=_percent, metavar="N", help="per cent of the points that all days cost (default: 100)")
     verb.add_argument("--grace", type=_limit, metavar="N", help="minutes that do not count (default: 0)")
-    verb.add_argument("--extend", action="append", default=[], metavar="STUDENT=DATE", help="another date for one student")
+    verb.add_argument("--extend", action="append", default=[], metavar="STUDENT=DATE",
+                      help="another date for one student; STUDENT= takes it out again")
     verb.add_argument("--came", action="append", default=[], metavar="STUDENT=DATE", help="when a student handed in")
     verb.add_argument("--times", metavar="FILE", help="Moodle's grading worksheet, which says when everybody handed in")
     verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")

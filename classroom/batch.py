@@ -139,9 +139,9 @@ def _one(only, submissions, whose):
               for submission, (person, *_) in zip(submissions, whose, strict=True)]
     found = roster.find(only, people) if only else []
     if len(found) > 1:
-        raise NothingFound(f"{only} may be {' or '.join(found[:10])}: say which, by one of these.")
+        raise NothingFound(roster.which(only, found))
     if only and not found:
-        near = get_close_matches(only, [word for _, words in people for word in words], 3, 0.5)
+        near = get_close_matches(only, {word: "" for _, words in people for word in words}, 3, 0.5)
         raise NothingFound(f"Nobody called {only} is among the submissions{'; near: ' if near else ''}{', '.join(near)}.")
     return found[0] if only else None
 

@@ -63,17 +63,21 @@ class Dates:
 
 def read(out, results):
     """The ``Dates`` of a folder of results; without a file nothing is due. Raises DateError."""
+    dates = _read(out)
+    _by_key(dates, results)
+    return dates
+
+
+def _read(out):
     try:
         raw = json.loads((Path(out) / FILE).read_text(encoding="utf-8"))
-        dates = Dates(when(raw.pop("due")) if raw.get("due") else None, **{name: raw[name] for name in (
+        return Dates(when(raw.pop("due")) if raw.get("due") else None, **{name: raw[name] for name in (
             "penalty", "most", "grace")}, **{name: {who: when(text) for who, text in raw[name].items()}
                                              for name in ("extensions", "times")})
     except FileNotFoundError:
         return Dates()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DateError(f"{Path(out) / FILE} cannot be read: delete it and give the command late once more.") from None
-    _by_key(dates, results)
-    return dates
 
 
 def write(out, dates):
@@ -85,12 +89,12 @@ def write(out, dates):
 
 def _by_key(dates, results):
     people = [(result["key"], roster.called(result)) for result in results]
-    for name, found in (("extensions", dates.mine), ("times", dates.came)):
+    for name, found, option in (("extensions", dates.mine, "extend"), ("times", dates.came, "came")):
         found.clear()
         for who, date in getattr(dates, name).items():
             keys = roster.find(who, people)
             if len(keys) > 1:
-                raise DateError(f"{who} may be {' or '.join(keys[:10])}: say which, by one of these.")
+                raise DateError(f"{roster.which(who, keys)} What was said of {who} before goes with --{option} '{who}='.")
             if keys:
                 found[keys[0]] = date
 
@@ -123,9 +127,10 @@ def _words(date):
 def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=(), times=None):
     """Keep what is given here beside what was agreed before, and return sentences for the teacher: who is late, and by how
     much. ``extend`` and ``came``: "STUDENT=DATE" each; ``times``: Moodle's grading worksheet, which says when everybody
-    handed in. Raises DateError and SheetError, and then nothing is changed."""
+    handed in. "STUDENT=" takes out what was said before. Raises DateError and SheetError, and then nothing is changed."""
     results, _ = batch.read(out)
-    dates = read(out, results)
+    dates = _read(out)
+    people = [(result["key"], roster.called(result)) for result in results]
     given = {"due": due and when(due), "penalty": penalty, "most": most, "grace": grace}
     dates = replace(dates, **{name: value for name, value in given.items() if value is not None})
     for name, pairs in (("extensions", extend), ("times", came)):
@@ -133,15 +138,15 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
             who, sign, text = pair.rpartition("=")
             if not sign or not who.strip():
                 raise DateError(f"{pair!r} is not a student and a date, as in 'Ada Lovelace=2027-11-07'.")
-            getattr(dates, name)[who.strip()] = when(text)
+            _say(getattr(dates, name), who.strip(), text.strip(), people)
     notes = []
     if times:
         notes += _times(dates, results, times)
     _by_key(dates, results)
     write(out, dates)
-    people = [(result["key"], roster.called(result)) for result in results]
     if absent := [who for who in dates.extensions if not roster.find(who, people)]:
-        notes.append(f"Not among those graded, and kept for when they are: {'; '.join(absent)}.")
+        notes.append(f"Not among those graded, and kept for when they are: {'; '.join(absent)}. "
+                     f"To take one out again: --extend '{absent[0]}='.")
     if not dates.due:
         notes.append("Nothing is due yet: say --due.")
     unknown, late, by_file = [], [], 0
@@ -161,6 +166,26 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
         notes.append(f"For {by_file} the time is that of the file; Moodle's grading worksheet tells it better: "
                      "--times worksheet.csv.")
     return notes
+
+
+def _say(said, who, text, people):
+    """Enter the date ``text`` in ``said``, under a name that stays clear whoever hands in later; "" takes out what was said
+    of this student. Raises DateError."""
+    keys = roster.find(who, people)
+    if not text:
+        names = [name for name in said if name == who] or [
+            name for name in said if len(keys) == 1 and roster.find(name, people) == keys]
+        if not names:
+            raise DateError(f"Nothing was said of {who}, so nothing can be taken out"
+                            f"{': there is ' if said else ''}{'; '.join([*said][:10])}.")
+        for name in names:
+            del said[name]
+    else:
+        date = when(text)
+        if len(keys) == 1:
+            for name in [name for name in said if roster.find(name, people) == keys]:
+                del said[name]
+        said[keys[0] if len(keys) == 1 else who] = date
 
 
 def _times(dates, results, path):

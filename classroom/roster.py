@@ -337,9 +337,22 @@ def called(result):
 
 def find(who, people):
     """The keys of those whom a teacher may mean by ``who``. ``people``: pairs of a key and what its student is called. A
-    word that is exactly one's own counts before a name that is like it."""
+    word that is exactly one's own counts before a name that is like it, and that before a part of a name, such as the
+    family's."""
     exact = [key for key, words in people if who.casefold() in (word.casefold() for word in words)]
-    return exact or [key for key, words in people if any(keys_of(who) & keys_of(word) for word in words)]
+    like = exact or [key for key, words in people if any(keys_of(who) & keys_of(word) for word in words)]
+    parts = _parts(who)
+    return like or [key for key, words in people if parts and any(parts <= _parts(word) for word in words)]
+
+
+def _parts(name):
+    """The words of a name, as ``keys_of`` writes them."""
+    return {*map(_letters, APART.split(name))} - {""}
+
+
+def which(who, keys):
+    """Words that ask which of several a teacher means."""
+    return f"{who} may be {' or '.join(keys[:10])}: say which, by one of these."
 
 
 def told(found, submissions, people):
@@ -352,7 +365,7 @@ def told(found, submissions, people):
     elif lost:
         sentences.append(f"Not matched to the list of students: {_some([f'{name} ({why})' for name, why in lost])}.")
     there = {id(one.person) for one in found}
-    if not _most(found) and (missing := [one.name for one in people if id(one) not in there]):
+    if not _most(found) and (missing := [name for name, one in label(people) if id(one) not in there]):
         sentences.append(f"{len(missing)} on the list of students are not among the submissions"
                          f"{', apart from those not matched' if lost else ''}: {_some(missing)}.")
     return sentences

@@ -146,6 +146,12 @@ def test_one_line_when_most_are_unmatched():
     assert [code for _, code, _ in whose] == codes and not any(flag for *_, flag in whose) and len(told) == 1
 
 
+def test_two_of_one_name_who_handed_in_nothing_are_told_apart():
+    people = [Person("Zhang, Wei", canvas="17"), Person("Zhang, Wei", canvas="18"), Person("Ada")]
+    _, told = roster.who([Submission("Ada")], people, None)
+    assert told == ["2 on the list of students are not among the submissions: Zhang, Wei (17); Zhang, Wei (18)."]
+
+
 def test_a_carried_variant_tells_two_of_one_name_apart_and_nobody_else():
     given = variants.Variants(NAME, "spring", "00" * 16)
     code = {name: given.give(name) for name, _ in roster.label(CLASS[:3])}
