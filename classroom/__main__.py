@@ -42,7 +42,12 @@ def main(arguments=None):
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        return options.verb(options) or 0
+        status = options.verb(options) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who reads, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Problem as error:
         problem = str(error)
     except sandbox.NoSandbox as error:
@@ -210,8 +215,9 @@ def grade(options):
                           people=(people := _people(options)), only=options.student, count=options.count,
                           progress=sys.stderr.isatty())
     _, about = batch.read(options.out)
-    print(batch.summary(results, about["only"]))
     sheet = marks.write_sheet(results, options.out)
+    known = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)
+    print(batch.summary(results, about["only"]))
     if about["only"]:
         print(f"Pages and exports change when you make them again: python -m classroom feedback {options.out}")
         return
@@ -224,11 +230,11 @@ def grade(options):
               f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
         print(f"{', '.join(old)}: of an earlier grading, until you make them again.")
-    known = roster.write_found(Path(options.out) / "roster.csv", results, people)
     print(f"Who is who, with the platform's numbers and the names of the files: {known}.")
     waiting = sum(not (row["points"] or "").strip() for row in marks.read_csv(sheet))
     print((f"{waiting} to be marked by hand: python -m classroom mark {options.out}, or {sheet} in a spreadsheet. "
-           if waiting else "Nothing waits to be marked by hand. ") + f"Then: python -m classroom feedback {options.out}")
+           if waiting else "Nothing waits to be marked by hand. ") + f"Then: python -m classroom feedback {options.out}"
+          + (", which may run before as well, for class.html: run it again when all is marked." if waiting else ""))
 
 
 def mark(options):

@@ -380,7 +380,7 @@ def summary(results, only=""):
         lines += [f"         {student}: {reason}" for student, reason in students[:MOST_SHOWN] if reason]
         lines += [f"         and {len(students) - MOST_SHOWN} more"] * (status != "graded" and len(students) > MOST_SHOWN)
     if flagged := [result["student"] for result in results if result["flags"]]:
-        lines.append(f"With flags, which class.html will show: {_short(flagged)}.")
+        lines.append(f"With flags, which feedback writes into class.html: {_short(flagged)}.")
     return "\n".join(lines)
 
 

@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, dates, marks
-from classroom.collecting import Submission, platform_of
-from classroom.roster import keys_of
+from classroom.collecting import Submission, platform_of, words_of
+from classroom.roster import NOBODY, keys_of
 from helpers.files import write_whole
 
 PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
@@ -40,8 +40,8 @@ def export(out, style, into=None, column=None):
     if into and style not in ("canvas", "moodle"):
         raise Mismatch(f"--into is for the formats canvas and moodle: {style} has no file to fill in.")
     if into:
-        column = column or ("Grade" if style == "moodle" else title)
-        paths = [_fill(out, style, Path(into), column, grades, numbers, notes)]
+        wanted = [column] if column else ["Grade"] if style == "moodle" else [title, title.partition(" · ")[0]]
+        paths = [_fill(out, style, Path(into), wanted, grades, numbers, notes)]
     else:
         paths = [{"csv": _csv, "canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}[style](out, title, grades)]
     if style == "moodle":
@@ -52,7 +52,9 @@ def export(out, style, into=None, column=None):
         named = {result["key"]: _canvas_name(result) for result in results
                  if platform_of(result["id"], result["folder"]) == "canvas" and result["key"] in numbers}
         paths += _feedback(out, "canvas", named, results, notes)
-    return paths, sum(grade.total is None for _, grade in grades), notes
+    if blank := [result["student"] for result, grade in grades if grade.total is None]:
+        notes.append(f"Blank, because points are missing: {'; '.join(blank)}.")
+    return paths, len(blank), notes
 
 
 def _points(value):
@@ -191,14 +193,16 @@ def _gradescope(out, title, grades):
     return folder
 
 
-def _fill(out, style, into, column, grades, numbers, notes):
-    """A copy of the platform's own file with our grades in ``column``; what we leave blank stays as it is there. The
-    numbers that it has for students whose number is not known yet are added to ``numbers``."""
+def _fill(out, style, into, wanted, grades, numbers, notes):
+    """A copy of the platform's own file with our grades in the column of one of the names ``wanted``, the first that it
+    has; what we leave blank stays as it is there. The numbers that it has for students whose number is not known yet are
+    added to ``numbers``."""
     rows = marks.read_csv(into)
     columns = [name for name in (rows[0] if rows else []) if name]
-    names = [name for name in columns if name == column] or [
-        name for name in columns if re.fullmatch(rf"{re.escape(column)} \(\d+\)", name)] or [
-        name for name in columns if name.startswith(column)]
+    exact = ([name for name in columns if re.fullmatch(rf"{re.escape(column)}{number}", name)]
+             for column in wanted for number in ("", r" \(\d+\)"))
+    column = wanted[0]
+    names = next(filter(None, exact), None) or [name for name in columns if name.startswith(column)]
     if len(names) != 1:
         raise Mismatch(f"{into} has {'several columns' if names else 'no column'} {column!r}; name one with --column: "
                        f"{', '.join(names or columns)[:300]}.")
@@ -211,7 +215,7 @@ def _fill(out, style, into, column, grades, numbers, notes):
     at = _at(([row[name] or "" for name in people] for row in rows),
              {result["key"]: _called(result) for result, _ in grades if not _number(result, style)})
     every = set().union(*(keys_of(row[name] or "") for row in rows for name in people))
-    found, filled = set(), 0
+    found, filled, nothing = set(), 0, []
     for i, row in enumerate(rows):
         digits = re.search(r"\d+", row.get(number) or "")
         key = by_id.get(digits[0]) if digits else None
@@ -233,10 +237,14 @@ def _fill(out, style, into, column, grades, numbers, notes):
             if ours[key][1].total is not None:
                 row[names[0]] = _points(ours[key][1].total)
                 filled += 1
+        elif any(words := [row[name] or "" for name in people]) and words_of(words[0]) not in NOBODY:
+            nothing.append(next(filter(None, words)))
     if not filled and any(grade.total is not None for _, grade in grades):
         raise Mismatch(f"No student of {into} is among those graded: neither the numbers nor the names agree.")
     if missing := [result["student"] for key, (result, _) in ours.items() if key not in found]:
         notes.append(f"Not in {into}, so not filled in: {_some(missing)}.")
+    if nothing:
+        notes.append(f"In {into} and not among those graded, so their cell stays as it is: {'; '.join(nothing)}.")
     return _write(out / f"{style}_filled.csv", [columns, *([row[c] for c in columns] for row in rows)], guard=False)
 
 

@@ -31,7 +31,7 @@ def write_pages(out):
     for result in results:
         grade = grades[result["key"]] = due.grade_of(result, sheet)
         write_whole(out / "feedback" / f"{result['key']}.html", student_page(result, grade, task.title))
-    write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", [])))
+    write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", []), about.get("told", [])))
     return out / "class.html"
 
 
@@ -42,8 +42,9 @@ def student_page(result, grade, title):
                                                      questions=questions, failed=FAILED)
 
 
-def class_page(results, grades, task, refused):
-    """What a teacher looks at first: who has what, which tasks were hard, and which mistakes were made."""
+def class_page(results, grades, task, refused, told=()):
+    """What a teacher looks at first: who has what, which tasks were hard, and which mistakes were made. ``told``: sentences
+    on the list of students, such as who handed in nothing."""
     rows, totals, mistakes, ended = [], [], {}, {test.grade_id: Counter() for test in task.tests}
     for result in results:
         rows.append({**{name: result[name] for name in ("key", "student", "status", "found", "flags")},
@@ -65,4 +66,4 @@ def class_page(results, grades, task, refused):
     statuses = [f"{n} {status}" for status, n in Counter(row["status"] for row in rows).most_common()]
     return PAGES.get_template("class.html").render(
         title=task.title, rows=rows, statuses=statuses, most=most, totals=sorted(totals), distribution=distribution,
-        tasks=tasks, mistakes=sorted(mistakes.items(), key=lambda pair: -len(pair[1][1])), refused=refused)
+        tasks=tasks, mistakes=sorted(mistakes.items(), key=lambda pair: -len(pair[1][1])), refused=refused, told=told)

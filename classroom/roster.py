@@ -367,5 +367,5 @@ def told(found, submissions, people):
     there = {id(one.person) for one in found}
     if not _most(found) and (missing := [name for name, one in label(people) if id(one) not in there]):
         sentences.append(f"{len(missing)} on the list of students are not among the submissions"
-                         f"{', apart from those not matched' if lost else ''}: {_some(missing)}.")
+                         f"{', apart from those not matched' if lost else ''}: {'; '.join(missing)}.")
     return sentences

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 from html.parser import HTMLParser
 
@@ -13,9 +14,11 @@ import pytest
 import submissions
 from submissions import NAME
 
-from classroom import assignment, batch, exports, marks, reports, sandbox
+from classroom import assignment, batch, exports, marks, reports, roster, sandbox
 from classroom.__main__ import main
+from classroom.collecting import Submission
 from classroom.grading import grade_one
+from classroom.roster import Person
 from helpers.files import write_whole
 
 
@@ -216,6 +219,37 @@ def test_canvas_columns(out, tmp_path):
     assert "30 points at most" in notes[0] and "Ben; Cy <b>; Dee" in notes[1]
     with pytest.raises(exports.Mismatch, match="canvas and moodle"):
         exports.export(out, "csv", sheet)
+
+
+def test_the_assignments_short_name_is_found_and_blank_cells_have_names(out, tmp_path):
+    fill(out, {place: points for place, points in ALL.items() if place[0] != "Dee"})
+    sheet = written(tmp_path / "g.csv", ["Student", "ID", "Assignment 1 (4502)", "Assignment 10 (4503)"],
+                    ["Lovelace, Ada", "1", "", ""], ["Dee", "4", "", ""], ["Nobody, Xi", "5", "", ""],
+                    ["Student, Test", "6", "", ""])
+    *_, notes = exports.export(out, "canvas", sheet)
+    rows = marks.read_csv(out / "canvas_filled.csv")
+    assert [row["Assignment 1 (4502)"] for row in rows] == ["34.5", "", "", ""] and not rows[0]["Assignment 10 (4503)"]
+    assert "Blank, because points are missing: Dee." in notes
+    assert any(note.endswith("their cell stays as it is: Nobody, Xi.") for note in notes)
+
+
+def test_the_page_for_the_class_says_who_handed_in_nothing(out):
+    about = json.loads((out / "batch.json").read_text())
+    people = [Person(f"Student <{i}>") for i in range(30)]
+    _, told = roster.who([Submission("Student <0>")], people, None)
+    write_whole(out / "batch.json", json.dumps(about | {"told": told}))
+    page = reports.write_pages(out).read_text(encoding="utf-8")
+    assert "29 on the list of students are not among the submissions" in page and "Student &lt;29&gt;" in page
+
+
+def test_a_reader_that_has_seen_enough_is_no_problem(out):
+    """As with ``| head -1``, whoever closes the pipe first."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "classroom", "feedback", str(out)], stdout=write, stderr=subprocess.PIPE,
+                          cwd=sandbox.ROOT, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"") and (out / "class.html").exists()
 
 
 def test_marks_for_what_is_not_there_are_told(out):

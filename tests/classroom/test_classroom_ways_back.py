@@ -175,7 +175,8 @@ def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_pa
     (["--due", "31/10"], "'31/10' is not a date"), (["--extend", "Ada"], "not a student and a date"),
     (["--extend", "Ada=soon"], "'soon' is not a date"), (["--times", "grades.csv"], "no column 'Last modified"),
     (["--extend", "Ben Twin=2027-01-01"], "may be Ben_2 or Dee_4"),
-    (["--extend", "Twin=2027-01-01"], "Twin may be Ben_2 or Dee_4: say which"), (["--extend", "Xi="], "Nothing was said of Xi")])
+    (["--extend", "Twin=2027-01-01"], "Twin may be Ben_2 or Dee_4: say which"),
+    (["--extend", "Xi="], "Nothing was said of Xi")])
 def test_dates_that_cannot_be_told(arguments, words, out, monkeypatch, capsys):  # noqa: F811
     exports.export(out, "csv")
     monkeypatch.chdir(out)
@@ -188,7 +189,8 @@ def test_dates_that_cannot_be_told(arguments, words, out, monkeypatch, capsys): 
 
 
 def test_a_family_name_is_enough_and_an_extension_can_be_taken_out(out, capsys):  # noqa: F811
-    assert main(["late", str(out), "--due", "2027-10-31", "--extend", "Lovelace=2027-11-07", "--extend", "Twin=2027-11-08"]) == 0
+    longer = ["--extend", "Lovelace=2027-11-07", "--extend", "Twin=2027-11-08"]
+    assert main(["late", str(out), "--due", "2027-10-31", *longer]) == 0
     assert "kept for when they are: Twin. To take one out again: --extend 'Twin='." in capsys.readouterr().out
     assert set(dates.read(out, batch.read(out)[0]).mine) == {"Ada_Lovelace_1"}
     path = out / "results" / "Ben_2.json"
