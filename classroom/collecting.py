@@ -24,6 +24,7 @@ MOST_FILES = 100_000  # in one zip
 MOST_READ = 20  # notebooks of one student
 MOST_ATTEMPTS = 5  # notebooks of one student that may be graded
 EXACT, NO_DATE = 0x5455, (1980, 1, 1)  # where a zip keeps the time in UTC, and what it says where it has none
+LATE = "Canvas marks it as late."
 MOST_TOLD = 50  # sentences on what was left out
 LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
 LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
@@ -355,7 +356,7 @@ def _student(parts):
     first = parts[0] if len(parts) > 1 else parts[0].rsplit(".", 1)[0]
     platform = _by_platform(first)
     if platform and len(MOODLE_ID.findall(first)) < 2:  # else one was written by a student, in a name or a file's
-        late = ["Canvas marks it as late."] if platform.groupdict().get("late") else []
+        late = [LATE] if platform.groupdict().get("late") else []
         return Submission(platform["name"], platform["id"], first, notes=late)
     return Submission(first, "", first if len(parts) > 1 else "")
 

@@ -47,6 +47,17 @@ class Dates:
             return due, came, 0
         return due, came, math.ceil((came - due) / timedelta(days=1))
 
+    def found(self, result):
+        """What was noticed when the files were collected, with what became of the word of Canvas that it is late: its date
+        is the same for all."""
+        due, came, days = self.of(result)
+        longer = result["key"] in self.mine
+        if not due or days or not (came or longer):
+            return result["found"]
+        more = (("in time by your extension" if longer else "it is in time here") + f", until {_words(due)}" if came else
+                f"you have an extension until {_words(due)}")
+        return [f"{note.removesuffix('.')}, but {more}." if note == collecting.LATE else note for note in result["found"]]
+
     def grade_of(self, result, sheet):
         """The ``marks.Grade`` of a result with what is taken off for being late, as a row of its own."""
         grade = marks.grade_of(result, sheet)
@@ -54,9 +65,12 @@ class Dates:
         if not days or not self.penalty:
             return grade
         most = grade.most if grade.total is None else grade.total
-        off = min(min(days * self.penalty, self.most) / 100 * grade.most, most)
+        share = min(days * self.penalty, self.most) / 100 * grade.most
+        off = min(share, most)
         words = (f"It was due on {_words(due)} and came on {_words(came)}: {_days(days)} late, "
-                 f"{self.penalty:g} % of the points a day" + (f", {self.most:g} % at most." if self.most < 100 else "."))
+                 f"{self.penalty:g} % of the points a day" + (f", at most {self.most:g} %" if self.most < 100 else "")
+                 + (", which is what counts here" if self.most < min(100, days * self.penalty) else "") + "."
+                 + (" The grade does not fall below 0." if share > most or days * self.penalty > 100 else ""))
         row = marks.Row(ITEM, 0, -off, ITEM, words)
         return replace(grade, total=None if grade.total is None else grade.total - off, rows=[*grade.rows, row])
 

@@ -30,6 +30,7 @@ def write_pages(out):
     grades, due = {}, dates.read(out, results)
     for result in results:
         grade = grades[result["key"]] = due.grade_of(result, sheet)
+        result["found"] = due.found(result)
         write_whole(out / "feedback" / f"{result['key']}.html", student_page(result, grade, task.title))
     write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", []), about.get("told", [])))
     return out / "class.html"

@@ -13,7 +13,7 @@ import pytest
 from submissions import FULL, NAME, data, solved
 from test_classroom_reports import ALL, fill, out  # noqa: F401, the fixture is used by its name
 
-from classroom import attempts, batch, dates, exports, marks, reports, roster, sandbox, variants
+from classroom import attempts, batch, collecting, dates, exports, marks, reports, roster, sandbox, variants
 from classroom.__main__ import main
 from helpers.files import write_whole
 
@@ -169,6 +169,24 @@ def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_pa
     assert "For 1 the time is that of the file" in said and grades(out)["Ada Lovelace"] == 31 and grades(out)["Dee"] == 33
     assert main(["late", str(out), "--came", "Dee=2027-11-03 01:00"]) == 0
     assert grades(out)["Dee"] == 26
+
+
+def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):  # noqa: F811
+    fill(out, ALL)
+    for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b>_3": "cy_LATE_3_51_a", "Ben_2": "ben_LATE_2_52_a"}.items():
+        path = out / "results" / f"{key}.json"
+        write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": folder, "found": [collecting.LATE]}))
+    came(out, Ada_Lovelace_1="2027-11-04 12:00")
+    assert main(["late", str(out), "--due", "2027-10-31", "--penalty", "20", "--most", "50", "--came", "Dee=2027-11-02",
+                 "--extend", "Dee=2027-11-05", "--extend", "Ben=2027-11-06", "--came", "Cy <b>=2027-11-20"]) == 0
+    reports.write_pages(out)
+    ada, ben, cy, dee = [(out / "feedback" / f"{key}.html").read_text(encoding="utf-8")
+                         for key in ("Ada_Lovelace_1", "Ben_2", "Cy__b>_3", "Dee_4")]
+    assert "20 % of the points a day, at most 50 %, which is what counts here." in ada and "below 0" not in ada
+    assert "-10 points" in cy and "The grade does not fall below 0." in cy
+    assert "Canvas marks it as late, but in time by your extension, until 2027-11-05 23:59." in dee
+    assert "Canvas marks it as late, but you have an extension until 2027-11-06 23:59." in ben
+    assert "Canvas marks it as late." in cy
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
