@@ -46,6 +46,7 @@ class Marking:
         for result in results:
             self.items += [(result["key"], *item) for item in marks.to_mark(result)]
         self.items.sort(key=lambda i: (i[1] not in (marks.EVERYTHING, marks.CODE), i[1], _shuffled(i[0] + i[1])))
+        self.then = "" if by else f"python -m classroom feedback {out}"
         self.students = {result["key"]: result["student"] for result in results}
 
     def page(self, nonce):
@@ -62,14 +63,16 @@ class Marking:
         questions = {q.grade_id: {"title": q.words, "text": q.text.partition("\n")[2], "most": q.points, "model": q.model,
                                   "rubric": q.rubric} for q in self.task.questions}
         return PAGES.get_template("mark.html").render(title=f"Marking {self.task.title}", nonce=nonce,
-                                                      data={"rows": rows, "questions": questions})
+                                                      data={"rows": rows, "questions": questions, "then": self.then})
 
     def work(self, number):
-        """The code and the pictures of a student, by their number on the page."""
+        """The code and the pictures of a student, by their number on the page; and where there is no code, the file in
+        which to look for it."""
         key = self.keys[number - 1]
         result = batch.read_result(self.out / "results" / f"{key}.json") or {}
+        file = "" if result.get("code") or result.get("raw_code") else result.get("file", "")
         cells = [*enumerate(filter(None, result.get("code") or result.get("raw_code") or ()), 1)]
-        return {"code": [{"number": n, "source": source} for n, source in cells],
+        return {"file": file, "code": [{"number": n, "source": source} for n, source in cells],
                 "figures": [f"data:image/{'png' if f.startswith('iVBOR') else 'jpeg'};base64,{f}"
                             for f in batch.read_figures(self.out, result)]}
 

@@ -203,6 +203,15 @@ def test_the_server_answers_its_own_page_alone(out):  # noqa: F811
         assert "two" in page.path.read_text(encoding="utf-8-sig")
 
 
+def test_the_page_says_what_comes_next_and_which_file_to_look_in(out):  # noqa: F811
+    path = out / "results" / "Ben_2.json"
+    write_whole(path, json.dumps(json.loads(path.read_text()) | {"code": ["x = 1"]}))
+    page = marking.Marking(out)
+    assert f"python -m classroom feedback {out}" in page.page("x") and "feedback" not in marking.Marking(out, "ana").then
+    files = {key: page.work(number)["file"] for number, key in enumerate(page.keys, 1)}
+    assert files["Cy__b>_3"] == "a.ipynb" and files["Ben_2"] == ""
+
+
 def test_a_whole_submission_has_its_figures_and_answers():
     """grade_one keeps what a person needs; an unreadable file has nothing."""
     made = grade_one(b"", assignment.load(NAME))
