@@ -11,6 +11,18 @@ from browser import REPO, Lab, NoBrowser, find_browser, no_network, start_browse
 from filelock import FileLock
 from nbformat.v4 import new_notebook, writes
 
+# What the book is made of. It is published and previewed by jobs of their own, which build it, and nobody who learns needs
+# it built; so where none of this has changed since the branch point, a book of a few pages stands for it.
+BOOK = ("docs", "scripts", "helpers", "notebooks", "data", "README.md", "CHANGELOG.md", "pyproject.toml", "constraints.txt",
+        "tests/pages")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "built" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.tool(*BOOK))
+
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
