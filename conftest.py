@@ -128,6 +128,21 @@ def pytest_configure(config):
             config.option.loadscopereorder = False      # our order below is better than the number of cells
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """The files of one folder, tests/pages, go to one worker: two would start two browsers and two JupyterLabs. The weekly
+    run has so many of them that it takes two all the same."""
+    if config.getoption("dist") != "loadfile" or config.getoption("weekly"):
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return PAGES if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
 def make_nbval_run_cells_as_jupyter_does(forked):
     """nbval 0.11 executes with store_history=False, where a trailing `;` hides nothing and every execution count is 0.
     It also gives up when a kernel dies at its start, as when two have taken one port; here it may try again.
