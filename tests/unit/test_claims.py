@@ -128,6 +128,8 @@ def test_the_spread_is_measured_and_bounds_what_is_accepted(notebook, data, monk
     assert full["ran"] == [0, 1, 2, 0, 0, 0]  # the first one three times more, with other last bits
     spread, losses = how(data)["spread"], [found["loss"] for found in full["found"]]
     assert 0 < spread["loss"] < 1e-5 * losses[0] and "other" not in spread
+    assert notebook("all", CLAIM, TRAIN, MEASURE)["ran"] == [0, 1, 2]  # nothing changed, so it is what it was
+    assert how(data)["spread"] == spread
 
     def shifted(by):
         return TRAIN.replace(".item()", f".item() + {by!r}")
