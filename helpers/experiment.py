@@ -97,7 +97,9 @@ class Claim:
             else:
                 self._compare(key, first, _allowed(stored[key], known, within, drawn))
             if mode in ("all", "renew"):
-                spread = None if within else known["spread"] if current else _spread(run, cases[0], 3 if seconds <= DEAR else 1)
+                spread = known.get("spread")
+                if not current:
+                    spread = None if within else _spread(run, cases[0], 3 if seconds <= DEAR else 1)
                 known = how[key] = {"digest": made_with, "seconds": round(seconds, 1), "spread": spread}
                 stored[HOW] = dict(sorted(how.items()))
                 path.parent.mkdir(exist_ok=True)
