@@ -31,6 +31,7 @@ LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
 MOST_ZIPS = 1_000  # zips in one zip, and in zips in it
 TIGHTEST = 50  # bytes of a zip for each byte that it takes in its zip: two zips in one another hardly shrink
 NOISE = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)|/\.ipynb_checkpoints/")
+PLAIN = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss"})
 WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # names that no file may have there
 # What a platform calls a student's folder or, in a download without folders, each file:
 MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
@@ -77,6 +78,19 @@ class Submission:
         clear = self.id or plain == self.student and re.search("[A-Za-z]{2}", plain) and not re.search(
             r"_\d+$|-[0-9a-f]{8}$", plain) and not WINDOWS.fullmatch(plain)
         return plain if clear and not self.alike else f"{plain}-{unique}"
+
+
+def name_for_people(student, key):
+    """A name of a folder or a page in which people find ``student``, with letters of all scripts, as different from others
+    as the ``key``, which is a result's and stays as it is. Where that has all letters, it is this name."""
+    plain = unicodedata.normalize("NFKD", student.translate(PLAIN))
+    letters = "".join(c for c in plain if unicodedata.category(c)[0] in "LNM" and not "\u0300" <= c <= "\u036f" or c in "_-"
+                      or c.isspace() or c.isascii())
+    words = re.sub(r"[^\w\u0900-\u0dff\u0e00-\u0fff-]+", "_", unicodedata.normalize("NFC", letters)).strip("_-")[:50]
+    ascii_alone = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode()
+    kept = re.sub(r"[^\w-]+", "_", ascii_alone).strip("_-")[:80] or "student"
+    end = key[len(kept):] if key.startswith(kept) else ""
+    return f"{words}{end}" if words and end and words != kept[:50] and len(end) < 40 else key
 
 
 def words_of(name):

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, dates, marks
-from classroom.collecting import Submission, platform_of, words_of
+from classroom.collecting import Submission, name_for_people, platform_of, words_of
 from classroom.roster import NOBODY, keys_of
 from helpers.files import write_whole
 
@@ -141,7 +141,7 @@ def moodle_handout(out, name, students):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for student, person in students:
-            archive.write(out / name / Submission(student).key / f"{name}.ipynb",
+            archive.write(out / name / name_for_people(student, Submission(student).key) / f"{name}.ipynb",
                           f"{moodle_folder(person.name, person.moodle)}/{name}.ipynb")
     write_whole(out / f"{name}-moodle.zip", buffer.getvalue())
     return out / f"{name}-moodle.zip"

@@ -226,7 +226,9 @@ def who(submissions, people, given):
     if not people:
         return [(None, *(given.find("", one.variant) if given else ("", ""))) for one in submissions], []
     by_code = {one.variant: one for one in people if one.variant}
-    found = match(submissions, people, {collecting.Submission(name).key: by_code[code] for name, code in codes.items()})
+    folders = {folder: by_code[code] for name, code in codes.items()  # as release calls them, and as it called them before
+               for key in [collecting.Submission(name).key] for folder in (key, collecting.name_for_people(name, key))}
+    found = match(submissions, people, folders)
     carried = Counter(one.variant for one, mine in zip(submissions, found, strict=True) if not mine.person)
     claimed, told_apart = {id(mine.person) for mine in found if mine.person}, {}
     for submission, mine in zip(submissions, found, strict=True):  # of two with one name, the one whose notebook it is

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem, assignment, tasks
-from classroom.collecting import Submission, words_of
+from classroom.collecting import Submission, name_for_people, words_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
 from helpers.files import write_whole
@@ -233,6 +233,8 @@ def release(name, out, variant, students=(), private=None):
         code = given.give(student, private)
         raw = render(source, name, given.details[code], code)
         folder = out / name / folder_of(student) if student else out / name
+        if student and not folder.exists() and (old := out / name / Submission(student).key).is_dir():
+            old.rename(folder)  # as an earlier release called it
         _write(folder / f"{name}.ipynb", assignment.strip(raw))
         _write(out / f"{name}-solutions" / given.file_of(student), raw)
     write_whole(path, json.dumps(asdict(given), indent=1, ensure_ascii=False) + "\n")
@@ -241,7 +243,7 @@ def release(name, out, variant, students=(), private=None):
 
 def folder_of(student):
     """The name of the folder with a student's notebook."""
-    return Submission(student).key
+    return name_for_people(student, Submission(student).key)
 
 
 def _write(path, raw):

@@ -143,6 +143,24 @@ def test_names_come_from_a_list_or_from_a_platform(tmp_path):
         assert [one.name for one in roster.read(tmp_path / name)] == ["Zoë Müller", "Ada Lovelace"], name
 
 
+def test_folders_have_names_that_people_know_and_the_old_ones_are_still_read(tmp_path):
+    """Keys of results stay what they were, because points that were given are kept by them."""
+    names = {"李小龙": "李小龙-535320da", "Łukasiewicz Jan": "Lukasiewicz_Jan-", "Jensen Søren": "Jensen_Soren-",
+             "Ada": "Ada", "Strauß": "Strauss-", "José": "Jose-", "हिन्दी": "हिन्दी-", "нет <": "нет-"}
+    for name, folder in names.items():
+        assert variants.folder_of(name).startswith(folder) and variants.folder_of(name)[len(folder):].isalnum() == (
+            folder.endswith("-")), variants.folder_of(name)
+    assert collecting.Submission("李小龙").key == "student-535320da"
+    assert collecting.Submission("Jensen Søren").key.startswith("Jensen_Sren-")
+    old = tmp_path / "assignment1" / collecting.Submission("李小龙").key
+    old.mkdir(parents=True)
+    given = variants.read(variants.release("assignment1", tmp_path, "v", [*names]))
+    assert not old.exists() and (tmp_path / "assignment1" / "李小龙-535320da" / "assignment1.ipynb").exists()
+    for folder in ("student-535320da", "李小龙-535320da"):
+        [(person, code, flag)] = roster.who([collecting.Submission(folder, variant=given.students["李小龙"])], [], given)[0]
+        assert (person.name, code, flag) == ("李小龙", given.students["李小龙"], "")
+
+
 def test_another_variant_in_the_same_folder_is_refused(tmp_path):
     variants.release("assignment5", tmp_path, "one")
     for arguments in (("two", ()), ("one", ["Ada"])):
