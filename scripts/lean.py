@@ -13,7 +13,7 @@ sys.modules.setdefault("isoduration", None)
 
 
 def pytest_collection_finish():
-    """Let assert_close do as where torch was built without them. Another torch may ask otherwise: it is slower."""
+    """Let assert_close do as where torch was built without them. Another torch may ask otherwise: then they are imported."""
     comparison = sys.modules.get("torch.testing._comparison")
     if hasattr(comparison, "_HAS_DTENSOR"):
         comparison._HAS_DTENSOR = False
