@@ -102,7 +102,7 @@ def write(out, dates):
 
 
 def _by_key(dates, results):
-    people = [(result["key"], roster.called(result)) for result in results]
+    people = [(result["key"], roster.called(result)) for result in results if "key" in result]
     for name, found, option in (("extensions", dates.mine, "extend"), ("times", dates.came, "came")):
         found.clear()
         for who, date in getattr(dates, name).items():
