@@ -7,6 +7,7 @@ grader outside. An error in a cell is recorded and the next cell runs. Each call
 """
 
 import builtins
+import contextlib
 import gc
 import importlib
 import io
@@ -89,14 +90,32 @@ def load(space, modules):
     """Import large libraries once, before any limit runs: interrupted in the middle they stay broken, and a function
     that imports them itself would do so again in each call's fork."""
     gc.disable()  # there is no garbage yet, and looking for it takes a tenth of the time
-    for name in modules:
-        try:
-            importlib.import_module(name)
-        except Exception:
-            pass
+    with short_help("matplotlib.pyplot" in modules):
+        for name in modules:
+            try:
+                importlib.import_module(name)
+            except Exception:
+                pass
     gc.freeze()  # nor will these ever be garbage: no fork needs to look
     gc.enable()
     return {}
+
+
+@contextlib.contextmanager
+def short_help(wanted):
+    """Meanwhile Matplotlib writes no tables of properties into the help of its hundred classes: a third of its import."""
+    artist = None
+    if wanted:
+        with contextlib.suppress(Exception):
+            artist = importlib.import_module("matplotlib.artist")
+    tables = getattr(artist, "kwdoc", None)
+    if tables:
+        artist.kwdoc = lambda kind: ""
+    try:
+        yield
+    finally:
+        if tables:
+            artist.kwdoc = tables
 
 
 def run_cell(space, number, source, seconds):
