@@ -116,6 +116,13 @@ def _with_zeros(rng):
     return (X,)
 
 
+def _one_of_zeros(rng):
+    """Two rows, one of them of zeros: they are the only pair, whoever passes over NaN."""
+    X = rng.normal(size=(2, 3))
+    X[rng.integers(2)] = 0
+    return (X,)
+
+
 def _distances(X):
     return np.linalg.norm(X[:, None] - X[None], axis=-1)
 
@@ -207,6 +214,10 @@ def _most_similar_pair(measure, first, start):
             Probe("rows of zeros", _with_zeros, (
                 "Two rows hold only zeros here. Their cosine with every row is 0, and never NaN."
             ), draws=5, extreme=True),
+            Probe("one of two rows is zeros", _one_of_zeros, (
+                f"There are two rows here and one holds only zeros. Its cosine with the other is 0, and so {told(0, 1)} is "
+                "the pair: a row of zeros is not passed over."
+            ), draws=2, extreme=True),
             larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
         ),
         misconceptions=(
@@ -241,6 +252,10 @@ def _most_similar_pair(measure, first, start):
                 "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the largest. The cosine of such a "
                 "row is 0 by convention."
             ), largest_in(with_nan)),
+            Misconception("zeros-passed-over", (
+                "You pass over NaN, and with it over rows of zeros. The cosine of such a row is 0 by convention, so it may "
+                "be one of the pair."
+            ), largest_in(lambda X: np.nan_to_num(with_nan(X), nan=-np.inf))),
         ),
     )
 
