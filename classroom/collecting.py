@@ -82,15 +82,23 @@ class Submission:
 
 def name_for_people(student, key):
     """A name of a folder or a page in which people find ``student``, with letters of all scripts, as different from others
-    as the ``key``, which is a result's and stays as it is. Where that has all letters, it is this name."""
+    as the ``key``, which is a result's and stays as it is. Where that has all letters, it is this name; where it does not
+    begin with them, it comes behind the name."""
     plain = unicodedata.normalize("NFKD", student.translate(PLAIN))
     letters = "".join(c for c in plain if unicodedata.category(c)[0] in "LNM" and not "\u0300" <= c <= "\u036f" or c in "_-"
                       or c.isspace() or c.isascii())
     words = re.sub(r"[^\w\u0900-\u0dff\u0e00-\u0fff-]+", "_", unicodedata.normalize("NFC", letters)).strip("_-")[:50]
     ascii_alone = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode()
     kept = re.sub(r"[^\w-]+", "_", ascii_alone).strip("_-")[:80] or "student"
-    end = key[len(kept):] if key.startswith(kept) else ""
+    if not key.startswith(kept):  # such as a folder zw17 of somebody whose name is on the list
+        return f"{words}-{key}" if words and len(key) < 40 else key
+    end = key[len(kept):]
     return f"{words}{end}" if words and end and words != kept[:50] and len(end) < 40 else key
+
+
+def page_of(result):
+    """The name of the file of a student's page of feedback, in which a teacher finds the student."""
+    return f"{name_for_people(result['student'], result['key'])}.html"
 
 
 def words_of(name):

@@ -163,6 +163,7 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
                      f"To take one out again: --extend '{absent[0]}='.")
     if not dates.due:
         notes.append("Nothing is due yet: say --due.")
+    notes += _missing(out, results, dates)
     unknown, late, by_file = [], [], 0
     for result in results:
         due, time, days = dates.of(result)
@@ -180,6 +181,21 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
         notes.append(f"For {by_file} the time is that of the file; Moodle's grading worksheet tells it better: "
                      "--times worksheet.csv.")
     return notes
+
+
+def _missing(out, results, dates):
+    """A sentence that names those on the list of students who handed in nothing, and how long they still may; none where
+    there was no list."""
+    try:
+        rows = marks.read_csv(Path(out) / "roster.csv")
+    except (Problem, OSError):
+        return []
+    absent = [row["name"] for row in rows if row.get("name") and not row.get("handed in")]
+    known = {name: date for name, date in dates.extensions.items() if not date < datetime.now()}
+    words = [name + "".join(f" (may until {_words(date)})" for who, date in known.items()
+                            if roster.keys_of(who) & roster.keys_of(name)) for name in absent]
+    lost = ", apart from those not matched to the list" if any(not result.get("person") for result in results) else ""
+    return [f"{len(absent)} handed in nothing{lost}: {'; '.join(words)}."] if absent else []
 
 
 def _say(said, who, text, people):

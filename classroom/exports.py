@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, dates, marks
-from classroom.collecting import Submission, name_for_people, platform_of, words_of
+from classroom.collecting import Submission, name_for_people, page_of, platform_of, words_of
 from classroom.roster import NOBODY, keys_of
 from helpers.files import write_whole
 
@@ -99,7 +99,7 @@ def _feedback(out, style, named, results, notes):
     buffer, missing, other, sheet, pages = io.BytesIO(), [], [], out / marks.SHEET, []
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for result in results:
-            page = out / "feedback" / f"{result['key']}.html"
+            page = out / "feedback" / page_of(result)
             if not page.exists() or result["key"] not in named:
                 missing.append(result["student"])
                 continue

@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from classroom import assignment, batch, dates, marks
+from classroom.collecting import page_of
 from classroom.grading import FAILED
 from helpers.files import write_whole
 
@@ -22,7 +23,7 @@ PAGES.filters |= {"number": "{:g}".format, "time": batch.when, "task": _task_nam
 
 
 def write_pages(out):
-    """Write ``feedback/KEY.html`` for every student and ``class.html``; returns the path of the latter."""
+    """Write a page for every student (``page_of``) and ``class.html``; returns the path of the latter."""
     out = Path(out)
     results, about = batch.read(out)
     sheet, task = marks.read_sheet(out), assignment.load(about["assignment"])
@@ -31,7 +32,10 @@ def write_pages(out):
     for result in results:
         grade = grades[result["key"]] = due.grade_of(result, sheet)
         result["found"] = due.found(result)
-        write_whole(out / "feedback" / f"{result['key']}.html", student_page(result, grade, task.title))
+        page, earlier = out / "feedback" / page_of(result), out / "feedback" / f"{result['key']}.html"
+        write_whole(page, student_page(result, grade, task.title))
+        if page != earlier:  # its name before the list of students was known, or by an older version
+            earlier.unlink(missing_ok=True)
     write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", []), about.get("told", [])))
     return out / "class.html"
 
@@ -48,8 +52,8 @@ def class_page(results, grades, task, refused, told=()):
     on the list of students, such as who handed in nothing."""
     rows, totals, mistakes, ended = [], [], {}, {test.grade_id: Counter() for test in task.tests}
     for result in results:
-        rows.append({**{name: result[name] for name in ("key", "student", "status", "found", "flags")},
-                     "grade": grades[result["key"]]})
+        rows.append({**{name: result[name] for name in ("student", "status", "found", "flags")},
+                     "grade": grades[result["key"]], "page": page_of(result)})
         if result["status"] == "graded":
             totals.append(sum(test["points"] or 0 for test in result["tests"]))
         for test in result["tests"]:

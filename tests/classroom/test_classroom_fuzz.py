@@ -143,7 +143,7 @@ def written(out, results, said):
     marks.write_sheet(results.values(), out)
     reports.write_pages(out)
     for key in results:
-        page = (out / "feedback" / f"{key}.html").read_text(encoding="utf-8")
+        page = (out / "feedback" / collecting.page_of(results[key])).read_text(encoding="utf-8")
         assert "<script>alert" not in page and page.rstrip().endswith("</html>"), said
     for style in exports.FORMATS:
         paths, _, _ = exports.export(out, style)

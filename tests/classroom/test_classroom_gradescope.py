@@ -64,6 +64,8 @@ def grade(home, notebook, email="nobody@x.org", namespaces=True):
 @needs_sandbox
 def test_the_autograder_grades_in_a_container(tmp_path, capsys):
     home = install(tmp_path)
+    compiled = subprocess.run([sys.executable, "-m", "classroom.gradescope"], cwd=home / "source" / "course")
+    assert compiled.returncode == 0, "which is what setup.sh ends with"
     answer, printed = grade(home, data(solved()))
     assert "score" in answer, (answer, printed)
     assert answer["score"] == FULL and "written answers are marked by your teacher" in answer["output"], printed

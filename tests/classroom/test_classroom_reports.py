@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 import submissions
@@ -240,6 +241,23 @@ def test_the_page_for_the_class_says_who_handed_in_nothing(out):
     write_whole(out / "batch.json", json.dumps(about | {"told": told}))
     page = reports.write_pages(out).read_text(encoding="utf-8")
     assert "29 on the list of students are not among the submissions" in page and "Student &lt;29&gt;" in page
+
+
+@pytest.mark.parametrize(("student", "key", "name"), [
+    ("Wei Zhang", "zw17", "Wei_Zhang-zw17"), ("Wei Zhang", "Wei_Zhang_17", "Wei_Zhang_17"), ("zw17", "zw17", "zw17"),
+    ("李小龙", Submission("李小龙").key, "李小龙-" + Submission("李小龙").key[-8:]),
+    ("Participant 123", Submission("Participant 123", "123").key, "Participant_123_123")])
+def test_a_page_has_the_name_of_its_student(out, student, key, name):
+    [path] = (out / "results").glob("Ada*")
+    write_whole(path.with_name(f"{key}.json"), json.dumps(json.loads(path.read_text()) | {"student": student, "key": key}))
+    about = json.loads((out / "batch.json").read_text())
+    write_whole(out / "batch.json", json.dumps(about | {"keys": [key]}))
+    (out / "feedback").mkdir()
+    (out / "feedback" / f"{key}.html").write_text("as an older version called it")
+    page = reports.write_pages(out).read_text(encoding="utf-8")
+    assert [file.name for file in (out / "feedback").iterdir()] == [f"{name}.html"]
+    assert f'href="feedback/{quote(name)}.html"' in page
+    assert student in (out / "feedback" / f"{name}.html").read_text(encoding="utf-8")
 
 
 def test_a_reader_that_has_seen_enough_is_no_problem(out):

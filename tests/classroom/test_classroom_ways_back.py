@@ -155,6 +155,20 @@ def test_late_work_and_an_extension(out, capsys):  # noqa: F811
     assert results["score"] == 29.5 == sum(test["score"] for test in results["tests"])
 
 
+def test_late_names_those_who_handed_in_nothing(out, capsys):  # noqa: F811
+    people = [roster.Person(name) for name in ("Ada Lovelace", "Ben", "Eve Nobody", "Fay Later")]
+    for path in (out / "results").iterdir():
+        result = json.loads(path.read_text())
+        write_whole(path, json.dumps(result | {"person": {"name": result["student"]}}))
+    results = batch.read(out)[0]
+    roster.write_found(out / "roster.csv", results, people)
+    longer = ["--extend", "Fay Later=2999-01-01", "--extend", "Eve Nobody=1999-01-01"]
+    assert main(["late", str(out), "--due", "2027-10-31", *longer]) == 0
+    assert "2 handed in nothing: Eve Nobody; Fay Later (may until 2999-01-01 23:59).\n" in capsys.readouterr().out
+    (out / "roster.csv").unlink()
+    assert main(["late", str(out)]) == 0 and "handed in nothing" not in capsys.readouterr().out
+
+
 def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_path, capsys):  # noqa: F811
     fill(out, ALL)
     (tmp_path / "w.csv").write_text(
