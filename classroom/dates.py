@@ -191,9 +191,9 @@ def _missing(out, results, dates):
     except (Problem, OSError):
         return []
     absent = [row["name"] for row in rows if row.get("name") and not row.get("handed in")]
-    known = {name: date for name, date in dates.extensions.items() if not date < datetime.now()}
-    words = [name + "".join(f" (may until {_words(date)})" for who, date in known.items()
-                            if roster.keys_of(who) & roster.keys_of(name)) for name in absent]
+    longer = {found[0]: date for who, date in dates.extensions.items() if date > datetime.now()
+              and len(found := roster.find(who, [(name, [name]) for name in absent])) == 1}
+    words = [name + (f" (may until {_words(longer[name])})" if name in longer else "") for name in absent]
     lost = ", apart from those not matched to the list" if any(not result.get("person") for result in results) else ""
     return [f"{len(absent)} handed in nothing{lost}: {'; '.join(words)}."] if absent else []
 

@@ -162,7 +162,7 @@ def test_late_names_those_who_handed_in_nothing(out, capsys):  # noqa: F811
         write_whole(path, json.dumps(result | {"person": {"name": result["student"]}}))
     results = batch.read(out)[0]
     roster.write_found(out / "roster.csv", results, people)
-    longer = ["--extend", "Fay Later=2999-01-01", "--extend", "Eve Nobody=1999-01-01"]
+    longer = ["--extend", "Later=2999-01-01", "--extend", "Eve Nobody=1999-01-01"]
     assert main(["late", str(out), "--due", "2027-10-31", *longer]) == 0
     assert "2 handed in nothing: Eve Nobody; Fay Later (may until 2999-01-01 23:59).\n" in capsys.readouterr().out
     (out / "roster.csv").unlink()
