@@ -17,7 +17,7 @@ from submissions import NAME
 
 from classroom import assignment, batch, exports, marks, reports, roster, sandbox
 from classroom.__main__ import main
-from classroom.collecting import Submission
+from classroom.collecting import Submission, page_of
 from classroom.grading import grade_one
 from classroom.roster import Person
 from helpers.files import write_whole
@@ -192,7 +192,8 @@ def test_moodle_worksheet_and_zip_in_one_step(out, tmp_path, capsys):
     for folder in folders:  # as Moodle reads it
         name, number, kind, plugin, rest = folder.split("_", 4)
         assert number.isdigit() and (kind, plugin, rest) == ("assignsubmission", "file", "")
-    os.utime(out / "feedback" / "Ben_2.html", (1, 1))
+    ben = next(result for result in batch.read(out)[0] if result["key"] == "Ben_2")
+    os.utime(out / "feedback" / page_of(ben), (1, 1))
     assert any("run feedback" in note for note in exports.export(out, "moodle")[2])
 
 
@@ -316,9 +317,10 @@ def test_pages(out):
     fill(out, ALL)
     page = reports.write_pages(out).read_text(encoding="utf-8")
     assert "overflow" in page and "Ben, Dee" in page and "Cy &lt;b&gt;" in page and "<b>Cy" not in page
-    dee = (out / "feedback" / "Dee_4.html").read_text(encoding="utf-8")
+    pages = {result["key"]: out / "feedback" / page_of(result) for result in batch.read(out)[0]}
+    dee = pages["Dee_4"].read_text(encoding="utf-8")
     assert "33 of 35" in dee and "exp &lt;overflows&gt;" in dee and "Called with x" in dee and "SOLUTION" not in dee
-    assert "could not be graded" not in (out / "feedback" / "Cy__b>_3.html").read_text(encoding="utf-8")  # marked by hand
+    assert "could not be graded" not in pages["Cy__b>_3"].read_text(encoding="utf-8")  # marked by hand
 
 
 MARKUP = "<script>alert(1)</script>' onload='x' \" style=\"x\"><!-- {{ 7 * 7 }} {% raw %} &lt;b&gt; </pre></style>"
