@@ -75,7 +75,7 @@ ADVANTAGES = Exercise(
         Probe("equal rewards", _equals, (
             "In the first group all texts got the same reward: none is better than usual, and all advantages are 0."
         ), draws=1, extreme=True),
-        larger(_rewards(7, 11)),
+        larger(_rewards(9, 11)),
     ),
     misconceptions=(
         Misconception("nothing-subtracted", (
@@ -390,7 +390,7 @@ KL_TO_REFERENCE = Exercise(
         Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), (
             "In the second text no word counts: it takes no part, and nothing is divided by its 0 words."
         ), extreme=True),
-        larger(_two(7, 9, 11, lengths=[9, 2, 7, 5, 8, 3, 6])),
+        larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
     ),
     misconceptions=(
         Misconception("reversed", (

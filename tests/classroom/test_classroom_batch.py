@@ -81,7 +81,8 @@ def test_nothing_is_left_behind(graded):
     results, top = graded
     assert ALWAYS <= set(results)
     assert sorted(p.name for p in top.iterdir()) == ["handed in", "out"]
-    assert sorted(p.name for p in (top / "out").iterdir()) == ["batch.json", "results"]
+    drew = any((top / "out" / "figures").rglob("*.json"))  # only the weekly run has submissions with a figure
+    assert sorted(p.name for p in (top / "out").iterdir()) == ["batch.json", *["figures"] * drew, "results"]
     gone(lambda: [p for p in Path("/proc").glob("[0-9]*/cmdline") if b'"CPU": 317' in read(p)])
 
 

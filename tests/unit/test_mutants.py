@@ -33,6 +33,7 @@ EQUIVALENT = [
     ("induction_score", "T = weights.shape[1]", "the weights of a head are square"),
     ("induction_score", "T = weights.shape[-2]", "the weights of a head are square"),
     ("induction_score", "mean(dim=1)", "of two axes this is the last"),
+    ("advantages", "dim=1", "rewards have two axes, and the last is axis 1"),
     ("wilson_interval", ": z", "z is a number, and so is what is made of it alone"),
     ("wilson_interval", "constant 2.0: 1.0", "no interval ends above 1 but by rounding"),
 ]
