@@ -67,13 +67,13 @@ class Claim:
         """The results of ``run(case)`` for all cases, a list: numbers, or dicts or lists of numbers.
 
         In full every case is run, and stored with the first one's CPU-seconds, a digest of what it was made with (see
-        ``helpers/digest.py``) and its *spread*: by how much each number moves when the first weights of whatever is
-        trained differ in their last bit. It is measured by three more runs of the first case, by one where that took
-        over DEAR CPU-seconds, and again when the digest changed. Otherwise the stored results come back. Where the
-        digest changed, or the first case is cheap, it is run again and has to agree: each number within ROUNDING of
-        itself or of the standard deviation between the cases, and where something is trained within DRIFT times its
-        spread or PART of that deviation. A number that may so become 0, or another case's, is not compared; that is
-        said, and its verdict is compared in ``decide``.
+        ``helpers/digest.py``) and its *spread*: by how much each number moves when the first weights of whatever is trained
+        differ in their last bit. It is measured by three more runs of the first case, by one where that took over DEAR
+        CPU-seconds, and again when the digest changed. Otherwise the stored results come back. Where the digest changed, or
+        the first case is cheap, it is run again and has to agree: each number within ROUNDING of itself or of the standard
+        deviation between the cases, or one in its last place where it was rounded, and where something is trained within
+        DRIFT times the spread of its list or PART of that deviation. A number that may so become 0, or another case's, is
+        not compared; that is said, and its verdict is compared in ``decide``.
 
         ``drawn``: names in a result that are only drawn, and so never compared: a share of fifteen places, say, moves by a
         whole place on another processor or not at all. ``within``: an absolute difference instead, where a number is random
@@ -202,17 +202,22 @@ def _allowed(results, known, within, drawn=()):
     """Place in the first result -> (what stands there, the most that it may differ by or None for anything)."""
     allowed, others, spread = {}, [_places(result) for result in results], known.get("spread")
     for place, value in others[0].items():
-        moved, between = (spread or {}).get(place, 0), 0
+        name, between = place.split(" / ")[0], 0
+        alike = [by for at, by in (spread or {}).items() if at == place or not name.isdigit() and at.split(" / ")[0] == name]
+        moved = max(alike, default=0)  # one draw may leave a share of a few things where it was, by chance
         if within is not None:
             most = within
         elif isinstance(value, (int, float)):
             column = [float(other[place]) for other in others if isinstance(other.get(place), (int, float))]
             between = statistics.pstdev(column)
             drift = 0 if spread is None else max(DRIFT * moved, PART * between)
-            most = drift + ROUNDING * max(abs(value), between) + 1e-9
+            decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 0
+            unit = 10.0**-decimals if decimals >= 3 else 0  # of a rounded number, its last place
+            most = drift + ROUNDING * max(abs(value), between) + unit + 1e-9
         else:
             most = 0
-        free = moved and (moved == math.inf or DRIFT * moved >= max(abs(value), between))
+        own = (spread or {}).get(place, 0)
+        free = own and (own == math.inf or DRIFT * own >= max(abs(value), between))
         allowed[place] = value, None if free or place.split(" / ")[0] in drawn else most
     return allowed
 

@@ -363,3 +363,14 @@ def test_every_entry_tells_its_reader_all():
     entries = [entry for entry in claims.register().values() if "withdrawn" not in entry]
     assert [e["id"] for e in entries if set(claims.FOR_READERS) - e.keys()] == []
     assert [e["id"] for e in entries if e["source"].startswith(("most ", "a common ", "every ", "introductions"))] == []
+
+
+def test_what_was_rounded_may_move_by_one_in_its_last_place_and_a_list_by_its_largest_spread():
+    results = [{"share": [0.967, 0.865], "other": 0.7764, "whole": 3}] * 2
+    known = {"spread": {"share / 1": 0.004}}
+    allowed = {place: most for place, (_, most) in deciding._allowed(results, known, None).items()}
+    assert 0.04 < allowed["share / 1"] < allowed["share / 0"] < 0.043  # the first one's own spread was 0, by chance
+    assert 8e-4 < allowed["other"] < 9e-4
+    assert allowed["whole"] < 0.0031
+    bare = deciding._allowed([[0.5, 0.25]], {"spread": {"0": 0.01}}, None)
+    assert bare["1"][1] < 0.01 < 0.1 < bare["0"][1]  # the numbers of a bare list are different things
