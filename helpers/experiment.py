@@ -24,7 +24,7 @@ from helpers.files import write_whole
 from helpers.jitter import SIZE, jitter
 
 NUMBERS = claims.REGISTER.parent / "experiments"  # the folder of the stored numbers, a file a lesson
-HOW = "how they were measured"  # in such a file: measurement -> digest, CPU-seconds of the first case, spread
+HOW = "how they were measured"  # in such a file: measurement -> digest, CPU-seconds of the first case and of all, spread
 ENTRIES = "ATTENTION_COURSE_ENTRIES"  # an environment variable: the folder for new entries; else the register has them
 MEASURE = "ATTENTION_COURSE_MEASURE"  # another: "all" cases, always the "first", or "renew" what is no longer current
 DRIFT, PART, ROUNDING = 10, 0.1, 1e-3  # how close a number has to come again: see Claim.measure
@@ -66,9 +66,9 @@ class Claim:
     def measure(self, name, run, cases, within=None, drawn=()):
         """The results of ``run(case)`` for all cases, a list: numbers, or dicts or lists of numbers.
 
-        In full every case is run, and stored with the first one's CPU-seconds, a digest of what it was made with (see
-        ``helpers/digest.py``) and its *spread*: by how much each number moves when the first weights of whatever is trained
-        differ in their last bit. It is measured by three more runs of the first case, by one where that took over DEAR
+        In full every case is run, and stored with the CPU-seconds of the first one and of all, a digest of what it was
+        made with (see ``helpers/digest.py``) and its *spread*: by how much each number moves when the first weights of
+        whatever is trained differ in their last bit. It is measured by three more runs of the first case, by one where that took over DEAR
         CPU-seconds, and again when the digest changed. Otherwise the stored results come back. Where the digest changed, or
         the first case is cheap, it is run again and has to agree: each number within ROUNDING of itself or of the standard
         deviation between the cases, or one in its last place where it was rounded, and where something is trained within
@@ -93,14 +93,16 @@ class Claim:
         if not current or mode in ("all", "first") or not mode and known["seconds"] < CHEAP:
             first, _, seconds = _run(run, cases[0])
             if new:
-                stored[key] = [first, *(_run(run, case)[0] for case in cases[1:])]
+                found = [_run(run, case) for case in cases]
+                stored[key], known = [result for result, *_ in found], {**known, "all": sum(used for *_, used in found)}
             else:
                 self._compare(key, first, _allowed(stored[key], known, within, drawn))
             if mode in ("all", "renew"):
                 spread = known.get("spread")
                 if not current:
                     spread = None if within else _spread(run, cases[0], 3 if seconds <= DEAR else 1)
-                known = how[key] = {"digest": made_with, "seconds": round(seconds, 1), "spread": spread}
+                known = how[key] = {"digest": made_with, "seconds": round(seconds, 1),
+                                    "all": round(known.get("all", 0)), "spread": spread}
                 stored[HOW] = dict(sorted(how.items()))
                 path.parent.mkdir(exist_ok=True)
                 write_whole(path, json.dumps(dict(sorted(stored.items())), indent=1) + "\n")

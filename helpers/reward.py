@@ -233,7 +233,7 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
     reference, vocabulary = load_mini()
     grammar, model = grammars.agreement_grammar(), copy.deepcopy(reference)
     step = step or partial(one_step, vocabulary=vocabulary, prompts=prompts, n=n, pieces=pieces)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0, fused=True)
     generator, run = torch.Generator().manual_seed(seed), Run(model)
     curve = _curve() if live and progress.live() else None
 

@@ -101,6 +101,7 @@ def test_graded_again_only_what_is_missing(graded):
 
 
 @needs_sandbox
+@GRADER
 def test_an_interrupt_stops_everything_and_the_rest_is_graded_later(tmp_path):
     (tmp_path / "in").mkdir()
     for number in range(4):
