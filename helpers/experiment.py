@@ -68,12 +68,12 @@ class Claim:
 
         In full every case is run, and stored with the CPU-seconds of the first one and of all, a digest of what it was
         made with (see ``helpers/digest.py``) and its *spread*: by how much each number moves when the first weights of
-        whatever is trained differ in their last bit. It is measured by three more runs of the first case, by one where that took over DEAR
-        CPU-seconds, and again when the digest changed. Otherwise the stored results come back. Where the digest changed, or
-        the first case is cheap, it is run again and has to agree: each number within ROUNDING of itself or of the standard
-        deviation between the cases, or one in its last place where it was rounded, and where something is trained within
-        DRIFT times the spread of its list or PART of that deviation. A number that may so become 0, or another case's, is
-        not compared; that is said, and its verdict is compared in ``decide``.
+        whatever is trained differ in their last bit. It is measured by three more runs of the first case, by one where
+        that took over DEAR CPU-seconds, and again when the digest changed. Otherwise the stored results come back. Where
+        the digest changed, or the first case is cheap, it is run again and has to agree: each number within ROUNDING of
+        itself or of the standard deviation between the cases, or one in its last place where it was rounded, and where
+        something is trained within DRIFT times the spread of its list or PART of that deviation. A number that may so
+        become 0, or another case's, is not compared; that is said, and its verdict is compared in ``decide``.
 
         ``drawn``: names in a result that are only drawn, and so never compared: a share of fifteen places, say, moves by a
         whole place on another processor or not at all. ``within``: an absolute difference instead, where a number is random
