@@ -66,14 +66,15 @@ class Claim:
     def measure(self, name, run, cases, within=None, drawn=()):
         """The results of ``run(case)`` for all cases, a list: numbers, or dicts or lists of numbers.
 
-        In full every case is run, and stored with the CPU-seconds of the first one and of all, a digest of what it was
-        made with (see ``helpers/digest.py``) and its *spread*: by how much each number moves when the first weights of
-        whatever is trained differ in their last bit. It is measured by three more runs of the first case, by one where
-        that took over DEAR CPU-seconds, and again when the digest changed. Otherwise the stored results come back. Where
-        the digest changed, or the first case is cheap, it is run again and has to agree: each number within ROUNDING of
-        itself or of the standard deviation between the cases, or one in its last place where it was rounded, and where
-        something is trained within DRIFT times the spread of its list or PART of that deviation. A number that may so
-        become 0, or another case's, is not compared; that is said, and its verdict is compared in ``decide``.
+        In full every case is run, and stored with the CPU-seconds of the first one and of all, those too that another
+        measurement has run before, a digest of what it was made with (see ``helpers/digest.py``) and its *spread*: by how
+        much each number moves when the first weights of whatever is trained differ in their last bit. It is measured by
+        three more runs of the first case, by one where that took over DEAR CPU-seconds, and again when the digest
+        changed. Otherwise the stored results come back. Where the digest changed, or the first case is cheap, it is run
+        again and has to agree: each number within ROUNDING of itself or of the standard deviation between the cases, or
+        one in its last place where it was rounded, and where something is trained within DRIFT times the spread of its
+        list or PART of that deviation. A number that may so become 0, or another case's, is not compared; that is said,
+        and its verdict is compared in ``decide``.
 
         ``drawn``: names in a result that are only drawn, and so never compared: a share of fifteen places, say, moves by a
         whole place on another processor or not at all. ``within``: an absolute difference instead, where a number is random
@@ -94,15 +95,15 @@ class Claim:
             first, _, seconds = _run(run, cases[0])
             if new:
                 found = [_run(run, case) for case in cases]
-                stored[key], known = [result for result, *_ in found], {**known, "all": sum(used for *_, used in found)}
+                stored[key] = [result for result, *_ in found]
+                known = {**known, "all": round(sum(used for *_, used in found))}
             else:
                 self._compare(key, first, _allowed(stored[key], known, within, drawn))
             if mode in ("all", "renew"):
                 spread = known.get("spread")
                 if not current:
                     spread = None if within else _spread(run, cases[0], 3 if seconds <= DEAR else 1)
-                known = how[key] = {"digest": made_with, "seconds": round(seconds, 1),
-                                    "all": round(known.get("all", 0)), "spread": spread}
+                known = how[key] = {**known, "digest": made_with, "seconds": round(seconds, 1), "spread": spread}
                 stored[HOW] = dict(sorted(how.items()))
                 path.parent.mkdir(exist_ok=True)
                 write_whole(path, json.dumps(dict(sorted(stored.items())), indent=1) + "\n")
