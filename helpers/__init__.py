@@ -11,6 +11,7 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     translation      the English-French grammar                                   lesson 10
     grammars         the grammar whose entropy is known                           lessons 11-19
     training         the training loop                                            lessons 03-19
+    together         the same for several small models at once, in experiments
     inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12-19
     attention_views  BertViz's views, without a network                           lesson 12
     minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 07, 12, 13
