@@ -58,6 +58,22 @@ def test_what_comes_after_texts_that_begin_alike_is_what_each_has_alone(model):
 
 
 @OF_THE_MODEL
+def test_texts_that_are_written_on_together_are_what_each_would_be_alone(model):
+    rows = [model.tokens.encode(f"The capital of {name} is") for name in ("France", "Japan", "the United Kingdom")]
+    found = smollm2.write_on(model, rows, 6)
+    for row, new in zip(rows, found, strict=True):
+        ids = row
+        with torch.inference_mode():
+            for _ in range(6):
+                ids = ids + [int(model.run(torch.tensor([ids]), last=1)[0].argmax())]
+        assert new.tolist() == ids[len(row):]
+    short = smollm2.write_on(model, rows, 6, enough=lambda row, ids: row < 2 and len(ids) == 2)
+    assert short[2].equal(found[2]) and short[:2, :2].equal(found[:2, :2]) and (short[:2, 2:] == smollm2.END).all()
+    lone = smollm2.write_on(model, rows[:1], 6, attend=smollm2.cached_attention)
+    assert lone[0].equal(found[0])
+
+
+@OF_THE_MODEL
 def test_a_cache_changes_no_logit(model):
     ids = torch.tensor([model.tokens.encode(TEXTS[0] + TEXTS[2])])
     with torch.inference_mode():
