@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
+from torch.nn import functional as F
 from tqdm.auto import tqdm
 
 from helpers import grammars, progress, training
@@ -105,17 +106,21 @@ def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH, one_s
     given = torch.full((len(starts), length + 1), -1)  # (B, T): the prompts, and -1 where the model chooses
     for row, start in zip(given, starts, strict=True):
         row[:len(start)] = torch.tensor(start)
-    tokens, caches = given[:, :1], [None] * len(model.blocks)
-    over, stop = torch.zeros(len(starts), dtype=torch.bool), vocabulary["."]
+    tokens, going = torch.full_like(given, PAD), torch.arange(len(starts))  # the rows that are not at their end
+    tokens[:, 0], caches = BOS, [None] * len(model.blocks)
+    p = torch.ones(len(starts), len(vocabulary))  # rows at their end draw as well: so no text's end moves what others draw
     for place in range(1, length + 1):
-        logits, caches = _next(model, tokens[:, -1:], place - 1, caches)  # (B, V)
-        drawn = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
-        word = torch.where(given[:, place] >= 0, given[:, place], drawn).masked_fill(over, PAD)
-        tokens = torch.cat([tokens, word[:, None]], 1)
-        over = over | ((word == stop) & one_sentence)
-        if over.all():
+        logits, caches = _next(model, tokens[going, place - 1:place], place - 1, caches)  # (rows going on, V)
+        p[going] = logits.softmax(-1)
+        drawn = torch.multinomial(p, 1, generator=generator)[going, 0]
+        tokens[going, place] = torch.where(given[going, place] >= 0, given[going, place], drawn)
+        over = (tokens[going, place] == vocabulary["."]) & one_sentence
+        if over.any():
+            going, caches = going[~over], [tuple(part[~over] for part in cache) for cache in caches]
+        if not len(going):
             break
-    return Texts(tokens, (given[:, :tokens.shape[1]] < 0) & (tokens != PAD), len(prompts))
+    tokens = tokens[:, :place + 1]
+    return Texts(tokens, (given[:, :place + 1] < 0) & (tokens != PAD), len(prompts))
 
 
 def _next(model, last, place, caches):
@@ -134,8 +139,17 @@ def _next(model, last, place, caches):
 def chosen(model, texts):
     """What a model says of words that were drawn before: (logits ``(B, T - 1, V)`` at each place for the next word, log
     probability ``(B, T - 1)`` of the word that came, mask ``(B, T - 1)``)."""
-    logits, came = model(texts.tokens[:, :-1]), texts.tokens[:, 1:]
+    logits, came = _logits(model, texts), texts.tokens[:, 1:]
     return logits, logits.log_softmax(-1).gather(-1, came[..., None])[..., 0], texts.mask[:, 1:]
+
+
+def _logits(model, texts):
+    """``(B, T - 1, V)``, zeros behind a text's full stop: texts of about the same length are read together."""
+    read = texts.tokens[:, :-1]
+    lengths = (read != PAD).sum(1)
+    order = lengths.argsort(stable=True)
+    parts = [model(read[rows, :lengths[rows[-1]]]) for rows in order.chunk(4)]
+    return torch.cat([F.pad(part, (0, 0, 0, read.shape[1] - part.shape[1])) for part in parts])[order.argsort()]
 
 
 def judged(reward, texts, vocabulary):
@@ -239,7 +253,7 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
 
     def leash(logits, texts, mask):
         with torch.no_grad():
-            theirs = reference(texts.tokens[:, :-1])  # (B, T - 1, V)
+            theirs = _logits(reference, texts)  # (B, T - 1, V)
         return strength * pieces["kl_to_reference"](logits, theirs, mask)
 
     with training.one_thread(), tqdm(range(steps + 1), desc=label, disable=label is None or not progress.live()) as bar:
@@ -297,7 +311,7 @@ def _measure(run, done, reference, reward, vocabulary, grammar, seed, prompts, k
 def divergence(model, reference, texts):
     """KL(policy ‖ reference) of whole texts in nats, from texts that the policy wrote: exact at each word, summed over a
     text, averaged over texts."""
-    (logits, _, mask), theirs = chosen(model, texts), reference(texts.tokens[:, :-1])
+    (logits, _, mask), theirs = chosen(model, texts), _logits(reference, texts)
     return float(kl_to_reference(logits, theirs, mask) * mask.sum() / len(mask))
 
 
