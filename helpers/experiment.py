@@ -73,8 +73,8 @@ class Claim:
         changed. Otherwise the stored results come back. Where the digest changed, or the first case is cheap, it is run
         again and has to agree: each number within ROUNDING of itself or of the standard deviation between the cases, or
         one in its last place where it was rounded, and where something is trained within DRIFT times the spread of its
-        list or PART of that deviation. A number that may so become 0, or another case's, is not compared; that is said,
-        and its verdict is compared in ``decide``.
+        list or PART of that deviation, or of that within its list if it has a name. A number that may so become 0, or
+        another case's, is not compared; that is said, and its verdict is compared in ``decide``.
 
         ``drawn``: names in a result that are only drawn, and so never compared: a share of fifteen places, say, moves by a
         whole place on another processor or not at all. ``within``: an absolute difference instead, where a number is random
@@ -213,7 +213,11 @@ def _allowed(results, known, within, drawn=()):
         elif isinstance(value, (int, float)):
             column = [float(other[place]) for other in others if isinstance(other.get(place), (int, float))]
             between = statistics.pstdev(column)
-            drift = 0 if spread is None else max(DRIFT * moved, PART * between)
+            (at, _, last), around = place.rpartition(" / "), between
+            if last.isdigit() and not name.isdigit():  # a list with a name, such as of a case's seeds
+                beside = [v for other, v in others[0].items() if other.rpartition(" / ")[0] == at]
+                around = max(between, statistics.pstdev(v for v in beside if isinstance(v, (int, float))))
+            drift = 0 if spread is None else max(DRIFT * moved, PART * around)
             decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 0
             unit = 10.0**-decimals if decimals >= 3 else 0  # of a rounded number, its last place
             most = drift + ROUNDING * max(abs(value), between) + unit + 1e-9

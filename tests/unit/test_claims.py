@@ -372,5 +372,7 @@ def test_what_was_rounded_may_move_by_one_in_its_last_place_and_a_list_by_its_la
     assert 0.04 < allowed["share / 1"] < allowed["share / 0"] < 0.043  # the first one's own spread was 0, by chance
     assert 8e-4 < allowed["other"] < 9e-4
     assert allowed["whole"] < 0.0031
+    seeds = deciding._allowed([{"seeds": [-3.5, -1.5], "one": 0.5}], {"spread": {"seeds / 0": 1e-4}}, None)
+    assert 0.1 < seeds["seeds / 0"][1] < 0.11 and seeds["one"][1] < 0.002  # by a tenth of what the seeds of a case differ by
     bare = deciding._allowed([[0.5, 0.25]], {"spread": {"0": 0.01}}, None)
     assert bare["1"][1] < 0.01 < 0.1 < bare["0"][1]  # the numbers of a bare list are different things
