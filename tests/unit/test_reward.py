@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers import grammars, inside, reward
+from helpers.vocabularies import PAD
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +171,16 @@ def test_the_rewards_to_play_with():
     assert reward.names_the_listener("anna tells ben that she waits and ben thanks anna .".split()) == 1
     assert reward.names_the_listener("anna tells ben that she waits and carla thanks anna .".split()) == 0
     assert reward.names_the_listener("she tells .".split()) == 0
+
+
+def test_texts_of_unequal_length_are_read_as_each_alone_and_stop_where_they_end(mini):
+    model, vocabulary = mini
+    texts = reward.write(model, vocabulary, 6, torch.Generator().manual_seed(0), ["the", "anna tells ben that"])
+    lengths = (texts.tokens != PAD).sum(1)
+    assert len(set(lengths.tolist())) > 3  # else nothing is left out
+    with torch.no_grad():
+        logits, _, mask = reward.chosen(model, texts)
+        for row, length in enumerate(lengths):
+            alone = model(texts.tokens[row:row + 1, :length - 1])[0]
+            torch.testing.assert_close(logits[row, :length - 1], alone, atol=1e-4, rtol=1e-4)
+            assert not mask[row, length - 1:].any()
