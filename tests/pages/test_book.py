@@ -133,15 +133,15 @@ def test_a_small_book_builds_and_its_pages_work(browser, tmp_path):
     reader = Reader(browser)
     page = reader.new_page()
     lesson = "07_multi_head_attention"
-    for name in ("index", "register", "reference/cheatsheet", lesson, f"experiments/{lesson}", f"solutions/{lesson}"):
+    for name in ("index", "register", "reference/cheatsheet", f"experiments/{lesson}", f"solutions/{lesson}", lesson):
         page.goto((tmp_path / "html" / f"{name}.html").as_uri())
         page.evaluate("() => window.MathJax && MathJax.startup.promise")
         assert page.locator("h1").first.is_visible()
         assert page.locator(".math mjx-container").count() >= page.locator(".math").count(), name
         assert page.locator("[data-mml-node=merror]").count() == 0, name
-    assert page.locator("details.solution:not([open])").count() >= 3
-    page.goto((tmp_path / "html" / f"{lesson}.html").as_uri())
-    assert page.locator(".math").count() > 10
+        if name.startswith("solutions/"):
+            assert page.locator("details.solution:not([open])").count() >= 3
+    assert page.locator(".math").count() > 10  # of the lesson, which is still open
     measured = page.locator("div.cell_output", has_text="Measured:")
     assert measured.count() and not any(one.is_visible() for one in measured.all())
     page.locator("button[data-predict]").first.click()
