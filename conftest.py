@@ -73,9 +73,9 @@ left_out: dict[str, list[str]] = {"quick": [], "weekly": [], "green": [], "uncha
 USED = ("helpers/**/*.py", "classroom/**/*.py", "scripts/**/*.py", "data/**/*", "constraints.txt", "conftest.py",
         "tests/notebooks/sanitize.cfg")         # by notebooks, beside themselves, the packages and Python
 # A learner runs the lessons, and `make test` runs each of them. Solutions and experiments are read; CI runs them all with
-# every change. Elsewhere those of three lessons stand for the rest until something that they use changes: 05 trains small
-# models, 11 the mini-transformer, 17 looks into the chat model.
-ALWAYS, READ = ("05", "11", "17"), ("notebooks/solutions/", "notebooks/experiments/")
+# every change. Elsewhere those of two lessons stand for the rest until something that they use changes: 05 trains small
+# models, 11 the mini-transformer.
+ALWAYS, READ = ("05", "11"), ("notebooks/solutions/", "notebooks/experiments/")
 
 try:
     import hypothesis

@@ -61,6 +61,7 @@ def grade(home, notebook, email="nobody@x.org", namespaces=True):
     return answer, done.stdout
 
 
+@GRADER
 @needs_sandbox
 def test_the_autograder_grades_in_a_container(tmp_path, capsys):
     home = install(tmp_path)

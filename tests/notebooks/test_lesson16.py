@@ -147,6 +147,7 @@ def test_other_styles_pass(name, attempt):
         assert outcome, outcome.message
 
 
+@pytest.mark.tool("helpers", "notebooks/16*", "constraints.txt", __file__)
 def test_pieces_of_a_learner_run_the_model_in_numpy_and_in_torch(small):
     mine = {"rms_norm": norm_by_length, "gated_mlp": mlp_in_numpy, "rotate": attention.rotate,
             "split_heads": attention.split_heads, "cached_attention": attention_with_sdpa}

@@ -186,6 +186,7 @@ def test_what_is_not_a_forecast_is_one_sentence(odd):
     assert len(said) == 1 and ("Give a list" in said[0] or "asks for one share" in said[0])
 
 
+@pytest.mark.tool("helpers", "data", "constraints.txt", __file__)
 def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
     sealed.board()
     hunt = sealed.hunt(3)
