@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
+from numbers import Integral
 
 import numpy as np
 
@@ -158,13 +159,13 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     if problem:
         return Outcome(name, "error", None, problem)
 
-    results = []
-    for case in cases:
-        results.append(call(attempt, case.args, seconds, exercise.use))
-        if results[-1].kind == "timeout":
-            return Outcome(name, "error", None,
-                           f"Your function {results[-1].value}\n"
-                           f"It was called with {describe(exercise.parameters, case.args)}.")
+    results = _results(exercise, attempt, cases, seconds)
+    if any(r.error and re.search(TWO_KINDS, r.value) for r in results) and (narrow := _in_float32(exercise, cases)):
+        cases, results = narrow, _results(exercise, attempt, narrow, seconds)
+    if results[-1].kind == "timeout":
+        return Outcome(name, "error", None,
+                       f"Your function {results[-1].value}\n"
+                       f"It was called with {describe(exercise.parameters, cases[len(results) - 1].args)}.")
     differences = [compare(case.expected, result.value, case.probe, names=exercise.results)
                    if result.kind == "value" else "crash"
                    for case, result in zip(cases, results, strict=True)]
@@ -190,7 +191,8 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     for core_only in (False, True):
         for misconception in exercise.misconceptions:
             if _behaves_like(misconception, cases, results, core_only, exercise.use, seconds):
-                return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{case_text}")
+                stopped = f"{results[first].value}\n" if results[first].kind == "error" else ""
+                return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{stopped}{case_text}")
     if results[first].kind == "error":
         stopped = _nudged(results[first].value, (*exercise.nudges, *NUDGES))
         return Outcome(name, "error", None, f"Your function stopped with {stopped}\n{case_text}")
@@ -232,6 +234,32 @@ def draw_cases(exercise, seed):
             args = tuple(probe.make(rng))
             cases.append(Case(probe, args, exercise.use(exercise.reference, *_copy(args))))
     return cases
+
+
+def _results(exercise, attempt, cases, seconds):
+    """The ``Result`` of each case, up to the first that takes too long."""
+    results = []
+    for case in cases:
+        results.append(call(attempt, case.args, seconds, exercise.use))
+        if results[-1].kind == "timeout":
+            break
+    return results
+
+
+def _in_float32(exercise, cases):
+    """The cases with tensors of float32 for those of float64: what an attempt makes with torch.zeros is float32, as all
+    that torch makes by itself, and stops beside another kind. None where the reference itself does not work so."""
+    def narrow(value):
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(narrow, value))
+        return value.float() if str(getattr(value, "dtype", "")) == "torch.float64" else value
+
+    try:
+        inputs = [narrow(_copy(case.args)) for case in cases]
+        return [Case(case.probe, args, exercise.use(exercise.reference, *_copy(args)))
+                for case, args in zip(cases, inputs, strict=True)]
+    except Exception:
+        return None
 
 
 def _copy(args):
@@ -427,8 +455,21 @@ def _signature_problem(attempt, parameters, args):
     return None
 
 
+# Torch's words for two kinds of numbers.
+TWO_KINDS = "same dtype|expected .*(Float|Double)|Float and Double|Double and Float|dtypes match|mixed dtype"
 NUDGES = (  # what an error says, and what to look at
-    ("does not have enough dimensions|NoneType",
+    (TWO_KINDS, "Two tensors hold numbers of two kinds, float32 and float64, and torch multiplies no such pair. Give what "
+     "you make the kind of the input, with dtype=x.dtype or .to(x)."),
+    (r"^TypeError: (mean|std|var|sum|max|min|argmax|argsort|cumsum)\(\) (received an invalid|got an unexpected)",
+     "NumPy's functions hand a tensor on to torch, whose arguments have other names. Take an array, np.asarray(x), or "
+     "torch's own, such as x.mean(dim=-1, keepdim=True); in var and std correction=0 divides by the number itself."),
+    ("values to unpack", "You name more or fewer values than there are. A shape has a number for each axis, and the input "
+     "may have another number of axes: count them from the back, x.shape[-1], x.shape[-2]."),
+    ("einstein sum|subscripts", "The letters of an einsum name a fixed number of axes. An ellipsis, ..., stands for any "
+     "axes in front."),
+    ("step must be greater than zero", "A tensor cannot be read backwards with [::-1]. It has .flip(0), and sort and "
+     "argsort have descending=True."),
+    ("does not have enough dimensions|(?<!dtype=)(?<!out=)NoneType",
      "Something that you use is None or a single number. Does a function "
      "that you call return nothing yet? The course's versions always work."),
     ("mismatch in its core dimension|shapes .* not aligned|mat1 and mat2",
@@ -436,15 +477,17 @@ NUDGES = (  # what an error says, and what to look at
     ("could not be broadcast|must match the size",
      "Two shapes do not line up. Print them; keepdims=True or [:, None] "
      "often helps."),
-    ("axis .* out of bounds", "The input may have any number of axes. axis=-1 is always the last one."),
-    ("axes don't match array", "You count the axes from the front, and the input may have another "
-     "number of them. Count from the back: -1 is the last axis."),
+    ("axis .* out of bounds|Dimension out of range",
+     "The input may have any number of axes. axis=-1 is always the last one."),
+    ("axes don't match array", "NumPy's transpose wants all axes, as many as the input has. To swap two there is "
+     "np.swapaxes, such as np.swapaxes(x, -1, -2)."),
     ("'tuple' object", "A function that you call returns two things. Take the one you need, such as [0]."),
     ("truth value of an array|Boolean value of Tensor",
      "An array is neither true nor false, so Python's own `max`, `min`, `if` and `and` cannot work on it. To cut off "
      "below 0 there are np.maximum(x, 0) and torch.relu(x). Join two conditions with & and not with `and`, each in "
      "brackets; to ask whether a mask was given, use `is not None`."),
-    ("'float' object cannot be interpreted as an integer", "Sizes are whole numbers: divide them with //."),
+    ("'float' object cannot be interpreted as an integer|slice indices must be integers",
+     "Sizes are whole numbers: divide them with //."),
     ("received an invalid combination of arguments",
      "torch may want a tensor where NumPy takes a number, or the "
      "arguments in another order. To cut off below 0 there is x.clamp(min=0)."),
@@ -497,7 +540,8 @@ def compare(expected, got, probe, path="the result", names=()):
     if isinstance(expected, dict):
         return _difference_of_dicts(expected, got, path)
     if _ids(expected) and _ids(got) and len(expected) + len(got) < 20:
-        return None if [*expected] == [*got] else f"{path} should be {[*expected]}, and is {[*got]}"
+        e, g = ([int(i) for i in value] for value in (expected, got))
+        return None if e == g else f"{path} should be {e}, and is {g}"
     if isinstance(expected, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) != len(expected):
             what = f"{len(got)} values" if isinstance(got, (tuple, list)) else _kind(got)
@@ -546,12 +590,16 @@ def _difference_of_dicts(expected, got, path):
 
 def _ids(value):
     """Is it a list of whole numbers?"""
-    return isinstance(value, (list, tuple)) and all(isinstance(i, int) for i in value)
+    return isinstance(value, (list, tuple)) and all(isinstance(i, Integral) for i in value)
+
+
+def _lists_of_ids(*values):
+    return all(isinstance(value, (list, tuple)) and all(map(_ids, value)) for value in values)
 
 
 def _form(expected, got):
     """True when ``got`` differs in kind, number of values or shape, so that its numbers say nothing."""
-    if _ids(expected) and _ids(got):
+    if _ids(expected) and _ids(got) or _lists_of_ids(expected, got):
         return False
     if isinstance(expected, (tuple, list)):
         return (not isinstance(got, (tuple, list)) or len(got) != len(expected)
@@ -596,11 +644,19 @@ def _behaves_like(misconception, cases, results, core_only, use, seconds):
             return False
         if wrong.kind == "value" and _difference_of_attempts(wrong.value, result.value, case.probe):
             return False
-        if wrong.kind == "error" and wrong.error is not result.error:
+        if wrong.kind == "error" and not _same_error(wrong, result):
             return False
         told_apart = told_apart or wrong.kind == "error" or compare(
             case.expected, wrong.value, case.probe) is not None
     return told_apart
+
+
+def _same_error(wrong, result):
+    """Of one type, and the same in words, numbers apart. Of a ValueError that the misconception itself raises, as a
+    caller's mistake, the words are free."""
+    one, other = (re.sub(r"\d+", "", r.value.split("\n")[0]) for r in (wrong, result))
+    return wrong.error is result.error and (
+        one == other or wrong.error is ValueError and " of the cell: raise " in wrong.value)
 
 
 def _difference_of_attempts(a, b, probe):
@@ -609,6 +665,9 @@ def _difference_of_attempts(a, b, probe):
     for kind in (str, bytes, dict):
         if isinstance(a, kind) or isinstance(b, kind):
             return not (isinstance(a, kind) and isinstance(b, kind) and a == b)
+    for one, other in ((a, b), (b, a)):  # two arrays in a tuple are not one array that stacks them
+        if isinstance(one, tuple) and hasattr(other, "shape") and any(hasattr(part, "shape") for part in one):
+            return True
     if not isinstance(a, (tuple, list)) and (_array(a) is None or _array(b) is None):
         return True
     return compare(a, b, probe) is not None

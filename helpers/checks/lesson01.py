@@ -6,8 +6,23 @@ from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 from helpers.embeddings import analogy, cosine_similarity, nearest_neighbours
 
 
+def _also_whole(function, *args):
+    """What stops at whole numbers, as torch's softmax does, is asked again with floats: only a result can be wrong."""
+    try:
+        return function(*args)
+    except (TypeError, RuntimeError):
+        if args[0].dtype.kind != "i":
+            raise
+        return function(*[x.astype(float) for x in args])
+
+
 def _norms(X):
     return np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def _kept_whole(X):
+    """The rows shortened to length 1, in an array of the dtype of X."""
+    return (X / np.where(_norms(X) == 0, 1, _norms(X))).astype(X.dtype)
 
 
 def _with_zero_rows(rng):
@@ -45,6 +60,13 @@ COSINE_SIMILARITY = Exercise(
         Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))), (
             "This fails on wider vectors: look for an axis or a size that only fits the small case."
         )),
+        Probe("some zeros", lambda rng: (np.array([[1.0, 0.0], [1.0, -1.0]]), np.array([[2.0, 3.0]])), (
+            "One row has a single 0 here, and the numbers of another add up to 0. Both have a direction: only a "
+            "row whose length is exactly 0 is a special case."
+        ), draws=1, extreme=True),
+        Probe("whole numbers", lambda rng: (rng.integers(1, 9, size=(2, 3)), rng.integers(1, 9, size=(2, 3))), (
+            "X and Y hold whole numbers here, and a cosine is no whole number."
+        ), draws=1, extreme=True),
         larger(lambda rng: (rng.normal(size=(9, 11)), rng.normal(size=(10, 11)))),
     ),
     misconceptions=(
@@ -84,11 +106,16 @@ COSINE_SIMILARITY = Exercise(
         Misconception("transposed", (
             "Rows and columns are swapped: entry [i, j] compares row i of X with row j of Y."
         ), lambda X, Y: cosine_similarity(X, Y).T),
+        Misconception("cut-to-whole-numbers", (
+            "np.zeros_like(X) takes the dtype of X as well as its shape: when X holds whole numbers, what you put into "
+            "it is cut off to 0 or 1. np.zeros(X.shape) holds floating-point numbers."
+        ), lambda X, Y: _kept_whole(X) @ _kept_whole(Y).T),
         Misconception("row-by-row", (
             "You compare row i of X with row i of Y only. Every row of X must meet every row of Y: a matrix "
             "product does that."
         ), lambda X, Y: (X * Y).sum(axis=1) / (_norms(X) * _norms(Y))[:, 0]),
     ),
+    use=_also_whole,
 )
 
 
@@ -129,6 +156,10 @@ NEAREST_NEIGHBOURS = Exercise(
         Probe("all of them", lambda rng: (rng.normal(size=4), rng.normal(size=(5, 4)), 5), (
             "With k = n every row must appear once, the most similar first."
         )),
+        Probe("the query is a row", lambda rng: (np.array([1.0, 0]), np.array([[0, 1.0], [1, 0], [1, 1]]), 2), (
+            "One of the rows is the query itself here, and it comes first like any other row. To leave it out is "
+            "the caller's business."
+        ), draws=1, extreme=True),
         larger(lambda rng: (rng.normal(size=10), rng.normal(size=(11, 10)), 9)),
     ),
     misconceptions=(
@@ -203,6 +234,11 @@ def _close_to_a(rng):
     return 1, 4, 2, vectors
 
 
+def _all_point_away(rng):
+    """Every row but a, b and c has a negative cosine."""
+    return 0, 1, 2, np.array([[1, 0], [2, 0], [0.1, 0], [-1, 1], [-1, -2]])
+
+
 def _long_words(rng):
     """Words of very different lengths: a long row has the largest dot product without the best direction."""
     vectors = rng.normal(size=(12, 3)) * np.exp(1.5 * rng.normal(size=(12, 1)))
@@ -244,6 +280,10 @@ ANALOGY = Exercise(
         Probe("lengths differ", _long_words, (
             "The rows have very different lengths here. Rank by cosine, and use the vectors as they are."
         ), draws=12),
+        Probe("all point away", _all_point_away, (
+            "Every row besides the three given words points away from the target here, so its cosine is negative. "
+            "The best of these rows still wins: leave the three words out with minus infinity, not with 0."
+        ), draws=1, extreme=True),
         larger(lambda rng: (10, 8, 9, rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3)), draws=4),
     ),
     nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",

@@ -11,6 +11,20 @@ def _steps(rng, *shape):
     return np.round(rng.normal(size=shape) * 8) / 8
 
 
+CUT = ("np.zeros_like takes the dtype of the input as well as its shape: when the input holds whole numbers, what you put "
+       "into it is cut off to whole numbers. np.zeros(x.shape) holds floating-point numbers.")
+
+
+def _also_whole(function, *args):
+    """What stops at whole numbers, as torch's softmax does, is asked again with floats: only a result can be wrong."""
+    try:
+        return function(*args)
+    except (TypeError, RuntimeError):
+        if args[0].dtype.kind != "i":
+            raise
+        return function(*[x.astype(float) for x in args])
+
+
 def _softmax_without_max(x):
     return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
 
@@ -47,6 +61,13 @@ SOFTMAX = Exercise(
         Probe("rows far apart", lambda rng: (_steps(rng, 2, 3) + np.array([[1e4], [-1e4]]),), (
             "One row is near 10,000 and the other near -10,000. Each row needs its own maximum subtracted."
         ), extreme=True),
+        Probe("all far below zero", lambda rng: (_steps(rng, 2, 3) - 1e4,), (
+            "Every score is near -10,000 here, so exp gives 0 everywhere, and 0/0 is NaN. Subtract the largest score "
+            "of each row whatever it is, not only when it is large."
+        ), draws=1, extreme=True),
+        Probe("whole numbers", lambda rng: (rng.integers(-3, 4, size=(2, 3)),), (
+            "The scores are whole numbers here, and the weights are not."
+        ), draws=1, extreme=True),
         larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
     ),
     misconceptions=(
@@ -104,7 +125,9 @@ SOFTMAX = Exercise(
         Misconception("winner-takes-all", (
             "You give all the weight to the largest score. Softmax is soft: every score gets a share."
         ), lambda x: (x == x.max(axis=-1, keepdims=True)).astype(float)),
+        Misconception("cut-to-whole-numbers", CUT, lambda x: softmax(x).astype(x.dtype)),
     ),
+    use=_also_whole,
 )
 
 
@@ -132,6 +155,9 @@ SELF_ATTENTION = Exercise(
             "The vectors are long here, so the scores are in the ten thousands. Use a softmax that does not "
             "overflow."
         ), extreme=True),
+        Probe("whole numbers", lambda rng: (np.array([[1, 0], [0, 1], [1, 1]]),), (
+            "The tokens are made of whole numbers here, and their mixtures are not."
+        ), draws=1, extreme=True),
         larger(lambda rng: (rng.normal(size=(9, 10)) / 2,)),
     ),
     misconceptions=(
@@ -178,7 +204,10 @@ SELF_ATTENTION = Exercise(
         ),
             lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -1e30, _scores(X)))
             @ X if len(X) > 1 else X.copy()),
+        Misconception("cut-to-whole-numbers", CUT.replace("x.shape", "X.shape"),
+            lambda X: self_attention(X).astype(X.dtype)),
     ),
+    use=_also_whole,
     nudges=(("core dimension|not aligned",
              "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights times X gives (T, d). "
              "X.T @ X compares the columns."),),
@@ -216,7 +245,7 @@ ATTENTION_ENTROPY = Exercise(
         )),
         Probe("zeros", _with_zeros, (
             "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the logarithm only where w > "
-            "0."
+            "0 (np.log with where= needs out= as well)."
         ), extreme=True),
         Probe("tiny weights", lambda rng: (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),), (
             "Some weights are tiny here, but not 0. Only a weight of exactly 0 is a special case."
@@ -232,7 +261,8 @@ ATTENTION_ENTROPY = Exercise(
     misconceptions=(
         Misconception("nan-at-zero", (
             "Right for positive weights, but 0 · log 0 is NaN for the computer. Entropy counts it as 0: "
-            "take the logarithm only where w > 0."
+            "take the logarithm only where w > 0. (np.log with where= needs out= as well: without it, the places "
+            "left out hold whatever was in memory.)"
         ), lambda w: -(w * np.log(w)).sum(axis=-1)),
         Misconception("sign", (
             "The sign is wrong. The logarithm of a weight is negative, so entropy needs the minus."

@@ -82,6 +82,14 @@ HARD_ATTENTION = Exercise(
         Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4), (
             "Here n = 6, d = 2 and m = 4: six scores, and one row of values, of shape (4,)."
         )),
+        Probe("far below zero", lambda rng: (np.array([1e3]), np.array([[-3e3], [-2e3], [-9e3]]), rng.normal(size=(3, 1))), (
+            "Every dot product is far below zero here. A search that starts from a number such as -1 finds none of "
+            "them: start from the first key, or from -np.inf."
+        ), draws=1, extreme=True),
+        Probe("two best keys", lambda rng: (np.ones(1), np.array([[2.0], [5], [5]]), np.array([[1.0, 2], [3, 4], [3, 4]])), (
+            "Two keys share the best score here, and have the same value. The result is that value once: pick one "
+            "row, and do not add up."
+        ), draws=1, extreme=True),
         larger(lambda rng: _table(rng, 10, 9, 11)),
     ),
     misconceptions=(
@@ -175,6 +183,9 @@ SOFT_ATTENTION = Exercise(
         Probe("large scores", _large_table, (
             "The scores are in the thousands here. Use a softmax that does not overflow: attention.softmax."
         ), extreme=True),
+        Probe("m is 1", lambda rng: _table(rng, 3, 2, 1), (
+            "The values are one number wide here: the output still has an axis, (1,)."
+        ), draws=1, extreme=True),
         larger(lambda rng: _table(rng, 10, 9, 11)),
     ),
     misconceptions=(

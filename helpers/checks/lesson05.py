@@ -24,6 +24,11 @@ def _far_from_zero(rng):
     return Q, K, rng.normal(size=(3, 2))
 
 
+def _rows_far_apart(rng):
+    """One query's scores are thousands above 0, the other's thousands below."""
+    return np.array([[1000.0], [-1000.0]]), np.array([[3.0], [0.0]]), rng.normal(size=(2, 2))
+
+
 def _swap(x):
     return np.swapaxes(x, -1, -2)
 
@@ -85,6 +90,11 @@ def _axis_1(scores):
 def _whole_array(scores):
     e = np.exp(scores - scores.max())
     return e / e.sum()
+
+
+def _global_max(scores):
+    e = np.exp(scores - scores.max())
+    return e / e.sum(axis=-1, keepdims=True)
 
 
 def _overflow(scores):
@@ -149,6 +159,10 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "All scores are near 1,000 here. Use a softmax that subtracts the largest score of each row "
             "first."
         ), extreme=True),
+        Probe("rows far apart", _rows_far_apart, (
+            "The scores of the two queries lie thousands apart here. Subtract from each row its own largest score, "
+            "neither one number for all rows nor a mean: attention.softmax does it."
+        ), draws=1, extreme=True),
         larger(lambda rng: _qkv(rng, 5, 6, T_q=9, T_k=10, d_k=11, d_v=12)),
     ),
     misconceptions=(
@@ -199,6 +213,9 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
         ),
             lambda Q, K, V: (softmax(_scores(Q, K)) / _root(Q, -1) @ V,
                              softmax(_scores(Q, K)) / _root(Q, -1))),
+        Misconception("output-divided", (
+            "You divide the output by √d_k. Divide the scores, before the softmax, so that the weights change too."
+        ), lambda Q, K, V: (softmax(_scores(Q, K)) @ V / _root(Q, -1), softmax(_scores(Q, K)))),
         Misconception("columns-sum-to-1", (
             "Your weights sum to 1 down the columns: softmax over the keys is axis=-1, the last axis."
         ), _with_softmax(_columns)),
@@ -240,6 +257,10 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "Right for small scores, but exp(1000) overflows to inf and inf/inf is NaN. Subtract the "
             "largest score of each row before exp, or use attention.softmax."
         ), _with_softmax(_overflow)),
+        Misconception("global-maximum", (
+            "You subtract the largest of all scores. A row far below it underflows to 0/0. Subtract each row's own: "
+            "scores.max(axis=-1, keepdims=True)."
+        ), _with_softmax(_global_max)),
         Misconception("output-only", (
             "You return the output alone. Return the weights as well: return output, weights."
         ), lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[0]),
@@ -266,6 +287,10 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "K.T reverses all axes, which goes wrong as soon as there is a batch. Swap only two of them, as in "
             "the scores of lesson 04."
         ), _plain_T),
+        Misconception("batch-meets-batch", (
+            "Right for matrices. With a batch, np.dot lets every sentence meet the keys of every other sentence. The "
+            "operator @ keeps the batch apart."
+        ), lambda Q, K, V: _attend(np.dot(Q, _swap(K)) / _root(Q, -1), V)),
         Misconception("transpose-of-three-axes", (
             "K.transpose(0, 2, 1) needs exactly three axes, and K may have any number of them in front. "
             "Count from the end: np.swapaxes(K, -1, -2)."
@@ -327,6 +352,10 @@ SOFTMAX_JACOBIAN = Exercise(
         Probe("seven weights", lambda rng: _p(rng, 7), (
             "The result has shape (n, n). Each row sums to 0, because the weights always sum to 1."
         )),
+        Probe("equal weights", lambda rng: (np.full(4, 0.25),), (
+            "All weights are equal here. δ_ij asks whether i and j are the same place, not whether p_i and p_j are "
+            "the same number."
+        ), draws=1, extreme=True),
         larger(lambda rng: _p(rng, 12)),
     ),
     misconceptions=(
@@ -456,15 +485,19 @@ def _swapped_sizes(d_k, n, rng):
     return _dots(n, d_k, rng).var()
 
 
-def _means_of_two(score_variance, d_k, n, rng):
+def _products_behind(score_variance, d_k, n, rng):
     """With n = 2, what the mean of many calls says: two products, which gives d_k / 2 (or d_k with ddof=1),
-    or all four pairs of two queries and two keys, which gives 3/4 d_k."""
+    or all four pairs of two queries and two keys, which gives 3/4 d_k. And none, where the results vary too little:
+    the mean of their squares is 2 or 3 times the square of their mean, and below 1.7 with single numbers."""
     if n != 2:
         return score_variance(d_k, n, rng)
     found = [score_variance(d_k, n, rng) for _ in range(6000)]
-    if not all(isinstance(value, (int, float, np.number)) for value in found):
+    if any(value is None or np.ndim(value) for value in found):
         return found[0]
-    share = float(np.mean(found)) / d_k
+    found = np.array([float(value) for value in found])
+    if np.mean(found**2) < 1.8 * np.mean(found)**2:
+        return 0.0
+    share = np.mean(found) / d_k
     return 2.0 if share < 0.62 or share > 0.88 else 4.0
 
 
@@ -488,8 +521,8 @@ SCORE_VARIANCE = Exercise(
         ), tolerance=WITHIN),
         Probe("two queries, two keys", lambda rng: (8, 2, np.random.default_rng(rng.integers(2**32))), (
             "With n = 2 there are two dot products: query 0 with key 0, and query 1 with key 1. Over many "
-            "calls your variances are those of four (the numbers here count them)."
-        ), draws=1),
+            "calls your variances are not those of two (the numbers here count them)."
+        ), draws=1, extreme=True),
     ),
     misconceptions=(
         Misconception("generator-not-used", (
@@ -544,11 +577,15 @@ SCORE_VARIANCE = Exercise(
             "You multiply every query with every key, n × n dot products. Take n of them: each query with "
             "its own key, row by row."
         ), lambda d_k, n, rng: _all_pairs(d_k, n, rng).var()),
+        Misconception("no-dot-product", (
+            "You take the variance of single numbers, and make d_k of them with the rule that this exercise is to "
+            "try out. Sum each row to a dot product first, then take the variance of these n numbers."
+        ), lambda d_k, n, rng: d_k * _products(d_k, n, rng).var()),
         Misconception("mean", (
             "You return the mean of the dot products, which is near 0. The result is their variance."
         ), lambda d_k, n, rng: _dots(d_k, n, rng).mean()),
     ),
-    use=_means_of_two,
+    use=_products_behind,
 )
 
 EXERCISES = (SCALED_DOT_PRODUCT_ATTENTION, SOFTMAX_JACOBIAN, SCORE_VARIANCE)

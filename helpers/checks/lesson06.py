@@ -219,6 +219,11 @@ def _empty_sentence_in_a_batch(rng):
     return *_qkv(rng, 3, 4, 2, 5, lead=(2,)), (np.arange(4) < np.array([0, 3])[:, None])[:, None]
 
 
+def _rows_far_apart(rng):
+    """Nothing is hidden. Scores thousands above 0, thousands below, and all equal."""
+    return np.array([[1000.0], [-1000], [0]]), np.array([[3.0], [0]]), rng.normal(size=(2, 2)), np.ones((3, 2), dtype=bool)
+
+
 def _scaled(Q, K):
     return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
 
@@ -298,6 +303,17 @@ def _no_keepdims(Q, K, V, mask):
     return _finish(e / e.sum(axis=-1), V)
 
 
+def _global_max(Q, K, V, mask):
+    scores = _fill(Q, K, mask, -np.inf)
+    e = np.exp(scores - scores.max())
+    return _finish(e / e.sum(axis=-1, keepdims=True), V)
+
+
+BOOLEAN_INDEX = ("A boolean index needs exactly the axes of what it picks from, and a mask only has to broadcast. np.where "
+                 "lets it: np.where(mask, scores, -np.inf). To find who sees nothing, mask.any(axis=-1, keepdims=True) "
+                 "keeps the axes that np.where needs.")
+
+
 def _right(Q, K, V, mask):
     return _finish(softmax(_fill(Q, K, mask, -np.inf)), V)
 
@@ -350,7 +366,7 @@ MASKED_ATTENTION = Exercise(
         ),
         Probe("hidden giant", _hidden_giant, (
             "The hidden scores are larger than the visible ones by tens of thousands. They must be out "
-            "before exp and its maximum are taken: put -inf (a number is not low enough) into the scores, "
+            "before exp and its maximum are taken: put -inf (-1e4 is not low enough) into the scores, "
             "then a softmax that subtracts the largest score of each row, such as attention.softmax."
         ), extreme=True),
         Probe("a query that sees nothing", _empty_row, (
@@ -360,6 +376,10 @@ MASKED_ATTENTION = Exercise(
             "The first sentence of the batch is empty, so its mask is all False. Weights and outputs are 0 "
             "there, and the other sentence must not notice."
         ), extreme=True),
+        Probe("rows far apart", _rows_far_apart, (
+            "Nothing is hidden here, so the weights of every query sum to 1: also of the one whose scores lie thousands "
+            "below those of another, and of the one whose scores are all equal. Only the mask says who sees nothing."
+        ), draws=1, extreme=True),
         larger(_larger, extreme=True),
     ),
     misconceptions=(
@@ -429,9 +449,16 @@ MASKED_ATTENTION = Exercise(
             lambda Q, K, V, mask: _finish(softmax(np.where(mask, Q @ K.T / np.sqrt(Q.shape[-1]), -np.inf)),
                                           V)),
         Misconception("no-broadcast", (
-            "Right for one sentence. But scores[~mask] needs a mask of exactly the shape of the scores. "
-            "np.where(mask, scores, -np.inf) lets a smaller mask broadcast."
+            f"Right for one sentence. {BOOLEAN_INDEX}"
         ), _indexed),
+        Misconception("batch-meets-batch", (
+            "Right for one sentence. With a batch, np.dot lets every sentence meet the keys of every other sentence. The "
+            "operator @ keeps the batch apart."
+        ), _with_scores(lambda Q, K: np.dot(Q, np.swapaxes(K, -1, -2)) / np.sqrt(Q.shape[-1]))),
+        Misconception("global-maximum", (
+            "You subtract the largest of all scores. A row far below it underflows to 0/0, and then looks like a row "
+            "that sees nothing. Subtract each row's own: scores.max(axis=-1, keepdims=True)."
+        ), _global_max),
         Misconception("minus-a-billion", (
             "Right wherever a query sees something. But with a large negative number instead of -inf, a row "
             "where everything is hidden has equal scores. Softmax gives each of its keys the same weight, so "
@@ -454,6 +481,7 @@ MASKED_ATTENTION = Exercise(
             "You return the two results in the wrong order: first the output, then the weights."
         ), lambda Q, K, V, mask: _right(Q, K, V, mask)[::-1]),
     ),
+    nudges=(("boolean index did not match", BOOLEAN_INDEX),),
 )
 
 EXERCISES = (CAUSAL_MASK, PADDING_MASK, MASKED_ATTENTION)

@@ -30,8 +30,12 @@ def _heads_after_tokens(X, h):
     return X.reshape(B, T, h, d // h)
 
 
+TRANSPOSE = ("axes don't match array", "NumPy's transpose wants all axes, as many as the input has. To swap two there is "
+             "swapaxes, with the numbers of both.")
+
 SPLIT_HEADS = Exercise(
     reference=split_heads,
+    nudges=(TRANSPOSE,),
     probes=(
         Probe("one head", lambda rng: (rng.normal(size=(1, 2, 3)), 1), (
             "With one head nothing is cut: the result is X with a new axis of length 1 after the batch, (B, "
@@ -102,6 +106,7 @@ def _merged_shape(X):
 
 MERGE_HEADS = Exercise(
     reference=merge_heads,
+    nudges=(TRANSPOSE,),
     probes=(
         Probe("one head", lambda rng: (rng.normal(size=(1, 1, 2, 3)),), (
             "With one head there is nothing to put side by side: only the axis of the heads goes."
@@ -207,9 +212,20 @@ def _large(rng):
     return X, W_q, W_k, np.eye(4), np.eye(4), 2, None
 
 
+def _large_and_hidden(rng):
+    """Scores are minus the products of rows that get shorter, so a hidden key, to the right, has much the largest."""
+    X, _, _, *others = _inputs(rng, 1, 3, 4, 2, causal_mask(3))
+    return X / 10 + [[60], [30], [1]], 8 * np.eye(4), -8 * np.eye(4), *others
+
+
+def _three_axes(rng):
+    mask = rng.random((3, 3, 3)) < 0.5
+    return _inputs(rng, 2, 3, 6, 3, mask | np.eye(3, dtype=bool))
+
+
 def _mha(X, W_q, W_k, W_v, W_o, n_heads, mask=None, split=split_heads, merge=merge_heads, width=None,
          axis=-1, fill=-np.inf,
-         invert=False, zero_weights=False, add_mask=False):
+         invert=False, zero_weights=False, share=False, add_mask=False):
     """Multi-head attention with one thing done otherwise."""
     Q, K, V = (split(X @ W, n_heads) for W in (W_q, W_k, W_v))
     scores = Q @ K.swapaxes(-1, -2) / np.sqrt(width(X, n_heads) if width else Q.shape[-1])
@@ -220,6 +236,7 @@ def _mha(X, W_q, W_k, W_v, W_o, n_heads, mask=None, split=split_heads, merge=mer
     weights = softmax(scores.swapaxes(axis, -1)).swapaxes(axis, -1)
     if mask is not None and zero_weights:
         weights = weights * mask
+        weights = np.nan_to_num(weights / weights.sum(axis=-1, keepdims=True)) if share else weights
     return merge(weights @ V) @ W_o
 
 
@@ -317,6 +334,17 @@ MULTI_HEAD_ATTENTION = Exercise(
         Probe("huge scores", _large, (
             "The scores are in the thousands here. Use a softmax that does not overflow."
         ), extreme=True),
+        Probe("a mask of three axes", _three_axes, (
+            "mask is (h, T, T) here: it broadcasts to (B, h, T, T), so its first axis belongs to the heads."
+        )),
+        Probe("nothing to see at all", lambda rng: _inputs(rng, 1, 2, 4, 2, np.zeros((2, 2), dtype=bool)), (
+            "mask is False everywhere here, which is not the same as no mask. By the course's convention all heads give "
+            "zeros, and so the output is zeros."
+        ), draws=1, extreme=True),
+        Probe("huge scores of hidden keys", _large_and_hidden, (
+            "The keys that are hidden have much larger scores than the others here. Put -∞ in their place before the "
+            "softmax: then none of it counts."
+        ), extreme=True),
         larger(_larger),
     ),
     misconceptions=(
@@ -327,6 +355,10 @@ MULTI_HEAD_ATTENTION = Exercise(
         Misconception("not-scaled", (
             "The scores are not scaled. Divide them by √d_k, the width of a head."
         ), lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: 1)),
+        Misconception("scaled-twice", (
+            "Your scores are divided by d_k, and not by its root. masked_attention divides by √d_k itself: hand it Q "
+            "and K as they are."
+        ), lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: (X.shape[-1] // h) ** 2)),
         Misconception("no-output-projection", (
             "You stop after the merge. The last step mixes the heads: multiply by W_o."
         ), lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, np.eye(X.shape[-1]), h, m)),
@@ -418,6 +450,18 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
             "You set masked weights to 0 after the softmax, so the others no longer sum to 1. Mask the "
             "scores, before the softmax."
         ), _variant(zero_weights=True)),
+        Misconception("mask-shared-out", (
+            "You multiply by the mask after the softmax. That is right until hidden keys have much larger scores than "
+            "the others, whose weights are then rounded to 0. Put -∞ into the scores before the softmax."
+        ), _variant(zero_weights=True, share=True)),
+        Misconception("mask-zero", (
+            "The hidden scores are 0, and e to the 0 is 1, so hidden keys keep weight. Replace a score by -∞ where the "
+            "mask is False, with np.where."
+        ), _variant(fill=0.0)),
+        Misconception("nan-from-zero-times-inf", (
+            "0 · ∞ is NaN, so multiplying a mask by -np.inf spoils the scores that should stay. Choose with np.where "
+            "instead."
+        ), lambda *a: _mha(*a[:-1], None if a[-1] is None else ~a[-1] * -np.inf, add_mask=True)),
         Misconception("mask-added", (
             "You add the mask to the scores: True adds 1 and nothing is hidden. Replace the score by -∞ "
             "where the mask is False, with np.where."
@@ -474,7 +518,8 @@ COUNT_ATTENTION_PARAMETERS = Exercise(
             "d_k = d / h, so the h heads share one d × d."
         ), lambda d, h, bias: 3 * h * d * d + d * d + (4 * d if bias else 0)),
         Misconception("one-head-only", (
-            "You count one head of width d / h. All h of them are needed."
+            "Each of your matrices has d · d_k numbers, with d_k = d / h. That is one head alone, or h heads that read "
+            "only d_k numbers of a token. All h heads count, and each reads all d numbers."
         ), lambda d, h, bias: 4 * d * (d // h) + (4 * d if bias else 0)),
         Misconception("bias-ignored", (
             "You leave the bias vectors out. With bias=True each of the four matrices has one of d numbers."

@@ -29,6 +29,9 @@ def _concatenated(encoding):
     return np.concatenate([encoding[..., 0::2], encoding[..., 1::2]], axis=-1)
 
 
+LAST_WAVE = ("You spread the waves so that the last one has ω = 1/10000 exactly. One well-known library does so. Here the "
+             "exponent is 2i/d, which stops just short of 1.")
+
 SINUSOIDAL_ENCODING = Exercise(
     reference=sinusoidal_encoding,
     probes=(
@@ -88,10 +91,9 @@ SINUSOIDAL_ENCODING = Exercise(
             "Your waves get faster from left to right. The exponent is negative: ω falls from 1 to nearly "
             "1/10000."
         ), lambda T, d: _waves(T, d, 10000.0 ** (np.arange(0, d, 2) / d))),
-        Misconception("last-wave-at-10000", (
-            "You spread the waves so that the last one has ω = 1/10000 exactly. One well-known library does "
-            "so. Here the exponent is 2i/d, which stops just short of 1."
-        ), lambda T, d: _waves(T, d, np.geomspace(1, 1e-4, d // 2))),
+        Misconception("last-wave-at-10000", LAST_WAVE, lambda T, d: _waves(T, d, np.geomspace(1, 1e-4, d // 2))),
+        Misconception("last-wave-nan", LAST_WAVE + " (With d = 2 you divide 0 by 0.)",
+                      lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / np.float64(d // 2 - 1)))),
         Misconception("degrees", (
             "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing."
         ), lambda T, d: _waves(T, d, np.deg2rad(10000.0 ** (-np.arange(0, d, 2) / d)))),
@@ -239,6 +241,13 @@ ROTATE = Exercise(
         Probe("more positions than columns", _vectors((7, 6)), (
             "T = 7 and d = 6 here: the angles have shape (T, d/2) = (7, 3)."
         )),
+        Probe("far from the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([1000, 3, 40])), (
+            "A text may be long: at position 1000 the first pair turns by 1000, the second by 10, as anywhere else."
+        ), draws=1),
+        Probe("before the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([-5, -5, 9])), (
+            "Positions may be negative, and two rows may have the same. Use them as numbers in the angles, not to look "
+            "up a row."
+        ), draws=1),
         larger(_vectors((5, 6, 11, 12))),
     ),
     misconceptions=(
@@ -288,9 +297,8 @@ ROTATE = Exercise(
             "array."
         ), lambda x, p: _overwritten(x, p, clockwise=True)),
         Misconception("cut-to-whole-numbers", (
-            "np.empty_like(x) and np.zeros_like(x) take the dtype of x as well as its shape: when x holds "
-            "whole numbers, every cosine in it is cut off to 0 or 1. np.empty(x.shape) holds floating-point "
-            "numbers."
+            "np.empty_like(x), np.zeros_like(x), x.copy() and x itself keep the dtype of x: when x holds whole "
+            "numbers, every cosine in it is cut off to 0 or 1. np.empty(x.shape) holds floating-point numbers."
         ), _kept_whole),
         Misconception("halves-out", (
             "The pairs are turned rightly, but you return all first members and then all second members. "

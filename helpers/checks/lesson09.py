@@ -48,6 +48,12 @@ def _by_hand(rng):
             torch.zeros(4).double(), 1e-5)
 
 
+def _far_from_zero(rng):
+    """In float32, where squares of 10,000 are rounded to whole numbers, and the numbers themselves are exact."""
+    x, gain, bias, eps = _norm_inputs(2, 8, mean=1e4)(rng)
+    return x.float(), gain.float(), bias.float(), eps
+
+
 def _norm(dims=(-1,), correction=0, spread="inside", centre=True):
     """The reference with the faults that the arguments choose. ``dims``: the axes of mean and variance, None
     for all."""
@@ -111,6 +117,11 @@ def _no_division(x, gain, bias, eps):
     return gain * (x - x.mean(dim=-1, keepdim=True)) + bias
 
 
+BATCH_NORM = ("You take mean and variance over all tokens of the batch, column by column. That is batch normalisation. "
+              "Here each token is normalised by itself: dim=-1.")
+
+ONE_VARIANCE = "Each token has its own mean, but all share one variance. It needs dim=-1 and keepdim=True, too."
+
 LAYER_NORM = Exercise(
     reference=layer_norm,
     probes=(
@@ -125,7 +136,7 @@ LAYER_NORM = Exercise(
             "Gain is 1 and bias is 0 here. Check that the result has mean 0 and variance 1 (dividing by d)."
         )),
         Probe("a large eps", _norm_inputs(2, 5, eps=3.0, learned=False), (
-            "eps is 3 here, to show where it stands: under the root, √(σ² + eps)."
+            "eps is 3 here: use the argument. It stands under the root, √(σ² + eps)."
         )),
         Probe("no variation", _constant_row, (
             "All numbers of a row are equal, so x - μ is 0 and σ is 0. With eps under the root the result "
@@ -147,6 +158,10 @@ LAYER_NORM = Exercise(
             "The numbers are in the ten thousands here. Normalising brings them to the same range as small "
             "ones."
         )),
+        Probe("far from zero", _far_from_zero, (
+            "The numbers are about 10,000 here, in float32, and vary by about 1. The mean of x² minus μ² loses so small "
+            "a variance: average the squares of x - μ."
+        ), extreme=True, absolute=0.05),
         larger(_norm_inputs(5, 9, 10)),
     ),
     misconceptions=(
@@ -220,7 +235,7 @@ LAYER_NORM = Exercise(
         Misconception("across-tokens", (
             "You normalise each column over the tokens (dim=-2), so the tokens mix. Each token is "
             "normalised by itself, over its d numbers: dim=-1."
-        ), lambda x, gain, bias, eps: _norm(dims=(-2,) if x.ndim > 1 else (-1,))(x, gain, bias, eps)),
+        ), _norm(dims=(-2,))),
         Misconception("first-axis", (
             "You normalise over the first axis (dim=0), over the sentences of a batch. Each token is "
             "normalised by itself, over its d numbers: dim=-1."
@@ -228,18 +243,19 @@ LAYER_NORM = Exercise(
         Misconception("second-axis", (
             "You count the axes from the front: dim=1 is the last axis of a (T, d) matrix, and the tokens "
             "of a (B, T, d) batch. dim=-1 is always the last."
-        ), lambda x, gain, bias, eps: _norm(dims=(1,) if x.ndim > 1 else (-1,))(x, gain, bias, eps)),
-        Misconception("batch-norm", (
-            "You take mean and variance over all tokens of the batch, column by column. That is batch "
-            "normalisation. Here each token is normalised by itself: dim=-1."
-        ), lambda x, gain, bias, eps: _norm(dims=tuple(range(max(x.ndim - 1, 1))))(x, gain, bias, eps)),
+        ), _norm(dims=(1,))),
+        Misconception("batch-norm", BATCH_NORM, lambda x, gain, bias, eps: _norm(dims=tuple(range(x.ndim - 1)))(
+            x, gain, bias, eps)),
+        Misconception("batch-norm-of-two-axes", BATCH_NORM, _norm(dims=(0, 1))),
         Misconception("whole-sentence", (
             "You take one mean and one variance for a whole sentence. Each token has its own: dim=-1."
-        ), lambda x, gain, bias, eps: _norm(dims=(-2, -1) if x.ndim > 1 else (-1,))(x, gain, bias, eps)),
+        ), _norm(dims=(-2, -1))),
         Misconception("everything-at-once", (
             "You take one mean and one variance of all numbers together: x.mean() without dim. Each token "
             "has its own: dim=-1, keepdim=True."
         ), _norm(dims=None)),
+        Misconception("variance-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: x.var(correction=0).expand_as(x))),
+        Misconception("mean-square-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: d.square().mean().expand_as(x))),
         Misconception("no-gain", (
             "gain is not used. Multiply the normalised x by it."
         ), lambda x, gain, bias, eps: layer_norm(x, torch.ones_like(gain), bias, eps)),
@@ -303,6 +319,10 @@ def _bend(bend):
 
 FEED_FORWARD = Exercise(
     reference=feed_forward,
+    nudges=((r"return_types\.max|^TypeError: max(imum)?\(\)",
+             "torch.maximum compares two tensors, and torch.max takes a number for an axis. To cut off below 0 there are "
+             "torch.relu(h) and h.clamp(min=0)."),
+            ("'ReLU' and 'Tensor'", "nn.ReLU(h) makes a layer and does not run it. torch.relu(h) gives the numbers.")),
     probes=(
         Probe("all units off", _all_off, (
             "b1 is about -100 here, so x W1 + b1 is negative everywhere, the ReLU gives 0, and the result "
@@ -460,6 +480,7 @@ def _steps(x, a, f, n1, n2, first, second):
 
 PRE_NORM_BLOCK = Exercise(
     reference=pre_norm_block,
+    nudges=(("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),),
     probes=(
         Probe("silent sublayers", _block_inputs(1, 2, 3, attention=False, mlp=False), (
             "Both sublayers return zeros here, so nothing is added to the stream: the block must give back "
@@ -572,6 +593,10 @@ PRE_NORM_BLOCK = Exercise(
         Misconception("attention-only", (
             "The MLP is missing. After attention, add feed_forward of the normalised stream."
         ), lambda x, a, f, n1, n2: x + a(n1(x))),
+        Misconception("first-of-a-pair", (
+            "You take [0] of what attention returns. The function that is given here returns one tensor, not a pair, so "
+            "[0] is its first sentence, or its first row."
+        ), lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: a(v)[0], f, n1, n2)),
         Misconception("mlp-result-only-on-attention", (
             "The MLP reads norm2 of what attention returned, without the stream. It reads norm2 of the "
             "whole sum."

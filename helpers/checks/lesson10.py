@@ -47,8 +47,10 @@ def _cross(queries="decoder", keys="encoder", values="encoder", scale=lambda d_k
         if source_mask is not None and mask != "none":
             seen = source_mask[:, :, None] if mask == "rows" else source_mask[:, None]
             fill = {"before": float("-inf"), "rows": float("-inf"), "zero": 0.0, "inverted": float("-inf"),
-                    "after": None, "shared": None}[mask]
-            if fill is not None:
+                    "after": None, "shared": None, "times": None}[mask]
+            if mask == "times":
+                scores = scores + ~seen * float("-inf")
+            elif fill is not None:
                 scores = scores.masked_fill(seen if mask == "inverted" else ~seen, fill)
         weights = torch.softmax(scores, dim=axis)
         if source_mask is not None and mask in ("after", "shared"):
@@ -115,7 +117,12 @@ CROSS_ATTENTION = Exercise(
     reference=cross_attention,
     nudges=(("first two dimensions of batch2",
              "In Q @ K.mT the inner sizes agree: .mT swaps the last two axes. (K.T turns all of them round, the one that "
-             "counts texts too.)"),),
+             "counts texts too.)"),
+            (r"TypeError: transpose\(\)", "torch's transpose takes the two axes to swap. K.mT swaps the last two."),
+            ("operator.invert", "~ turns True and False round, and your mask holds other numbers. One that you make needs "
+             "dtype=torch.bool."),
+            ("numpy.ndarray' and 'Tensor'", "One side is a NumPy array, the other a tensor. The functions of the earlier "
+             "lessons and np.where make arrays: stay with torch, such as torch.softmax.")),
     probes=(
         Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2), (
             "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."
@@ -153,7 +160,7 @@ CROSS_ATTENTION = Exercise(
         Probe("padding anywhere", _scattered_mask, (
             "The mask may have False anywhere. Use it as it is, do not count words from it."
         )),
-        Probe("large scores", _texts(2, 6, 4, 4, 4, 4, 4, lengths=[1, 4], size=1000.0), (
+        Probe("large scores", _texts(2, 6, 4, 4, 4, 4, 4, lengths=[1, 4], size=1e5), (
             "The scores are huge here. Put -inf where the mask is False before the softmax, and let "
             "torch.softmax subtract the maximum."
         ), extreme=True),
@@ -231,6 +238,10 @@ CROSS_ATTENTION = Exercise(
         Misconception("mask-zero", (
             "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf."
         ), _cross(mask="zero")),
+        Misconception("nan-from-zero-times-inf", (
+            "0 · inf is NaN, so multiplying a mask by -inf spoils the scores that should stay. Use masked_fill or "
+            "torch.where instead."
+        ), _cross(mask="times")),
         Misconception("mask-inverted", (
             "The words are hidden and the padding is seen. True in source_mask means: may be looked at."
         ), _cross(mask="inverted")),
@@ -261,7 +272,7 @@ CROSS_ATTENTION = Exercise(
 # ---------------------------------------------------------------- decoder_block
 
 
-def _zero(x, *memory):
+def _zero(x, memory=None):
     return 0 * x
 
 
@@ -409,8 +420,12 @@ def _memory_through(argument):
     return lambda *a: decoder_block(a[0], a[argument](a[1]), *a[2:])
 
 
+PAIR = ("You take [0] of what an attention returns. The functions that are given here return one tensor, not a pair, so [0] "
+        "is its first sentence.")
+
 DECODER_BLOCK = Exercise(
     reference=decoder_block,
+    nudges=(("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),),
     probes=(
         Probe("silent sublayers", _decoder_inputs(1, 2, 3, 4, back=False, across=False, mlp=False), (
             "All three sublayers return zeros here, so nothing is added to the stream: the block must give "
@@ -563,6 +578,9 @@ DECODER_BLOCK = Exercise(
             "You normalise what a sublayer returns. The norm comes before it: self_attention(norm1(x))."
         ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(
             x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), _same, _same, _same)),
+        Misconception("first-of-a-pair", PAIR, _three(second=lambda x, m, c, n: x + c(n(x), m)[0])),
+        Misconception("first-of-both-pairs", PAIR, _three(
+            first=lambda x, s, n: x + s(n(x))[0], second=lambda x, m, c, n: x + c(n(x), m)[0])),
         Misconception("old-queries", (
             "Cross-attention asks with the x that came into the block, so it does not know what "
             "self-attention has found. It reads the stream after the first sum."
@@ -629,6 +647,8 @@ def _down(tokens, bos):
 
 SHIFT_RIGHT = Exercise(
     reference=shift_right,
+    nudges=(("Dimension out of range|expected Tensor as element|same number of dimensions", "torch.cat joins tensors with "
+             "the same number of axes: bos has to be a column, (B, 1), as tokens[:, :1] is."),),
     probes=(
         Probe("one word", _ids(1, 1), (
             "With one word to write, nothing but the start is read: the result is [[bos]]."

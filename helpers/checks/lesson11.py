@@ -556,10 +556,11 @@ def _draws(function, logits, temperature, top_k, generator):
     """What many calls give: the form of one draw; the share of each word; whether the same generator gives
     the same."""
     same = generator.clone_state()
-    drawn = [function(logits, temperature, top_k, generator) for _ in range(DRAWS)]
+    copies = [logits.clone() for _ in range(DRAWS - 1 + AGAIN)]  # a call that changes its input spoils no other
+    drawn = [function(z, temperature, top_k, generator) for z in (logits, *copies[AGAIN:])]
     if drawn[0] is None:
         return None
-    again = [function(logits, temperature, top_k, same) for _ in range(AGAIN)]
+    again = [function(z, temperature, top_k, same) for z in copies[:AGAIN]]
     form = np.zeros_like(drawn[0].detach().numpy() if hasattr(drawn[0], "detach") else np.asarray(drawn[0]))
     ids = np.array([int(i) for i in drawn])
     share = np.bincount(ids.clip(0), minlength=len(logits)) / DRAWS
@@ -622,6 +623,18 @@ def _place_in_the_list(sorts=lambda k, V: True, most=min):
 
 _SORTED = ("topk sorts. You return the place in its list, 0 for the largest logit, whichever word that is. Return the "
            "id at that place, ids[place]: topk gives the ids too.")
+
+
+def _place_at_0(logits, temperature, top_k, generator):
+    return 0 if temperature == 0 and top_k is not None else sample_next(logits, temperature, top_k, generator)
+
+
+def _overflows(logits, temperature, top_k, generator):
+    if temperature == 0:
+        return int(logits.argmax())
+    kept, ids = _top(logits, top_k)
+    p = (kept / temperature).exp()
+    return int(ids[_pick(p / p.sum(), generator)])
 
 
 def _not_renormalised(logits, temperature, top_k, generator):
@@ -718,6 +731,13 @@ SAMPLE_NEXT = Exercise(
         Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), (
             "Temperature 0 is the limit of no chance at all: always the largest logit. Do not divide by 0."
         ), draws=3),
+        Probe("temperature 0, the best two", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, 2, shuffle=False), (
+            "Temperature 0 with top_k = 2: still the largest logit. Return its id, and not its place in a sorted list."
+        ), draws=1),
+        Probe("nearly temperature 0", _word([5.0, 6.0, 7.0], 0.0001, None), (
+            "At a temperature of 0.0001 every draw is the largest logit. Divide the logits by it first; torch.softmax copes "
+            "with numbers as large as these."
+        ), draws=1, extreme=True),
         replace(larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)), **WIDE),
     ),
     misconceptions=(
@@ -732,6 +752,14 @@ SAMPLE_NEXT = Exercise(
             "You take the largest logit every time. Draw: each word has its probability, and argmax is only "
             "for temperature 0."
         ), lambda logits, temperature, top_k, generator: int(logits.argmax())),
+        Misconception("place-at-temperature-0", (
+            "At temperature 0 you return the largest logit's place in the list of topk, which is sorted: it is always 0. "
+            "Return the id of the word."
+        ), _place_at_0),
+        Misconception("overflows", (
+            "Right as long as the temperature is not very low. Then exp of a large number is infinite, or a power of a "
+            "probability is rounded to 0. Divide the logits by the temperature, and give them to torch.softmax."
+        ), _overflows),
         Misconception("divides-by-0", (
             "At temperature 0 you divide by 0, and NaN cannot be drawn from. Take 0 separately: the word with "
             "the largest logit."
@@ -796,6 +824,10 @@ SAMPLE_NEXT = Exercise(
             lambda rng: (torch.zeros(3), -1.0, None, torch.Generator().manual_seed(0))),
         Contract("top_k = 0", lambda rng: (torch.zeros(3), 1.0, 0, torch.Generator().manual_seed(0))),
     ),
+    nudges=(("probability tensor contains|invalid multinomial distribution", (
+        "A probability is infinite or not a number. Do you divide by 0, or take exp of a large number? The logits divided "
+        "by the temperature can be large; torch.softmax copes with them."
+    )),),
 )
 
 # ---------------------------------------------------------------- the loop that trains
@@ -829,10 +861,12 @@ class _OneNumber(nn.Module):
 class _Watched(torch.optim.SGD):
     """Gradient descent that keeps the gradient which it finds at each step."""
 
-    def step(self, *args):
+    def step(self, closure=None):
+        loss = None if closure is None else closure()
         (w,) = self.param_groups[0]["params"]
         self.found.append(None if w.grad is None else round(w.grad.item(), 3))
-        return super().step(*args)
+        super().step()
+        return loss
 
 
 @dataclass(frozen=True)
@@ -871,10 +905,11 @@ def _trained(function, model, batches, loss_of, optimizer):
     if losses is None:
         return None
     listed = isinstance(losses, (list, tuple))
+    other = f"an array of {len(losses)} and no list" if getattr(losses, "ndim", 0) == 1 else "no list"
     kind = "a tensor" if listed and any(map(torch.is_tensor, losses)) else "a plain number" if listed else "no list"
     return {"w at the end": round(model.w.item(), 3), "the gradients that step() found": optimizer.found,
             "the calls of backward()": len(backward),
-            "the losses": [round(float(loss), 3) for loss in losses] if listed else "no list",
+            "the losses": [round(float(loss), 3) for loss in losses] if listed else other,
             "each loss": kind}
 
 
@@ -999,12 +1034,16 @@ LOOP = Exercise(
             "The training is right, and your list holds one loss. Make the list once, before the loop, and append to it "
             "in every turn."
         ), _last_loss_in_a_list),
+        Misconception("array", (
+            "The training is right. A list of plain numbers is asked for, and you make an array or a tensor of them. Return "
+            "the list itself."
+        ), lambda *args: np.array(train(*args))),
         Misconception("no-losses", (
             "The training is right, and the list that you return is empty. Append the loss in every turn, as a number."
         ), _no_losses),
         Misconception("tensors-kept", (
-            "The training is right. Keep the loss as a plain number, loss.item(): a tensor keeps with it everything that "
-            "it was computed from."
+            "The training is right. Keep the loss as a plain number, loss.item(), and not as a tensor: unless it is "
+            "detached, it keeps with it everything that it was computed from."
         ), _turns("clear", "backward", "step", "keep", lost=True)),
         Misconception("loss-after-the-step", (
             "The training is right. Keep the loss that you computed the gradient from; you compute it once more after the "
@@ -1148,6 +1187,9 @@ PERPLEXITY = Exercise(
         Contract("a count missing", lambda rng: (torch.ones(3), torch.ones(2))),
         Contract("no tokens at all", lambda rng: (torch.ones(2), torch.zeros(2))),
     ),
+    nudges=(("and Long|Long and", (
+        "The counts are whole numbers, the losses are not, and torch wants one kind here: counts.to(losses.dtype)."
+    )),),
 )
 
 EXERCISES = (LANGUAGE_MODEL_LOSS, LANGUAGE_MODEL, SAMPLE_NEXT, PERPLEXITY)

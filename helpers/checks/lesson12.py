@@ -12,9 +12,6 @@ def _tensor(x):
 
 
 NUDGES = (
-    ("same dtype|expected .*(Float|Double)|Float and Double|Double and Float",
-     "Two tensors hold numbers of two kinds, float32 and float64, and torch multiplies no such pair. The inputs here are "
-     "float32, as all that torch makes by itself. Give what you make the same kind, with dtype=x.dtype or .to(x)."),
     ("no attribute 'copy'", "A tensor is copied with .clone(); .copy() is NumPy's."),
     ("no attribute 'astype'", "A tensor changes its kind of numbers with .to(...); .astype() is NumPy's."),
 )
@@ -32,10 +29,13 @@ def _layers(n, h, T):
     return lambda rng: ([_rows(rng, h, T, T) for _ in range(n)],)
 
 
-def _with_a_padded_row(rng):
-    layers = [_rows(rng, 3, 4, 4) for _ in range(3)]
-    layers[1][:, 2] = 0
-    return (layers,)
+def _with_a_padded_row(heads):
+    """Three layers; in the second, row 2 of these heads is 0."""
+    def make(rng):
+        layers = [_rows(rng, 3, 4, 4) for _ in range(3)]
+        layers[1][heads, 2] = 0
+        return (layers,)
+    return make
 
 
 def _roll(attentions, join=lambda w: w.mean(0), own=0.5, norm=lambda a: a / a.sum(-1, keepdim=True),
@@ -96,9 +96,13 @@ ATTENTION_ROLLOUT = Exercise(
         Probe("more heads than tokens", _layers(2, 5, 3), (
             "There are 5 heads and 3 tokens here. The heads are axis 0 of each layer's weights."
         )),
-        Probe("a row of zeros", _with_a_padded_row, (
+        Probe("a row of zeros", _with_a_padded_row(slice(None)), (
             "In one layer a query attends to nothing, as a padded one does: its weights are all 0. Only the "
             "identity is left there, and the row must be brought back to sum 1."
+        ), extreme=True),
+        Probe("a row of zeros in one head", _with_a_padded_row(0), (
+            "In one layer a query of one head attends to nothing, so its row of the mean sums to less than 1. Divide every "
+            "row by its own sum, whatever that is."
         ), extreme=True),
     ),
     misconceptions=(
@@ -185,6 +189,13 @@ def _back_and_forth(rng):
     return (torch.stack([back, ahead, torch.eye(5)]),)
 
 
+def _every_second(rng):
+    """One head: rows 1 and 3 look back, the others at themselves."""
+    weights = torch.eye(5)
+    weights[[1, 3]] = torch.eye(5)[[0, 2]]
+    return (weights[None],)
+
+
 def _diagonal(weights, offset):
     return weights.diagonal(offset=offset, dim1=-2, dim2=-1)
 
@@ -216,6 +227,10 @@ PREVIOUS_TOKEN_SCORE = Exercise(
         Probe("as many heads as tokens", _heads(5, 5), (
             "There are 5 heads and 5 tokens here: count the axes from the back, query is -2 and key is -1."
         )),
+        Probe("looks back from every second token", _every_second, (
+            "The head looks one token back from two of four places here, so its score is ½. A weight of 0 counts in the "
+            "mean like any other."
+        ), draws=1),
         larger(_heads(9, 10)),
     ),
     misconceptions=(
@@ -415,6 +430,10 @@ ABLATE_HEAD = Exercise(
             "You remove every h-th column. In the concatenation the numbers of a head stand side by side: "
             "columns i·d_k to (i+1)·d_k."
         ), _interleaved),
+        Misconception("sum-of-nothing", (
+            "With one head nothing is left to add up, and Python's sum of nothing is the number 0. The result has the "
+            "shape (B, T, d) all the same: begin with zeros of that shape."
+        ), lambda z, W, i: ablate_head(z, W, i) if z.shape[1] > 1 else 0),
         Misconception("no-W_o", (
             "The head is gone, but you forget the output projection: multiply by W_o."
         ), lambda z, W, i: _merged(_without(z, i))),
@@ -422,7 +441,9 @@ ABLATE_HEAD = Exercise(
     contracts=(Contract("a head that does not exist, such as head 3 of 3",
                         lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
                Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1))),
-    nudges=NUDGES,
+    nudges=(("non-empty list", (
+        "With one head nothing is left to join when it goes. The result is then 0, with shape (B, T, d)."
+    )), *NUDGES),
 )
 
 # ---------------------------------------------------------------- patch_head

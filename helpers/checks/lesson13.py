@@ -13,9 +13,14 @@ from helpers.minilm import map_weight_name, mean_pool, semantic_search
 # ---------------------------------------------------------------- map_weight_name
 
 
-def _in_layer(*parts, layers=(1, 10)):
-    """One of the parts in a layer; of one digit, unless ``layers`` says otherwise."""
-    return lambda rng: (f"encoder.layer.{rng.integers(*layers)}.{rng.choice(parts)}",)
+def _each(said, hint, *names):
+    """A probe for each name, so that none is left to chance."""
+    return [Probe(said, lambda rng, name=name: (name,), hint, draws=1) for name in names]
+
+
+def _each_in_a_layer(said, hint, *parts, layers=(1, 10)):
+    """The same in a layer drawn at random; of one digit, unless ``layers`` says otherwise."""
+    return [Probe(said, lambda rng, part=part: (f"encoder.layer.{rng.integers(*layers)}.{part}",), hint) for part in parts]
 
 
 def _altered(pattern, replacement):
@@ -65,69 +70,44 @@ MAP_WEIGHT_NAME = Exercise(
         Probe("the words", lambda rng: ("embeddings.word_embeddings.weight",), (
             "The first table has three names that stand alone: word, position and token_type."
         ), draws=1),
-        Probe(
-            "position and token type",
-            lambda rng: (f"embeddings.{rng.choice(['position', 'token_type'])}_embeddings.weight",),
-            "The first table has three names that stand alone: word, position and token_type.",
-            draws=4,
-        ),
+        *_each("position and token type", (
+            "The first table has three names that stand alone: word, position and token_type."
+        ), "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"),
         Probe("position_ids", lambda rng: ("embeddings.position_ids",), (
             "embeddings.position_ids ends neither in .weight nor in .bias. Its new name is position_ids."
         ), draws=1),
-        Probe(
-            "the norm of the embeddings",
-            lambda rng: (f"embeddings.LayerNorm.{rng.choice(['weight', 'bias'])}",),
-            "A norm's weight is its gain and its bias is its bias: norm.gain and norm.bias.",
-            draws=4,
-        ),
-        Probe("the pooler", lambda rng: (f"pooler.dense.{rng.choice(['weight', 'bias'])}",), (
+        *_each("the norm of the embeddings", (
+            "A norm's weight is its gain and its bias is its bias: norm.gain and norm.bias."
+        ), "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"),
+        *_each("the pooler", (
             "The pooler stands outside the layers: pooler.W and pooler.b."
-        ), draws=4),
+        ), "pooler.dense.weight", "pooler.dense.bias"),
         Probe("layer 0", lambda rng: ("encoder.layer.0.attention.self.query.weight",), (
             "Inside a layer the name begins with the layer's number and a dot: 0.W_q."
         ), draws=1),
-        Probe(
-            "queries, keys and values",
-            _in_layer("attention.self.query.weight", "attention.self.key.weight",
-                      "attention.self.value.weight"),
-            "query, key and value become W_q, W_k and W_v, behind the number of their layer.",
-            draws=8,
-        ),
-        Probe(
-            "biases",
-            _in_layer("attention.self.query.bias", "attention.self.key.bias", "attention.self.value.bias"),
-            "A bias becomes b_q, b_k or b_v: look at the last part of the name.",
-            draws=8,
-        ),
-        Probe(
-            "attention's output",
-            _in_layer("attention.output.dense.weight", "attention.output.dense.bias"),
-            "attention.output.dense becomes W_o and b_o. The letters output.dense also occur elsewhere.",
-            draws=4,
-        ),
-        Probe("the MLP, going in", _in_layer("intermediate.dense.weight", "intermediate.dense.bias"), (
+        *_each_in_a_layer("queries, keys and values", (
+            "query, key and value become W_q, W_k and W_v, behind the number of their layer."
+        ), "attention.self.query.weight", "attention.self.key.weight", "attention.self.value.weight"),
+        *_each_in_a_layer("biases", (
+            "A bias becomes b_q, b_k or b_v: look at the last part of the name."
+        ), "attention.self.query.bias", "attention.self.key.bias", "attention.self.value.bias"),
+        *_each_in_a_layer("attention's output", (
+            "attention.output.dense becomes W_o and b_o. The letters output.dense also occur elsewhere."
+        ), "attention.output.dense.weight", "attention.output.dense.bias"),
+        *_each_in_a_layer("the MLP, going in", (
             "intermediate.dense is the first matrix of the MLP: W1 and b1."
-        ), draws=4),
-        Probe("the MLP, coming out", _in_layer("output.dense.weight", "output.dense.bias"), (
+        ), "intermediate.dense.weight", "intermediate.dense.bias"),
+        *_each_in_a_layer("the MLP, coming out", (
             "output.dense without attention before it is the second matrix of the MLP: W2 and b2."
-        ), draws=4),
-        Probe(
-            "the norms",
-            _in_layer("attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias",
-                      "output.LayerNorm.weight", "output.LayerNorm.bias"),
-            (
-                "The norm after attention is norm1, the one after the MLP is norm2, each with a gain and a "
-                "bias."
-            ),
-            draws=12,
-        ),
-        Probe(
-            "a layer of two digits",
-            _in_layer("attention.self.key.weight", "attention.output.dense.bias", "intermediate.dense.weight",
-                      "output.dense.weight", "output.LayerNorm.bias", layers=(10, 99)),
-            "Larger models have more than ten layers. Take the whole number: split the name at its dots.",
-            draws=8,
-        ),
+        ), "output.dense.weight", "output.dense.bias"),
+        *_each_in_a_layer("the norms", (
+            "The norm after attention is norm1, the one after the MLP is norm2, each with a gain and a bias."
+        ), "attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias",
+            "output.LayerNorm.weight", "output.LayerNorm.bias"),
+        *_each_in_a_layer("a layer of two digits", (
+            "Larger models have more than ten layers. Take the whole number: split the name at its dots."
+        ), "attention.self.key.weight", "attention.output.dense.bias", "intermediate.dense.weight",
+            "output.dense.weight", "output.LayerNorm.bias", layers=(10, 99)),
     ),
     misconceptions=(
         Misconception("output-dense-anywhere", (
@@ -384,6 +364,9 @@ MEAN_POOL = Exercise(
         ("must match the size .* dimension 2", (
             "The mask is (B, T), and one number of it belongs to a whole vector of d numbers: make it (B, T, 1), "
             "with [..., None]."
+        )),
+        ("to be a boolean tensor|boolean masks|BoolTensor for mask", (
+            "The mask holds 1 and 0 here, as tokenizers give it. mask.bool() makes True and False of them."
         )),
     ),
 )

@@ -27,18 +27,18 @@ class TooMuchHeld(Exception):
 
 
 class _Watch(TorchDispatchMode):
-    """Raise TooMuchHeld as soon as an operation makes a floating-point tensor for which
-    ``forbidden(tensor)`` is true."""
+    """Raise TooMuchHeld as soon as an operation makes a floating-point tensor of which
+    ``objection(tensor)`` says something. Only its numbers may differ between attempts of one kind."""
 
-    def __init__(self, forbidden, words):
+    def __init__(self, objection):
         super().__init__()
-        self.forbidden, self.words = forbidden, words
+        self.objection = objection
 
     def look(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
         for made in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(made, torch.Tensor) and made.is_floating_point() and self.forbidden(made):
-                raise TooMuchHeld(self.words.format(shape=tuple(made.shape)))
+            if isinstance(made, torch.Tensor) and made.is_floating_point() and (words := self.objection(made)):
+                raise TooMuchHeld(words)
         return result
 
 
@@ -273,13 +273,15 @@ def _without_a_table(function, Q, K, V, feature_map):
         return function(Q, K, V, feature_map)
     rows = 0
 
-    def forbidden(made):
+    def objection(made):
         nonlocal rows
         # A number for each query, or for each key: a few such tensors are needed, not one for each other.
         rows += made.numel() in (n, m)
-        return made.numel() >= n * m or rows >= n
+        if made.numel() >= n * m or rows >= n:
+            return f"{n} × {m} weights, one for every pair of query and key."
+        return None
 
-    with _Watch(forbidden, "a tensor of shape {shape}: that is a weight for every pair of query and key."):
+    with _Watch(objection):
         return function(Q, K, V, feature_map)
 
 
@@ -569,6 +571,13 @@ def _weights_only(Q, K, V):
     return torch.softmax(Q @ _spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)
 
 
+_LARGE = ("The scores are large here, and exp of them is infinite. torch.softmax copes with that; if you write it out, "
+          "subtract the largest score of each row, dim=-1, and not one number for all rows.")
+_TRANSPOSE = (("first two dimensions of batch2|matrix transpose on tensors|of non-matrix", (
+    "The queries meet K with its last two axes swapped, and no others: K.mT, or K.transpose(-1, -2). .T reverses all "
+    "axes of (B, h, T, d_k)."
+)),)
+
 GROUPED_QUERY_ATTENTION = Exercise(
     reference=grouped_query_attention,
     probes=(
@@ -596,9 +605,7 @@ GROUPED_QUERY_ATTENTION = Exercise(
         Probe("one query, many keys", _grouped_inputs(3, 4, 2, 1, 6, T_k=7), (
             "One query and 7 keys, as when a model writes: K and V have another length than Q."
         )),
-        Probe("large numbers", _grouped_inputs(1, 4, 2, 3, 4, std=30.0), (
-            "The scores are large here, and torch.softmax copes with them. Divide by √d_k before it."
-        ), extreme=True),
+        Probe("large numbers", _grouped_inputs(1, 4, 2, 3, 4, std=30.0), _LARGE, extreme=True),
         larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
     ),
     misconceptions=(
@@ -696,8 +703,7 @@ GROUPED_QUERY_ATTENTION = Exercise(
         Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
                  _grouped_inputs(1, 4, 3, 2, 2)),
     ),
-    nudges=(("first two dimensions of batch2|matrix transpose on tensors|of non-matrix",
-             ".T reverses all axes of (B, h, T, d_k). K.mT, or K.transpose(-1, -2), swaps the last two."),),
+    nudges=_TRANSPOSE,
 )
 
 
@@ -709,6 +715,13 @@ def _step_inputs(B, h, t, d_k, std=1.0):
         q, k, v = (_tensor(rng, B, h, 1, d_k, std=std) for _ in range(3))
         return q, k, v, None if t == 0 else (_tensor(rng, B, h, t, d_k, std=std), _tensor(rng, B, h, t, d_k))
     return make
+
+
+def _one_small_text(rng):
+    """Three texts; the query of the first is so short that its scores are near 0."""
+    q, *others = _step_inputs(3, 2, 6, 4, std=30.0)(rng)
+    q[0] /= 1000
+    return q, *others
 
 
 def _joined(k, v, cache):
@@ -776,7 +789,7 @@ DECODE_STEP = Exercise(
             "The cache is None here: the token sees only itself, so the output is v, and the new cache is "
             "(k, v)."
         )),
-        Probe("the second token", _step_inputs(1, 1, 1, 2), (
+        Probe("the second token", _step_inputs(1, 1, 1, 3), (
             "One position is cached. The token sees it and itself, and the new cache holds 2 positions, the "
             "old one first."
         )),
@@ -794,9 +807,8 @@ DECODE_STEP = Exercise(
             "t + 1 equals d_k here, so a wrong axis goes through without an error. Softmax over the keys, "
             "the last axis of the scores."
         )),
-        Probe("large numbers", _step_inputs(1, 2, 6, 4, std=30.0), (
-            "The scores are large here, and torch.softmax copes with them. Divide by √d_k before it."
-        ), extreme=True),
+        Probe("large numbers", _step_inputs(1, 2, 6, 4, std=30.0), _LARGE, extreme=True),
+        Probe("large numbers beside small ones", _one_small_text, _LARGE, draws=1, extreme=True),
         larger(_step_inputs(5, 6, 9, 11)),
     ),
     misconceptions=(
@@ -930,8 +942,7 @@ DECODE_STEP = Exercise(
     ),
     contracts=(Contract("more than one new token",
                         lambda rng: (*(_tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
-    nudges=(("first two dimensions of batch2|matrix transpose on tensors|of non-matrix",
-             ".T reverses all axes of (B, h, T, d_k). K.mT, or K.transpose(-1, -2), swaps the last two."),),
+    nudges=_TRANSPOSE,
     use=_told_apart,
 )
 
@@ -959,16 +970,21 @@ def _never_all_scores(function, q, K, V, block):
     T, d, m = *K.shape, V.shape[-1]  # d, m, block and 1 differ: a tensor without an axis d or m holds scores
     if T < 30:
         return function(q, K, V, block)
-    blocks = []  # weak references: a step of the loop needs a few blocks of numbers, and lets them go
+    small = []  # weak references: a step of the loop needs a few blocks of numbers, and lets them go
 
-    def forbidden(made):
+    def objection(made):
         if d in made.shape or m in made.shape:
-            return False
-        if made.numel() == block:
-            blocks.append(weakref.ref(made))
-        return made.numel() > block or sum(kept() is not None for kept in blocks) > T // block // 2
+            return None
+        if made.numel() == -(-T // block):
+            return f"{made.numel()} numbers are held, one for every block."
+        if made.numel() <= block:
+            small.append(weakref.ref(made))
+        alive = [kept() for kept in small]
+        held = max(made.numel(), sum(kept.numel() for kept in alive if kept is not None))
+        too_many = made.numel() > block or held > 3 * T // 4
+        return f"{held} scores are held, and a block has {block}." if too_many else None
 
-    with _Watch(forbidden, "a tensor of shape {shape}: more scores than one block has."):
+    with _Watch(objection):
         return function(q, K, V, block)
 
 
@@ -999,6 +1015,17 @@ def _each_block(combine):
                  for i in range(0, len(K), block)]
         return combine(torch.stack(parts))
     return function
+
+
+def _joined_at_the_end(q, K, V, block):
+    parts = []
+    for i in range(0, len(K), block):
+        scores = K[i:i + block] @ q / math.sqrt(len(q))
+        weights = torch.exp(scores - scores.max())
+        parts.append((scores.max(), weights.sum(), weights @ V[i:i + block]))
+    largest, totals, outputs = map(torch.stack, zip(*parts, strict=True))
+    shrink = torch.softmax(largest, 0)
+    return shrink @ outputs / (shrink @ totals)
 
 
 def _nothing_subtracted(q, K, V, block):
@@ -1157,6 +1184,10 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "The numbers are right, but you hold more than block scores at once. Compute the scores of one "
             "block at a time, inside the loop, and keep only the largest score, the total and the output."
         ), lambda q, K, V, block: torch.softmax(K @ q / math.sqrt(len(q)), 0) @ V),
+        Misconception("joined-at-the-end", (
+            "The numbers are right. But you keep a largest score and a total of every block and join them at the end, so "
+            "they grow in number with the text. Keep one of each, and let what was summed up shrink in the loop."
+        ), _joined_at_the_end),
         Misconception("nothing-shrinks", (
             "When a larger score turns up, what you have summed up so far stays as it was. Multiply both "
             "total and output by exp(old largest - new largest)."

@@ -30,7 +30,7 @@ def _words(rng, n=7, longest=6, kinds=4):
         tuple(_letters(rng, int(rng.integers(2, longest + 1)), kinds)): int(rng.integers(1, 9))
         for _ in range(n)
     }
-    words[(int(rng.integers(300, 60_000)), A, int(rng.integers(300, 60_000)))] = int(rng.integers(2, 9))
+    words[(int(rng.integers(300, 60_000)), A, int(rng.integers(70_000, 200_000)))] = int(rng.integers(2, 9))
     words[(D,)] = 3
     return words
 
@@ -386,8 +386,14 @@ MERGE_PAIR = Exercise(
         ),
         Probe(
             "learned ids",
-            lambda rng: ([256, A, 300, 256, A], (256, A), 301),
-            "Ids above 255 are in pairs as well. Here (256, 97) is merged.",
+            lambda rng: (list(map(int, "300 97 301 300 97".split())), (int("300"), A), 302),
+            "Ids above 255 are in pairs as well. Here (300, 97) is merged. Compare numbers with ==, and not with `is`.",
+            draws=1,
+        ),
+        Probe(
+            "two learned ids",
+            lambda rng: (list(map(int, "300 97 300 301 300".split())), (int("300"), int("301")), 302),
+            "Both ids of a pair may be above 255. Here (300, 301) is merged.",
             draws=1,
         ),
         Probe(
@@ -420,6 +426,12 @@ MERGE_PAIR = Exercise(
         ),
     ),
     misconceptions=(
+        Misconception(
+            "is-in-place-of-equals",
+            "You compare numbers with `is`. It asks for the same object, and Python keeps one object for each number up"
+            " to 256 only: compare with ==.",
+            _merged(match=lambda a, b, pair: a is pair[0] and b is pair[1]),
+        ),
         Misconception(
             "overlap",
             "You use an id for two merges: a a a becomes two new ids. After a merge go on behind both ids.",
@@ -776,6 +788,24 @@ LEARN_MERGES = Exercise(
             draws=1,
         ),
         Probe(
+            "byte 0",
+            lambda rng: ({(0, A, 0): 4, (A, B): 3}, 2),
+            "0 is an id like any other. The first merge is (0, 97), the second one (256, 0).",
+            draws=1,
+        ),
+        Probe(
+            "bytes above 127",
+            lambda rng: ({(200, 201): 4, (A, B): 3}, 1),
+            "Bytes reach up to 255. The pair (200, 201) comes four times, more than the 3 of (97, 98).",
+            draws=1,
+        ),
+        Probe(
+            "seen thousands of times",
+            lambda rng: ({(A, B): 4_000, (C, D): 5_000}, 2),
+            "The pair (c, d) was seen 5,000 times, and (a, b) 4,000 times: (c, d) comes first.",
+            draws=1,
+        ),
+        Probe(
             "one id",
             lambda rng: ({(A,): 3}, 4),
             "A word of one id has no pair: the result is [].",
@@ -925,6 +955,12 @@ LEARN_MERGES = Exercise(
             _learner(count=_across),
         ),
         Misconception(
+            "zero-left-out",
+            "You leave out pairs with the id 0, perhaps because `if a and b` takes 0 for false. It is a byte like any"
+            " other.",
+            _learner(count=_counted(lambda ids: (pair for pair in pairwise(ids) if all(pair)))),
+        ),
+        Misconception(
             "bytes-only",
             "You prefer pairs of bytes, even where a pair with a new id is more frequent. A new id counts like any other.",
             _learner(choose=_of_bytes),
@@ -1050,6 +1086,11 @@ def _text_and_merges(rng, n=24, merges=8, kinds=4):
 def _doublings(n):
     """a a is 256, two of these are 257, and so on."""
     return {(A, A) if i == 0 else (255 + i, 255 + i): 256 + i for i in range(n)}
+
+
+def _chain(n):
+    """a b is 256, that and another b are 257, and so on."""
+    return {(255 + i if i else A, B): 256 + i for i in range(n)}
 
 
 def _two_levels(ids, merges):
@@ -1244,9 +1285,22 @@ BPE_ENCODE = Exercise(
             draws=1,
         ),
         Probe(
+            "twelve levels",
+            lambda rng: ([A, *[B] * 12, C], _chain(12)),
+            "Twelve merges, each of the one before and b: all but the last byte becomes one token. Look again until no"
+            " pair is left that was learned.",
+            draws=1,
+        ),
+        Probe(
             "bytes of all kinds",
             lambda rng: ([0, 0xC3, 0xA9, A, 10, 0xFF], {(0xC3, 0xA9): 256, (256, A): 257}),
             "The bytes of a text can be any numbers from 0 to 255. None of them is left out.",
+            draws=1,
+        ),
+        Probe(
+            "byte 0 in a merge",
+            lambda rng: ([B, 0, A, 0], {(0, A): 256, (256, 0): 257}),
+            "0 is an id like any other: (0, 97) becomes 256, and (256, 0) becomes 257.",
             draws=1,
         ),
         Probe(
@@ -1467,6 +1521,18 @@ BPE_DECODE = Exercise(
             "four levels",
             lambda rng: ([259, B], _doublings(4)),
             "Merges of merges of merges of merges. Take apart until only bytes are left: sixteen a, and b.",
+            draws=1,
+        ),
+        Probe(
+            "twelve levels",
+            lambda rng: ([267, C], _chain(12)),
+            "267 is the twelfth merge, each of the one before and b. Take apart until only bytes are left.",
+            draws=1,
+        ),
+        Probe(
+            "byte 0 in a merge",
+            lambda rng: ([256, B], {(A, 0): 256}),
+            "256 stands for a and byte 0, so the result is b'a\\x00b'. 0 is a byte like any other.",
             draws=1,
         ),
         Probe(

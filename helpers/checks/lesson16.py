@@ -29,6 +29,11 @@ def _tensor(rng, *shape, std=1.0, mean=0.0):
     return torch.tensor(rng.normal(mean, std, size=shape))
 
 
+def _single(rng, *shape, std=1.0, mean=0.0):
+    """float32, as in the model, and as what torch.full makes, a mask of -inf for example."""
+    return _tensor(rng, *shape, std=std, mean=mean).float()
+
+
 # ---------------------------------------------------------------- rms_norm
 
 
@@ -95,6 +100,9 @@ RMS_NORM = Exercise(
         Probe("a token of zeros", lambda rng: (torch.zeros(2, 3).double(), _tensor(rng, 3), 1e-5), (
             "The token is 0 here. eps keeps the division from being 0 / 0; the result is 0."
         ), draws=1, extreme=True),
+        Probe("no eps given", lambda rng: _rms_inputs(4, 6, std=0.003, mean=0.0)(rng)[:2], (
+            "Nothing is said of eps here, as in decoder_layer later: it is 0.00001 then, the default in the stub."
+        ), draws=1),
         larger(_rms_inputs(5, 9, 11, eps=0.1)),
     ),
     misconceptions=(
@@ -199,6 +207,9 @@ RMS_NORM = Exercise(
             "You subtract eps. It is added to the mean square, so that the root is never 0."
         ), _by(lambda x, eps: torch.sqrt(_mean_square(x) - eps))),
     ),
+    nudges=(("missing 1 required positional argument: 'eps'", (
+        "decoder_layer will leave eps out: keep the default of the stub, eps=1e-5."
+    )),),
 )
 
 
@@ -248,9 +259,9 @@ GATED_MLP = Exercise(
         Probe("a batch", _mlp_inputs(2, 3, 4, m=7), (
             "x is (B, T, d) here, and x @ W works for it as it is."
         )),
-        Probe("large numbers", _mlp_inputs(2, 3, m=4, std=300.0), (
-            "exp(-a) overflows here for very negative a; SiLU(a) is then 0. a * torch.sigmoid(a) copes with "
-            "it, and so does F.silu."
+        Probe("large numbers", _mlp_inputs(2, 3, m=4, std=3000.0), (
+            "exp overflows here: exp(-a) for very negative a, where SiLU(a) is 0, and exp(a) for large a, where inf / inf "
+            "is not a number. a * torch.sigmoid(a) copes with both, and so does F.silu."
         ), extreme=True),
         larger(_mlp_inputs(5, 9, 11, m=12)),
     ),
@@ -482,7 +493,7 @@ DEQUANTISE = Exercise(
         ), _moved_by_three),
         Misconception("low-half-twice", (
             "Numbers 16-31 repeat numbers 0-15: you take the low half both times. The high half is codes >> "
-            "4."
+            "4. (>> comes before &: codes & 0xF0 >> 4 is codes & 15.)"
         ), _dequantised(lambda low, high: torch.cat([low, low], -1))),
         Misconception("whole-bytes-below", (
             "The first 16 numbers come from whole bytes. Take only the low four bits: codes & 15."
@@ -548,13 +559,12 @@ DEQUANTISE = Exercise(
 # ---------------------------------------------------------------- cached_attention
 
 
-def _cached_inputs(B, h, g, T, t, d_k, d_v=None, std=1.0):
+def _cached_inputs(B, h, g, T, t, d_k, std=1.0):
     """T new tokens after t in the cache; t = 0: the cache is None."""
     def make(rng):
-        w = d_k if d_v is None else d_v
-        q = _tensor(rng, B, h, T, d_k, std=std)
-        k, v = _tensor(rng, B, g, T, d_k, std=std), _tensor(rng, B, g, T, w)
-        return q, k, v, (_tensor(rng, B, g, t, d_k, std=std), _tensor(rng, B, g, t, w)) if t else None
+        q = _single(rng, B, h, T, d_k, std=std)
+        k, v = _single(rng, B, g, T, d_k, std=std), _single(rng, B, g, T, d_k)
+        return q, k, v, (_single(rng, B, g, t, d_k, std=std), _single(rng, B, g, t, d_k)) if t else None
     return make
 
 
@@ -683,13 +693,13 @@ CACHED_ATTENTION = Exercise(
             "t + T equals d_k here, so a wrong axis goes through without an error. The softmax runs over the "
             "keys, the last axis of the scores."
         )),
-        Probe("wider values", _cached_inputs(1, 4, 2, 3, 2, 3, d_v=5), (
-            "The values are wider than the keys here: the output takes its width from v, the scale its width "
-            "from q."
+        Probe("two groups of two, with a cache", _cached_inputs(1, 4, 2, 3, 2, 3), (
+            "h = 4, g = 2, and three new tokens after 2 cached ones: heads 0 and 1 use group 0, heads 2 and 3 use group 1, "
+            "and new token i sees keys 0 to 2 + i."
         )),
         Probe("large numbers", _cached_inputs(1, 4, 2, 3, 3, 4, std=30.0), (
             "The scores are large here, and torch.softmax copes with them. Divide by √d_k before it."
-        ), extreme=True),
+        ), extreme=True, absolute=1e-3),
         larger(_cached_inputs(5, 10, 5, 9, 10, 11)),
     ),
     misconceptions=(
@@ -848,7 +858,7 @@ CACHED_ATTENTION = Exercise(
                                                                      torch.cat([cache[1], v], -1)))),
         Misconception("one-tensor-for-both", (
             "You stack keys and values into one tensor. The cache is a tuple of two: (K, V)."
-        ), _attends(keep=lambda k, v, cache: torch.stack(_joined(k, v[..., :k.shape[-1]], cache)))),
+        ), _attends(keep=lambda k, v, cache: torch.stack(_joined(k, v, cache)))),
     ),
     contracts=(Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
                         _cached_inputs(1, 4, 3, 2, 0, 2)),),
@@ -965,7 +975,8 @@ NUCLEUS = Exercise(
             "p = 0.99 here: nearly all words stay, and those that do sum to 1."
         )),
         Probe("all words", _drawn(7, 1.0), (
-            "p = 1: every word stays, and nothing changes."
+            "p = 1: every word stays, and nothing changes. (The running sum may end just below 1, and then no place has "
+            "reached p.)"
         )),
         Probe("a tiny p", _drawn(6, 1e-6), (
             "p is nearly 0 here. At least one word stays: the most probable one."
@@ -1089,6 +1100,9 @@ NUCLEUS = Exercise(
     contracts=(Contract("p = 0", lambda rng: (torch.tensor([0.5, 0.5]).double(), 0.0)),
                Contract("p above 1", lambda rng: (torch.tensor([0.5, 0.5]).double(), 1.5))),
     use=_whichever,
+    nudges=(("index 0 is out of bounds", (
+        "No place has p or more: with p = 1 the running sum may end just below 1. p = 1 keeps all words."
+    )),),
 )
 
 
@@ -1100,12 +1114,12 @@ def _layer_inputs(B, T, t, h, g, d_k, d, m, base=10000.0, start=None, std=1.5, a
     ``start``: the first position, if it is not t."""
     def make(rng):
         first = t if start is None else start
-        w = {"norm1": _tensor(rng, d, std=0.4, mean=1.0), "norm2": _tensor(rng, d, std=0.4, mean=-1.0),
-             "W_q": _tensor(rng, d, h * d_k), "W_k": _tensor(rng, d, g * d_k), "W_v": _tensor(rng, d, g * d_k),
-             "W_o": attend * _tensor(rng, h * d_k, d) / d_k, "W_gate": _tensor(rng, d, m),
-             "W_up": _tensor(rng, d, m), "W_down": think * _tensor(rng, m, d) / m}
-        cache = (_tensor(rng, B, g, t, d_k), _tensor(rng, B, g, t, d_k)) if t else None
-        return (std * _tensor(rng, B, T, d, mean=0.5), w, h, g, torch.arange(first, first + T), cache, base)
+        w = {"norm1": _single(rng, d, std=0.4, mean=1.0), "norm2": _single(rng, d, std=0.4, mean=-1.0),
+             "W_q": _single(rng, d, h * d_k), "W_k": _single(rng, d, g * d_k), "W_v": _single(rng, d, g * d_k),
+             "W_o": attend * _single(rng, h * d_k, d) / d_k, "W_gate": _single(rng, d, m),
+             "W_up": _single(rng, d, m), "W_down": think * _single(rng, m, d) / m}
+        cache = (_single(rng, B, g, t, d_k), _single(rng, B, g, t, d_k)) if t else None
+        return (std * _single(rng, B, T, d, mean=0.5), w, h, g, torch.arange(first, first + T), cache, base)
     return make
 
 

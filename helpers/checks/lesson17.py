@@ -478,6 +478,9 @@ ABLATE_HEADS = Exercise(
         Probe("mean over both", _outputs(3, 4, 5, 2, 2, True), (
             "mean=True: one vector of d_k numbers for each head, its mean over batch AND positions."
         )),
+        Probe("no head, with means", _outputs(2, 3, 4, 2, 0, True), (
+            "mean=True and an empty list: nothing is taken away, and the result is a copy."
+        ), draws=1),
         larger(_outputs(5, 6, 9, 10, 3, True)),
     ),
     misconceptions=(
@@ -583,6 +586,7 @@ ABLATE_HEADS = Exercise(
             " over batch and positions."
         ), lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1, 2)) if mean else 0)),
     ),
+    nudges=(("non-empty", "The list of heads may be empty: then nothing is taken away."),),
 )
 
 # ---------------------------------------------------------------- patching_effect
@@ -608,6 +612,11 @@ def _by_hand(rng):
 def _by_hand_with_another(rng):
     """The same differences, and a third word that leads."""
     return *map(_tensor, ([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7])), 0, 1
+
+
+def _all_prefer_the_right(rng):
+    """3, 4 and 2: the corrupt run leads the clean one."""
+    return *map(_tensor, ([4.0, 1], [5.0, 1], [3.0, 1])), 0, 1
 
 
 def _effect(clean, corrupt, patched, right, wrong, lead=lambda x, r, w: x[r] - x[w]):
@@ -644,6 +653,10 @@ PATCHING_EFFECT = Exercise(
             "A patch may bring back more than was lost: the effect is 1.6 here, and is not cut off."
         )),
         Probe("the wrong way", _runs(5, -0.7), "A patch may also do harm: the effect is negative here."),
+        Probe("corrupt leads", _all_prefer_the_right, (
+            "The differences are 3 (clean), 4 (corrupt), 2 (patched): clean - corrupt is negative, and keeps its sign. From"
+            " 4 to 2 it is twice as far as from 4 to 3, so the effect is 2."
+        ), draws=1, extreme=True),
         larger(_runs(40), draws=2),
     ),
     misconceptions=(

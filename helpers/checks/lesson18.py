@@ -18,11 +18,10 @@ def _tensor(rng, *shape, std=1.0):
 
 
 class _Watching(TorchFunctionMode):
-    """Notes whether a new matrix of W's size is computed: a view of W is none, a copy neither."""
+    """Notes whether a new matrix of W's size is computed, or filled row by row: a view of W is none, a copy neither."""
 
-    COMPUTES = {"matmul", "__matmul__", "__rmatmul__", "mm", "einsum", "mul", "__mul__", "__rmul__", "multiply",
-    "outer", "ger",
-                "add", "__add__", "__radd__", "addmm", "bmm", "dot", "tensordot", "div", "__truediv__", "linear", "sum"}
+    COMPUTES = {"matmul", "rmatmul", "mm", "einsum", "mul", "rmul", "imul", "multiply", "outer", "ger", "add", "radd",
+                "iadd", "addmm", "bmm", "dot", "tensordot", "div", "truediv", "linear", "sum", "setitem"}  # __mul__, add_, …
 
     def __init__(self, W):
         super().__init__()
@@ -30,7 +29,8 @@ class _Watching(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), named=None):
         out = function(*args, **(named or {}))
-        if function.__name__ in self.COMPUTES and torch.is_tensor(out) and tuple(out.shape) in self.sizes:
+        made = args[0] if function.__name__ == "__setitem__" else out
+        if function.__name__.strip("_") in self.COMPUTES and torch.is_tensor(made) and tuple(made.shape) in self.sizes:
             self.formed = True
         return out
 
@@ -95,6 +95,10 @@ LORA_LINEAR = Exercise(
             "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, and would be computed "
             "for every input again, and so does W + A B. Go from the left: x A is thin, and then times B."
         ), lambda x, W, A, B, alpha: x @ W + alpha / A.shape[1] * (x @ (A @ B))),
+        Misconception("formed-and-not-divided", (
+            "You multiply by alpha alone; it is alpha / r. And you form a matrix of W's size, A B or W + A B: go from the "
+            "left, x A is thin, and then times B."
+        ), lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
         Misconception("alpha-not-divided", (
             "You multiply by alpha alone. It is alpha / r, with r the number of columns of A."
         ), _scaled(lambda alpha, r: alpha)),
@@ -258,6 +262,19 @@ def _dialogues(B, T, V, pad=-1, first=None, padding=0, scale=1.0):
     return make
 
 
+def _foreseen(rng):
+    """The logits leave no doubt of the first token of the answer."""
+    logits, ids, first, pad = _dialogues(1, 5, 4, first=2)(rng)
+    logits[0, 1, ids[0, 2]] = 1000.0
+    return logits, ids, first, pad
+
+
+def _cut_short(rng):
+    """Only the first of the three answers is there: the others begin behind the end of their rows."""
+    ids = torch.tensor([[1, 2, 3, 4], [1, 2, -1, -1], [2, 3, 1, 0]])
+    return _tensor(rng, 3, 4, 5, std=2.0), ids, torch.tensor([2, 3, 4]), -1
+
+
 def _nll(logits, ids):
     """(B, T): minus the log probability of token t, by the logits before it; 0 for token 0 and where the id is negative."""
     log_p = logits.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None].clamp(min=0))[..., 0]
@@ -354,6 +371,14 @@ ANSWER_LOSS = Exercise(
         Probe("large logits", _dialogues(2, 5, 4, scale=2000.0), (
             "The logits are in the thousands, so a probability rounds to 0. Use log_softmax or cross_entropy."
         ), extreme=True),
+        Probe("a token foreseen", _foreseen, (
+            "The model is sure of token 2 here, and right: its loss is 0, and it counts all the same. Count the places, not "
+            "the losses above 0."
+        )),
+        Probe("answers cut off", _cut_short, (
+            "Rows 1 and 2 end before their answers begin: no token of theirs counts, and the mean is that of row 0. "
+            "ValueError is for a batch in which no token counts at all."
+        ), draws=1, extreme=True),
         larger(_dialogues(9, 12, 11, padding=4)),
     ),
     misconceptions=(
@@ -438,13 +463,26 @@ ANSWER_LOSS = Exercise(
         Misconception("not-averaged", (
             "You give a loss for each token. Return one number, their mean."
         ), _by(lambda loss, keep: loss[keep])),
+        Misconception("zeros-not-counted", (
+            "You count the losses that are not 0. The loss of a token that counts may be 0 too: divide by the number of "
+            "places in your mask."
+        ), _by(lambda loss, keep: (loss * keep).sum() / (loss * keep != 0).sum())),
     ),
     nudges=(
-        ("^ValueError: (?!Expected)", (
-            "Here a token counts, and your mask left nothing: is it cut like the ids, [:, 1:], and is it >= first?"
+        ("^ValueError: Expected input batch_size", (
+            "You have more ids than logits, or fewer. Token 0 never counts: where first is 0, first - 1 is -1, which counts "
+            "from the end."
+        )),
+        ("^ValueError: (?!Expected|.*values to unpack)", (
+            "Here a token counts, and your guard stops: is the mask cut like the ids, [:, 1:], is it >= first, and does the "
+            "guard ask all rows together?"
         )),
         ("^IndexError: The shape of the mask", (
-            "Your mask has T places, and logits[:, :-1] and ids[:, 1:] have T - 1. Cut it like the ids: mask[:, 1:]."
+            "The mask and what it picks from must have the same places. The logits lose their last one, logits[:, :-1], so "
+            "ids and mask both lose their first: [:, 1:]."
+        )),
+        ("Expected target size|too many indices for tensor of dimension 1", (
+            "cross_entropy takes (n, V) and (n,). Pick with the mask first: logits[:, :-1][mask] is (n, V)."
         )),
         (r"Target -?\d+ is out of bounds", (
             "Padding must not reach cross_entropy: pad, such as -1, is the id of no token. Let your mask leave out "
@@ -483,6 +521,8 @@ def _standard_error(s, n, z):
     return z * (s / n * (1 - s / n) / n) ** 0.5
 
 
+_CLOSE = 2e-4  # more than it makes if z² is 3.84, as in the text
+
 WILSON_INTERVAL = Exercise(
     reference=wilson_interval,
     results=("low", "high"),
@@ -490,23 +530,23 @@ WILSON_INTERVAL = Exercise(
         Probe("12 of 12", _tries(12, 12), (
             "All 12 went well. The interval ends at 1, and begins at 12 / (12 + 3.84) = 0.76 (3.84 "
             "is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 % of all tests."
-        ), draws=1),
+        ), draws=1, absolute=_CLOSE),
         Probe("0 of 8", _tries(0, 8), (
             "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + 3.84) = 0.32."
-        ), draws=1),
+        ), draws=1, absolute=_CLOSE),
         Probe("1 of 1", _tries(1, 1), (
             "One try, which went well, says little: from 0.21 to 1."
-        ), draws=1),
+        ), draws=1, absolute=_CLOSE),
         Probe("half", _tries(10, 20), (
             "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70."
-        ), draws=1),
+        ), draws=1, absolute=_CLOSE),
         Probe("any", _drawn, (
             "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) times the root of "
             "successes · (n - successes) / n + z²/4, with z = 1.96."
-        ), draws=4),
+        ), draws=4, absolute=_CLOSE),
         Probe("many", _tries(930, 1000), (
             "With 1,000 tries the interval is short: about 0.03 in all."
-        ), draws=1),
+        ), draws=1, absolute=_CLOSE),
     ),
     misconceptions=(
         Misconception("textbook-interval", (

@@ -236,6 +236,9 @@ POLICY_GRADIENT_LOSS = Exercise(
         Probe("a text without a word", _drawn(3, 4, lengths=[2, 0, 4]), (
             "In the second text no word counts: it takes no part, and nothing is divided by its 0 words."
         ), extreme=True),
+        Probe("as good as usual", _drawn(3, 4, lengths=[2, 4, 3], advantages=[0.0, 1.0, -2.0]), (
+            "The first text is as good as usual: its advantage is 0. Its words count all the same, below the line."
+        )),
         larger(_drawn(9, 13, lengths=[13, 2, 7, 9, 11, 3, 5, 12, 8], start=1)),
     ),
     misconceptions=(
@@ -328,6 +331,10 @@ POLICY_GRADIENT_LOSS = Exercise(
         Misconception("advantage-added", (
             "You add the advantage. It multiplies the log probability, so that its sign decides the direction."
         ), lambda p, a, m: -(a[:, None] + p)[m].mean()),
+        Misconception("zeros-not-counted", (
+            "You count the products that are not 0. Where an advantage is 0, the words count too: divide by the number of"
+            " words, mask.sum()."
+        ), lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
     ),
     contracts=(Contract("a mask that counts no word", _drawn(2, 3, lengths=[0, 0])),),
 )
@@ -385,7 +392,7 @@ KL_TO_REFERENCE = Exercise(
         )),
         Probe("sure models", _two(2, 2, 3, size=5000.0), (
             "Both models are all but certain here, and some probabilities are 0 to the computer, whose logarithm is -inf."
-            " Use log_softmax, and not the logarithm of a softmax."
+            " Subtract what log_softmax gives: the logarithm of a softmax fails here, and torch.distributions gives inf."
         ), extreme=True),
         Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), (
             "In the second text no word counts: it takes no part, and nothing is divided by its 0 words."
@@ -485,6 +492,10 @@ KL_TO_REFERENCE = Exercise(
             "torch's kl_div wants LOG probabilities of what is measured against, first, and the weights second:"
             " kl_div(log q, p). You hand it probabilities."
         ), lambda z, r, m: F.kl_div(r.softmax(-1), z.softmax(-1), reduction="none").sum(-1)[m].mean()),
+        Misconception("log-of-a-log", (
+            "Your result is not a number: a logarithm is taken of something negative. log_softmax gives logarithms already;"
+            " and torch's kl_div wants its second argument as probabilities, if log_target=True does not say otherwise."
+        ), lambda z, r, m: F.kl_div(r.log_softmax(-1), z.log_softmax(-1), reduction="none").sum(-1)[m].mean()),
     ),
     contracts=(Contract("a mask that counts no word", _two(2, 3, 4, lengths=[0, 0])),),
 )
@@ -510,7 +521,7 @@ class _Points:
         self.points = points
 
     def __call__(self, text):
-        return self.points[text]
+        return self.points[text if isinstance(text, str) else " ".join(text)]
 
 
 def _contest(n, ties=False, low=-9, more=4):
@@ -527,6 +538,13 @@ def _contest(n, ties=False, low=-9, more=4):
     return make
 
 
+def _lists_of_words(rng):
+    """As the model of the lesson gives them: of different lengths."""
+    texts = ["the keys fall", "trees", "the old kings wait here", "films return"]
+    points = dict(zip(texts, map(float, rng.permutation(4)), strict=True))
+    return _Draws([text.split() for text in texts]), _Points(points), 4
+
+
 def _use(function, sample, reward, n):
     return function(sample, reward, n), sample.drawn
 
@@ -539,12 +557,14 @@ def _fold(sample, reward, n, better, start=1):
     return best
 
 
-def _zero_at_first(sample, reward, n):
-    best, most = None, 0.0
-    for text in [sample() for _ in range(n)]:
-        if reward(text) > most:
-            best, most = text, reward(text)
-    return best
+def _beginning_with(number):
+    def function(sample, reward, n):
+        best, most = None, number
+        for text in [sample() for _ in range(n)]:
+            if reward(text) > most:
+                best, most = text, reward(text)
+        return best
+    return function
 
 
 def _first_rise(sample, reward, n):
@@ -591,6 +611,12 @@ BEST_OF_N = Exercise(
         )),
         Probe("equals", _contest(6, ties=True), (
             "Several texts share the highest reward here: the first of them is returned."
+        ), draws=6),
+        Probe("lists of words", _lists_of_words, (
+            "A text is a list of words here, as in the lesson. The one with the highest reward is returned as it was drawn."
+        )),
+        Probe("far below 0", _contest(4, low=-10**7), (
+            "All rewards are far below 0 here. One is still the best: begin with the first text, or with minus infinity."
         )),
         larger(_contest(16)),
     ),
@@ -641,7 +667,11 @@ BEST_OF_N = Exercise(
         Misconception("zero-at-first", (
             "You begin with a best reward of 0, so no text wins where all rewards are negative. Begin with the first text,"
             " or with minus infinity."
-        ), _zero_at_first),
+        ), _beginning_with(0.0)),
+        Misconception("low-number-at-first", (
+            "You begin with a best reward such as -100, so no text wins where all rewards are lower still. Begin with the"
+            " first text, or with minus infinity."
+        ), _beginning_with(-100.0)),
         Misconception("index-returned", (
             "You return the number of the best text. Return the text itself."
         ), lambda sample, reward, n: [*map(reward, t := _listed(sample, n))].index(max(map(reward, t)))),
@@ -660,7 +690,15 @@ BEST_OF_N = Exercise(
         Misconception("all-returned", (
             "You return all texts. Only the best one is asked for."
         ), lambda sample, reward, n: sorted(_listed(sample, n), key=reward, reverse=True)),
+        Misconception("equals-by-the-alphabet", (
+            "Of equally good texts you return the last in the alphabet: pairs (reward, text) are compared by their texts"
+            " where the rewards are equal. Compare the rewards alone, with a key."
+        ), lambda sample, reward, n: max((reward(t), t) for t in _listed(sample, n))[1]),
     ),
+    nudges=(("unhashable type: 'list'|inhomogeneous", (
+        "A text may be a list of words, of any length: no dict and no set takes it, and NumPy makes no array of several."
+        " Keep the texts in a list."
+    )),),
     contracts=(Contract("n = 0", lambda rng: (*_contest(3)(rng)[:2], 0)),),
 )
 

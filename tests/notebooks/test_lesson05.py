@@ -65,7 +65,7 @@ def test_the_inputs_of_the_attention_checker_never_saturate_the_softmax():
     found = exercise("scaled_dot_product_attention")
     for probe in found.probes:
         drawn = [found.reference(*probe.make(np.random.default_rng(seed)))[1] for seed in range(20)]
-        if drawn[0].shape[-1] > 1:  # with one key its weight is 1 by right
+        if drawn[0].shape[-1] > 1 and not probe.extreme:  # with one key its weight is 1 by right
             assert np.mean([weights.max(axis=-1).mean() for weights in drawn]) < 0.9, probe.name
 
 

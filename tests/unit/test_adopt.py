@@ -146,6 +146,45 @@ def test_what_only_arrays_can_do_is_told_in_torchs_words():
     assert "torch says: transpose()" in whose and "leaves torch" not in whose
 
 
+def test_lists_do_where_tuples_and_tensors_are_expected():
+    """What passes its check with a list runs: [K, V] comes back as a tuple, rows or layers as one tensor."""
+    from helpers import inside, reward, smollm2
+
+    def with_a_list(q, k, v, cache=None):
+        out, kept = smollm2.cached_attention(q, k, v, cache)
+        return [out, list(kept)]
+
+    def row_by_row(rewards):
+        return [(row - row.mean()) / (row.std(correction=0) + 1e-6) for row in rewards]
+
+    def state_by_state(states, gain, W_U, eps=1e-5):
+        return [gain * x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) @ W_U for x in states]
+
+    def in_arrays(states, gain, W_U, eps=1e-5):
+        gain, W_U = np.asarray(gain), np.asarray(W_U)
+        return [gain * x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) @ W_U for x in map(np.asarray, states)]
+
+    function, whose = adopt(with_a_list, smollm2.cached_attention, "cached_attention")
+    out, kept = function(*torch.ones(3, 1, 2, 4, 6))
+    assert whose == "yours" and out.shape == (1, 2, 4, 6) and type(kept) is tuple and len(kept) == 2
+    function, whose = adopt(row_by_row, reward.advantages, "advantages", trains=(torch.randn(3, 4),))
+    assert whose == "yours" and function(torch.ones(3, 4)).tolist() == [[0.0] * 4] * 3
+    for lens in (state_by_state, in_arrays):
+        function, whose = adopt(lens, inside.logit_lens, "logit_lens")
+        assert whose == "yours" and function([torch.ones(2, 3)] * 4, torch.ones(3), torch.eye(3)).shape == (4, 2, 3)
+
+
+def test_what_a_check_on_tensors_refuses_is_not_taken_on_arrays():
+    """Lesson 18: whether a matrix of W's size is formed can be seen on tensors only."""
+    from helpers import adapters
+
+    def formed(x, W, A, B, alpha):
+        return x @ (W + alpha / A.shape[1] * (A @ B))
+
+    function, whose = adopt(formed, adapters.lora_linear, "lora_linear")
+    assert function is adapters.lora_linear and "has not passed" in whose
+
+
 def test_an_error_on_tensors_that_says_nothing_is_named():
     """A bare raise has no message; its kind is told, and the lesson goes on with the course's function."""
     from helpers import attention as course

@@ -298,7 +298,7 @@ def without_zeros(function):
     return lambda *args: type(made := function(*args))(i for i in made if i)
 
 
-ENCODE, DECODE = exercise("bpe_encode").reference, exercise("bpe_decode").reference
+ENCODE, DECODE, LEARN = (exercise(name).reference for name in ("bpe_encode", "bpe_decode", "learn_merges"))
 
 
 @pytest.mark.parametrize(("name", "attempt", "named"), [
@@ -308,6 +308,17 @@ ENCODE, DECODE = exercise("bpe_encode").reference, exercise("bpe_decode").refere
      "zero-left-out"),
     ("merge_pair", replace_in_a_text, "written-as-text"),
     ("merge_pair", without_zeros(exercise("merge_pair").reference), "zero-lost"),
+    ("merge_pair", lambda ids, pair, new: ids if pair[1] > 255 else exercise("merge_pair").reference(ids, pair, new), None),
+    ("learn_merges", lambda words, n: LEARN({ids: c for ids, c in words.items() if max(ids) < 128}, n), None),
+    ("learn_merges", lambda words, n: LEARN({ids: min(c, 200) for ids, c in words.items()}, n), None),
+    ("learn_merges", lambda words, n: LEARN({ids: c for ids, c in words.items() if all(ids)}, n), "zero-left-out"),
+    ("bpe_encode", lambda ids, merges: ENCODE(ids, {p: n for p, n in merges.items() if all(p)}), None),
+    ("bpe_encode", lambda ids, merges: ENCODE(ids, dict(list(merges.items())[:9])), None),
+    ("bpe_decode", lambda ids, merges: DECODE(ids, {p: n for p, n in merges.items() if all(p)} | {
+        tuple(i or 32 for i in p): n for p, n in merges.items()}), None),
+    ("rotate", lambda x, positions: exercise("rotate").reference(x, np.minimum(positions, 512)), None),
+    ("count_pairs", lambda words: {((i := a * 65_536 + b) // 65_536, i % 65_536): n for (a, b), n in
+                                   exercise("count_pairs").reference(words).items()}, None),
     ("bpe_encode", lambda ids, merges: ENCODE(ids, merges) if len(ids) > 1 else [], None),
     ("bpe_encode", lambda ids, merges: ENCODE([i for i in ids if i < 128], merges), None),
     ("bpe_encode", lambda ids, merges: ENCODE(ids, {p: n for p, n in merges.items() if n < 1000}), None),
@@ -406,6 +417,11 @@ def test_dicts_lists_and_bytes_are_compared_and_described():
             ("bpe_decode", lambda i, m: b"no", "should be b'ab', and is b'no'")):
         outcome = judge(attempt, name)
         assert outcome.status == "wrong" and words in outcome.message, outcome.message
+    for name, longer in (("merge_pair", lambda *a: [np.int64(i) for i in right["merge_pair"](*a)][:2]),
+                         ("bpe_encode", lambda *a: [np.int64(i) for i in right["bpe_encode"](*a)][:2]),
+                         ("learn_merges", lambda words, n: exercise("learn_merges").reference(words, n)[:5])):
+        outcome = judge(longer, name)
+        assert outcome.status == "wrong" and "form" not in outcome.message and "int64" not in outcome.message, outcome
 
     def in_place(ids, pair, new_id):
         ids[:] = right["merge_pair"](ids, pair, new_id)

@@ -1,0 +1,142 @@
+"""Answers of lessons 11 to 14, see test_answers.py."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from helpers.checks import exercise
+
+
+def pick(p, generator):
+    return int(torch.multinomial(p, 1, generator=generator))
+
+
+def best(logits, k):
+    return logits.topk(len(logits) if k is None else min(k, len(logits)))
+
+
+# ---------------------------------------------------------------- wrong
+
+
+def place_in_the_list_at_temperature_0(logits, temperature, top_k, generator):
+    ids = torch.arange(len(logits))
+    if top_k is not None:
+        logits, ids = best(logits, top_k)
+    if temperature == 0:
+        return int(logits.argmax())
+    return int(ids[pick((logits / temperature).softmax(-1), generator)])
+
+
+def logits_divided_in_place(logits, temperature, top_k, generator):
+    if temperature == 0:
+        return int(logits.argmax())
+    logits /= temperature
+    kept, ids = best(logits, top_k)
+    return int(ids[pick(kept.softmax(-1), generator)])
+
+
+def norm_of_the_embeddings_forgotten(name):
+    return name if name == "embeddings.LayerNorm.weight" else exercise("map_weight_name").reference(name)
+
+
+def one_maximum_for_the_batch(q, k, v, cache):
+    _, (K, V) = exercise("decode_step").reference(q, k, v, cache)
+    scores = q @ K.mT / math.sqrt(q.shape[-1])
+    weights = torch.exp(scores - scores.max())
+    return weights / weights.sum(-1, keepdim=True) @ V, (K, V)
+
+
+def zero_rows_made_identity(attentions):
+    """No division; a row that is 0 in one head alone keeps its sum below 1."""
+    rollout = torch.eye(attentions[0].shape[-1])
+    for weights in attentions:
+        mean, own = weights.mean(0), torch.eye(weights.shape[-1])
+        mean = torch.where(mean.sum(-1, keepdim=True) == 0, own, mean)
+        rollout = (mean / 2 + own / 2) @ rollout
+    return rollout
+
+
+def mean_of_the_weights_above_0(weights):
+    below = weights.tril(-1).triu(-1)
+    return below.sum((1, 2)) / (below > 0).sum((1, 2)).clamp(min=1)
+
+
+def sum_of_the_other_heads(z, W_o, head):
+    """Python's sum of no heads is the number 0."""
+    d_k = z.shape[-1]
+    return sum(z[:, i] @ W_o[i * d_k:(i + 1) * d_k] for i in range(z.shape[1]) if i != head)
+
+
+def all_scores_in_a_list(q, K, V, block):
+    scores = [k @ q / math.sqrt(len(q)) for k in K]
+    weights = [torch.exp(s - max(scores)) for s in scores]
+    return sum(w * v for w, v in zip(weights, V, strict=True)) / sum(weights)
+
+
+def blocks_joined_at_the_end(q, K, V, block):
+    largest, totals, outputs = [], [], []
+    for k, v in zip(K.split(block), V.split(block), strict=True):
+        scores = k @ q / math.sqrt(len(q))
+        weights = torch.exp(scores - scores.max())
+        largest.append(scores.max())
+        totals.append(weights.sum())
+        outputs.append(weights @ v)
+    largest = torch.stack(largest)
+    shrink = torch.exp(largest - largest.max())
+    return (shrink[:, None] * torch.stack(outputs)).sum(0) / (shrink * torch.stack(totals)).sum()
+
+
+def row_by_row(Q, K, V, feature_map):
+    if Q.ndim > 2:
+        return torch.stack([row_by_row(*rows, feature_map) for rows in zip(Q, K, V, strict=True)])
+    q, k = feature_map(Q), feature_map(K)
+    return torch.stack([(k @ row) @ V / (k @ row).sum() for row in q])
+
+
+WRONG = [
+    ("sample_next", place_in_the_list_at_temperature_0, "place-at-temperature-0"),
+    ("sample_next", logits_divided_in_place, "changes-input"),
+    ("map_weight_name", norm_of_the_embeddings_forgotten, None),
+    ("decode_step", one_maximum_for_the_batch, None),
+    ("attention_rollout", zero_rows_made_identity, None),
+    ("previous_token_score", mean_of_the_weights_above_0, None),
+    ("ablate_head", sum_of_the_other_heads, "sum-of-nothing"),
+    ("online_softmax_attention", all_scores_in_a_list, "all-scores-at-once"),
+    ("online_softmax_attention", blocks_joined_at_the_end, "joined-at-the-end"),
+    ("linear_attention", row_by_row, "quadratic"),
+]
+
+
+# ---------------------------------------------------------------- right: what they make is float32
+
+
+def einsum_with_a_mask_of_numbers(hidden, mask):
+    return torch.einsum("bt,btd->bd", mask.float(), hidden) / mask.sum(1)[:, None]
+
+
+def scores_filled_into_zeros(q, K, V, block):
+    largest, total, output = torch.tensor(-math.inf), torch.tensor(0.0), torch.zeros(V.shape[1])
+    for k, v in zip(K.split(block), V.split(block), strict=True):
+        scores = torch.zeros(len(k))
+        for i, key in enumerate(k):
+            scores[i] = key @ q / math.sqrt(len(q))
+        new = torch.maximum(largest, scores.max())
+        shrink, weights = torch.exp(largest - new), torch.exp(scores - new)
+        largest, total, output = new, shrink * total + weights.sum(), shrink * output + weights @ v
+    return output / total
+
+
+def one_hot_words(ids, tokens, positions, blocks, norm, W_out):
+    x = F.one_hot(ids, len(tokens)).float() @ tokens + positions[:ids.shape[1]]
+    for block in blocks:
+        x = block(x)
+    return norm(x) @ W_out
+
+
+RIGHT = [
+    ("mean_pool", einsum_with_a_mask_of_numbers),
+    ("online_softmax_attention", scores_filled_into_zeros),
+    ("language_model", one_hot_words),
+    ("perplexity", lambda losses, counts: torch.exp(torch.dot(losses, counts.float()) / counts.sum())),
+]

@@ -1,0 +1,138 @@
+"""Answers of lessons 16 to 19, see test_answers.py."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from helpers.checks import exercise
+
+
+def silu_from_exp(x, W_gate, W_up, W_down):
+    """inf / inf for large numbers"""
+    e = torch.exp(x @ W_gate)
+    return (x @ W_gate * e / (1 + e) * (x @ W_up)) @ W_down
+
+
+def effect(divide):
+    def function(clean, corrupt, patched, right, wrong):
+        a, b, c = (float(x[right] - x[wrong]) for x in (clean, corrupt, patched))
+        return divide(a, b, c)
+    return function
+
+
+def formed_in_place(x, W, A, B, alpha):
+    return x @ W.clone().addmm_(A, B, alpha=alpha / A.shape[1])
+
+
+def formed_row_by_row(x, W, A, B, alpha):
+    M = W.clone()
+    for i in range(len(W)):
+        M[i] += alpha / A.shape[1] * (A[i] @ B)
+    return x @ M
+
+
+def losses_above_0(logits, ids, first, pad=-1):
+    mask = ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, 1:]
+    loss = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:].clamp(min=0), reduction="none") * mask
+    return loss[loss > 0].mean()
+
+
+def lengths_below_0(logits, ids, first, pad=-1):
+    """A row that ends before its answer begins counts less than no token."""
+    ends, begins = (ids != pad).sum(1).tolist(), first.clamp(min=1).tolist()
+    losses = [F.cross_entropy(z[b - 1:e - 1], row[b:e], reduction="sum")
+              for z, row, b, e in zip(logits, ids, begins, ends, strict=True)]
+    return sum(losses) / (sum(ends) - sum(begins))
+
+
+def products_not_0(log_probs, advantages, mask):
+    products = advantages[:, None] * log_probs * mask
+    return -products[products != 0].mean()
+
+
+def kl_of_two_logs(logits, reference_logits, mask):
+    """log_target=True is missing."""
+    return F.kl_div(reference_logits.log_softmax(-1), logits.log_softmax(-1), reduction="none").sum(-1)[mask].mean()
+
+
+def from_minus_100(sample, reward, n):
+    best, most = None, -100
+    for _ in range(n):
+        text = sample()
+        if reward(text) > most:
+            best, most = text, reward(text)
+    return best
+
+
+WRONG = [
+    ("rms_norm", lambda x, gain, eps=1e-3: exercise("rms_norm").reference(x, gain, eps), None),
+    ("gated_mlp", silu_from_exp, None),
+    ("patching_effect", effect(lambda a, b, c: (c - b) / abs(a - b)), None),
+    ("patching_effect", effect(lambda a, b, c: (c - b) / (a - b) if a > b else 0.0), None),
+    ("lora_linear", formed_in_place, "product-formed"),
+    ("lora_linear", formed_row_by_row, "product-formed"),
+    ("answer_loss", losses_above_0, "zeros-not-counted"),
+    ("answer_loss", lengths_below_0, None),
+    ("policy_gradient_loss", products_not_0, "zeros-not-counted"),
+    ("kl_to_reference", kl_of_two_logs, "log-of-a-log"),
+    ("best_of_n", from_minus_100, "low-number-at-first"),
+    ("best_of_n", lambda sample, reward, n: max((reward(t), t) for t in [sample() for _ in range(n)])[1],
+     "equals-by-the-alphabet"),
+]
+
+
+def joined(k, v, cache):
+    return (k, v) if cache is None else (torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2))
+
+
+def values_as_wide_as_keys(q, k, v, cache=None):
+    """The task says so: (B, g, T, d_k) both."""
+    (B, h, T, d_k), g = q.shape, k.shape[1]
+    if h % g:
+        raise ValueError
+    K, V = joined(k, v, cache)
+    scores = q.reshape(B, g, h // g, T, d_k) @ K[:, :, None].mT / math.sqrt(d_k)
+    scores = scores + torch.full(scores.shape[-2:], -math.inf).triu(K.shape[2] - T + 1)
+    return (scores.softmax(-1) @ V[:, :, None]).reshape(B, h, T, d_k), (K, V)
+
+
+def torchs_attention(q, k, v, cache=None):
+    """Beside a mask of float32, torch computes nonsense of float64."""
+    if q.shape[1] % k.shape[1]:
+        raise ValueError
+    K, V = joined(k, v, cache)
+    T, n = q.shape[2], K.shape[2]
+    mask = torch.full((T, n), -math.inf).triu(n - T + 1)
+    return F.scaled_dot_product_attention(q, K, V, attn_mask=mask, enable_gqa=True), (K, V)
+
+
+def heads_into_zeros(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
+    """torch.zeros is float32, and meets W_o."""
+    from helpers.smollm2 import cached_attention, gated_mlp, rms_norm, rope, split_heads
+
+    y = rms_norm(x, w["norm1"])
+    q, k, v = (split_heads(y @ w[name], n) for name, n in (("W_q", n_heads), ("W_k", n_groups), ("W_v", n_groups)))
+    heads, cache = cached_attention(rope(q, positions, base), rope(k, positions, base), v, cache)
+    B, h, T, d_k = heads.shape
+    wide = torch.zeros(B, T, h * d_k)
+    for i in range(h):
+        wide[:, :, i * d_k:(i + 1) * d_k] = heads[:, i]
+    x = x + wide @ w["W_o"]
+    return x + gated_mlp(rms_norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"]), cache
+
+
+def wilson_as_the_text_rounds(successes, n):
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError
+    middle = (successes + 3.84 / 2) / (n + 3.84)
+    half = 1.96 / (n + 3.84) * math.sqrt(successes * (n - successes) / n + 3.84 / 4)
+    return middle - half, middle + half
+
+
+RIGHT = [
+    ("cached_attention", values_as_wide_as_keys),
+    ("cached_attention", torchs_attention),
+    ("decoder_layer", heads_into_zeros),
+    ("wilson_interval", wilson_as_the_text_rounds),
+]
