@@ -4,6 +4,7 @@ Each lesson imports the modules it needs, for instance ``from helpers.embeddings
 Importing ``helpers`` itself imports nothing else. A map, in the order of the lessons:
 
     embeddings       word vectors, neighbours, analogies                          lesson 01
+    phrases          phrases such as "bear country", learned by three matrices   lesson 04
     attention        NumPy: softmax to multi-head attention, masks, positions     lessons 02-08
     seq2seq          the recurrent encoder-decoder that attention was made for    lesson 03
     transformer      torch: attention, block, encoder, decoder, whole models      lessons 09-18
@@ -13,6 +14,7 @@ Importing ``helpers`` itself imports nothing else. A map, in the order of the le
     training         the training loop                                            lessons 03-19
     together         the same for several small models at once, in experiments
     inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12-19
+    finds, sealed    a find as a picture; models with a planted rule              lesson 17
     attention_views  BertViz's views, without a network                           lesson 12
     minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 07, 12, 13
     course_text      the notes and the paragraphs that lesson 13 searches

@@ -1,7 +1,9 @@
 """What a measurement was made with, as one short digest: when it changes, the measurement has to be made again.
 
 The digest is over the statements that a call needs, directly or through others: of the notebook's cells up to there and
-of the modules of ``helpers``; and over the files of ``data/`` that they name. It is read off the source, so nothing has to
+of the modules of ``helpers``; and over the files of ``data/`` that they name. Texts that a pattern finds stay out:
+experiment 15 counts words of the course's own lessons and modules, which change with every commit, as they were when it
+was last run in full. It is read off the source, so nothing has to
 run. Comments, docstrings and layout do not count, and it is the same in every Python from 3.10 on.
 """
 
@@ -145,7 +147,7 @@ def _taken(statements, names):
         source, taken = imported.get(base, ("", ""))
         package, _, module = source.partition(".")
         module, taken = (module, taken) if module else (taken, attribute or "*")
-        if package == "helpers" and module not in AROUND and (HELPERS / f"{module}.py").exists():
+        if package == "helpers" and module not in AROUND and (HELPERS / f"{module.replace('.', '/')}.py").exists():
             yield module, taken
 
 

@@ -16,6 +16,7 @@ import os
 import statistics
 import sys
 import time
+from collections import Counter
 from html import escape
 from pathlib import Path
 
@@ -107,7 +108,7 @@ class Claim:
                 stored[HOW] = dict(sorted(how.items()))
                 path.parent.mkdir(exist_ok=True)
                 write_whole(path, json.dumps(dict(sorted(stored.items())), indent=1) + "\n")
-        free = ", ".join(place for place, (_, most) in _allowed(stored[key], known, within).items() if most is None)
+        free = _told([place for place, (_, most) in _allowed(stored[key], known, within).items() if most is None])
         if free:
             said = "not compared from run to run, because the last bit of the first weights changes them too much:"
             show.note(f"<b>{escape(key)}:</b> {said} {escape(free)}.", f"{key}: {said} {free}.")
@@ -177,7 +178,7 @@ def _run(run, case, draw=None):
 
     Without one the jitter has size 0: it changes nothing, and counts what is trained.
     """
-    key = run, repr(case), draw
+    key = run, repr(_plain(case)), draw  # of a long array repr shows the ends alone
     if key not in _done:
         with jitter(draw or 0, SIZE if draw else 0) if "torch" in sys.modules else contextlib.nullcontext() as made:
             start = time.process_time()
@@ -224,9 +225,16 @@ def _allowed(results, known, within, drawn=()):
         else:
             most = 0
         own = (spread or {}).get(place, 0)
-        free = own and (own == math.inf or DRIFT * own >= max(abs(value), between))
+        free = own == math.inf or spread and isinstance(most, float) and most >= max(abs(value), between) > 0
         allowed[place] = value, None if free or place.split(" / ")[0] in drawn else most
     return allowed
+
+
+def _told(places):
+    """The places in words: of more than three with one name their number."""
+    names = Counter(place.split(" / ")[0] for place in places)
+    short = [place for place in places if names[place.split(" / ")[0]] <= 3]
+    return ", ".join([*short, *(f"{n} numbers of {name}" for name, n in names.items() if n > 3)])
 
 
 def _places(value, place=""):

@@ -27,7 +27,7 @@ def collect(folder, path=claims.REGISTER):
     those that changed their verdict.
 
     A claim that the course no longer has stays, marked as withdrawn, so that its number never means anything else. Raises
-    ValueError where a new entry has such a number.
+    ValueError where a new entry has such a number, or other words than before and does not quote those in ``changed``.
     """
     held = claims.register(path) if path.exists() else {}
     new = {entry["id"]: entry for entry in (json.loads(p.read_text(encoding="utf-8")) for p in Path(folder).glob("C*.json"))}
@@ -39,6 +39,11 @@ def collect(folder, path=claims.REGISTER):
             raise ValueError(f"{name} was withdrawn ({entry['claim']!r}): a new claim takes a number that was never used.")
         if name not in known:
             entry["withdrawn"] = "The course no longer has this claim."
+    for name in sorted(held.keys() & new.keys()):
+        before, now, told = held[name]["claim"], new[name]["claim"], new[name].get("changed", "")
+        if before != now and before.lower() not in told.lower():
+            raise ValueError(f"{name} was {before!r} and is now {now!r}: a number keeps its meaning. Where only the words "
+                             "are others, quote the former ones in `changed`; otherwise take a new number.")
     entries = [entry for _, entry in sorted({**held, **new}.items(), key=lambda item: (len(item[0]), item[0]))]
     write_whole(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
     return changed

@@ -81,9 +81,9 @@ def test_reference_passes_and_mutants_do_not(name, function, pytestconfig):
     for seed in range(50 if weekly else 3):
         outcome = evaluate(exercise, exercise.reference, seed=seed)
         assert outcome, outcome.message
-    tried, alive, _ = survivors(exercise, lambda mutant: any(text in mutant.source for text in EQUIVALENT),
+    tried, alive, endless = survivors(exercise, lambda mutant: any(text in mutant.source for text in EQUIVALENT),
                                 each=1 if weekly else 8)
-    assert tried and not alive, "\n\n".join(map(str, alive))
+    assert len(tried) > 2 * len(endless) and not alive, "\n\n".join(map(str, alive))
 
 
 @pytest.mark.parametrize(("name", "function"), TASKS)

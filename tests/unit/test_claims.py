@@ -176,7 +176,9 @@ def test_what_is_only_drawn_is_not_compared(notebook):
 
 
 def test_nothing_is_trained_twice(notebook):
-    """Another claim asks for the same case; for its spread too."""
+    """Another claim asks for the same case; for its spread too. Of long arrays the middle counts as well."""
+    a, b = np.arange(2000.0), np.r_[np.arange(999.0), 0, np.arange(1000.0, 2000)]
+    assert [deciding._run(np.sum, case)[0] for case in (a, b)] == [a.sum(), b.sum()]
     more = CLAIM.replace("01", "02"), 'c02.measure("more", run, [0, 5])'
     assert notebook("all", CLAIM, TRAIN, MEASURE, *more)["ran"] == [0, 1, 2, 0, 0, 0, 5]
 
@@ -293,6 +295,20 @@ def test_a_claim_that_is_taken_out_stays_as_withdrawn_and_keeps_its_number(data,
         experiments.collect(data / "new", path)
 
 
+def test_a_claim_keeps_its_meaning_or_quotes_its_former_words(data):
+    path, new = data / "claims.json", data / "new" / "C01.json"
+    path.write_text(json.dumps([ENTRY]))
+    new.parent.mkdir()
+    new.write_text(json.dumps(ENTRY | {"claim": "the moon is green"}))
+    with pytest.raises(ValueError, match="C01 was .* and is now 'the moon is green': a number keeps its meaning"):
+        experiments.collect(new.parent, path)
+    assert json.loads(path.read_text()) == [ENTRY]
+    told = {"claim": "the moon is green", "changed": f"The words were: {ENTRY['claim'].lower()}."}
+    new.write_text(json.dumps(ENTRY | told))
+    experiments.collect(new.parent, path)
+    assert claims.register(path)["C01"]["claim"] == "the moon is green"
+
+
 @pytest.mark.parametrize("field", claims.FIELDS)
 def test_no_field_may_be_empty(data, field):
     (data / "claims.json").write_text(json.dumps([ENTRY | {field: " "}]))
@@ -374,5 +390,8 @@ def test_what_was_rounded_may_move_by_one_in_its_last_place_and_a_list_by_its_la
     assert allowed["whole"] < 0.0031
     seeds = deciding._allowed([{"seeds": [-3.5, -1.5], "one": 0.5}], {"spread": {"seeds / 0": 1e-4}}, None)
     assert 0.1 < seeds["seeds / 0"][1] < 0.11 and seeds["one"][1] < 0.002  # by a tenth of what the seeds of a case differ by
+    free = deciding._allowed([{"seeds": [0.2, 3.0]}], {"spread": {"seeds / 1": 0.03}}, None)
+    assert free["seeds / 0"][1] is None and free["seeds / 1"][1] < 0.5  # the first might be 0, and nobody would notice
+    assert deciding._told(["a / 0", *(f"b / {i}" for i in range(4))]) == "a / 0, 4 numbers of b"
     bare = deciding._allowed([[0.5, 0.25]], {"spread": {"0": 0.01}}, None)
     assert bare["1"][1] < 0.01 < 0.1 < bare["0"][1]  # the numbers of a bare list are different things

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import helpers
 from helpers.files import locked
 from helpers.minilm import MINILM
 from helpers.tokens import SMOLLM2
@@ -540,6 +541,12 @@ def test_a_script_has_a_name_of_its_own():
     """Not a helper's: a reader who looks for one finds it at once."""
     names = [{path.stem for path in (ROOT / folder).glob("[a-z]*.py")} for folder in ("scripts", "helpers", "classroom")]
     assert len(set.union(*names)) == sum(map(len, names)), "two modules have one name"
+
+
+def test_the_map_of_helpers_names_every_module():
+    left = [line.strip().split("  ")[0] for line in helpers.__doc__.splitlines() if line.startswith("    ")]
+    modules = {path.stem for path in (ROOT / "helpers").glob("[a-z]*.py")} | {"checks"}
+    assert set(", ".join(left).split(", ")) == modules
 
 
 # One list of versions

@@ -29,6 +29,11 @@ def notebook():
     shutil.rmtree(folder)
 
 
+def test_the_weekly_workflow_has_every_setting():
+    said = re.findall(r"settings: ([a-z -]+)", (stability.ROOT / ".github/workflows/weekly.yml").read_text(encoding="utf-8"))
+    assert {*" ".join(said).split()} == {re.sub(r"-\d$", "", name) for name in stability.SETTINGS}
+
+
 @pytest.mark.parametrize("setting", ["one-thread", "old-processor", "jitter-1"])
 def test_under_every_setting_experiments_measure_again(monkeypatch, setting):
     asked = {}
