@@ -87,16 +87,22 @@ def chosen(arguments, *default):
     return [*([] if any(os.path.exists(a.split("::")[0]) for a in arguments) else default), *arguments]
 
 
+def branch_point():
+    """The last commit that HEAD shares with origin/main; without origin with main, and on main itself the one before."""
+    published, here = git("merge-base", "HEAD", "origin/main"), git("rev-parse", "HEAD")
+    own = [base for base in git("merge-base", "HEAD", "main") if [base] != here]
+    return (published or own or git("rev-parse", "-q", "--verify", "HEAD~1") or ["HEAD"])[0]
+
+
 def changed(*paths):
-    """The files there that differ from the branch point (origin/main, or main), and those not yet committed."""
-    bases = [base for branch in ("origin/main", "main") for base in git("merge-base", "HEAD", branch)]
-    return sorted({*git("diff", "--name-only", "--diff-filter=d", (bases or ["HEAD"])[0], "--", *paths),
+    """The files there that differ from the branch point, those not yet committed and those taken away too."""
+    return sorted({*git("diff", "--name-only", "--no-renames", branch_point(), "--", *paths),
                    *git("ls-files", "--others", "--exclude-standard", "--", *paths)})
 
 
 def changed_notebooks():
     """The lessons, solutions and experiments among them."""
-    return changed("notebooks/*.ipynb")
+    return [path for path in changed("notebooks/*.ipynb") if os.path.exists(path)]
 
 
 def check(arguments):

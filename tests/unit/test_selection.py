@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from scripts import verbs
 from scripts.verbs import git
 
 REPO = Path(__file__).resolve().parents[2]
@@ -83,21 +84,46 @@ def test_what_is_read_is_run_where_something_has_changed(path, changed, options,
     monkeypatch.delenv("CI", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    conftest.git = lambda *words: ["false"]
+    conftest.branch_point, conftest.git = lambda: "base", lambda *words: [words[-1]]
     item = SimpleNamespace(nodeid=f"{path}::Cell 0", path=Path(path), cell=None, cell_num=0, config=Options(options))
     assert conftest.why_left_out(item) == wanted
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="CI runs what a tool's change can break on Linux")
-@pytest.mark.parametrize(("variables", "shallow", "wanted"), [
-    ({}, "true", False), ({"CI": "true"}, "false", False), ({"CI": "true"}, "true", True)])
-def test_where_ci_has_one_commit_everything_may_have_changed(variables, shallow, wanted, monkeypatch):
+@pytest.mark.parametrize(("variables", "base", "wanted"), [
+    ({}, "HEAD", False), ({"CI": "true"}, "an earlier one", False), ({"CI": "true"}, "HEAD", True)])
+def test_where_ci_is_at_the_branch_point_everything_may_have_changed(variables, base, wanted, monkeypatch):
     conftest = the_conftest()
-    conftest.changed, conftest.git = lambda *paths: [], lambda *words: [shallow]
+    conftest.changed, conftest.branch_point, conftest.git = lambda *paths: [], lambda: base, lambda *words: [words[-1]]
     monkeypatch.delenv("CI", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert conftest.touched("helpers") == wanted
+
+
+def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(tmp_path, monkeypatch):
+    def do(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+    def commit(name, text="1"):
+        (tmp_path / name).write_text(text)
+        do("add", "."), do("commit", "-qm", name)
+
+    monkeypatch.chdir(tmp_path)
+    do("init", "-qb", "main")
+    commit("first")
+    assert verbs.changed() == [], "one commit, and nothing before it"
+    commit("second")
+    assert verbs.changed() == ["second"], "on main, with no origin: the last commit"
+    (tmp_path / "new").write_text("not committed")
+    assert verbs.changed() == ["new", "second"]
+    do("checkout", "-qb", "branch")
+    commit("third")
+    (tmp_path / "first").unlink()
+    assert verbs.changed() == ["first", "new", "third"], "one taken away has changed as well"
+    assert verbs.changed("third") == ["third"]
+    do("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert verbs.changed() == ["first"], "the rest is published"
 
 
 class Options:
