@@ -217,10 +217,10 @@ def skips_green(config) -> bool:
 
 @functools.cache
 def touched(*paths) -> bool:
-    """Whether something there has changed since the branch point; where CI is at that point itself, on main or with one
-    commit alone, all may have (on Linux, where all of the tests that ask can run)."""
-    here = os.environ.get("CI") and sys.platform == "linux" and git("rev-parse", "HEAD") == git("rev-parse", branch_point())
-    return bool(here or changed(*paths))
+    """Whether something there has changed since the branch point; where CI has fetched one commit and knows no other, all
+    may have (on Linux, where all of the tests that ask can run)."""
+    alone = os.environ.get("CI") and sys.platform == "linux" and git("rev-parse", "HEAD") == git("rev-parse", branch_point())
+    return bool(alone or changed(*paths))
 
 
 def why_left_out(item) -> str:

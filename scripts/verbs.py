@@ -88,10 +88,14 @@ def chosen(arguments, *default):
 
 
 def branch_point():
-    """The last commit that HEAD shares with origin/main; without origin with main, and on main itself the one before."""
-    published, here = git("merge-base", "HEAD", "origin/main"), git("rev-parse", "HEAD")
-    own = [base for base in git("merge-base", "HEAD", "main") if [base] != here]
-    return (published or own or git("rev-parse", "-q", "--verify", "HEAD~1") or ["HEAD"])[0]
+    """The last commit that HEAD shares with origin/main, or with main. Where that is HEAD itself and nobody has tested it
+    yet, in CI or on main without origin, it is the one before."""
+    here, *bases = (git(*words) for words in (
+        ("rev-parse", "HEAD"), ("merge-base", "HEAD", "origin/main"), ("merge-base", "HEAD", "main")))
+    if bases[0] and not os.environ.get("CI"):
+        return bases[0][0]
+    earlier = [base for base in bases if base and base != here]
+    return (*earlier, git("rev-parse", "-q", "--verify", "HEAD~1") or ["HEAD"])[0][0]
 
 
 def changed(*paths):

@@ -57,8 +57,9 @@ def the_conftest():
     ("tests/unit/test_plots.py", {"tool": ("scripts/execute.py",)}, [], ["scripts/execute.py"], ""),
     ("tests/unit/test_plots.py", {"tool": ("scripts/execute.py",)}, ["weekly"], [], ""),
 ])
-def test_what_is_dear_or_tests_a_tool_runs_where_that_has_changed(path, marks, options, changed, wanted):
+def test_what_is_dear_or_tests_a_tool_runs_where_that_has_changed(path, marks, options, changed, wanted, monkeypatch):
     conftest = the_conftest()
+    monkeypatch.delenv("CI", raising=False)
     conftest.changed = lambda *paths: [name for name in changed if name in paths]
     item = SimpleNamespace(
         nodeid=f"{path}::test_it", config=SimpleNamespace(getoption=lambda name: name in options),
@@ -92,7 +93,7 @@ def test_what_is_read_is_run_where_something_has_changed(path, changed, options,
 @pytest.mark.skipif(sys.platform != "linux", reason="CI runs what a tool's change can break on Linux")
 @pytest.mark.parametrize(("variables", "base", "wanted"), [
     ({}, "HEAD", False), ({"CI": "true"}, "an earlier one", False), ({"CI": "true"}, "HEAD", True)])
-def test_where_ci_is_at_the_branch_point_everything_may_have_changed(variables, base, wanted, monkeypatch):
+def test_where_ci_has_one_commit_everything_may_have_changed(variables, base, wanted, monkeypatch):
     conftest = the_conftest()
     conftest.changed, conftest.branch_point, conftest.git = lambda *paths: [], lambda: base, lambda *words: [words[-1]]
     monkeypatch.delenv("CI", raising=False)
@@ -110,6 +111,7 @@ def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(tmp_pa
         do("add", "."), do("commit", "-qm", name)
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
     do("init", "-qb", "main")
     commit("first")
     assert verbs.changed() == [], "one commit, and nothing before it"
@@ -124,6 +126,11 @@ def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(tmp_pa
     assert verbs.changed("third") == ["third"]
     do("update-ref", "refs/remotes/origin/main", "HEAD")
     assert verbs.changed() == ["first"], "the rest is published"
+    monkeypatch.setenv("CI", "true")
+    do("checkout", "-q", "main"), do("reset", "-q", "--hard", "branch")
+    assert verbs.changed() == ["new", "third"], "in CI, after a push: the last commit"
+    do("checkout", "-qb", "a-request"), commit("fourth")
+    assert verbs.changed() == ["fourth"], "in CI, for a pull request: its commits"
 
 
 class Options:
