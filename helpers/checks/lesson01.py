@@ -2,18 +2,8 @@
 
 import numpy as np
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, also_whole, larger
 from helpers.embeddings import analogy, cosine_similarity, nearest_neighbours
-
-
-def _also_whole(function, *args):
-    """What stops at whole numbers, as torch's softmax does, is asked again with floats: only a result can be wrong."""
-    try:
-        return function(*args)
-    except (TypeError, RuntimeError):
-        if args[0].dtype.kind != "i":
-            raise
-        return function(*[x.astype(float) for x in args])
 
 
 def _norms(X):
@@ -115,7 +105,7 @@ COSINE_SIMILARITY = Exercise(
             "product does that."
         ), lambda X, Y: (X * Y).sum(axis=1) / (_norms(X) * _norms(Y))[:, 0]),
     ),
-    use=_also_whole,
+    use=also_whole,
 )
 
 

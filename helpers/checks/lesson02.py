@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_entropy, self_attention, softmax
-from helpers.checks.core import Exercise, Misconception, Probe, larger
+from helpers.checks.core import Exercise, Misconception, Probe, also_whole, larger
 
 
 def _steps(rng, *shape):
@@ -13,16 +13,6 @@ def _steps(rng, *shape):
 
 CUT = ("np.zeros_like takes the dtype of the input as well as its shape: when the input holds whole numbers, what you put "
        "into it is cut off to whole numbers. np.zeros(x.shape) holds floating-point numbers.")
-
-
-def _also_whole(function, *args):
-    """What stops at whole numbers, as torch's softmax does, is asked again with floats: only a result can be wrong."""
-    try:
-        return function(*args)
-    except (TypeError, RuntimeError):
-        if args[0].dtype.kind != "i":
-            raise
-        return function(*[x.astype(float) for x in args])
 
 
 def _softmax_without_max(x):
@@ -127,7 +117,7 @@ SOFTMAX = Exercise(
         ), lambda x: (x == x.max(axis=-1, keepdims=True)).astype(float)),
         Misconception("cut-to-whole-numbers", CUT, lambda x: softmax(x).astype(x.dtype)),
     ),
-    use=_also_whole,
+    use=also_whole,
 )
 
 
@@ -207,7 +197,7 @@ SELF_ATTENTION = Exercise(
         Misconception("cut-to-whole-numbers", CUT.replace("x.shape", "X.shape"),
             lambda X: self_attention(X).astype(X.dtype)),
     ),
-    use=_also_whole,
+    use=also_whole,
     nudges=(("core dimension|not aligned",
              "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights times X gives (T, d). "
              "X.T @ X compares the columns."),),
