@@ -152,7 +152,8 @@ def test_where_no_thread_has_a_clock_of_its_own_endless_loops_end_as_well(monkey
         while True:
             x = x + 1
 
-    assert "0.1 seconds of computing" in judge(endless, seconds=0.1).message
+    told = judge(endless, seconds=0.3).message  # where others have the processor, the clock may be faster
+    assert "0.3 seconds of computing" in told or "computed for less than 0.3 of them" in told
     assert judge(softmax)
 
 
