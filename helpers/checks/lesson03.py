@@ -59,6 +59,14 @@ def _starts_at_zero(query, keys, values):
     return values[winner]
 
 
+def _best_last(rng, n, d, m):
+    """A table whose best key is the last one, so that it shows when the end of the table is left out."""
+    query, keys, values = _table(rng, n, d, m)
+    best = int(np.argmax(keys @ query))
+    keys[[best, -1]] = keys[[-1, best]]
+    return query, keys, values
+
+
 HARD_ATTENTION = Exercise(
     reference=hard_attention,
     probes=(
@@ -90,7 +98,7 @@ HARD_ATTENTION = Exercise(
             "Two keys share the best score here, and have the same value. The result is that value once: pick one "
             "row, and do not add up."
         ), draws=1, extreme=True),
-        larger(lambda rng: _table(rng, 10, 9, 11)),
+        larger(lambda rng: _best_last(rng, 10, 9, 11)),
     ),
     misconceptions=(
         Misconception("least-similar", (

@@ -738,7 +738,7 @@ SAMPLE_NEXT = Exercise(
             "At a temperature of 0.0001 every draw is the largest logit. Divide the logits by it first; torch.softmax copes "
             "with numbers as large as these."
         ), draws=1, extreme=True),
-        replace(larger(_word([0.1 * i for i in range(8)] + [2.0, 3.0], 1.0, 9)), **WIDE),
+        replace(larger(_word([0.02 * i for i in range(9)] + [1.5], 1.0, 9, shuffle=False)), **WIDE),
     ),
     misconceptions=(
         Misconception("multiplied", (

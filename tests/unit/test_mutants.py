@@ -16,7 +16,7 @@ ALL = sorted(INDEX)
 EQUIVALENT = [
     ("cosine_similarity", "np.where(lengths == 0, 2, lengths)", "0 divided by 2 is 0, as is 0 divided by 1"),
     ("masked_attention", "np.where(nothing, 1.0, scores)", "a stand-in for a row that is set to 0 afterwards"),
-    ("ablate_head", "h = 6", "the number of heads is only used to refuse one that does not exist"),
+    ("ablate_head", ": head_outputs.shape[1]", "the number of heads is only used to refuse one that does not exist"),
     ("decode_step", ": q, axis -2", "there is one new token: its axis has length 1"),
     ("decode_step", ": k, axis -2", "there is one new token: its axis has length 1"),
     ("decode_step", ": v, axis -2", "there is one new token: its axis has length 1"),
