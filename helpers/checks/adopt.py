@@ -128,18 +128,22 @@ def _not_on_tensors(error):
 
 def _gradients(function, args):
     """The gradient of a fixed sum of what comes out for each tensor of floats that goes in, and the computing
-    time of a call: of as many as fill 50 ms, because some clocks go on in steps."""
+    time of a call: of as many as fill 50 ms, because some clocks go on in steps; on one thread, because threads that wait
+    for each other compute too."""
     import torch
 
-    start, runs = time.process_time(), 0
-    while (took := time.process_time() - start) < 0.05:
-        mine = [a.detach().clone().requires_grad_() if torch.is_tensor(a) and a.is_floating_point() else a
-                for a in args]
-        out = function(*mine)
-        out = out[0] if isinstance(out, tuple) else out
-        weights = torch.linspace(-1, 1, out.numel()).view(out.shape)
-        (out * weights).sum().backward()
-        runs += 1
+    from helpers import training
+
+    with training.one_thread():
+        start, runs = time.process_time(), 0
+        while (took := time.process_time() - start) < 0.05:
+            mine = [a.detach().clone().requires_grad_() if torch.is_tensor(a) and a.is_floating_point() else a
+                    for a in args]
+            out = function(*mine)
+            out = out[0] if isinstance(out, tuple) else out
+            weights = torch.linspace(-1, 1, out.numel()).view(out.shape)
+            (out * weights).sum().backward()
+            runs += 1
     return [a.grad for a in mine if torch.is_tensor(a) and a.requires_grad], took / runs
 
 

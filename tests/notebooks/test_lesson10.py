@@ -58,11 +58,11 @@ def other_cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
 
 
 def sentence_by_sentence(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
-    """Right, with a loop over the batch and one over the words that ask."""
+    """Right, with a loop over the batch, one over the words that ask and one over those that are asked."""
     rows = []
     for b in range(len(decoder_X)):
         for y in decoder_X[b]:
-            scores = encoder_X[b] @ W_k @ (y @ W_q) / W_k.shape[1] ** 0.5
+            scores = torch.stack([x @ W_k @ (y @ W_q) for x in encoder_X[b]]) / W_k.shape[1] ** 0.5
             if source_mask is not None:
                 scores = scores.masked_fill(~source_mask[b], float("-inf"))
             rows.append(torch.softmax(scores, dim=0))
