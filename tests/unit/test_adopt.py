@@ -74,6 +74,22 @@ def test_a_clock_that_goes_on_in_steps_refuses_no_right_function(monkeypatch):
     assert "as loops do" in adopt(slowed(60), slowed(1), "layer_norm", trains=ARGS)[1]
 
 
+def test_training_is_timed_on_one_thread():
+    """A thread that waits for another computes too: beside busy programs the course's function would look slow."""
+    seen, before = set(), torch.get_num_threads()
+
+    def course(*args):
+        seen.add(torch.get_num_threads())
+        return transformer.layer_norm(*args)
+
+    torch.set_num_threads(2)
+    try:
+        adopt(layer_norm, course, "layer_norm", trains=ARGS)
+        assert seen == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_gradients_that_differ_are_noticed():
     def other(x, gain, bias, eps):  # the same values, and half of the gradient
         y = layer_norm(x, gain, bias, eps)
