@@ -52,11 +52,11 @@ PAGES = "tests/pages/"                          # begin with them: they share a 
 NOT_QUICK = (PAGES, "tests/classroom/test_classroom_batch.py", "tests/classroom/test_classroom_sandbox.py")
 DEAR = {                                        # with --quick only where one of these has changed since the branch point
     "tests/unit/test_setup.py": ["scripts", "Makefile", "pyproject.toml", "constraints.txt", "environment.yml"],
-    "tests/unit/test_chat_model.py": ["helpers/smollm2.py", "helpers/chat.py", "helpers/gguf.py", "helpers/tokens.py"],
+    "tests/unit/test_chat_model.py": ["helpers/smollm2.py", "helpers/page/chat.py", "helpers/gguf.py", "helpers/tokens.py"],
     "tests/unit/test_mutants.py": ["helpers/checks", "tests/unit/mutants.py"],
     "tests/notebooks/test_lesson15.py": ["notebooks/15*"],
     "tests/notebooks/test_lessons.py": ["notebooks/0*", "helpers"],
-    "tests/unit/test_colab.py": ["helpers/colab.py", "scripts", "notebooks", "constraints.txt"],
+    "tests/unit/test_colab.py": ["helpers/page/colab.py", "scripts", "notebooks", "constraints.txt"],
     **dict.fromkeys([f"tests/unit/test_{name}.py" for name in (
         "adapters", "agreement", "attention", "efficient", "embeddings", "inside", "mistakes", "pretrained",
         "tokens", "training",

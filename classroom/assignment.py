@@ -10,7 +10,7 @@ from pathlib import Path
 
 from classroom import Problem, tasks
 from classroom.sandbox import ROOT, Limits
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 SOURCES = ROOT / "notebooks" / "assignments" / "source"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")

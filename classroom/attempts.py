@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 HOW = ("last", "best")
 

@@ -23,7 +23,7 @@ from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 # What the grader itself may use for one submission: to read what the functions gave back, and to judge it. An honest one
 # takes half a second. Sandboxes have limits of their own.

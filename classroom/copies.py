@@ -49,7 +49,7 @@ from pathlib import Path
 
 from classroom import assignment, batch, notebook, variants
 from classroom.reports import PAGES
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 DEEP = 2  # steps below an operation that its fingerprint sees
 LEAST = 10  # fingerprints that two students have to share, and that a function of the solution has to have

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from classroom import Problem, batch, collecting, marks, roster
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 FILE = "dates.json"
 ITEM = "late"

@@ -11,7 +11,7 @@ from pathlib import Path
 from classroom import Problem, assignment, batch, dates, marks
 from classroom.collecting import Submission, name_for_people, page_of, platform_of, words_of
 from classroom.roster import NOBODY, keys_of
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
 FORMATS = ("csv", "canvas", "moodle", "gradescope")

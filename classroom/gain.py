@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from classroom import Problem, collecting, exports, marks, quiz, reports, term
-from helpers import inventory as bank
-from helpers import questions
-from helpers.files import write_whole
+from helpers.page import inventory as bank
+from helpers.page import questions
+from helpers.store.files import write_whole
 
 FEWEST = 10  # students, for an interval or a correlation
 DRAWS = 4000  # of the bootstrap
@@ -37,7 +37,7 @@ class GainError(Problem):
 
 @dataclass
 class Taken:
-    """One student's answers in one file. ``given``: {id: [answer, reason]} as ``helpers.inventory`` keeps them, of the
+    """One student's answers in one file. ``given``: {id: [answer, reason]} as ``helpers.page.inventory`` keeps them, of the
     questions that the file has; ``numbers``: {heading: what identifies them}; ``name``: or ""."""
 
     name: str

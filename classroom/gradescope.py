@@ -19,7 +19,7 @@ from pathlib import Path
 
 from classroom import Problem, assignment, batch, sandbox, variants
 from classroom.grading import JUDGED
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 ROOMS = ("classroom", "helpers", "scripts", "data")
 FILES = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from classroom import Problem, assignment, batch, marks
 from classroom.reports import PAGES
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 PERSON = re.compile(r"[\w-]{1,40}")
 LARGEST = 100_000  # bytes of one step

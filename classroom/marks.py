@@ -9,7 +9,7 @@ from pathlib import Path
 
 from classroom import Problem
 from classroom.grading import FAILED
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 SHEET = "to_mark.csv"
 COLUMNS = ("key", "student", "item", "why", "text", "most", "points", "comment", "version")

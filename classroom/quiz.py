@@ -14,8 +14,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from classroom import marks
-from helpers import inventory, questions
-from helpers.files import write_whole
+from helpers.page import inventory, questions
+from helpers.store.files import write_whole
 
 TITLE = "Attention inventory"
 FILES = ("inventory_moodle.xml", "inventory.gift.txt", "inventory_canvas.zip", "inventory.csv")

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from classroom import assignment, batch, dates, marks
 from classroom.collecting import page_of
 from classroom.grading import FAILED
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 
 def _task_name(item):

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem, collecting, marks
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 COLUMNS = ("name", "moodle id", "canvas id", "e-mail", "login", "variant")
 # What platforms call these columns. A plain `id` may be a number of either.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from classroom import Problem, assignment, batch, collecting, dates, exports, marks, reports
 from classroom.grading import FAILED
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 FEWEST = 10  # students, for a correlation and for words about a test
 NEARLY = 0.9  # a share right of this much is nearly everybody, and 1 minus this nearly nobody

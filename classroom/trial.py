@@ -11,7 +11,7 @@ from pathlib import Path
 
 from classroom import Problem, assignment, marks, tasks, variants
 from helpers.checks.core import evaluate
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 STUDENTS = {  # name -> what the person hands in
     "Rita Right": "solved everything, in ways of her own",

@@ -20,7 +20,7 @@ from classroom import Problem, assignment, tasks
 from classroom.collecting import Submission, name_for_people, words_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from helpers.show import Unknown
+from helpers.words import Unknown
 
 VECTORS_FILE = Path(__file__).resolve().parent.parent / "data" / "word_vectors.npz"
 

@@ -20,9 +20,10 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-from helpers import claims, course, digest, show
-from helpers.files import write_whole
+from helpers import digest
 from helpers.jitter import SIZE, jitter
+from helpers.page import claims, course, show
+from helpers.store.files import write_whole
 
 NUMBERS = claims.REGISTER.parent / "experiments"  # the folder of the stored numbers, a file a lesson
 HOW = "how they were measured"  # in such a file: measurement -> digest, CPU-seconds of the first case and of all, spread

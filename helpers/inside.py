@@ -15,6 +15,7 @@ import torch
 from helpers import vocabularies
 from helpers.smollm2 import PIECES, rms_norm
 from helpers.transformer import Config, LanguageModel
+from helpers.words import NotUsable
 
 MINI_FILE = Path(__file__).resolve().parent.parent / "data" / "mini_transformer.safetensors"
 
@@ -224,14 +225,6 @@ def seeing(mask):
         return weights[-1] @ V, (k, v)
 
     return PIECES | {"cached_attention": attend}, weights
-
-
-class NotUsable(ValueError):
-    """What somebody wants to ask a model cannot be used; the message says in one sentence why."""
-
-    def _render_traceback_(self):
-        """What a notebook shows when nobody catches it: the sentence alone."""
-        return [str(self)]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Load and run the pretrained model of the course: all-MiniLM-L6-v2.
 
 It is a small BERT encoder (6 layers, 12 heads, d = 384, 30,522 word pieces; Apache-2.0), of which three files are used:
-the weights, the tokenizer and the configuration. `helpers.model_files` finds and verifies them. Importing this module
+the weights, the tokenizer and the configuration. `helpers.store.model_files` finds and verifies them. Importing this module
 imports nothing heavy.
 
 Source: the model sentence-transformers/all-MiniLM-L6-v2 on the Hugging Face hub, revision 1110a24.
@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from helpers import model_files
-from helpers.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch minilm.ModelNotAvailable)
+from helpers.store import model_files
+from helpers.store.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch minilm.ModelNotAvailable)
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"

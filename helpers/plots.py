@@ -8,7 +8,7 @@ and the key on the horizontal one, always.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from helpers import progress
+from helpers.store import progress
 
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9", "#6b6b6b")  # after Okabe and Ito 2008

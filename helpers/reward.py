@@ -15,10 +15,12 @@ import torch
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from helpers import grammars, progress, training
+from helpers import grammars, training
 from helpers.efficient import decode_step
-from helpers.inside import NotUsable, load_mini
+from helpers.inside import load_mini
+from helpers.store import progress
 from helpers.vocabularies import BOS, PAD
+from helpers.words import NotUsable
 
 PROMPTS = ("the", "a", "she", "they", "keys", "bears", "anna tells ben that", "the keys to the")
 LENGTH = 31  # words at most, with those of the prompt and the full stop

@@ -21,7 +21,8 @@ from safetensors import safe_open
 from safetensors.torch import load as unpacked
 from safetensors.torch import save as packed
 
-from helpers import inside, progress
+from helpers import inside
+from helpers.store import progress
 from helpers.transformer import Config, LanguageModel
 from helpers.vocabularies import BOS, Vocabulary
 

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers import gguf, model_files, tokens
+from helpers import gguf, tokens
 from helpers.attention import split_heads
+from helpers.store import model_files
 from helpers.training import one_thread
 from helpers.transformer import rotate, sample_next
 

@@ -11,7 +11,7 @@ import threading
 import torch
 from tqdm.auto import tqdm
 
-from helpers import progress
+from helpers.store import progress
 
 
 def _leave_the_compiler_out():

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import nbformat
 
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 CELL = '''# Only Google Colab needs this cell: it fetches the course. Anywhere else it does nothing.
@@ -25,7 +25,7 @@ if "google.colab" in sys.modules:
         if os.system(f'git clone -q --depth 1 "{{address}}" course'):
             raise SystemExit(f"Nothing came from {{address!r}}: check it, run this cell again.")
     sys.path.insert(0, os.path.abspath("course"))
-    from helpers import colab
+    from helpers.page import colab
     colab.set_up()'''
 ASK = 'input("Address of the course\'s repository: ")'
 SERVICES = {  # name: (address of the page, address of its badge), of lesson and owner/name

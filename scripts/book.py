@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from helpers.course import LESSONS, version
+from helpers.page.course import LESSONS, version
 from scripts import address, edition, front, register
 from scripts.environment import Stop
 from scripts.pages import readme_map

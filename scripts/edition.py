@@ -26,7 +26,7 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
-from helpers.course import LESSONS
+from helpers.page.course import LESSONS
 from scripts.environment import Stop
 from scripts.handout import DRAWING, fold_what_answers
 

@@ -117,7 +117,7 @@ def prepare(extras):
     if is_complete(extras):
         return
     sys.path.insert(0, ROOT)
-    from helpers.files import locked
+    from helpers.store.files import locked
     with locked(LOCK, waits=lambda: say("Another set-up is at work in this folder: waiting for it ...")):
         if not is_complete(extras):  # look again: another set-up may just have finished
             make(extras)

@@ -17,7 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 from scripts.limits import CELL_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent

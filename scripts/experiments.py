@@ -16,9 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from helpers import claims, experiment
-from helpers.course import LESSONS
-from helpers.files import write_whole
+from helpers import experiment
+from helpers.page import claims
+from helpers.page.course import LESSONS
+from helpers.store.files import write_whole
 from scripts import execute
 
 

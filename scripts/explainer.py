@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 from helpers import grammars
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE, PAGE = ROOT / "scripts" / "explainer.html", ROOT / "data" / "explainer.html"

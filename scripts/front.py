@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from helpers import claims, pictures, progress, sheet
-from helpers.course import LESSONS
+from helpers.page import claims, pictures, sheet
+from helpers.page.course import LESSONS
+from helpers.store import progress
 from scripts import edition, register
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "docs" / "book" / "index.md"

@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "my_lessons"

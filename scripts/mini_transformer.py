@@ -10,8 +10,8 @@ import sys
 from safetensors.torch import save
 
 from helpers import grammars, training, vocabularies
-from helpers.files import write_whole
 from helpers.inside import MINI_FILE
+from helpers.store.files import write_whole
 from helpers.transformer import Config, LanguageModel, language_model_loss
 
 SETTINGS = {"d": 64, "n_heads": 4, "n_layers": 2, "mlp": 128, "max_length": 64}  # arguments of Config

@@ -2,7 +2,7 @@
 
 Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + 13 for the words
 of the attention inventory + the seconds that it ran in the last `make test`, rounded up to 5: that is what careful
-readers needed. Folded cells and comments do not count.
+readers needed. Folded cells, comments and imports do not count.
 The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.course import LESSONS
+from helpers.page.course import LESSONS
 from scripts.limits import KNOWN_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ def needed(cells):
             continue
         if not cell.metadata.get("jupyter", {}).get("source_hidden"):
             lines = filter(None, map(str.strip, cell.source.split("\n")))
-            found += sum(not line.startswith("#") for line in lines) / 6
+            found += sum(not line.startswith(("#", "import ", "from ")) for line in lines) / 6
         found += 2 * len(re.findall(r"^predict\(", cell.source, re.MULTILINE))
         found += INVENTORY * len(re.findall(r"^inventory\.take\(", cell.source, re.MULTILINE))
         found += any({"image/png", "image/svg+xml"} & {*output.get("data", ())} for output in cell.outputs)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import nbformat
 
-from helpers import course, pictures
-from helpers.files import write_whole
+from helpers.page import course, pictures
+from helpers.store.files import write_whole
 from scripts import minutes, plans
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 
 from helpers.course_text import PARAGRAPHS_FILE, Paragraph, load_questions
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 FEWEST, MOST = 28, 60  # words of a paragraph

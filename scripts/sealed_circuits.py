@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch.nn import functional as F
 
 from helpers import sealed, training
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 from helpers.transformer import Config, LanguageModel
 
 TRAINING = {"steps": 1600, "lr": 0.004}  # arguments of training.fit

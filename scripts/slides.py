@@ -22,9 +22,9 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_markdown_cell
 
-from helpers import questions
 from helpers.checks import exercise
-from helpers.course import LESSONS
+from helpers.page import questions
+from helpers.page.course import LESSONS
 from scripts.environment import Stop
 from scripts.minutes import parts
 

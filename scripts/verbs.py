@@ -36,7 +36,7 @@ def own_notebooks():
     return sorted(committed - {*git("diff", "--name-only", "--no-renames", "--relative", "HEAD", "--", "notebooks")})
 
 
-LOOK = ("--LabApp.custom_css=True",  # helpers/lab/custom.css; JupyterLab has no setting for the folder that it is in
+LOOK = ("--LabApp.custom_css=True",  # helpers/page/lab/custom.css; JupyterLab has no setting for the folder that it is in
         f"--ServerApp.tornado_settings={ {'static_custom_path': [str(Path(ROOT) / 'helpers' / 'lab')]} }")
 
 

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 from helpers.embeddings import VECTORS_FILE
-from helpers.files import write_whole
 from helpers.minilm import WEIGHTS, ModelNotAvailable, find_model, load_tokenizer
+from helpers.store.files import write_whole
 
 REQUIRED_FILE = VECTORS_FILE.with_name("required_words.txt")
 LEFT_OUT_FILE = VECTORS_FILE.with_name("left_out_words.txt")

@@ -4,10 +4,12 @@ import difflib
 import importlib.util
 import itertools
 
-from helpers import progress, show
 from helpers.checks.adopt import adopt, adopt_all, yours_or_ours
 from helpers.checks.core import Outcome, evaluate
-from helpers.course import LESSONS
+from helpers.page import show
+from helpers.page.course import LESSONS
+from helpers.store import progress
+from helpers.words import Unknown
 
 __all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exercise", "show_progress",
            "usual_mistakes", "yours_or_ours"]
@@ -41,7 +43,7 @@ def exercise(name):
     if name not in INDEX:
         close = difflib.get_close_matches(str(name), INDEX, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(close)}?" if close else "show_progress() lists the exercises."
-        raise show.Unknown(f"There is no exercise called {name!r}. {hint} "
+        raise Unknown(f"There is no exercise called {name!r}. {hint} "
                            "If your function has another name, pass the exercise's: "
                            'check(my_function, "softmax").')
     home = f"helpers.checks.lesson{INDEX[name]}"
@@ -49,7 +51,7 @@ def exercise(name):
     for found in known:
         if found.name == name:
             return found
-    raise show.Unknown(f"data/course.toml has the exercise {name}, and {home} has no checker for it: "
+    raise Unknown(f"data/course.toml has the exercise {name}, and {home} has no checker for it: "
                        "write it there.")
 
 

@@ -26,7 +26,7 @@ from numbers import Integral
 
 import numpy as np
 
-from helpers import show
+from helpers.page import show
 
 SECONDS = 5.0  # of computing, for one call of an attempt
 PATIENCE = 12  # times as many on the clock, for an attempt that sleeps or waits

@@ -8,8 +8,8 @@ from html import escape
 
 import torch
 
-from helpers import show
 from helpers.checks.core import SECONDS, call, is_stub
+from helpers.page import show
 
 CLOSE = 1e-5
 

@@ -6,7 +6,7 @@ import io
 import numpy as np
 
 from classroom import quiz
-from helpers import inventory, questions
+from helpers.page import inventory, questions
 
 ITEMS = inventory.items()
 

@@ -12,7 +12,7 @@ from classes import ITEMS, Model, answers, canvas, moodle
 from classroom import __main__ as command
 from classroom import gain as report
 from classroom import quiz, term
-from helpers import questions
+from helpers.page import questions
 
 N = 40
 PEOPLE = [(f"Last{i:02d}", f"First{i:02d}", f"{1000 + i}", f"student{i}@example.org") for i in range(N)]

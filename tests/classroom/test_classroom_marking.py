@@ -19,7 +19,7 @@ from test_classroom_reports import out, result  # noqa: F401  a fixture, and wha
 from classroom import assignment, batch, collecting, grading, marking, marks, reports
 from classroom.__main__ import main
 from classroom.grading import grade_one
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 LETTERS = "Müller – “high” → 李 ≤ α 🐻 \u200b"
 

@@ -12,7 +12,7 @@ import pytest
 
 from classroom import __main__ as command
 from classroom import quiz
-from helpers import inventory, questions
+from helpers.page import inventory, questions
 
 ASKED = quiz.asked()
 WANTED = [(one.name, one.ask, {questions._plain(o.text): o.misconception is None for o in one.options}) for one in ASKED]

@@ -20,7 +20,7 @@ from classroom.__main__ import main
 from classroom.collecting import Submission, page_of
 from classroom.grading import grade_one
 from classroom.roster import Person
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 
 def result(student, number="", points=None, failed=None, answers=("because", None)):

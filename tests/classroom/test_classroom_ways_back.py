@@ -15,7 +15,7 @@ from test_classroom_reports import ALL, fill, out  # noqa: F401, the fixture is 
 
 from classroom import attempts, batch, collecting, dates, exports, marks, reports, roster, sandbox, variants
 from classroom.__main__ import main
-from helpers.files import write_whole
+from helpers.store.files import write_whole
 
 needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 

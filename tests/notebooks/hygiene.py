@@ -20,8 +20,8 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from helpers.checks.core import is_stub
-from helpers.claims import register as claims_register
-from helpers.course import LESSONS, Lesson
+from helpers.page.claims import register as claims_register
+from helpers.page.course import LESSONS, Lesson
 from scripts import address
 
 REPO = Path(__file__).resolve().parents[2]
@@ -328,7 +328,7 @@ def frames(book):
         for output in cell.outputs:
             for attributes in FRAME.findall("".join(output.get("data", {}).get("text/html", ""))):
                 if not re.search(r"""\ssandbox=(['"])allow-scripts\1""", re.sub("srcdoc='[^']*'", "", attributes)):
-                    yield f"{cell} shows a frame without sandbox='allow-scripts': make it with helpers.show.frame."
+                    yield f"{cell} shows a frame without sandbox='allow-scripts': make it with helpers.page.show.frame."
 
 
 @rule("all")

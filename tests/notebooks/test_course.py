@@ -12,8 +12,8 @@ import pytest
 from test_hygiene import exercise_cells, finish, good_lesson
 
 from helpers.checks import INDEX, exercise
-from helpers.claims import register
-from helpers.course import FILE, LESSONS, read
+from helpers.page.claims import register
+from helpers.page.course import FILE, LESSONS, read
 from scripts import pages
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ import pytest
 from hygiene import Book, books
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers import claims, drawing
-from helpers.course import LESSONS
+from helpers.page import claims, drawing
+from helpers.page.course import LESSONS
 from scripts import address
 
 # -- the course's own notebooks ------------------------------------------------------------------

@@ -15,7 +15,7 @@ from hygiene import Book, books
 
 from helpers import attention
 from helpers.checks import INDEX
-from helpers.course import LESSONS
+from helpers.page.course import LESSONS
 
 REPO = Path(__file__).resolve().parents[2]
 PAGES = {name: (REPO / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("glossary", "cheatsheet")}

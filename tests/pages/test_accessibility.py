@@ -7,7 +7,7 @@ HTML = REPO / "build" / "book" / "html"
 KINDS = ["index", "live", "explainer", "register", "reference/glossary", "01_word_embeddings_and_similarity",
          "07_multi_head_attention", "12_looking_inside", "experiments/07_multi_head_attention",
          "solutions/07_multi_head_attention"]
-TREE = "scripts/book.py", "scripts/register.py", "scripts/explainer.html", "docs/book", "helpers/show.py", __file__
+TREE = "scripts/book.py", "scripts/register.py", "scripts/explainer.html", "docs/book", "helpers/page/show.py", __file__
 
 
 @pytest.fixture(scope="module")

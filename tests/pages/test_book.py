@@ -16,8 +16,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import REPO, VIEWS, Window, look, no_network
 
-from helpers import claims
-from helpers.course import LESSONS as LESSONS_BY_NUMBER
+from helpers.page import claims
+from helpers.page.course import LESSONS as LESSONS_BY_NUMBER
 from scripts import edition, front
 from scripts import register as pages_register
 from scripts.book import described, plain
@@ -160,8 +160,8 @@ def test_a_link_leaves_no_reader_nowhere():
     for text, staged in [
         ("[lesson 02](../notebooks/02_attention_as_a_weighted_average.ipynb#2.-From-similarity-to-weights:-softmax)",
          "[lesson 02](../02_attention_as_a_weighted_average.ipynb#2-from-similarity-to-weights-softmax)"),
-        ("[helpers/show.py](../helpers/show.py)", "`helpers/show.py`"),
-        ("[the notes](../helpers/show.py)", "the notes (`helpers/show.py`)"),
+        ("[helpers/page/show.py](../helpers/page/show.py)", "`helpers/page/show.py`"),
+        ("[the notes](../helpers/page/show.py)", "the notes (`helpers/page/show.py`)"),
         ("[the paper](https://example.org/a.pdf) and [below](#here)", None),
     ]:
         assert build.relink(text, "docs/teaching.md") == (staged or text)

@@ -12,7 +12,8 @@ import pytest
 import torch
 from browser import FITS, REACHES, REPO, until
 
-from helpers import grammars, inside, show, vocabularies
+from helpers import grammars, inside, vocabularies
+from helpers.page import show
 from scripts import explainer
 
 BOOK_JS = (REPO / "docs" / "book" / "static" / "book.js").read_text(encoding="utf-8")
@@ -26,7 +27,7 @@ COMPUTE = """cases => cases.map(([ids, mask, scale, off, layersOff]) => {
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text); })"""
 # The page is one file, which a test below holds against what it is made from: how it behaves changes with these alone.
-CHANGED = pytest.mark.tool("data/explainer.html", "scripts/explainer.*", "helpers/show.py", "docs/book/static",
+CHANGED = pytest.mark.tool("data/explainer.html", "scripts/explainer.*", "helpers/page/show.py", "docs/book/static",
                            "constraints.txt", "tests/pages")
 FOCUSED = "document.activeElement.id || document.activeElement.textContent.trim()"
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from helpers import drawing, pictures
-from helpers import show as shown
-from helpers.sheet import COLOURS
+from helpers.page import drawing, pictures
+from helpers.page import show as shown
+from helpers.page.sheet import COLOURS
 
 NUMBERS = sorted(drawing.LESSONS)
 MEASURE = """() => [...document.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {

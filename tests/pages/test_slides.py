@@ -3,7 +3,7 @@
 import pytest
 from browser import Window
 
-from helpers.course import LESSONS
+from helpers.page.course import LESSONS
 from scripts import slides
 
 CHANGED = pytest.mark.tool("scripts", "helpers", "notebooks", "constraints.txt", "tests/pages")

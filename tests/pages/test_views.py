@@ -5,11 +5,11 @@ import pytest
 from browser import REPO, VIEWS, lesson, look
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from helpers import attention_views as views
+from helpers.page import attention_views as views
 
 SOURCE = """
 import numpy as np
-from helpers import attention_views as views
+from helpers.page import attention_views as views
 rng = np.random.default_rng(0)
 weights = rng.dirichlet(np.ones(7) / 3, size=(2, 3, 7))
 vectors = rng.normal(size=(2, 3, 7, 4))
@@ -20,7 +20,7 @@ views.neuron_view(weights, vectors, vectors, tokens, "neurons")
 """
 
 
-@pytest.mark.tool("helpers/attention_views.py", "constraints.txt", "tests/pages/browser.py", __file__)
+@pytest.mark.tool("helpers/page/attention_views.py", "constraints.txt", "tests/pages/browser.py", __file__)
 def test_views_live_in_jupyterlab_and_after_saving(lab, made):
     """Of views made here; the next test looks each time at those that are stored in lesson 12."""
     notebook = made(new_code_cell(SOURCE))
@@ -53,7 +53,7 @@ def views_of_lesson_12(notebook):
     return lines
 
 
-@pytest.mark.tool("helpers/attention_views.py", "notebooks/12_looking_inside.ipynb", "constraints.txt",
+@pytest.mark.tool("helpers/page/attention_views.py", "notebooks/12_looking_inside.ipynb", "constraints.txt",
                   "tests/pages/browser.py", __file__)
 def test_the_stored_views_of_lesson_12_answer(at_peace):
     views_of_lesson_12(at_peace(lesson("12"), kernel=False))

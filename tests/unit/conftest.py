@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import progress
+from helpers.store import progress
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from helpers import achievement, inventory, show
-from helpers.course import LESSONS
+from helpers.page import achievement, inventory, show
+from helpers.page.course import LESSONS
 
 DAY = datetime.date(2027, 10, 31)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import attention_views as views
+from helpers.page import attention_views as views
 
 REPO = Path(__file__).resolve().parents[2]
 TOKENS = ["[CLS]", "time", "flies", "like", "an", "arrow", "[SEP]"]

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import chat, gguf, inside, model_files, progress, smollm2, tokens, transformer
+from helpers import gguf, inside, smollm2, tokens, transformer
 from helpers.attention import rotate as rotate_arrays
 from helpers.efficient import grouped_query_attention
+from helpers.page import chat
+from helpers.store import model_files, progress
 
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
 
 
 # Lessons 14, 16 and 17 hold the model against stored answers, and 16 its numbers against the library's.
-OF_THE_MODEL = pytest.mark.tool("helpers/smollm2.py", "helpers/chat.py", "helpers/gguf.py", "helpers/tokens.py",
+OF_THE_MODEL = pytest.mark.tool("helpers/smollm2.py", "helpers/page/chat.py", "helpers/gguf.py", "helpers/tokens.py",
                                 "helpers/transformer.py", "helpers/training.py", "constraints.txt", __file__)
 
 

@@ -8,8 +8,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from helpers import claims, digest, training
+from helpers import digest, training
 from helpers import experiment as deciding
+from helpers.page import claims
 from scripts import experiments
 
 ENTRY = {name: f"some {name}" for name in claims.FIELDS} | {"id": "C01", "lesson": "01", "verdict": "holds"}

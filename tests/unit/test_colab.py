@@ -12,7 +12,7 @@ import nbformat
 import pytest
 import yaml
 
-from helpers import colab
+from helpers.page import colab
 from scripts import address as writer
 
 ROOT = colab.ROOT

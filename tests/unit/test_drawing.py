@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
 
-from helpers import course, drawing, pictures, progress, sheet, show
+from helpers.page import course, drawing, pictures, sheet, show
+from helpers.store import progress
 from scripts import book
 
 NUMBERS = [f"{n:02}" for n in range(20)]
@@ -133,15 +134,15 @@ def told_by(code, seed="0"):
 
 
 def test_the_same_drawing_every_time():
-    code = "from helpers import drawing\nfor number in drawing.LESSONS:\n    print(drawing.html(number))"
+    code = "from helpers.page import drawing\nfor number in drawing.LESSONS:\n    print(drawing.html(number))"
     assert told_by(code, "1") == told_by(code, "2") == "".join(drawing.html(number) + "\n" for number in NUMBERS)
 
 
 def test_it_brings_nothing_heavy_along():
     first, line, *stops, last = told_by("""
 import sys
-from helpers import show
-print("helpers.drawing" in sys.modules)
+from helpers.page import show
+print("helpers.page.drawing" in sys.modules)
 show.map("07")
 show.course_map()
 print([name for name in ("numpy", "matplotlib", "torch") if name in sys.modules])""").splitlines()

@@ -6,10 +6,13 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from helpers import finds, inside, model_files, plots, smollm2
+from helpers import inside, plots, smollm2
+from helpers.page import finds
+from helpers.store import model_files
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
-pytestmark = pytest.mark.tool("helpers/finds.py", "helpers/inside.py", "helpers/smollm2.py", "constraints.txt", __file__)
+pytestmark = pytest.mark.tool("helpers/page/finds.py", "helpers/inside.py", "helpers/smollm2.py", "constraints.txt",
+                              __file__)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from helpers import inventory, progress, questions, show
+from helpers.page import inventory, questions, show
+from helpers.store import progress
 from scripts import minutes
 
 ITEMS = inventory.items()

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers.course import LESSONS
+from helpers.page.course import LESSONS
 from scripts.minutes import ROOT, deeper, minutes, needed, parts, rounded
 
 FOLDED = {"jupyter": {"source_hidden": True}}

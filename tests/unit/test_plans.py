@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from helpers.course import LESSONS
+from helpers.page.course import LESSONS
 from scripts import pages, plans
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,8 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 
-from helpers import plots, sheet
+from helpers import plots
+from helpers.page import sheet
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,10 @@ import numpy as np
 import pooch
 import pytest
 
-from helpers import minilm, model_files
+from helpers import minilm
 from helpers.minilm import find_model
-from helpers.model_files import Model, ModelNotAvailable, find
+from helpers.store import model_files
+from helpers.store.model_files import Model, ModelNotAvailable, find
 
 CONTENTS = {
     "model.safetensors": b"weights" * 900,

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers import predictions, progress, show
-from helpers.files import locked
+from helpers.page import predictions, show
+from helpers.store import progress
+from helpers.store.files import locked
 
 
 def test_what_is_recorded_is_read_back(file):
@@ -90,7 +91,7 @@ def test_what_cannot_be_read_is_not_written_over(file, monkeypatch, capsys, fail
 
 def test_two_kernels_keep_each_others_entries(file):
     """Each reads, enters and writes, over and over."""
-    code = ("import sys; from helpers import progress\n"
+    code = ("import sys; from helpers.store import progress\n"
             "for n in range(60): progress.record('exercises', sys.argv[1] + str(n), 'passed')")
     kernels = [subprocess.Popen([sys.executable, "-c", code, name], cwd=Path(__file__).parents[2]) for name in "ab"]
     assert [kernel.wait() for kernel in kernels] == [0, 0]
@@ -182,6 +183,6 @@ def test_a_notebook_shows_an_unknown_name_as_one_sentence(capsys, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # the shell puts another there
     shell = InteractiveShell()
-    shell.run_cell("from helpers.show import Unknown\nraise Unknown(\"'qeen' is not known; did you mean queen?\")")
+    shell.run_cell("from helpers.words import Unknown\nraise Unknown(\"'qeen' is not known; did you mean queen?\")")
     shell.run_line_magic("reset", "-f")
     assert capsys.readouterr().out.strip() == "'qeen' is not known; did you mean queen?"

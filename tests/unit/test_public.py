@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from helpers.course import version
+from helpers.page.course import version
 from scripts import address
 
 ROOT = Path(__file__).resolve().parents[2]

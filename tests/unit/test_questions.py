@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers import course, embeddings, progress, questions
+from helpers import embeddings
+from helpers.page import course, questions
+from helpers.store import progress
 
 THEMES, QUESTIONS = questions.load()
 ALL = list(QUESTIONS.values())
 TIERS = [(q, q.options, q.key) for q in ALL] + [(q, q.reasons, q.reason_key) for q in ALL if q.reasons]
-HELPERS = Path(questions.__file__).parent
+HELPERS = Path(questions.__file__).parents[1]
 
 
 def truths(code):
@@ -223,7 +225,7 @@ def test_without_a_learner_options_unfold_and_nothing_is_kept(tmp_path, monkeypa
 
 
 def test_the_bank_starts_without_torch():
-    code = ("import sys; from helpers import questions; questions.load()\n"
+    code = ("import sys; from helpers.page import questions; questions.load()\n"
             "print('torch' in sys.modules, 'numpy' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=HELPERS.parent)
     assert done.stdout.split() == ["False", "False"], done.stderr

@@ -5,9 +5,9 @@ import re
 import nbformat
 import pytest
 
-from helpers import questions
 from helpers.checks import exercise
-from helpers.course import LESSONS
+from helpers.page import questions
+from helpers.page.course import LESSONS
 from scripts import slides
 from scripts.minutes import parts
 

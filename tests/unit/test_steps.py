@@ -5,7 +5,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from helpers import progress, show, steps
+from helpers.page import show, steps
+from helpers.store import progress
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from helpers import gguf, model_files, texts, tokens
+from helpers import gguf, texts, tokens
+from helpers.store import model_files
 from helpers.tokens import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
 
 BENCH = Path(__file__).resolve().parents[1] / "bench" / "tokens.py"

@@ -7,7 +7,7 @@ lessons built is filled, the rest is grey. What is lit when is in ``data/map.tom
 import textwrap
 from html import escape
 
-from helpers.sheet import MAP, Sheet, dark
+from helpers.page.sheet import MAP, Sheet, dark
 
 LESSONS, PARTS = MAP["lessons"], MAP["parts"]
 ENCODER_BESIDE, ENCODER_ONLY = ("03", "10"), ("13",)

@@ -2,8 +2,9 @@
 
 from html import escape
 
-from helpers import course, progress
-from helpers.sheet import COLOURS, MAP, drawn, paint
+from helpers.page import course
+from helpers.page.sheet import COLOURS, MAP, drawn, paint
+from helpers.store import progress
 
 NUMBERS = sorted(MAP["lessons"])
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from helpers import progress, show
+from helpers.page import show
+from helpers.store import progress
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,7 +23,7 @@ else:
     import tomli as tomllib
 
 TITLE, INTRO = "Warm-up, from memory.", "Three questions about earlier lessons."
-FILE = Path(__file__).resolve().parent.parent / "data" / "questions.toml"
+FILE = Path(__file__).resolve().parents[2] / "data" / "questions.toml"
 WRONG, OPEN, LATER = range(3)  # in this order: last answered wrong; new, or right long ago; right not long ago
 STYLE = ("<style>.warm-up.jupyter-button{white-space:normal;text-align:left;line-height:1.4;padding:6px 12px}"
          ".warm-up.jupyter-button:focus-visible{outline:2px solid currentColor;outline-offset:-3px}</style>")

@@ -11,7 +11,8 @@ import re
 import secrets
 from html import unescape
 
-from helpers import progress, questions, show
+from helpers.page import questions, show
+from helpers.store import progress
 
 BEFORE, AFTER = TIMES = "before", "after"
 RIGHT = "right"

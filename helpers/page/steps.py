@@ -10,8 +10,8 @@ from html import escape
 
 import numpy as np
 
-from helpers import progress
-from helpers import show as showing
+from helpers.page import show as showing
+from helpers.store import progress
 
 _TINTS = ("#ffffff", "#cfe8f7", "#fbe3b5", "#c9ebdd", "#f5d3bf", "#e6d3e4")  # for groups 0, 1, 2 …
 _LETTERS = "color:#1a1a1a;font-family:sans-serif;"

@@ -10,7 +10,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FILE = Path(__file__).resolve().parents[1] / "data" / "course.toml"
+FILE = Path(__file__).resolve().parents[2] / "data" / "course.toml"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from html import escape
 
 import torch
 
-from helpers import progress, smollm2
-from helpers import show as showing
+from helpers import smollm2
+from helpers.page import show as showing
+from helpers.store import progress
 
 _STYLE = "color:#1a1a1a;font-family:sans-serif;font-size:14px;line-height:1.5;"
 

@@ -8,7 +8,8 @@ import json
 from html import escape
 from pathlib import Path
 
-from helpers import progress
+from helpers.store import progress
+from helpers.words import Unknown
 
 COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
     "info": ("#0072B2", "#eef5fa"),
@@ -27,19 +28,8 @@ _THEME = (  # and this tells it whether the page around it is dark, when it asks
     'frame.contentWindow.postMessage({theme:light?light==="true"?"light":"dark":theme},"*")};'
     'addEventListener("message",said=>{if(said.data?.ready)tell()});'
     'new MutationObserver(tell).observe(document.body,{attributeFilter:["data-jp-theme-light","data-theme"]})}</script>')
-DATA = Path(__file__).resolve().parent.parent / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 DARK = Path(__file__).resolve().parent / "lab" / "custom.css"
-
-
-class Unknown(KeyError):
-    """A name that is not known. Unlike a plain KeyError, its message is shown without quotation marks."""
-
-    def __str__(self):
-        return str(self.args[0])
-
-    def _render_traceback_(self):
-        """What a notebook shows when nobody catches it: the sentence, and no frames of the course's code."""
-        return [str(self)]
 
 
 def display(html, text):
@@ -115,7 +105,7 @@ def map(number):
 
     Where a learner is present, a dark JupyterLab from now on turns figures round, whoever started it.
     """
-    from helpers import drawing
+    from helpers.page import drawing
 
     if number not in drawing.LESSONS:
         raise Unknown(f"There is no lesson {number!r} to draw: a lesson's number is a string of two digits, "
@@ -128,6 +118,6 @@ def map(number):
 
 def course_map():
     """Show the course as a path of pictures, with minutes and the exercises that have been passed."""
-    from helpers import pictures
+    from helpers.page import pictures
 
     display(*pictures.course_map())

@@ -8,8 +8,9 @@ from datetime import date
 from html import escape
 from pathlib import Path
 
-from helpers import course, inventory, pictures, progress, questions, show
-from helpers.files import write_whole
+from helpers.page import course, inventory, pictures, questions, show
+from helpers.store import progress
+from helpers.store.files import write_whole
 
 HONEST = ("A program wrote this page on the learner's own computer, from a file that anybody can change. By itself it "
           "proves nothing: it is worth what the person who signs has seen.")

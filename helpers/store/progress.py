@@ -12,7 +12,7 @@ import os
 import time
 from pathlib import Path
 
-from helpers.files import locked, write_whole
+from helpers.store.files import locked, write_whole
 
 _memory = {}  # what this kernel knows, used when there is no file to write to
 _unsaved = {}  # of this, what the file lacks because it could not be read or written
@@ -27,7 +27,7 @@ def live():
 def path():
     """Where the progress file lives (it need not exist yet)."""
     named = os.environ.get("ATTENTION_COURSE_PROGRESS")
-    return Path(named) if named else Path(__file__).resolve().parent.parent / ".progress.json"
+    return Path(named) if named else Path(__file__).resolve().parents[2] / ".progress.json"
 
 
 def load(section):

@@ -6,9 +6,9 @@ A lesson closes with ``what_people_say("01")``. The experiments write the regist
 import json
 from pathlib import Path
 
-from helpers import show
+from helpers.page import show
 
-REGISTER = Path(__file__).resolve().parent.parent / "data" / "claims.json"
+REGISTER = Path(__file__).resolve().parents[2] / "data" / "claims.json"
 FIELDS = ("id", "lesson", "claim", "source", "criterion", "baseline", "n", "result", "interval", "verdict", "reach",
           "experiment")
 FOR_READERS = ("plain", "power", "changed", "kind")  # what `helpers.experiment.Claim.decide` also enters where it is told

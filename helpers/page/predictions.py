@@ -6,7 +6,8 @@ answer: a learner who runs everything at once loses nothing.
 
 from html import escape
 
-from helpers import progress, show
+from helpers.page import show
+from helpers.store import progress
 
 _options = {}  # key -> the options that this kernel has offered
 

@@ -6,7 +6,7 @@ What is drawn is in ``data/map.toml``, whose first lines say how a picture is wr
 import re
 from html import escape
 
-from helpers import course
+from helpers.page import course
 
 MAP = course.tomllib.loads((course.FILE.parent / "map.toml").read_text(encoding="utf-8"))
 ORANGE, BLUE = "#E69F00", "#0072B2"  # as in helpers.plots, which is not imported because it brings matplotlib along

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from helpers import plots
-from helpers.files import write_whole
-from helpers.inside import NotUsable
+from helpers.store.files import write_whole
+from helpers.words import NotUsable
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import re
 from html import escape
 from pathlib import Path
 
-from helpers import show
+from helpers.page import show
 
 SCRIPTS = {  # package: (name to install it by, file in it)
     "mpld3": ("mpld3", "js/d3.v5.min.js"),

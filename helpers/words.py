@@ -1,0 +1,69 @@
+"""A reader's own words: how every lesson takes them, and the one sentence where they cannot be used."""
+
+import re
+import unicodedata
+
+WORD = re.compile(r"\w+(?:['-]\w+)*")  # don't and well-known are one word each
+
+
+class NotUsable(ValueError):
+    """What a reader gave cannot be used; the message says in one sentence what was expected, what came and what to do."""
+
+    def _render_traceback_(self):
+        """What a notebook shows when nobody catches it: the sentence alone."""
+        return [str(self)]
+
+
+class Unknown(KeyError):
+    """A name that is not known. Unlike a plain KeyError, its message is shown without quotation marks."""
+
+    def __str__(self):
+        return str(self.args[0])
+
+    def _render_traceback_(self):
+        """What a notebook shows when nobody catches it: the sentence, and no frames of the course's code."""
+        return [str(self)]
+
+
+def listed(names, joint="and"):
+    """Names as a sentence has them: "a, b and c"."""
+    names = [str(name) for name in names]
+    return f" {joint} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def shown(value, most=60):
+    """A value as a sentence quotes it: at most ``most`` characters, no line breaks."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[:most]} …"
+
+
+def words_in(text, known=None, least=1, most=None, like="the cat sat"):
+    """The words of a text in small letters, without what is around them: "(Dates!)" is dates.
+
+    ``text``: a string, or a list of strings. ``known``: what holds the words that can be used; the others are left out, and
+    a printed sentence names them. ``like``: an example for whoever gave something else.
+    Raises NotUsable for what is no text, and for fewer than ``least`` or more than ``most`` words that can be used.
+    """
+    example = f'write it as in "{like}"'
+    if not isinstance(text, str):
+        if not isinstance(text, (list, tuple)) or not all(isinstance(part, str) for part in text):
+            raise NotUsable(f"A text in quotation marks is expected here, and {shown(text)} came: {example}.")
+        text = " ".join(text)
+    plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
+    words = WORD.findall(plain)
+    if known is not None:  # a compound that is not known may be two words that are
+        words = [part for word in words for part in ([word] if word in known else re.split("['-]", word))]
+    usable = [word for word in words if known is None or word in known]
+    symbols = [sign for sign in WORD.sub(" ", plain) if unicodedata.category(sign)[0] in "SC" and not sign.isspace()]
+    missing = list(dict.fromkeys([word for word in words if word not in set(usable)] + symbols))
+    if len(usable) < least:
+        number = f"only {len(usable)}" if usable else "none"
+        came = f"{shown(text)} has {number}" if text.strip() else "the text is empty"
+        needed = "at least one word" if least == 1 else f"at least {least} words"
+        raise NotUsable(f"This needs {needed}{' that it knows' if known is not None else ''}, and {came}: {example}.")
+    if most is not None and len(usable) > most:
+        raise NotUsable(f"This takes at most {most} words, and {shown(text)} has {len(usable)}: shorten it, or {example}.")
+    if missing:
+        rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+        print(f"Left out, because it is not known here: {', '.join(missing[:8])}{rest}.")
+    return usable
