@@ -1,0 +1,114 @@
+"""Every cell that invites a reader's own text, list, number or function, with what a reader may give it.
+
+Such a cell says so in its metadata: {"own": {"my_sentence": "text"}}, the name that the reader sets and what it is, or
+{"own": {"my_translation()": "text"}} for the first argument of a call. The lesson is run up to that cell; then the cell and
+the code cells right behind it are run with each input in its place. They answer, or say in one sentence what is wrong: an
+error that shows no traceback.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from notebook_code import LESSONS
+
+LONG = "bears " * 700
+TEXTS = ["", " \n", 7, None, 3.5, ["the", "bears"], "Ein Haus am See, wo die Bären schlafen", "国家的名字", "🐻",
+         '"(Bears;)!"', "THE DATE!", "café", "123", "$5 and $x^$", "<b>bears</b>", "a", LONG]
+INPUTS = {
+    "text": TEXTS,
+    "texts": [[], [""], "one string", 7, None, [7, None], ["Emma.", "🐻"], ["a"], [LONG], ["the bears"] * 60],
+    "number": [0, -1, 1, 2, 10**9, 0.5, float("nan"), float("inf"), "7", None, [1]],
+    "function": ["None", "x", "'text'", "1 / 0", "undefined", "float('nan')"],  # what it returns, whatever it is given
+}
+
+
+def cells(number):
+    """The code cells of a lesson in runs, without Markdown between: [[(source, own), ...], ...]."""
+    runs = [[]]
+    for cell in nbformat.read(LESSONS[number], as_version=4).cells:
+        if cell.cell_type == "code":
+            runs[-1].append((cell.source, cell.metadata.get("own", {})))
+        elif runs[-1]:
+            runs.append([])
+    return runs
+
+
+OWN = [number for number in LESSONS if any(own for run in cells(number) for _, own in run)]
+
+
+def with_value(source, name, value):
+    """The source with another value for ``name``: the source of a value or, for a function, of what it returns."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            node.body = ast.parse(f"return {value}").body
+            node.args = ast.parse("lambda x=None, *rest, **more: 0").body[0].value.args
+        elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            node.value = ast.parse(value).body[0].value
+        elif isinstance(node, ast.Call) and f"{ast.unparse(node.func)}()" == name:
+            node.args[0] = ast.parse(value).body[0].value
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def trial(number):
+    """Run a lesson, and print a line for each input that is answered by anything but a result or one sentence."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    tried = 0
+
+    def run(source):
+        """The error of a piece of code, or None; nothing of what it shows is seen."""
+        result = shell.run_cell(source, silent=True)
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
+        return result.error_before_exec or result.error_in_exec
+
+    def trouble(error):
+        """What a reader would see of an error, where it is not one sentence."""
+        if error is None:
+            return ""
+        if not hasattr(error, "_render_traceback_"):
+            return f"{type(error).__name__}: {error}"
+        text = str(error)
+        return "" if text.endswith((".", "?", "!")) and "\n" not in text and len(text) < 400 else f"no one sentence: {text}"
+
+    for cells_run in cells(number):
+        for i, (source, own) in enumerate(cells_run):
+            for name, kind in own.items():
+                for value in INPUTS[kind]:
+                    value = value if kind == "function" else f"float('{value}')" if value != value or value in (
+                        float("inf"),) else repr(value)
+                    tried += 1
+                    told = ""
+                    for k, (follower, _) in enumerate(cells_run[i:]):
+                        error = run(with_value(follower, name, value) if k == 0 else follower)
+                        told = trouble(error)
+                        if error is not None:
+                            break
+                    if told:
+                        print(f"WRONG {name} = {value[:60]}: {told[:300]}", file=sys.__stdout__)
+            error = run(source)
+            if error is not None:
+                print(f"WRONG the lesson itself, in {source[:60]!r}: {error}", file=sys.__stdout__)
+    print(f"TRIED {tried}", file=sys.__stdout__)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [pytest.param(number, marks=pytest.mark.weekly if number in ("10", "11", "15", "18", "19")
+                                                 else ()) for number in OWN])
+def test_whatever_a_reader_gives_is_answered_by_a_result_or_one_sentence(number):
+    done = subprocess.run([sys.executable, __file__, number], capture_output=True, text=True, encoding="utf-8", cwd=LESSONS[
+        number].parent, env={**os.environ, "MPLBACKEND": "agg", "ATTENTION_COURSE_PROGRESS": "off", "OMP_NUM_THREADS": "1"})
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("TRIED ") and int(line.split()[1]) for line in lines), done.stderr[-3000:]
+    assert not [line for line in lines if line.startswith("WRONG")]
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(LESSONS["00"].parents[1]))
+    trial(sys.argv[1])
