@@ -29,13 +29,13 @@ lab:  ## make the environment and your own copies if need be, then open them in 
 handout:  ## your own copies of the lessons, in my_lessons/, without JupyterLab; NB="03": a new version beside your work
 	$(RUN) handout $(NB)
 
-check:  ## after a change, a fifth of make test: style, spelling, quick tests, the notebooks that changed
+check:  ## after a change: style, spelling, the tests nearest to it, the other quick ones, the notebooks that changed
 	$(RUN) check $(ARGS)
 
-test:  ## before a change goes out: style, spelling, tests, and stored outputs against a fresh run; ARGS=--all runs every one
+test:  ## before a change goes out: style, spelling, tests, and every stored output against a fresh run
 	$(RUN) test $(ARGS)
 
-weekly:  ## the tests with what takes long: every seed, every lesson in a browser, fresh installations
+weekly:  ## all that takes long as well: every seed, every lesson in a browser, the experiments in full
 	$(RUN) weekly $(ARGS)
 
 execute:  ## run notebooks again and store their outputs: all, or NB="notebooks/01*.ipynb"

@@ -5,31 +5,12 @@ with default threads can slow each other down ten times. So training uses one th
 """
 
 import contextlib
-import sys
 import threading
 
 import torch
 from tqdm.auto import tqdm
 
 from helpers.store import progress
-
-
-def _leave_the_compiler_out():
-    """Let torch's optimisers be made and take steps without an import of torch's compiler.
-
-    They import it, which takes four seconds of computing, only to keep it away from these methods. Nothing is compiled
-    in this course, so the methods are called as they are, without gradients. Where another torch wraps them in another way,
-    the seconds come back and nothing else changes.
-    """
-    for kind in (torch.optim.Optimizer, torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
-        for name in ("add_param_group", "zero_grad", "step"):
-            inner = getattr(vars(kind).get(name), "__wrapped__", None)
-            if inner is not None:
-                setattr(kind, name, torch.no_grad()(inner))
-
-
-if "torch._dynamo" not in sys.modules:  # else the seconds are spent already
-    _leave_the_compiler_out()
 
 
 @contextlib.contextmanager

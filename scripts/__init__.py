@@ -1,3 +1,3 @@
 """What maintainers run: the set-up behind make, notebooks, data, the book. Lessons import nothing from here."""
 
-from scripts import lean  # noqa: F401  before anything imports nbformat
+CELL_SECONDS = 1200  # the limit of a cell: generous, because a slow machine is a normal machine; it only ends one that hangs

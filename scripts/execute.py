@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from helpers.store.files import write_whole
-from scripts.limits import CELL_SECONDS
+from scripts import CELL_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -35,16 +35,15 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def execute(path, seconds=CELL_SECONDS):
-    """Run one notebook and store it: the sentence to print, and its CPU-seconds or, where it did not go well, None.
+    """Run one notebook and store it: the sentence to print, and whether it went well.
 
     ``seconds``: the limit of a cell, None: any.
     """
-    path = Path(path)
-    start, used = time.perf_counter(), os.times()
+    path, start = Path(path), time.perf_counter()
     try:
         notebook = nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
-        return f"{path}: not a notebook that can be read ({error}).", None
+        return f"{path}: not a notebook that can be read ({error}).", False
     begun = []
     client = NotebookClient(
         notebook, timeout=seconds, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
@@ -61,21 +60,19 @@ def execute(path, seconds=CELL_SECONDS):
             client.execute()  # the kernel died before its first cell: two that start at once may take one port
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         if not begun:
-            return f"{path}: its kernel died before the first cell. The notebook was left as it was.", None
+            return f"{path}: its kernel died before the first cell. The notebook was left as it was.", False
         cell = begun[-1]
         number = sum(c.cell_type == "code" for c in notebook.cells[:notebook.cells.index(cell)]) + 1
         where = f"code cell {number} (id {cell.get('id', '?')})"
-        return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", None
+        return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", False
     except RuntimeError:
-        return f"{path}: no kernel starts here. The notebook was left as it was.", None
+        return f"{path}: no kernel starts here. The notebook was left as it was.", False
     tidy(notebook)
     try:
         write_whole(path, nbformat.writes(notebook) + "\n")
     except OSError as error:
-        return f"{path}: could not be stored ({error.strerror}). The notebook was left as it was.", None
-    now = os.times()  # of the kernel, which has ended; 0 on Windows
-    cpu = now.children_user + now.children_system - used.children_user - used.children_system
-    return f"{time.perf_counter() - start:6.1f} s, {cpu:6.1f} of CPU time  {path}", cpu
+        return f"{path}: could not be stored ({error.strerror}). The notebook was left as it was.", False
+    return f"{time.perf_counter() - start:6.1f} s  {path}", True
 
 
 def complaint(error):
@@ -98,25 +95,24 @@ def tidy(notebook):
                 output.data.pop(WIDGET, None)
 
 
-def main(patterns, seconds=CELL_SECONDS, used=None):
-    """Run the notebooks of these patterns; 1 if one did not go well, else 0. ``used``: a dict that gets the CPU-seconds."""
+def main(patterns, seconds=CELL_SECONDS):
+    """Run the notebooks of these patterns; 1 if one did not go well, else 0."""
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("ATTENTION_COURSE_PROGRESS", "off")
     os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")  # no start-up file or history of the person at work
     paths = []
     for pattern in patterns or [f"notebooks/{folder}*.ipynb" for folder in ("", "solutions/", "experiments/")]:
-        found = sorted(glob.glob(pattern))
-        if not found and patterns:
+        matches = sorted(glob.glob(pattern))
+        if not matches and patterns:
             print(f"No notebook is called {pattern}.", file=sys.stderr)
             return 1
-        paths += [name for name in found if name not in paths]
-    used, failed = {} if used is None else used, 0
+        paths += [path for path in matches if path not in paths]
+    failed = 0
     with ProcessPoolExecutor(2) as pool:
-        for path, (sentence, cpu) in zip(paths, pool.map(partial(execute, seconds=seconds), paths), strict=True):
-            print(sentence, file=sys.stderr if cpu is None else sys.stdout, flush=True)
-            failed += cpu is None
-            used |= {} if cpu is None else {path: cpu}
+        for sentence, went_well in pool.map(partial(execute, seconds=seconds), paths):
+            print(sentence, file=sys.stdout if went_well else sys.stderr, flush=True)
+            failed += not went_well
     print(f"{len(paths) - failed} of {len(paths)} notebooks were run and stored.", flush=True)
     return 1 if failed else 0
 

@@ -1,12 +1,11 @@
 """How many minutes each lesson takes, stated and computed: python -m scripts.minutes
 
 Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + 13 for the words
-of the attention inventory + the seconds that it ran in the last `make test`, rounded up to 5: that is what careful
-readers needed. Folded cells, comments and imports do not count.
+of the attention inventory + its running time, rounded up to 5: that is what careful readers needed. Folded cells,
+comments and imports do not count.
 The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
 """
 
-import json
 import math
 import re
 from pathlib import Path
@@ -14,10 +13,9 @@ from pathlib import Path
 import nbformat
 
 from helpers.page.course import LESSONS
-from scripts.limits import KNOWN_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
-RAN = ROOT / ".pytest_cache" / "v" / KNOWN_SECONDS
+SECONDS = dict.fromkeys(("10", "11", "15", "16", "17", "18", "19"), 60)  # of running time; the other lessons get 20
 DEEPER = re.compile(r"^##? *Going deeper", re.MULTILINE)
 INVENTORY = 13  # 24 questions with their options, at 110 words a minute
 SECTION = re.compile(r"^### (.+)", re.MULTILINE)
@@ -69,15 +67,11 @@ def deeper(book):
 
 
 def main():
-    seconds = json.loads(RAN.read_text()) if RAN.exists() else {}
     print("lesson  stated  computed  going deeper")
     for lesson in LESSONS.values():
-        path = f"notebooks/{lesson.file}"
-        book = nbformat.read(ROOT / path, as_version=4)
-        print(f"{lesson.number}      {lesson.minutes:6}  {minutes(book, seconds.get(path, 0.0)):8}  "
+        book = nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4)
+        print(f"{lesson.number}      {lesson.minutes:6}  {minutes(book, SECONDS.get(lesson.number, 20)):8}  "
               f"{', '.join(f'{title} {n}' for title, n in deeper(book).items())}")
-    if not seconds:
-        print("Without running times: `make test` measures them.")
 
 
 if __name__ == "__main__":

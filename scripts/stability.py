@@ -1,9 +1,7 @@
 """Do the stored outputs hold elsewhere? make stability [NB="notebooks/05*.ipynb"] [SETTING ...]
 
 Runs the strict comparison of every notebook once for each setting below and reports, cell by cell, what differed. An
-experiment then always measures the first case of each measurement again. An output that does not hold is made robust at
-its source: print what the argument needs, or a verdict. Jitter reaches only what is trained: its first draw finds out which
-notebooks train, and the others run no more than those.
+output that does not hold is made robust at its source: print what the argument needs, or a verdict.
 
 The settings "oldest" and "newest" make environments of their own in build/environments. torch is the one of
 constraints.txt there too, because another may be gigabytes of GPU packages; ATTENTION_COURSE_TORCH="torch==2.6.*"
@@ -20,7 +18,7 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from helpers import experiment, jitter
+from helpers.measure import jitter
 from scripts import environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,9 +52,10 @@ def interpreter(name):
     folder.parent.mkdir(parents=True, exist_ok=True)
     (never := folder.parent / "override.txt").write_text('torch ; python_version < "3"\n')  # torch's own line is added below
     options, variables = environment.for_uv()
-    found = done([sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--extra", "maintain", "--quiet",
-                  "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)], env=variables)
-    wanted = f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n{found}"
+    packages = done([sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--extra", "maintain",
+                     "--quiet", "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)],
+                    env=variables)
+    wanted = f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n{packages}"
     kept = folder / "wanted.txt"
     if not kept.exists() or kept.read_text() != wanted:
         print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
@@ -65,8 +64,8 @@ def interpreter(name):
         what, where = ["-r", str(listed)], {"python": str(python), "constraints": ""}
         environment.uv([*environment.torch_build(what, **where), *what], **where)
         environment.uv(["--no-deps", *map(pinned, environment.MODELS)], **where)
-        packages = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
-        (Path(packages) / "course.pth").write_text(f"{ROOT}\n")
+        site = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+        (Path(site) / "course.pth").write_text(f"{ROOT}\n")
         listed.rename(kept)
     return str(python)
 
@@ -80,29 +79,21 @@ def done(command, **more):
 
 
 def compare(name, notebooks):
-    """Run one setting. Returns (cells compared, [(notebook, cell, what differed)], seconds, notebooks that train).
-
-    The last is empty without jitter. Kernels are forked under jitter only: the other settings test how readers start theirs.
-    """
+    """Run one setting. Returns (number of cells compared, [(notebook, cell, what differed)], seconds)."""
     variables, python = SETTINGS[name][0], interpreter(name)
     workers = "0" if len(notebooks) == 1 and notebooks[0].endswith(".ipynb") else "3"
     with tempfile.TemporaryDirectory() as folder:
-        report, trained = Path(folder) / "report.xml", Path(folder) / "trained.txt"
-        start = time.perf_counter()
-        done = subprocess.run(
-            [python, "-m", "pytest", "--nbval", "--nbval-current-env", "--dist", "loadfile",
-             "-n", workers, "-q", "-p", "no:cacheprovider", f"--junitxml={report}",
-             *(() if name in JITTER else ["--fresh-kernels"]), *notebooks],
-            cwd=ROOT, capture_output=True, text=True,
-            env={**os.environ, experiment.MEASURE: "first", **variables, jitter.RECORD: str(trained)})
+        report, start = Path(folder) / "report.xml", time.perf_counter()
+        done = subprocess.run([python, "-m", "pytest", "--nbval", "--dist", "loadfile", "-n", workers, "-q",
+                               "-p", "no:cacheprovider", f"--junitxml={report}", *notebooks],
+                              cwd=ROOT, capture_output=True, text=True, env={**os.environ, **variables})
         seconds = time.perf_counter() - start
         if done.returncode not in (0, 1) or not report.exists():
             raise RuntimeError(f"pytest could not run: {(done.stdout + done.stderr)[-1500:]}")
         cases = list(ET.parse(report).getroot().iter("testcase"))
-        trains = sorted(set(trained.read_text(encoding="utf-8").splitlines())) if trained.exists() else []
     different = [(case.get("classname"), case.get("name"), problem.text or problem.get("message") or "")
                  for case in cases for problem in [*case.findall("failure"), *case.findall("error")]]
-    return len(cases), different, seconds, trains
+    return len(cases), different, seconds
 
 
 def main(arguments):
@@ -112,29 +103,24 @@ def main(arguments):
     what = parser.parse_args(arguments).what
     what = [name for word in what for name in (JITTER if word == "jitter" else [word])]
     settings = [name for name in SETTINGS if name in what] or list(SETTINGS)
-    notebooks = [name for name in what if name not in SETTINGS]
+    notebooks = [name for name in what if name not in SETTINGS] or ["notebooks"]
     for name in notebooks:
         if not (ROOT / name).exists():
             parser.error(f"{name} is neither a notebook nor a setting ({', '.join(SETTINGS)})")
-    found, training = {}, None
+    problems = {}  # (notebook, cell) -> [(setting, what differed)]
     for name in settings:
-        if name in JITTER and training == []:
-            print(f"{name}: nothing is trained here, so it changes nothing.", flush=True)
-            continue
         try:
-            cells, different, seconds, trains = compare(name, name in JITTER and training or notebooks or ["notebooks"])
+            cells, different, seconds = compare(name, notebooks)
         except environment.Stop as stop:
             print(stop, file=sys.stderr)
             return 1
-        if name in JITTER:
-            training = trains
         print(f"{name} ({SETTINGS[name][1]}): {cells - len(different)} of {cells} cells hold, {seconds:.0f} s", flush=True)
         for notebook, cell, problem in different:
-            found.setdefault((notebook, cell), []).append((name, problem))
-    for (notebook, cell), problems in sorted(found.items()):
-        print(f"\n{notebook}, {cell} differs under {', '.join(name for name, _ in problems)}:\n{problems[0][1][-1500:]}")
-    print(f"\n{len(found)} cells differ." if found else "\nEvery stored output holds.")
-    return 1 if found else 0
+            problems.setdefault((notebook, cell), []).append((name, problem))
+    for (notebook, cell), seen in sorted(problems.items()):
+        print(f"\n{notebook}, {cell} differs under {', '.join(name for name, _ in seen)}:\n{seen[0][1][-1500:]}")
+    print(f"\n{len(problems)} cells differ." if problems else "\nEvery stored output holds.")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -1,18 +1,20 @@
 """What `make VERB` does once .venv is ready: python -m scripts.verbs VERB ..., which scripts/environment.py calls."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from scripts import calibration, handout
-from scripts.environment import ROOT, run, say, variables
+from scripts import handout
+from scripts.environment import ROOT, run, say
 
 PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers", "notebooks", "scripts",
          "tests")  # whose spelling is checked
 # With torch's default number of threads, kernels that share two cores take ten times as long.
 QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
+NO_TESTS = 5  # the exit status of pytest where all tests were left out
 MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
@@ -77,9 +79,9 @@ def lint(arguments):
     return 0
 
 
-def pytest(*arguments, workers=2):
+def pytest(*arguments):
     """Two workers: a third, on two cores, makes nothing faster and costs a tenth more; each imports torch and all tests."""
-    return run("-m", "pytest", "-n", str(workers), "--dist", "loadfile", *arguments, **QUIET)
+    return run("-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments, **QUIET)
 
 
 def chosen(arguments, *default):
@@ -87,67 +89,64 @@ def chosen(arguments, *default):
     return [*([] if any(os.path.exists(a.split("::")[0]) for a in arguments) else default), *arguments]
 
 
-def branch_point():
-    """The last commit that HEAD shares with origin/main, or with main. Where that is HEAD itself and nobody has tested it
-    yet, in CI or on main without origin, it is the one before."""
-    here, *bases = (git(*words) for words in (
-        ("rev-parse", "HEAD"), ("merge-base", "HEAD", "origin/main"), ("merge-base", "HEAD", "main")))
-    if bases[0] and not os.environ.get("CI"):
-        return bases[0][0]
-    earlier = [base for base in bases if base and base != here]
-    return (*earlier, git("rev-parse", "-q", "--verify", "HEAD~1") or ["HEAD"])[0][0]
-
-
 def changed(*paths):
-    """The files there that differ from the branch point, those not yet committed and those taken away too."""
-    return sorted({*git("diff", "--name-only", "--no-renames", branch_point(), "--", *paths),
+    """The files there, those taken away too, that differ from where the branch left origin/main, or main, or are not yet
+    committed."""
+    base = git("merge-base", "HEAD", "origin/main") or git("merge-base", "HEAD", "main") or ["HEAD"]
+    return sorted({*git("diff", "--name-only", "--no-renames", "--relative", base[0], "--", *paths),
                    *git("ls-files", "--others", "--exclude-standard", "--", *paths)})
 
 
-def changed_notebooks():
-    """The lessons, solutions and experiments among them."""
-    return [path for path in changed("notebooks/*.ipynb") if os.path.exists(path)]
+def nearest(files):
+    """The test files that are named after these files: test_attention.py after helpers/attention.py, test_lesson05.py after
+    notebooks/05_scaling.ipynb and helpers/checks/lesson05.py; and those among them."""
+    names = {re.sub(r"^(\d\d)_.*", r"lesson\1", Path(file).stem.removeprefix("test_")) for file in files
+             if file.endswith((".py", ".ipynb"))}
+    return [str(path) for path in sorted(Path("tests").rglob("test_*.py"))
+            if path.stem.removeprefix("test_").removeprefix("classroom_") in names]
 
 
 def check(arguments):
-    """What a change of the code breaks at once, at a fifth of what `test` costs."""
-    failed = lint([]) or pytest("--quick", *chosen(arguments, "tests"))
-    notebooks = [] if failed else changed_notebooks()
+    """After a change: what tests the changed files by name, then the other quick tests, then the notebooks that changed."""
+    files = changed()
+    near = [] if arguments else nearest(files)
+    notebooks = [file for file in files if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
+    if lint([]):
+        return 1
+    if near:
+        say(f"Running the tests nearest to the change: {', '.join(near)} ...")
+        if run("-m", "pytest", "-q", *near, **QUIET) not in (0, NO_TESTS):
+            return 1
+    say("Running the other quick tests ...")
+    if pytest("-m", "not slow", *[f"--ignore={path}" for path in near], *chosen(arguments, "tests")):
+        return 1
     if notebooks:
         say(f"Running the {len(notebooks)} notebooks that changed ...")
-    return failed or (pytest("--nbval", "--nbval-current-env", "--skip-green", *notebooks) if notebooks else 0)
+    return pytest("--nbval", *notebooks) if notebooks else 0
 
 
 def test(arguments):
-    """What protects a reader: the tests, and every stored output against a fresh run, unless nothing has changed since."""
+    """What protects a reader: the tests, and every stored output against a fresh run."""
     if lint([]):
         return 1
     say("Running the tests and the notebooks, two at a time ...")
-    return pytest("--nbval", "--nbval-current-env", "--skip-green", *chosen(arguments, "tests", "notebooks"))
+    return pytest("--nbval", *chosen(arguments, "tests", "notebooks"))
 
 
 def weekly(arguments):
-    """The tests with what takes long as well."""
-    return pytest("--weekly", *chosen(arguments, "tests"))
+    """The tests with what takes long, every notebook, and the experiments in full, whose verdicts have to be the same."""
+    failed = pytest("--nbval", "--weekly", *chosen(arguments, "tests", "notebooks"))
+    if not arguments:
+        say("Measuring the experiments in full; afterwards git shows which numbers are others ...")
+        failed = run("-m", "scripts.experiments", **QUIET) or failed
+    return failed
 
 
 VERBS = {"lab": lab, "lint": lint, "check": check, "test": test, "weekly": weekly}
 
 
-def weighed(verb, arguments):
-    """Do it, and say what it cost in all."""
-    seen = variables(**QUIET)
-    before, already = calibration.measured(seen), calibration.spent()
-    failed = VERBS[verb](arguments)
-    seconds = already if already is None else calibration.spent() - already
-    say(f"make {verb}: {calibration.sentence(seconds, before, calibration.measured(seen))}")
-    return failed
-
-
 def main(verb, *arguments):
     os.chdir(ROOT)
-    if verb in ("check", "test"):
-        return weighed(verb, list(arguments))
     if verb in VERBS:
         return VERBS[verb](list(arguments))
     return run("-m", MODULES[verb], *arguments, **QUIET)

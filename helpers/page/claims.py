@@ -1,6 +1,6 @@
 """What people say about attention, and what the course's experiments found: the register in ``data/claims.json``.
 
-A lesson closes with ``what_people_say("01")``. The experiments write the register, through ``helpers/experiment.py``.
+A lesson closes with ``what_people_say("01")``. The experiments write the register, through ``helpers/measure/claim.py``.
 """
 
 import json
@@ -11,7 +11,7 @@ from helpers.page import show
 REGISTER = Path(__file__).resolve().parents[2] / "data" / "claims.json"
 FIELDS = ("id", "lesson", "claim", "source", "criterion", "baseline", "n", "result", "interval", "verdict", "reach",
           "experiment")
-FOR_READERS = ("plain", "power", "changed", "kind")  # what `helpers.experiment.Claim.decide` also enters where it is told
+FOR_READERS = ("plain", "power", "changed", "kind")  # what `helpers.measure.claim.Claim.decide` also enters where it is told
 VERDICTS = ("holds", "holds if", "holds in part", "does not hold", "not settled")
 KINDS = ("claim", "identity", "misprint")  # the last two are the second list: equalities, shapes, counts, our own code
 MOST_WORDS = 60  # of a plain sentence

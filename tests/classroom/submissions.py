@@ -429,8 +429,6 @@ def both(pair, words, points):
     return raw, points, status, [ALONE[pair][3], ALONE[words][3]]
 
 
-# What no machine but only a change of the grader can break: weekly, and wherever one of these has changed.
-GRADER = pytest.mark.tool("classroom", "tests/classroom", "helpers/checks", "notebooks/assignments", "constraints.txt")
 CASES = {name: ALONE[name] for name in (
     "good", "other_styles_below", "colab", "fork_bomb", "fork_bomb_2", "fork_and_both_answer", "answers_ahead",
     "import_fails", "overflow", "stubs_below", "cell_time", "empty", "corrupt", "not_a_notebook", "binary", "deep_json")}

@@ -4,7 +4,7 @@ attacks."""
 from dataclasses import replace
 
 import pytest
-from submissions import GRADER, check_judged, check_points, in_torch
+from submissions import check_judged, check_points, in_torch
 
 from classroom import assignment, sandbox
 from classroom.grading import grade_one
@@ -150,14 +150,12 @@ def test_what_is_wrong_is_named(name):
 
 
 @needs_sandbox
-@GRADER
 @pytest.mark.parametrize("name", CASES)
 def test_has_the_points_it_deserves(graded, name):
     check_points(graded[name], POINTS, CASES[name][2])
 
 
 @needs_sandbox
-@GRADER
 def test_a_whole_notebook_runs_on_other_answers(graded):
     """The measurements and the figure are made with the student's functions."""
     assert (graded["whole"]["status"], graded["whole"]["notes"], graded["whole"]["flags"]) == ("graded", [], [])

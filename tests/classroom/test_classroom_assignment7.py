@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from submissions import GRADER, cell, data
+from submissions import cell, data
 
 from classroom import assignment, marks, reports, sandbox, tasks, variants
 from classroom.grading import grade_one
@@ -89,7 +89,6 @@ def graded():
 
 
 @needs_sandbox
-@GRADER
 @pytest.mark.parametrize("name", KINDS)
 def test_forecasts_earn_their_share(graded, name):
     found = {test["function"]: test for test in graded[name]["tests"]}
@@ -100,7 +99,6 @@ def test_forecasts_earn_their_share(graded, name):
 
 
 @needs_sandbox
-@GRADER
 def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
     found = {test["function"]: test for test in graded["mistakes"]["tests"]}
     assert found["cut"]["misconception"] == "turned-around" and "of the other option" in found["cut"]["message"]
@@ -117,7 +115,6 @@ def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
 
 
 @needs_sandbox
-@GRADER
 def test_who_computes_in_the_notebook_gets_the_points():
     """The model's cell is the longest of the course: it runs, for a function that measures and for a cell that does."""
     measure = """
@@ -176,7 +173,6 @@ def test_a_slip_in_one_row_costs_that_question_alone_and_is_told():
     assert none.share == 0 and "Question 6 asks for 8 shares" in none.message
 
 
-@pytest.mark.tool("classroom", "tests/classroom", "helpers", "data", "notebooks/assignments", "constraints.txt")
 def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_path):
     names = [f"Student {number}" for number in range(17)]
     listed = variants.read(variants.release(NAME, tmp_path, "autumn", names[:1]))

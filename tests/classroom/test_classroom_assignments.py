@@ -16,7 +16,6 @@ import submissions
 from jobs import NotRun
 from mistakes import misnamed
 from mutants import survivors
-from submissions import GRADER
 
 from classroom import assignment, grading, sandbox, tasks
 from classroom.grading import grade_one
@@ -108,7 +107,7 @@ def test_release_keeps_no_solution_line(name, tmp_path):
 
 
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
-@pytest.mark.parametrize("name", [*NAMES[:2], *(pytest.param(name, marks=GRADER) for name in NAMES[2:])])
+@pytest.mark.parametrize("name", NAMES)
 def test_solution_has_full_marks_and_release_none(name, tmp_path, monkeypatch, pytestconfig):
     task = assignment.load(name)
     solution = grade_one(assignment.SOURCES / name / f"{name}.ipynb", task)
@@ -147,7 +146,6 @@ def test_what_classes_were_given_before_still_has_full_marks(name):
 
 
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
-@GRADER
 def test_what_the_task_excludes_is_told_and_costs_nothing():
     """A right function may hang or give back nonsense where the temperature is not above 0."""
     task = replace(assignment.load("assignment1"), limits=Limits(call_seconds=1))

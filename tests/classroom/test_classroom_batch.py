@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import submissions
 from jobs import judged_at_any_cost
-from submissions import ALONE, CASES, FULL, GRADER, NAME, gone, read
+from submissions import ALONE, CASES, FULL, NAME, gone, read
 
 from classroom import assignment, batch, exports, sandbox, variants
 from classroom.__main__ import main
@@ -43,8 +43,7 @@ def graded(tmp_path_factory, request):
 
 
 @needs_sandbox
-@pytest.mark.parametrize("name", [*(name if name in ALWAYS else pytest.param(name, marks=GRADER) for name in CASES),
-                                  *(pytest.param(name, marks=pytest.mark.weekly) for name in ALONE)])
+@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.weekly) for name in ALONE)])
 def test_ends_as_it_should(graded, name):
     result = graded[0][name]
     _, points, status, words = (CASES | ALONE)[name]
@@ -101,7 +100,6 @@ def test_graded_again_only_what_is_missing(graded):
 
 
 @needs_sandbox
-@GRADER
 def test_an_interrupt_stops_everything_and_the_rest_is_graded_later(tmp_path):
     (tmp_path / "in").mkdir()
     for number in range(4):

@@ -14,7 +14,7 @@ import pytest
 import submissions
 from damage import damaged
 from jobs import NotRun
-from submissions import FULL, GRADER, NAME
+from submissions import FULL, NAME
 
 from classroom import batch, collecting, exports, grading, marks, notebook, reports, sandbox
 from classroom.sandbox import Limits
@@ -160,7 +160,6 @@ def test_fifty_damaged_submissions(tmp_path, monkeypatch, group):
 
 
 @needs_sandbox
-@GRADER
 def test_damaged_code_is_run(tmp_path, monkeypatch):
     check([seed for seed in range(200) if damaged(seed).words.startswith("in_code")][:4], tmp_path, monkeypatch,
         run=True)

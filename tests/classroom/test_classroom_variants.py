@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from mistakes import misnamed
-from submissions import GRADER
 
 from classroom import assignment, batch, collecting, reports, roster, sandbox, tasks, trial, variants
 from classroom.__main__ import main
@@ -28,10 +27,6 @@ def exercises(name, function):
 def each(things, config, every):
     """All of ``things`` in the weekly run, and one in ``every`` otherwise, spread over them."""
     return things if config.getoption("weekly", False) else things[len(things) % every::every]
-
-
-# Assignment 7 deals a model to everybody, which takes as long as the variants of all others together.
-DEAR = pytest.mark.tool("classroom", "tests/classroom", "helpers", "data", "notebooks/assignments", "constraints.txt")
 
 
 @pytest.mark.parametrize("name", assignment.names())
@@ -73,8 +68,7 @@ def test_the_words_follow_from_the_details(name, function):
     assert all(family.words(**details).keys() == own.keys() for details in family.others)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=DEAR) if name == "assignment7" else name
-                                  for name in assignment.names()])
+@pytest.mark.parametrize("name", assignment.names())
 def test_a_variant_is_solved_by_its_own_solutions(name, pytestconfig):
     """Every cell of the teacher's copy runs, examples and hidden tests included; released, it keeps no solution."""
     given = variants.Variants(name, "spring", "00" * 16)
@@ -197,7 +191,6 @@ def without_the_rest(raw):
 
 
 @needs_sandbox
-@GRADER
 def test_a_class_is_graded_each_by_their_own(tmp_path):
     """Right, copied from a neighbour, forged, without a variant, the public solution, and handed in by a stranger."""
     names = ["Ada", "Ben", "Cem", "Dan", "Eva", "Fay"]  # Fay hands in as F. Y.
@@ -350,7 +343,6 @@ weights = (weights + 1 / weights.shape[-1]) / 2
 '''
 
 
-@GRADER
 def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeypatch):
     """What the public repository solves is wrong; the teacher's solutions are right; nothing of it is given away."""
     (tmp_path / "own.toml").write_text(PRIVATE, encoding="utf-8")

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import nbformat
 import pytest
-from submissions import FULL, GRADER, NAME, data, solved
+from submissions import FULL, NAME, data, solved
 from test_classroom_reports import ALL, fill, out  # noqa: F401, the fixture is used by its name
 
 from classroom import attempts, batch, collecting, dates, exports, marks, reports, roster, sandbox, variants
@@ -274,7 +274,6 @@ def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
 
 
 @needs_sandbox
-@GRADER
 def test_the_best_or_the_last_attempt_counts(tmp_path):
     worse = data(solved(effective_words="def effective_words(weights):\n    return 1.0"))
     (tmp_path / "in" / "ada").mkdir(parents=True)

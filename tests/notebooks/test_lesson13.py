@@ -136,7 +136,6 @@ def test_search_with_a_row_of_zeros_and_equal_rows():
             semantic_search(torch.ones(2), corpus, k)
 
 
-@pytest.mark.tool("helpers", "constraints.txt", __file__)
 def test_a_layer_of_two_digits_is_tried_in_every_part():
     cut = re.compile(r"^(\d)\d+(?=\.[Wb]_|\.norm)")  # right in the MLP only
     for seed in range(5):

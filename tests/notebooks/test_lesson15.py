@@ -9,8 +9,6 @@ from helpers import texts, tokens
 from helpers.checks import exercise
 from helpers.checks.core import evaluate
 
-CHANGED = pytest.mark.tool("helpers", "data", "notebooks/15*", "constraints.txt", __file__)  # the lesson runs both
-
 
 @pytest.fixture(scope="module")
 def lesson():
@@ -19,7 +17,6 @@ def lesson():
     return names
 
 
-@CHANGED
 def test_the_quick_trainer_finds_what_the_exercise_asks_for():
     for text in [*list(texts.addresses().values())[::40], "aaaa aaa aa a bababab ", "  ±ÿ é 熊熊 🐻"]:
         words = Counter(tuple(word) for word in tokens.split(text))
@@ -50,7 +47,6 @@ def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys, monkeypatch)
         lesson["train_on"](tmp_path / "none.txt")
 
 
-@CHANGED
 def test_the_best_model_on_the_validation_text_is_kept(lesson):
     text = "the bears eat the pears " * 400
     best, diary = lesson["train"](text, text[:2000], {}, steps=45, every=20)

@@ -45,7 +45,6 @@ def test_the_lessons_decoder_is_that_of_the_helpers(small):
     assert torch.allclose(cache[2][1], small.run(ids)[1][2][1], atol=1e-5)
 
 
-@pytest.mark.tool("helpers/smollm2.py", "constraints.txt", __file__)  # test_chat_model.py asks the same of the real one
 def test_the_reference_of_a_small_model_gives_its_logits(small):
     ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(2))
     with torch.inference_mode():
@@ -147,7 +146,6 @@ def test_other_styles_pass(name, attempt):
         assert outcome, outcome.message
 
 
-@pytest.mark.tool("helpers", "notebooks/16*", "constraints.txt", __file__)
 def test_pieces_of_a_learner_run_the_model_in_numpy_and_in_torch(small):
     mine = {"rms_norm": norm_by_length, "gated_mlp": mlp_in_numpy, "rotate": attention.rotate,
             "split_heads": attention.split_heads, "cached_attention": attention_with_sdpa}

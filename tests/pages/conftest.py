@@ -5,23 +5,20 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from browser import REPO, Lab, NoBrowser, find_browser, no_network, start_browser
-from filelock import FileLock
 from nbformat.v4 import new_notebook, writes
 
-# What the book is made of. It is published and previewed by jobs of their own, which build it, and nobody who learns needs
-# it built; so where none of this has changed since the branch point, a book of a few pages stands for it.
-BOOK = ("docs", "scripts", "helpers", "notebooks", "data", "README.md", "CHANGELOG.md", "pyproject.toml", "constraints.txt",
-        "tests/pages")
+from helpers.store.files import locked
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "built" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.tool(*BOOK))
+        if Path(__file__).parent in item.path.parents:  # pytest calls this for the items of all folders
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +32,7 @@ def built(tmp_path_factory):
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which the workers share
     kept = folder / "book.json"
-    with FileLock(folder / "book.lock"):
+    with locked(folder / "book.lock"):
         if not kept.exists():
             closed = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
             start = time.monotonic()

@@ -7,7 +7,6 @@ HTML = REPO / "build" / "book" / "html"
 KINDS = ["index", "live", "explainer", "register", "reference/glossary", "01_word_embeddings_and_similarity",
          "07_multi_head_attention", "12_looking_inside", "experiments/07_multi_head_attention",
          "solutions/07_multi_head_attention"]
-TREE = "scripts/book.py", "scripts/register.py", "scripts/explainer.html", "docs/book", "helpers/page/show.py", __file__
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +16,6 @@ def window(built, browser):
     window.context.close()
 
 
-@pytest.mark.tool(*TREE)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing_serious(window, kind, theme):

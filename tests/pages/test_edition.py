@@ -276,11 +276,6 @@ RIGHT = """def cosine_similarity(X, Y):
 ENDLESS = "def cosine_similarity(X, Y):\n    while True:\n        pass"
 
 
-EDITION = pytest.mark.tool("scripts/edition.py", "scripts/book.py", "docs/book", "helpers", "constraints.txt",
-                           "tests/pages/browser.py", __file__)
-
-
-@EDITION
 def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, record_property):
     lesson = opened("01")
     megabytes = sum(Counting.served) / 1e6
@@ -309,7 +304,6 @@ def test_a_lesson_runs_in_a_page_and_its_exercise_is_checked(opened, address, re
                     f"the next time {sum(Counting.served) / 1e6:.1f} MB, {again:.0f} s")
 
 
-@EDITION
 def test_a_cell_that_does_not_end_is_asked_about_and_python_restarts(opened):
     lesson = opened("01")
     first = lesson.cell_with("import numpy")
@@ -324,7 +318,6 @@ def test_a_cell_that_does_not_end_is_asked_about_and_python_restarts(opened):
     assert lesson.run(first)["output"] == "42"
 
 
-@EDITION
 def test_loading_that_stalls_or_fails_is_told_and_can_begin_again(browser, address):
     window = Window(browser)
     page, what = window.new_page(), address + LESSONS[1] + ".ipynb"

@@ -26,9 +26,6 @@ COMPUTE = """cases => cases.map(([ids, mask, scale, off, layersOff]) => {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text); })"""
-# The page is one file, which a test below holds against what it is made from: how it behaves changes with these alone.
-CHANGED = pytest.mark.tool("data/explainer.html", "scripts/explainer.*", "helpers/page/show.py", "docs/book/static",
-                           "constraints.txt", "tests/pages")
 FOCUSED = "document.activeElement.id || document.activeElement.textContent.trim()"
 
 
@@ -134,7 +131,6 @@ def test_the_page_computes_what_torch_computes(computer, mini):
             assert (maps[number] - theirs[0]).abs().max() < 1e-6, (ids, mask, scale, off, without)
 
 
-@CHANGED
 def test_the_grammars_probabilities_are_exact(computer):
     grammar = grammars.agreement_grammar()
     tokens = grammar.write(4, 30, torch.Generator().manual_seed(0)).tokens
@@ -145,7 +141,6 @@ def test_the_grammars_probabilities_are_exact(computer):
             assert torch.allclose(torch.tensor(found, dtype=torch.float64), grammar.p[states[row, t]], atol=1e-9)
 
 
-@CHANGED
 def test_each_word_that_it_knows_is_a_chip_of_one_kind(computer, mini):
     chips = [word for _, group in explainer.kinds(mini[1].words[3:]) for word in group]
     assert sorted(chips) == sorted(mini[1].words[3:]) == sorted(computer.locator("#known dd button").evaluate_all(
@@ -178,7 +173,6 @@ def test_a_person_can_write(page):
     assert sentence(page) == ["BOS", "the", "cabinet"]
 
 
-@CHANGED
 def test_bars_have_one_scale_and_a_dash_says_that_the_grammar_says_nothing(page):
     for text in ("the keys to the cabinet", "she bears the", ""):
         page.locator("#text").fill(text)
@@ -193,7 +187,6 @@ def test_bars_have_one_scale_and_a_dash_says_that_the_grammar_says_nothing(page)
     assert "–" not in {right for _, _, right in told(page)}
 
 
-@CHANGED
 def test_the_next_word_is_written_and_drawn_from_the_bars(page):
     page.locator("#text").fill("the keys to the cabinet")
     first = page.locator("#next button").first
@@ -216,7 +209,6 @@ def test_the_next_word_is_written_and_drawn_from_the_bars(page):
     assert len(sentence(page)) > 5 and "–" not in {right for _, _, right in told(page)}
 
 
-@CHANGED
 def test_switches_change_what_it_says(page):
     before = told(page)
     page.get_by_label("use head (0, 3)").uncheck()
@@ -226,7 +218,6 @@ def test_switches_change_what_it_says(page):
     assert told(page) == before and page.get_by_label("use head (0, 3)").is_checked()
 
 
-@CHANGED
 def test_arcs_follow_a_word(page):
     def arcs():
         return page.locator(".arcs path[stroke]").evaluate_all(
@@ -251,7 +242,6 @@ def ids_of(text):
     return inside.load_mini()[1].encode(text.split())
 
 
-@CHANGED
 def test_the_keyboard_reaches_every_weight_and_is_never_thrown_back(page):
     page.locator("#text").fill("the keys to the cabinet are")
     thumbnail = page.locator("#maps button").nth(3)
@@ -284,7 +274,6 @@ def test_the_keyboard_reaches_every_weight_and_is_never_thrown_back(page):
     assert page.evaluate(FOCUSED) == sentence(page)[1] == page.locator(".words [aria-pressed=true]").inner_text()
 
 
-@CHANGED
 def test_from_the_whole_to_one_dot_product(page, mini):
     model = copy.deepcopy(mini[0]).double()
     with torch.no_grad():
@@ -313,7 +302,6 @@ SOLUTIONS = (one_head_off("(0, 3)"), one_head_off("(1, 1)"),
              lambda page: page.locator("#text").fill("the king with the flies flies the kite"))
 
 
-@CHANGED
 def test_dares_are_ticked_when_they_are_done(page):
     def done():
         return page.locator("#dares .mark").evaluate_all("marks => marks.map(mark => mark.ariaLabel === 'done')")
@@ -328,7 +316,6 @@ def test_dares_are_ticked_when_they_are_done(page):
     until(page, lambda: done() == [True, True, True], "the ticks are kept")
 
 
-@CHANGED
 def test_an_address_holds_text_and_switches(browser, page):
     page.locator("#text").fill("the keys, to the cabinet")
     page.get_by_label("use head (1, 2)").uncheck()
@@ -353,7 +340,6 @@ def test_an_address_holds_text_and_switches(browser, page):
         assert "img" in other.locator("#said").inner_text() and other.locator("img").count() == 0
 
 
-@CHANGED
 def test_it_plays_for_five_seconds_and_is_still_where_no_motion_is_wanted(page):
     lasting = "document.getAnimations().map(a => a.effect.getComputedTiming().endTime).reduce((a, b) => Math.max(a, b), 0)"
     page.locator("#play").click()
@@ -364,7 +350,6 @@ def test_it_plays_for_five_seconds_and_is_still_where_no_motion_is_wanted(page):
     assert 4000 < page.evaluate(lasting) <= 5000
 
 
-@CHANGED
 @pytest.mark.parametrize("address", ["", "?compact", "#text=the+keys+to+the+cabinet&zoom=1.3.1", "#zoom=0.3"])
 def test_it_fits_a_phone(computer, address):
     page = computer
@@ -376,7 +361,6 @@ def test_it_fits_a_phone(computer, address):
     assert beyond == 0
 
 
-@CHANGED
 def test_the_compact_form_is_a_sentence_and_what_comes_next(computer):
     page = computer
     page.set_viewport_size({"width": 1366, "height": 900})
@@ -414,7 +398,6 @@ def test_lesson_11_shows_this_page():
     assert len(shown) == 1 and page in shown[0], f"Run {lesson.name} again with `make execute`."
 
 
-@CHANGED
 @pytest.mark.parametrize("where", ["the book", "a lesson"])
 def test_in_a_frame_it_hides_the_note_of_a_lesson_and_nothing_of_the_book(browser, where, monkeypatch):
     """In both the frame becomes as high as the page in it, which reaches nothing outside and follows the theme around it."""

@@ -127,8 +127,6 @@ def reopened(lab, name, cell):
                 raise
 
 
-@pytest.mark.tool("helpers/page/predictions.py", "helpers/store/progress.py", "helpers/plots.py",
-                  "notebooks/05_scaling.ipynb", "constraints.txt", "tests/pages/browser.py", __file__)
 def test_predict_slide_reload_and_find_your_progress(lab):
     """Lesson 05: a prediction and a slider, both by keyboard; then everything is closed and opened again.
 

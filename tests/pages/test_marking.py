@@ -73,7 +73,6 @@ def saved(page, graded):
     return marks.read_sheet(graded)
 
 
-@pytest.mark.tool("classroom/marking.py", "classroom/marks.py", "classroom/templates", "notebooks/assignments", __file__)
 def test_a_hostile_answer_does_nothing_and_every_key_is_saved(page, graded):
     # what students wrote is text
     assert page.evaluate("rows.length") == 7 and "leah" not in page.content()
@@ -142,7 +141,6 @@ x = **kwargs
 """
 
 
-@pytest.mark.tool("classroom/marking.py", "classroom/templates", __file__)
 def test_an_answer_is_shown_as_the_notebook_shows_it(graded, browser):
     path = graded / "results" / "ada.json"
     one = json.loads(path.read_text())
@@ -170,7 +168,6 @@ def test_an_answer_is_shown_as_the_notebook_shows_it(graded, browser):
         server.shutdown()
 
 
-@pytest.mark.tool("classroom/marking.py", "classroom/templates", __file__)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_it(page, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="`make test` installs axe")

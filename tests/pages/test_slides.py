@@ -6,8 +6,7 @@ from browser import Window
 from helpers.page.course import LESSONS
 from scripts import slides
 
-CHANGED = pytest.mark.tool("scripts", "helpers", "notebooks", "constraints.txt", "tests/pages")
-EACH = [pytest.param(number, marks={"07": [], "02": CHANGED, "16": CHANGED}.get(number, pytest.mark.weekly))
+EACH = [pytest.param(number, marks=[] if number in ("02", "07", "16") else pytest.mark.weekly)
         for number in LESSONS if number != "00"]
 # Of slide k, at each of its steps: the box around all that is seen, and the smallest letters that are in no drawing.
 SEEN = """k => {

@@ -20,7 +20,6 @@ views.neuron_view(weights, vectors, vectors, tokens, "neurons")
 """
 
 
-@pytest.mark.tool("helpers/page/attention_views.py", "constraints.txt", "tests/pages/browser.py", __file__)
 def test_views_live_in_jupyterlab_and_after_saving(lab, made):
     """Of views made here; the next test looks each time at those that are stored in lesson 12."""
     notebook = made(new_code_cell(SOURCE))
@@ -53,8 +52,6 @@ def views_of_lesson_12(notebook):
     return lines
 
 
-@pytest.mark.tool("helpers/page/attention_views.py", "notebooks/12_looking_inside.ipynb", "constraints.txt",
-                  "tests/pages/browser.py", __file__)
 def test_the_stored_views_of_lesson_12_answer(at_peace):
     views_of_lesson_12(at_peace(lesson("12"), kernel=False))
 

@@ -9,7 +9,6 @@ import pytest
 from helpers.checks import exercise
 from helpers.checks.core import evaluate
 
-pytestmark = pytest.mark.tool("helpers", "data", "constraints.txt", "tests/unit")
 PARTS = (answers_01_06, answers_07_10, answers_11_14, answers_16_19)
 
 

@@ -302,7 +302,6 @@ def without_zeros(function):
 ENCODE, DECODE, LEARN = (exercise(name).reference for name in ("bpe_encode", "bpe_decode", "learn_merges"))
 
 
-@pytest.mark.tool("helpers", "data", "constraints.txt", __file__)
 @pytest.mark.parametrize(("name", "attempt", "named"), [
     ("rotate", keep_whole, "cut-to-whole-numbers"),
     ("online_softmax_attention", forget_the_largest, "largest-forgotten"),

@@ -42,11 +42,6 @@ def run(script, folder, answer=""):
     return subprocess.run([sys.executable, "-c", script], cwd=folder, input=answer, capture_output=True, text=True)
 
 
-# What only a change of the course can break, and no learner's machine: Colab is another one.
-CHANGED = pytest.mark.tool("helpers", "scripts", "notebooks", "data", "pyproject.toml", "constraints.txt", __file__)
-
-
-@CHANGED
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Colab has a newer Python, and tomllib with it")
 def test_on_colab_it_fetches_the_course_and_the_lesson_runs(repository, tmp_path):
     content = tmp_path / "content"
@@ -104,7 +99,6 @@ def course(tmp_path):
     return tmp_path
 
 
-@CHANGED
 def test_the_address_is_written_everywhere_once(course):
     writer.write_address("ada/attention-course", course)
     assert writer.known_name(course) == "ada/attention-course"

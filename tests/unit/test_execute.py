@@ -6,8 +6,6 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from scripts import execute
 
-pytestmark = pytest.mark.tool("scripts/execute.py", "constraints.txt", __file__)
-
 
 @pytest.fixture
 def notebook(tmp_path):
@@ -22,6 +20,7 @@ def outputs(path):
     return [[output.text for output in cell.outputs] for cell in nbformat.read(path, as_version=4).cells]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_dies_before_the_first_cell_is_started_again(notebook, monkeypatch):
     start, failures = execute.NotebookClient.async_start_new_kernel_client, [RuntimeError("Kernel died")]
 
@@ -35,12 +34,12 @@ def test_a_kernel_that_dies_before_the_first_cell_is_started_again(notebook, mon
     monkeypatch.setattr("nbclient.client.atexit.register", lambda function: None)  # where it would clean up what is gone
     monkeypatch.setattr(execute.NotebookClient, "async_start_new_kernel_client", dies_once)
     path = notebook("print(6 * 7)")
-    sentence, seconds = execute.execute(path)
-    assert seconds is not None, sentence
+    sentence, went_well = execute.execute(path)
+    assert went_well, sentence
     assert outputs(path) == [["42\n"]] and path.read_bytes().endswith(b"}\n")
     failures += [RuntimeError("Kernel died")] * 2
-    sentence, seconds = execute.execute(path)
-    assert (sentence, seconds) == (f"{path}: no kernel starts here. The notebook was left as it was.", None)
+    sentence, went_well = execute.execute(path)
+    assert (sentence, went_well) == (f"{path}: no kernel starts here. The notebook was left as it was.", False)
 
 
 @pytest.mark.parametrize(("source", "complaint"), [("1 / 0", "raised ZeroDivisionError: division by zero"),
@@ -48,7 +47,7 @@ def test_a_kernel_that_dies_before_the_first_cell_is_started_again(notebook, mon
 def test_a_notebook_that_does_not_reach_its_end_is_left_as_it_was(notebook, source, complaint):
     path = notebook("print(1)", source)
     before = path.read_bytes()
-    sentence, seconds = execute.execute(path)
-    assert seconds is None and f"code cell 2 (id {nbformat.read(path, 4).cells[1].id}) {complaint}" in sentence
+    sentence, went_well = execute.execute(path)
+    assert not went_well and f"code cell 2 (id {nbformat.read(path, 4).cells[1].id}) {complaint}" in sentence
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["made.ipynb"]

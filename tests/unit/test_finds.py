@@ -11,8 +11,6 @@ from helpers.page import finds
 from helpers.store import model_files
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
-pytestmark = pytest.mark.tool("helpers/page/finds.py", "helpers/inside.py", "helpers/smollm2.py", "constraints.txt",
-                              __file__)
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers.page.course import LESSONS
-from scripts.minutes import ROOT, deeper, minutes, needed, parts, rounded
+from scripts.minutes import ROOT, SECONDS, deeper, minutes, needed, parts, rounded
 
 FOLDED = {"jupyter": {"source_hidden": True}}
 FIGURE = [new_output("display_data", {"image/png": ""}), new_output("display_data", {"image/png": ""})]
-SECONDS = dict.fromkeys(("10", "11", "15", "16", "17", "18", "19"), 60)  # of running time; the other lessons get 20
 
 
 @pytest.mark.parametrize(("cells", "seconds", "wanted"), [

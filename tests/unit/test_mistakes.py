@@ -8,13 +8,8 @@ from mistakes import misnamed
 from helpers.checks import INDEX, exercise
 from helpers.checks.core import Misconception
 
-# A checker's words are the same on every machine. Where nothing that they are made of has changed, every sixth exercise
-# stands for the others, whose checkers find wrong answers in test_mutants.py and in the lessons all the same.
-CHANGED = pytest.mark.tool("helpers", "data", "constraints.txt", "tests/unit/mistakes.py", __file__)
 
-
-@pytest.mark.parametrize("name", [name if number % 6 == 1 else pytest.param(name, marks=CHANGED)
-                                  for number, name in enumerate(sorted(INDEX))])
+@pytest.mark.parametrize("name", sorted(INDEX))
 def test_mistakes_are_named_as_themselves(name, pytestconfig):
     found = misnamed(exercise(name), pytestconfig)
     assert not found, "\n".join(found)

@@ -62,10 +62,7 @@ def test_reference_passes(name, pytestconfig):
         assert "One more thing" not in outcome.message, outcome.message
 
 
-CHANGED = pytest.mark.tool("helpers", "constraints.txt", "tests/unit/mutants.py", __file__)
-
-
-@pytest.mark.parametrize("each", [pytest.param(40, marks=CHANGED), pytest.param(1, marks=pytest.mark.weekly)],
+@pytest.mark.parametrize("each", [40, pytest.param(1, marks=pytest.mark.weekly)],
                          ids=["a fortieth", "all"])
 def test_mutants_are_rejected(record_property, each):
     """Says the kill rate of all checkers together, which conftest.py prints at the end of the run."""

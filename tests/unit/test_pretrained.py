@@ -242,7 +242,6 @@ def test_the_real_model():
 
 @pytest.mark.parametrize("texts", [("The bears won the game.", None),
                                    ("time flies like an arrow", "fruit flies like a banana")])
-@pytest.mark.tool("helpers", "data", "constraints.txt", __file__)  # lesson 13 asks the same in every run
 def test_reading_agrees_with_the_reference_implementation(texts):
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")

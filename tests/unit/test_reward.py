@@ -156,7 +156,6 @@ def test_a_reward_may_do_as_it_likes_with_its_words(mini):
     assert found.shape == (8, 2) and texts.words(mini[1]) == before and (found > 0).all()
 
 
-@pytest.mark.tool("helpers", "data", "constraints.txt", __file__)  # lesson 19 learns from rewards in every run
 def test_a_reward_is_learned_and_a_leash_holds():
     free = reward.train(reward.bears, steps=8, every=8, label=None)
     held = reward.train(reward.bears, steps=8, every=8, strength=5.0, label=None)

@@ -467,28 +467,25 @@ def git(folder, *words):
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], cwd=folder, check=True)
 
 
-def test_check_runs_the_notebooks_that_changed(ran, tmp_path, monkeypatch):
+def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_changed(ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert verbs.changed_notebooks() == [], "not a git repository: a course from a zip file"
-    notebooks = [f"notebooks/{name}.ipynb" for name in ("same", "committed", "solutions/edited", "gone", "new")]
-    for name in notebooks[:4]:
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text("{}")
+    for path in ("tests/unit/test_a.py", "tests/unit/test_b.py", "helpers/a.py", "notebooks/01_gone.ipynb"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).touch()
     git(tmp_path, "init", "-q", "-b", "main")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "first")
-    assert verbs.changed_notebooks() == []
-    git(tmp_path, "switch", "-qc", "work")
-    Path(notebooks[1]).write_text("{ }")
-    git(tmp_path, "commit", "-qam", "second")
-    Path(notebooks[2]).write_text("{ }")
-    Path(notebooks[3]).unlink()
-    Path(notebooks[4]).touch()
-    changed = sorted(notebooks[i] for i in (1, 2, 4))
-    assert verbs.changed_notebooks() == changed
     assert verbs.check([]) == 0
-    assert [command[1] for command in ran] == ["ruff", "codespell_lib", "pytest", "pytest"]
-    assert "--quick" in ran[2] and "--nbval" in ran[3] and list(ran[3][-3:]) == changed
+    assert [command[1] for command in ran] == ["ruff", "codespell_lib", "pytest"]
+    Path("helpers/a.py").write_text("a = 1")
+    Path("notebooks/01_gone.ipynb").unlink()
+    Path("notebooks/02_new.ipynb").touch()
+    ran.clear()
+    assert verbs.check([]) == 0
+    near, rest, notebooks = ran[2:]
+    assert near == ("-m", "pytest", "-q", "tests/unit/test_a.py")
+    assert "not slow" in rest and rest[-2:] == ("--ignore=tests/unit/test_a.py", "tests")
+    assert "--nbval" in notebooks and notebooks[-1] == "notebooks/02_new.ipynb"
 
 
 def test_lab_trusts_the_courses_own_notebooks_alone(ran, tmp_path, monkeypatch, capsys):
@@ -526,7 +523,7 @@ def test_tests_take_arguments_and_leave_the_time_limit_to_one_place(ran, monkeyp
     verbs.test(["tests/unit/test_setup.py::test_a"])
     assert "tests" not in ran[-1] and ran[-1][-1] == "tests/unit/test_setup.py::test_a"
     verbs.weekly([])
-    assert "--weekly" in ran[-1] and ran[-1][-1] == "tests"
+    assert "--weekly" in ran[-2] and ran[-2][-1] == "notebooks" and ran[-1] == ("-m", "scripts.experiments")
     assert not any("timeout" in part for command in ran for part in command)
 
 
@@ -545,10 +542,9 @@ def test_a_script_has_a_name_of_its_own():
 
 def test_the_map_of_helpers_names_every_module():
     left = [line.strip().split("  ")[0] for line in helpers.__doc__.splitlines() if line.startswith("    ")]
-    modules = {path.stem for path in (ROOT / "helpers").glob("[a-z]*.py")}
-    modules -= {"former", "digest", "experiment", "jitter", "together"}
+    modules = {path.stem for path in (ROOT / "helpers").glob("[a-z]*.py")} - {"former"}
     rooms = {f"{path.parent.name}/" for path in (ROOT / "helpers").glob("*/__init__.py")}
-    assert {*", ".join(left).split(", ")} - {"(the modules above)", "measure/"} == modules | rooms - {"measure/"}
+    assert {*", ".join(left).split(", ")} - {"(the modules above)"} == modules | rooms
 
 
 # One list of versions

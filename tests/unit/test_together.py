@@ -1,10 +1,11 @@
-"""helpers/together.py: models that take their steps side by side become what each becomes by itself."""
+"""helpers/measure/together.py: models that take their steps side by side become what each becomes by itself."""
 
 import pytest
 import torch
 from torch import nn
 
-from helpers import together, training
+from helpers import training
+from helpers.measure import together
 from helpers.transformer import POSITIONS, Config, Encoder
 
 

@@ -1,7 +1,5 @@
 """helpers/training.py: repeatable, and measured on the way."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -9,7 +7,6 @@ import torch
 from torch import nn
 
 from helpers import training
-from helpers.jitter import SIZE, jitter, touch
 from helpers.transformer import Config, Encoder
 
 
@@ -114,62 +111,3 @@ def test_it_is_the_loop_of_lesson_11():
             schedule.step()
             losses.append(value.item())
     assert losses == training.fit(build(), reverse, loss, 25)
-
-
-def test_jitter_changes_the_last_bits_of_what_is_trained_and_nothing_else():
-    exact, state = trained(0), torch.random.get_rng_state()
-    with jitter(1) as made:
-        drawn, again = trained(0), trained(0)
-    with jitter(2):
-        other = trained(0)
-    assert drawn[1] == again[1], "two loops that a cell compares get the same noise"
-    assert len(made) == 2 and made[0] == sum(weight.numel() for weight in build().parameters())
-    assert drawn[1] != exact[1] and drawn[1] != other[1]
-    assert abs(drawn[1][0] - exact[1][0]) < 100 * SIZE, "the first loss differs in its last digits only"
-    assert trained(0)[1] == exact[1], "what is trained afterwards is as it was before"
-    assert torch.equal(state, torch.random.get_rng_state())
-
-
-def test_jitter_of_an_evaluation_alone_says_that_nothing_was_trained():
-    with jitter(1) as made:
-        build()(torch.zeros(1, 8, dtype=torch.long))
-    assert made == []
-
-
-WITHOUT_COMPILER = """
-import sys
-import torch
-from helpers import training
-for kind, expected in [(torch.optim.SGD, 0.8), (torch.optim.Adam, 0.9), (torch.optim.AdamW, 0.9)]:
-    w = torch.nn.Parameter(torch.ones(2))
-    optimizer = kind([w], lr=0.1)
-    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
-    for _ in range(2):  # the first two steps go the same way
-        before = w.detach().clone()
-        optimizer.zero_grad()
-        assert w.grad is None
-        (2 * w).sum().backward()
-        optimizer.step()
-        schedule.step()
-        assert torch.is_grad_enabled() and w.requires_grad and w.is_leaf
-        torch.testing.assert_close(before - w.detach(), torch.full((2,), 1 - expected), rtol=0.02, atol=0)
-from helpers import efficient
-assert efficient.multiply_adds(torch.mm, torch.ones(2, 3), torch.ones(3, 5)) == 30
-assert efficient.peak_bytes(torch.mm, torch.ones(2, 3), torch.ones(3, 5)) == 40
-assert "torch._dynamo" not in sys.modules, "torch's compiler was imported: seconds for nothing"
-"""
-
-
-@pytest.mark.tool("helpers/training.py", "constraints.txt", __file__)
-def test_training_and_counting_do_without_torchs_compiler():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_COMPILER], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_weights_that_no_optimiser_gets_can_be_jittered_too():
-    with jitter(1) as made:
-        touched = torch.ones(3, dtype=torch.float64)
-        touch([touched])
-    assert made == [3] and 0 < (touched - 1).abs().max() < 10 * SIZE
-    touch([touched := torch.ones(3)])
-    assert touched.tolist() == [1, 1, 1]

@@ -485,7 +485,6 @@ def test_the_lexicon_is_the_one_described():
     assert hashlib.sha256(translation.LEXICON.read_text(encoding="utf-8").encode()).hexdigest() in row
 
 
-@pytest.mark.tool("tests/bench/translation.py")
 def test_the_benchmark_runs(capsys, monkeypatch):
     """A few steps only: it must not rot."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "bench")

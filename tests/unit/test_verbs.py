@@ -1,0 +1,43 @@
+"""scripts/verbs.py: what has changed, and which tests are nearest to it."""
+
+import subprocess
+
+from scripts import verbs
+
+
+def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(tmp_path, monkeypatch):
+    def do(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], check=True, capture_output=True)
+
+    def commit(name, text="1"):
+        (tmp_path / name).write_text(text)
+        do("add", "."), do("commit", "-qm", name)
+
+    monkeypatch.chdir(tmp_path)
+    assert verbs.changed() == [], "not a git repository: a course from a zip file"
+    do("init", "-qb", "main")
+    commit("first")
+    assert verbs.changed() == []
+    (tmp_path / "new").write_text("not committed")
+    assert verbs.changed() == ["new"]
+    do("checkout", "-qb", "branch")
+    commit("second")
+    (tmp_path / "first").unlink()
+    assert verbs.changed() == ["first", "new", "second"], "one taken away has changed as well"
+    assert verbs.changed("second") == ["second"]
+    do("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert verbs.changed() == ["first"], "the rest is published"
+
+
+def test_the_nearest_tests_have_the_name_of_what_changed(monkeypatch):
+    monkeypatch.chdir(verbs.ROOT)
+    for files, tests in [
+        (["helpers/attention.py"], ["tests/unit/test_attention.py"]),
+        (["helpers/measure/claim.py", "README.md"], ["tests/unit/test_claim.py"]),
+        (["notebooks/05_scaling.ipynb"], ["tests/notebooks/test_lesson05.py"]),
+        (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py"]),
+        (["classroom/roster.py"], ["tests/classroom/test_classroom_roster.py"]),
+        (["tests/unit/test_verbs.py"], ["tests/unit/test_verbs.py"]),
+        (["helpers/__init__.py", "data/course.toml"], []),
+    ]:
+        assert verbs.nearest(files) == tests
