@@ -89,12 +89,15 @@ def chosen(arguments, *default):
     return [*([] if any(os.path.exists(a.split("::")[0]) for a in arguments) else default), *arguments]
 
 
-def changed(*paths):
-    """The files there, those taken away too, that differ from where the branch left origin/main, or main, or are not yet
-    committed."""
-    base = git("merge-base", "HEAD", "origin/main") or git("merge-base", "HEAD", "main") or ["HEAD"]
-    return sorted({*git("diff", "--name-only", "--no-renames", "--relative", base[0], "--", *paths),
-                   *git("ls-files", "--others", "--exclude-standard", "--", *paths)})
+def branch_point():
+    """Where the branch left origin/main, or main; the last commit where there is neither."""
+    return (git("merge-base", "HEAD", "origin/main") or git("merge-base", "HEAD", "main") or ["HEAD"])[0]
+
+
+def changed(since):
+    """The files that differ from a commit, those taken away and those never committed too."""
+    return sorted({*git("diff", "--name-only", "--no-renames", "--relative", since),
+                   *git("ls-files", "--others", "--exclude-standard")})
 
 
 def nearest(files):
@@ -107,10 +110,11 @@ def nearest(files):
 
 
 def check(arguments):
-    """After a change: what tests the changed files by name, then the other quick tests, then the notebooks that changed."""
-    files = changed()
-    near = [] if arguments else nearest(files)
-    notebooks = [file for file in files if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
+    """After a change: what tests it by name, or the branch where all is committed; then the other quick tests, then the
+    notebooks that the branch changed."""
+    on_branch = changed(branch_point())
+    near = [] if arguments else nearest(changed("HEAD")) or nearest(on_branch)
+    notebooks = [file for file in on_branch if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
     if lint([]):
         return 1
     if near:
