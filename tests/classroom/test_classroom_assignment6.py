@@ -149,6 +149,7 @@ def test_what_is_wrong_is_named(name):
     check_judged(NAME, *WRONG[name])
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("name", CASES)
 def test_has_the_points_it_deserves(graded, name):

@@ -88,6 +88,7 @@ def graded():
     return {name: grade_one(handed_in(*case[:2]), task) for name, case in cases().items()}
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("name", KINDS)
 def test_forecasts_earn_their_share(graded, name):
@@ -114,6 +115,7 @@ def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
     assert hostile["rule"] == "time limit" and hostile["find"] == "crashed"
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_who_computes_in_the_notebook_gets_the_points():
     """The model's cell is the longest of the course: it runs, for a function that measures and for a cell that does."""
@@ -173,6 +175,7 @@ def test_a_slip_in_one_row_costs_that_question_alone_and_is_told():
     assert none.share == 0 and "Question 6 asks for 8 shares" in none.message
 
 
+@pytest.mark.slow
 def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_path):
     names = [f"Student {number}" for number in range(17)]
     listed = variants.read(variants.release(NAME, tmp_path, "autumn", names[:1]))

@@ -106,6 +106,7 @@ def test_release_keeps_no_solution_line(name, tmp_path):
             ast.parse("".join(cell["source"]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 @pytest.mark.parametrize("name", NAMES)
 def test_solution_has_full_marks_and_release_none(name, tmp_path, monkeypatch, pytestconfig):
@@ -145,6 +146,7 @@ def test_what_classes_were_given_before_still_has_full_marks(name):
     assert (result["status"], result["notes"], result["flags"]) == ("graded", [], [])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 def test_what_the_task_excludes_is_told_and_costs_nothing():
     """A right function may hang or give back nonsense where the temperature is not above 0."""

@@ -42,6 +42,7 @@ def graded(tmp_path_factory, request):
     return {result["student"]: result for result in results}, top
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.weekly) for name in ALONE)])
 def test_ends_as_it_should(graded, name):
@@ -99,6 +100,7 @@ def test_graded_again_only_what_is_missing(graded):
     assert sum(t["points"] for t in next(r for r in again if r["student"] == "good")["tests"]) == FULL
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_an_interrupt_stops_everything_and_the_rest_is_graded_later(tmp_path):
     (tmp_path / "in").mkdir()
@@ -242,6 +244,7 @@ def test_as_many_workers_as_processors_that_may_be_used(monkeypatch):
     assert batch.cores() == 1
 
 
+@pytest.mark.slow
 def test_a_submission_that_cannot_be_judged_costs_nobody_else_anything(tmp_path, monkeypatch):
     """The grader's own limits: the others have their results, and the next run does not try that one again."""
     monkeypatch.setattr(batch, "_job", judged_at_any_cost)
@@ -284,6 +287,7 @@ def test_without_sandbox_for_those_who_trust_every_student(tmp_path):
     assert (result["status"], sum(t["points"] for t in result["tests"])) == ("graded", FULL)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_on_a_cluster(tmp_path, graded):
     """A dask.distributed scheduler gives what this machine gives."""

@@ -113,6 +113,7 @@ def table():
     return "\n".join(line.rstrip() for line in lines)
 
 
+@pytest.mark.slow
 def test_the_table_is_what_is_measured():
     assert "    " + copies.__doc__.partition("\n\n    ")[2].rstrip() == table()
 

@@ -152,6 +152,7 @@ def written(out, results, said):
     assert len(lines) == len(results) + 1 and len({len(line) for line in lines}) == 1, said
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("group", [0, *(pytest.param(group, marks=pytest.mark.weekly) for group in (1, 2, 3))])
 def test_fifty_damaged_submissions(tmp_path, monkeypatch, group):
@@ -159,6 +160,7 @@ def test_fifty_damaged_submissions(tmp_path, monkeypatch, group):
     check(range(group * CLASS, (group + 1) * CLASS), tmp_path, monkeypatch, packed=group == 3)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_damaged_code_is_run(tmp_path, monkeypatch):
     check([seed for seed in range(200) if damaged(seed).words.startswith("in_code")][:4], tmp_path, monkeypatch,

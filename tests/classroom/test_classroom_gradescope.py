@@ -61,6 +61,7 @@ def grade(home, notebook, email="nobody@x.org", namespaces=True):
     return answer, done.stdout
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_the_autograder_grades_in_a_container(tmp_path, capsys):
     home = install(tmp_path)
@@ -80,6 +81,7 @@ def test_the_autograder_grades_in_a_container(tmp_path, capsys):
     assert "Your teacher will look at it" in answer["output"]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_variants_are_graded_there_and_their_key_stays_here(tmp_path, capsys):
     people = [roster.Person("Ada Lovelace", email="ada@x.org"), roster.Person("Ben Secret", email="ben@x.org")]

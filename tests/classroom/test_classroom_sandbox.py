@@ -94,6 +94,7 @@ seen += [] if [n for _, n in socket.if_nameindex()] == ['lo'] else ['a network']
     assert seen == []
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize(("limits", "child", "status"), [
     (Limits(together=150 * 2**20), "x = bytearray(60_000_000)", "memory limit"),

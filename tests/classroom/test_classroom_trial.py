@@ -21,6 +21,7 @@ def without_figures(name):
     return raw
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.weekly) for name in NAMES[1:])])
 def test_everybody_gets_what_they_deserve(name, tmp_path, capsys, monkeypatch, pytestconfig):

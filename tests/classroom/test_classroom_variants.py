@@ -68,6 +68,7 @@ def test_the_words_follow_from_the_details(name, function):
     assert all(family.words(**details).keys() == own.keys() for details in family.others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", assignment.names())
 def test_a_variant_is_solved_by_its_own_solutions(name, pytestconfig):
     """Every cell of the teacher's copy runs, examples and hidden tests included; released, it keeps no solution."""
@@ -190,6 +191,7 @@ def without_the_rest(raw):
     return raw
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_class_is_graded_each_by_their_own(tmp_path):
     """Right, copied from a neighbour, forged, without a variant, the public solution, and handed in by a stranger."""
@@ -343,6 +345,7 @@ weights = (weights + 1 / weights.shape[-1]) / 2
 '''
 
 
+@pytest.mark.slow
 def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeypatch):
     """What the public repository solves is wrong; the teacher's solutions are right; nothing of it is given away."""
     (tmp_path / "own.toml").write_text(PRIVATE, encoding="utf-8")

@@ -273,6 +273,7 @@ def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
     assert len(batch.read(tmp_path / "out")[0]) == 3
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_the_best_or_the_last_attempt_counts(tmp_path):
     worse = data(solved(effective_words="def effective_words(weights):\n    return 1.0"))

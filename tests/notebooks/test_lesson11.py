@@ -137,6 +137,7 @@ def adopted(loss, model):
                          "language_model": (ids, *tables[:2], [torch.tanh, torch.sin], torch.tanh, tables[2])})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "model", "said"), [
     (loss_by_hand, gpt_with_one_hot, "Yours run: language_model_loss, language_model, sample_next."),
     pytest.param(loss_in_loops, gpt_in_loops, "times as long", marks=pytest.mark.weekly),

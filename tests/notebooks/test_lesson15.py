@@ -17,6 +17,7 @@ def lesson():
     return names
 
 
+@pytest.mark.slow
 def test_the_quick_trainer_finds_what_the_exercise_asks_for():
     for text in [*list(texts.addresses().values())[::40], "aaaa aaa aa a bababab ", "  ±ÿ é 熊熊 🐻"]:
         words = Counter(tuple(word) for word in tokens.split(text))
@@ -47,6 +48,7 @@ def test_a_file_of_ones_own_is_trained_on(lesson, tmp_path, capsys, monkeypatch)
         lesson["train_on"](tmp_path / "none.txt")
 
 
+@pytest.mark.slow
 def test_the_best_model_on_the_validation_text_is_kept(lesson):
     text = "the bears eat the pears " * 400
     best, diary = lesson["train"](text, text[:2000], {}, steps=45, every=20)

@@ -45,6 +45,7 @@ def test_the_lessons_decoder_is_that_of_the_helpers(small):
     assert torch.allclose(cache[2][1], small.run(ids)[1][2][1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_reference_of_a_small_model_gives_its_logits(small):
     ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(2))
     with torch.inference_mode():

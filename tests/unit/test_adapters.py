@@ -162,6 +162,7 @@ def test_what_cannot_be_has_no_interval(tries):
         adapters.wilson_interval(*tries)
 
 
+@pytest.mark.slow
 def test_it_learns_its_examples_and_nothing_below_moves(model):
     before = [{name: W.clone() for name, W in w.items()} for w in model.layers]
     new = adapters.Adapter.beside(model, range(1, 4), ("W_q", "W_v", "W_up", "W_down"), rank=4)

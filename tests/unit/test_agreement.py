@@ -170,6 +170,7 @@ def test_other_number():
     assert [with_s(word) for word in ("key", "fly", "watch", "bear")] == ["keys", "flies", "watches", "bears"]
 
 
+@pytest.mark.slow
 def test_the_benchmark_still_runs():
     done = subprocess.run([sys.executable, BENCH, "--tiny"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

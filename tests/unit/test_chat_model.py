@@ -33,6 +33,7 @@ TEXTS = ["The capital of France is", "time flies like an arrow; fruit flies like
          "def f(x):\n    return x + 1\n\n# l'été à Paris 🐻"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_logits_equal_the_references(model, reference, text):
     ids = torch.tensor([model.tokens.encode(text)])
@@ -52,6 +53,7 @@ def test_what_comes_after_texts_that_begin_alike_is_what_each_has_alone(model):
     assert torch.allclose(smollm2.next_logits(model, prefix, rows, ids), alone, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_texts_that_are_written_on_together_are_what_each_would_be_alone(model):
     rows = [model.tokens.encode(f"The capital of {name} is") for name in ("France", "Japan", "the United Kingdom")]
     found = smollm2.write_on(model, rows, 6)
@@ -165,6 +167,7 @@ def test_a_long_question_is_read_in_pieces_and_stop_is_heard_while_it_is_read(mo
     assert [message["role"] for message in talk.messages] == ["user", "assistant"]
 
 
+@pytest.mark.slow
 def test_nothing_is_read_twice_in_a_conversation(model):
     lengths = []
 
@@ -181,6 +184,7 @@ def test_nothing_is_read_twice_in_a_conversation(model):
     assert talk.messages[-1]["content"] == again
 
 
+@pytest.mark.slow
 def test_a_conversation_that_is_too_long_is_one_sentence_and_can_go_on(model, monkeypatch):
     monkeypatch.setattr(smollm2, "LONGEST", 60)
     talk = chat.Conversation(model, max_tokens=200)

@@ -99,6 +99,7 @@ def course(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_address_is_written_everywhere_once(course):
     writer.write_address("ada/attention-course", course)
     assert writer.known_name(course) == "ada/attention-course"

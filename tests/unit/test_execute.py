@@ -42,6 +42,7 @@ def test_a_kernel_that_dies_before_the_first_cell_is_started_again(notebook, mon
     assert (sentence, went_well) == (f"{path}: no kernel starts here. The notebook was left as it was.", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "complaint"), [("1 / 0", "raised ZeroDivisionError: division by zero"),
                                                    ("import os; os._exit(1)", "ended its kernel")])
 def test_a_notebook_that_does_not_reach_its_end_is_left_as_it_was(notebook, source, complaint):

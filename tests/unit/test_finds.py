@@ -22,6 +22,7 @@ def asked():
     return inside.ask(model, "The capital of {} is", CITIES)
 
 
+@pytest.mark.slow
 def test_only_right_answers_of_the_usual_length_count(asked):
     assert asked.subjects == ["France", "Italy", "Japan", "Spain"] and asked.said[2] == "Tokyo"
     assert "Stockholm" in asked.left_out["Sweden"] and "tokens" in asked.left_out["Côte d'Ivoire"]
@@ -34,6 +35,7 @@ def test_the_last_token_read_again_gives_the_same(asked):
     assert torch.allclose(asked.last([2, 0], own), asked.seen.logits[[2, 0], -1], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_fast_hunter_gives_what_one_patch_gives(asked):
     takers, givers = finds.ring(asked)
     scores = finds.all_heads(asked, takers, givers)

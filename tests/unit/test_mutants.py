@@ -62,6 +62,7 @@ def test_reference_passes(name, pytestconfig):
         assert "One more thing" not in outcome.message, outcome.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [40, pytest.param(1, marks=pytest.mark.weekly)],
                          ids=["a fortieth", "all"])
 def test_mutants_are_rejected(record_property, each):

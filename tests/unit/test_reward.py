@@ -156,6 +156,7 @@ def test_a_reward_may_do_as_it_likes_with_its_words(mini):
     assert found.shape == (8, 2) and texts.words(mini[1]) == before and (found > 0).all()
 
 
+@pytest.mark.slow
 def test_a_reward_is_learned_and_a_leash_holds():
     free = reward.train(reward.bears, steps=8, every=8, label=None)
     held = reward.train(reward.bears, steps=8, every=8, strength=5.0, label=None)

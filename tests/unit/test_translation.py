@@ -437,6 +437,7 @@ def test_cross_attention_is_the_module_and_torch():
         assert not result.any(), "a source without a word gives zeros, as in lesson 06"
 
 
+@pytest.mark.slow
 def test_the_decoder_block_is_the_module():
     with training.seeded(0):
         block = transformer.Block(8, 2, 12, cross_heads=2).double()
