@@ -237,6 +237,7 @@ def test_has_the_points_it_deserves(graded, name):
     check_points(graded[name], POINTS, (CASES | ALONE)[name][2])
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_whole_notebook_runs_on_other_answers(graded):
     """The measurement and the figure are made with the student's functions."""

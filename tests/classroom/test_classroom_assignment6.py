@@ -156,6 +156,7 @@ def test_has_the_points_it_deserves(graded, name):
     check_points(graded[name], POINTS, CASES[name][2])
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_whole_notebook_runs_on_other_answers(graded):
     """The measurements and the figure are made with the student's functions."""

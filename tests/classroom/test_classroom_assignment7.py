@@ -99,6 +99,7 @@ def test_forecasts_earn_their_share(graded, name):
         assert cases()[name][3] in found[part]["message"]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_is_wrong_is_named_and_what_is_a_neighbours_is_told(graded):
     found = {test["function"]: test for test in graded["mistakes"]["tests"]}

@@ -76,6 +76,7 @@ def test_what_a_notebook_imports_is_compiled_once(tmp_path, monkeypatch):
     assert batch._uncompiled("freshly.installed") and not batch._uncompiled("freshly.other")
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_nothing_is_left_behind(graded):
     results, top = graded
@@ -86,6 +87,7 @@ def test_nothing_is_left_behind(graded):
     gone(lambda: [p for p in Path("/proc").glob("[0-9]*/cmdline") if b'"CPU": 317' in read(p)])
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_graded_again_only_what_is_missing(graded):
     _, top = graded

@@ -240,6 +240,7 @@ def test_the_real_model():
     assert str(weights["embeddings.LayerNorm.weight"].dtype) == "torch.float32"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [("The bears won the game.", None),
                                    ("time flies like an arrow", "fruit flies like a banana")])
 def test_reading_agrees_with_the_reference_implementation(texts):

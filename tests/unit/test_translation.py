@@ -486,6 +486,7 @@ def test_the_lexicon_is_the_one_described():
     assert hashlib.sha256(translation.LEXICON.read_text(encoding="utf-8").encode()).hexdigest() in row
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs(capsys, monkeypatch):
     """A few steps only: it must not rot."""
     monkeypatch.syspath_prepend(ROOT / "tests" / "bench")
