@@ -1,6 +1,7 @@
 """Write a file so that an interruption leaves the old one or the new one, whole; and let one process at a time do it.
 
-Like what imports it, `scripts/environment.py`, this needs the standard library alone.
+This needs the standard library alone, and no filelock: the set-up asks for the lock before anything is installed, and the
+lessons run where it is not, as in a browser.
 """
 
 import contextlib
