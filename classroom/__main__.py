@@ -212,8 +212,7 @@ def grade(options):
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
-                          people=(people := _people(options)), only=options.student, count=options.count,
-                          progress=sys.stderr.isatty())
+                          people=(people := _people(options)), only=options.student, count=options.count)
     _, about = batch.read(options.out)
     sheet = marks.write_sheet(results, options.out)
     known = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)

@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import attempts, roster, sandbox, variants
+from classroom import Progress, attempts, roster, sandbox, tasks, variants
 from classroom.assignment import fingerprint, imports, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
@@ -93,6 +93,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
 
     kept = (read_result(Path(out) / "batch.json") or {}).get("secret")
     secret = secret or given and given.key or kept or secrets.token_hex(16)
+    if given and todo:
+        given.compute_sheets(progress)  # of lists that an earlier version released
     options = {"trusted": trusted, "limits": limits, "given": given and given.given(), "secret": secret}
     if len(todo) > 1 and not scheduler:
         compile_once(imports(name))
@@ -230,8 +232,7 @@ def read_result(path):
 
 def _run(todo, name, keep, workers, scheduler, options, progress):
     """Grade ``todo`` and ``keep`` each result as it comes. A file that takes its worker down costs only itself."""
-    from tqdm import tqdm
-    with tqdm(total=len(todo), unit="submission", disable=not progress or not todo) as bar:
+    with Progress("Grading", len(todo), progress) as bar:
         while todo:
             broken = []
             for about, result in _pass(todo, name, workers, scheduler, options):
@@ -324,8 +325,10 @@ def _job(name, data, unreadable, details=None, *, trusted, limits, secret, given
     """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, *unreadable)
+    with_sheets = {function: next((one for one in (given or {}).get(function, ()) if tasks.without_sheet(one) == mine), mine)
+                   for function, mine in (details or {}).items()}
     with _limited():
-        return grade_one(data, replace(load(name), limits=limits, details=details or {}, given=given or {}),
+        return grade_one(data, replace(load(name), limits=limits, details=with_sheets, given=given or {}),
                          seed=seed_of(data, secret), trusted=trusted)
 
 

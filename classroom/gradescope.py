@@ -53,6 +53,8 @@ def pack(name, path, given=None, people=(), trusted=False):
         raise PackError(f"The list of variants is one of {given.assignment}, and {name} is to be packed.")
     salt = secrets.token_hex(16)
     known = {_hash(salt, one.email): one.variant for one in people if one.email and given and one.variant in given.details}
+    if given:
+        given.compute_sheets()
     listed = given and {**asdict(given), "key": "", "students": sorted(set(given.students.values()))}
     settings = {"assignment": name, "trusted": trusted, "salt": salt, "known": known, "variants": listed}
     root, path = sandbox.ROOT, Path(path)

@@ -5,11 +5,15 @@ back, and the course's checkers judge those, on inputs drawn after the submissio
 """
 
 import builtins
+import functools
 import json
 import re
 import secrets
+import signal
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +33,7 @@ FOLDERS = sorted({(str(folder), instead) for folder, instead in (
 GRACE = 3.0  # seconds more than the limit for an answer to arrive
 MOST_FIGURES = 4  # pictures of a notebook that are kept for the person who marks it
 RESTARTS = 12  # of the sandbox, for one submission
+OTHERS_SECONDS = 5  # of CPU time, to find out for whom a wrong answer would be right
 
 
 class NotJudged(BaseException):
@@ -37,6 +42,10 @@ class NotJudged(BaseException):
     def __init__(self, status, reason):
         super().__init__(reason)
         self.status, self.reason = status, reason
+
+
+class Slow(BaseException):
+    """What is worth only so much time took more."""
 
 
 def grade_one(submission, assignment, *, seed=None, trusted=False):
@@ -60,16 +69,16 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     sources = notebook.without_stubs(notebook.plain_cells(book.code))
     result |= _written(assignment, book)
     result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]
-    session = Session(sources, assignment.limits, trusted)
+    session, wrong = Session(sources, assignment.limits, trusted), []
     try:
         session.run()
         result["seed"] = seed = secrets.randbits(64) if seed is None else seed
         defined = notebook.definitions(sources)
         for test in assignment.tests:
-            judged, other = _judge(assignment, test, defined.get(test.function, []), session, seed)
+            judged, is_right_for = _judge(assignment, test, defined.get(test.function, []), session, seed)
             result["tests"].append(judged)
-            if other:
-                result["right_for"].setdefault(test.function, other)
+            wrong += [(test, is_right_for)] if is_right_for else []
+        result["right_for"] = _right_for_others(assignment, wrong)
     finally:
         session.close()
     for function in dict.fromkeys(test.function for test in assignment.tests):
@@ -111,8 +120,46 @@ def _bytes(path):
         raise notebook.Unreadable(f"The file cannot be read ({error.strerror}).") from None
 
 
+def _right_for_others(assignment, wrong):
+    """Function -> the details of another variant for which it is right. ``wrong``: of each test that is not passed (the
+    test, a function that says whether it is right with other details). All points are given by now: what stops, fails or
+    is slow here costs a flag and nothing else."""
+    found, end = {}, time.monotonic() + 4 * OTHERS_SECONDS
+    try:
+        with _at_most(OTHERS_SECONDS):
+            for test, is_right_for in wrong:
+                family = tasks.tasks_of(assignment.name)[test.function].family
+                own = tasks.without_sheet(assignment.details.get(test.function) or (family.own if family else {}))
+                for details in assignment.given.get(test.function, ()):
+                    other = tasks.without_sheet(details)
+                    if (other != own and test.function not in found and time.monotonic() < end
+                            and is_right_for(details)):
+                        found[test.function] = other
+    except (Slow, NotJudged, Exception):
+        pass
+    return found
+
+
+@contextmanager
+def _at_most(seconds):
+    """Raises Slow where what is inside computes for longer. Only a main thread can be interrupted."""
+    def stop(*_):
+        raise Slow
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, stop)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def _judge(assignment, test, places, session, seed):
-    """The result of one test, and the details of another variant for which the function is right, or None."""
+    """The result of one test, and, where it is not passed, a function that says whether it is right with other details."""
     untouched = places and all(notebook.is_stub(function) for _, function in places)
     task = assignment.task(test)
     exercise = task.exercise
@@ -136,12 +183,10 @@ def _judge(assignment, test, places, session, seed):
         return _test(test, "function missing", f"{test.function} {why}"), None
     if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
         return _test(test, "not started", "The function is still as it was handed out.", points=0), None
-    others = [] if outcome or untouched or test.grade_id.endswith("-extreme") else assignment.given.get(test.function, [])
-    own = assignment.details.get(test.function) or (task.family.own if task.family else {})
     public = tasks.tasks_of(assignment.name).get(test.function)
-    other = next((details for details in others
-                  if details != own and _right_for(public, details, remote, cases, seed)), None)
-    return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), other
+    is_right_for = None if outcome or untouched or test.grade_id.endswith("-extreme") else functools.partial(
+        _right_for, public, remote, cases, seed)
+    return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), is_right_for
 
 
 def _forecast(assignment, test, untouched, remote):
@@ -159,15 +204,13 @@ def _forecast(assignment, test, untouched, remote):
         return _test(test, stop.status, stop.reason), None
     if outcome.status == "error" and (why := remote.session.why_unknown(outcome.message)):
         return _test(test, "function missing", f"{test.function} {why}"), None
-    own = assignment.details.get(test.function) or task.family.own
-    others = [] if outcome or not said else assignment.given.get(test.function, [])
-    other = next((details for details in others if details != own
-                  and task.family.make(**details).outcome(said[0])), None)
+    is_right_for = None if outcome or not said else lambda details: task.variant(details).exercise.outcome(said[0])
     points = round(test.points * outcome.share, 2)
-    return _test(test, outcome.status, outcome.message, points, outcome.misconception) | {"detail": outcome.detail}, other
+    return (_test(test, outcome.status, outcome.message, points, outcome.misconception) | {"detail": outcome.detail},
+            is_right_for)
 
 
-def _right_for(task, details, remote, cases, seed):
+def _right_for(task, remote, cases, seed, details):
     """Is a wrong function right with other details? On the inputs that it had already, or, where these do not suit the
     other task, on inputs made for that."""
     exercise = task.variant(details).exercise

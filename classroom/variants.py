@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Problem, assignment, tasks
+from classroom import Problem, Progress, assignment, tasks
 from classroom.collecting import Submission, name_for_people, words_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
@@ -37,13 +37,15 @@ class VariantError(Problem):
 @dataclass
 class Variants:
     """The teacher's list. ``details``: code of a variant, which the notebook carries -> function -> its details;
-    ``students``: whose it is, student -> code; empty when one variant was given to everybody."""
+    ``students``: whose it is, student -> code; empty when one variant was given to everybody; ``sheets``: what of the right
+    answers takes seconds to compute, code -> function -> a ``Family``'s sheet, "" for the course's own."""
 
     assignment: str
     variant: str
     key: str
     details: dict = field(default_factory=dict)
     students: dict = field(default_factory=dict)
+    sheets: dict = field(default_factory=dict)
 
     def give(self, student="", private=None):
         """The code of the variant of a student, or of the class. A new one is drawn among the details that fewest have, and
@@ -76,13 +78,32 @@ class Variants:
         return f"{folder_of(student) if student else self.variant}.ipynb"
 
     def given(self):
-        """Function -> the details with which somebody has it: those given out, and the course's own."""
-        known = tasks.tasks_of(self.assignment)
-        return {function: [task.family.own if task.family else {}, *{
-                    str(details[function]): details[function] for details in self.details.values()
-                    if function in details}.values()]
+        """Function -> the details with which somebody has it, with their sheets: those given out, and the course's own."""
+        known, everybody = tasks.tasks_of(self.assignment), [("", self._own()), *self.details.items()]
+        return {function: list({str(details[function]): details[function] | self._sheet(code, function)
+                                for code, details in everybody if function in details}.values())
                 for function, task in known.items()
                 if task.family or any(function in details for details in self.details.values())}
+
+    def _own(self):
+        return {function: task.family.own if task.family else {}
+                for function, task in tasks.tasks_of(self.assignment).items()}
+
+    def _sheet(self, code, function):
+        return {"sheet": sheet} if (sheet := self.sheets.get(code, {}).get(function)) else {}
+
+    def compute_sheets(self, shown=True):
+        """Compute the sheets that the list does not hold yet: seconds for each variant. ``shown``: with a bar."""
+        families = {function: task.family for function, task in tasks.tasks_of(self.assignment).items()
+                    if task.family and task.family.sheet}
+        everybody = {"": self._own(), **self.details} if families else {}
+        missing = [code for code in everybody if code not in self.sheets]
+        with Progress("Computing the sheets of answers", len(missing), shown) as progress:
+            for code in missing:
+                sheets = {function: family.sheet(**_public(everybody[code][function]))
+                          for function, family in families.items() if function in everybody[code]}
+                self.sheets[code] = json.loads(json.dumps(sheets))  # as it is read again
+                progress.update()
 
     def _digest(self, *words):
         return hmac.new(bytes.fromhex(self.key), repr((self.assignment, self.variant, *words)).encode(),
@@ -119,7 +140,8 @@ def read(path):
     """The ``Variants`` in a file that ``release`` wrote. Raises VariantError."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
-        found = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")})
+        found = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")},
+                         sheets=raw.get("sheets", {}))  # which lists of earlier versions lack
         known = tasks.tasks_of(found.assignment)
         bytes.fromhex(found.key)
         good = all(family.listed(_public(details)) in family.others if (family := known[function].family) else
@@ -129,6 +151,9 @@ def read(path):
             compile(details["private"]["first"], "<private>", "exec")
             good = good and isinstance(details["private"]["text"], str)
         good = good and set(found.students.values()) <= set(found.details)
+        for function, given in found.given().items():
+            for details in given:
+                known[function].variant(details)
     except OSError as error:
         raise VariantError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, TypeError, KeyError, AttributeError, ModuleNotFoundError, SyntaxError):
@@ -140,8 +165,8 @@ def read(path):
 
 
 def _public(details):
-    """Details without the teacher's own."""
-    return {name: value for name, value in details.items() if name != "private"}
+    """Details without what is the teacher's alone: lines of their own, and the sheet of answers."""
+    return {name: value for name, value in details.items() if name not in ("private", "sheet")}
 
 
 def read_private(path, name):
@@ -229,15 +254,19 @@ def release(name, out, variant, students=(), private=None):
     if (given.variant, bool(given.students)) != (variant, bool(students)) and given.details:
         raise VariantError(f"{path} is the list of the variant {given.variant!r}"
                            f"{' for each student' if given.students else ''}: write another one to another folder.")
-    for student in students or [""]:
-        code = given.give(student, private)
-        raw = render(source, name, given.details[code], code)
-        folder = out / name / folder_of(student) if student else out / name
-        if student and not folder.exists() and (old := out / name / Submission(student).key).is_dir():
-            old.rename(folder)  # as an earlier release called it
-        _write(folder / f"{name}.ipynb", assignment.strip(raw))
-        _write(out / f"{name}-solutions" / given.file_of(student), raw)
+    codes = {student: given.give(student, private) for student in students or [""]}
+    out.mkdir(parents=True, exist_ok=True)
+    given.compute_sheets()
     write_whole(path, json.dumps(asdict(given), indent=1, ensure_ascii=False) + "\n")
+    with Progress("Writing notebooks", len(codes)) as progress:
+        for student, code in codes.items():
+            raw = render(source, name, given.details[code], code)
+            folder = out / name / folder_of(student) if student else out / name
+            if student and not folder.exists() and (old := out / name / Submission(student).key).is_dir():
+                old.rename(folder)  # as an earlier release called it
+            _write(folder / f"{name}.ipynb", assignment.strip(raw))
+            _write(out / f"{name}-solutions" / given.file_of(student), raw)
+            progress.update()
     return path
 
 

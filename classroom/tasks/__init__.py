@@ -23,12 +23,15 @@ class Family:
     stub, example, solution), name -> passage. The source notebook holds those of its own details, and a
     variant's take their places. ``keyed``: names of details that are drawn from the teacher's key, for each
     code of a variant, and from no list; tasks of one assignment that have some share all their details.
+    ``sheet(**details)``: where the right answers take seconds to compute, these as a JSON-able value, which
+    ``make(**details, sheet=...)`` takes; the teacher's list holds it, so that no grade waits for it.
     """
 
     details: dict
     make: Callable
     words: Callable
     keyed: tuple = ()
+    sheet: Callable | None = None
 
     @property
     def own(self):
@@ -103,6 +106,11 @@ class Task:
         private = details.pop("private", None)
         task = replace(self, exercise=self.family.make(**details)) if details else self
         return replace(task, exercise=with_private(task.exercise, private)) if private else task
+
+
+def without_sheet(details):
+    """Details as somebody was given them."""
+    return {name: value for name, value in details.items() if name != "sheet"}
 
 
 def with_private(exercise, private):

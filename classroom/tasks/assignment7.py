@@ -12,16 +12,40 @@ from helpers import sealed
 ENOUGH = 0.9  # of the points: the forecasts of a variant
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=2048)
 def sheet(rule, seed):
     """What belongs to a variant: (the packed model, part -> list of `sealed.Question`)."""
     model, key = sealed.deal(rule, seed)
     return sealed.pack(model), sealed.questions(model, key, seed)
 
 
-def _forecasts(part, rule, seed):
+def _listed(part, rule, seed):
+    """The questions of a part as the teacher's list holds them."""
+    return [list(question) for question in sheet(rule, seed)[1][part]]
+
+
+def _questions(part, rule, seed, listed):
+    """The questions of a part: those that `_listed` wrote, or computed. Raises ValueError, TypeError, KeyError where
+    ``listed`` is something else."""
+    if listed is None:
+        return sheet(rule, seed)[1][part]
+
+    def asks(words):
+        return words if part == "rule" else tuple(words) if part == "find" else sealed.Step(
+            tuple(map(tuple, words[0])), *words[1:])
+    found = [sealed.Question(asks(words), tuple(options), tuple(map(float, shares))) for words, options, shares in listed]
+    if not found or any(len(one.options) != len(one.shares) or not sealed.in_words(one.asks) for one in found):
+        raise ValueError("not a sheet")
+    return found
+
+
+def _forecasts(part, rule, seed, sheet=None):
+    questions = functools.cache(functools.partial(_questions, part, rule, seed, sheet))
+    if sheet is not None:
+        questions()  # so that what cannot be read is refused before anybody is graded by it
+
     def judge(value):
-        asked = sheet(rule, seed)[1][part]
+        asked = questions()
         rows, amiss = sealed.read(value, asked)
         share, mistake = sealed.weighed(rows, asked), None
         if _per_cent(value, asked):
@@ -39,7 +63,7 @@ def _forecasts(part, rule, seed):
         return share, " ".join(said + ([] if mistake == "per-cent" else amiss)), mistake
 
     def detail(value):
-        asked, lines = sheet(rule, seed)[1][part], []
+        asked, lines = questions(), []
         for number, (p, question) in enumerate(zip(sealed.read(value, asked)[0], asked, strict=True), 1):
             said, measured = (" ".join(f"{x:.2f}" for x in (row if len(row) > 2 else row[:1])) if row else "no forecast"
                               for row in (p, question.shares))
@@ -88,8 +112,8 @@ def _lines(text):
 
 def _task(part):
     details = {"rule": tuple(sealed.RULES), "seed": ("practice",)}
-    make, words = (functools.partial(function, part) for function in (_forecasts, _words))
-    return Task(make("practice", "practice"), family=Family(details, make, words, keyed=("seed",)))
+    make, words, listed = (functools.partial(function, part) for function in (_forecasts, _words, _listed))
+    return Task(make("practice", "practice"), family=Family(details, make, words, keyed=("seed",), sheet=listed))
 
 
 TASKS = {part: _task(part) for part in sealed.PARTS}

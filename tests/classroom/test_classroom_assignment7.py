@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from submissions import cell, data
 
-from classroom import assignment, marks, reports, sandbox, tasks, variants
+from classroom import assignment, batch, grading, marks, reports, sandbox, tasks, variants
 from classroom.grading import grade_one
 from classroom.sandbox import Limits
 from classroom.tasks import assignment7
@@ -205,6 +205,67 @@ def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_p
     assert sealed.pack(space["model"]) == packed
     assert [tuple(heads) for heads, _ in space["cut_questions"]] == [q.asks.heads for q in asked["cut"]]
     assert [sealed.Step(tuple(x[0]), *x[1:]) for x in space["order_questions"]] == [q.asks for q in asked["order"]]
+
+
+def listed_sheets(given):
+    return {code: {part: [list(row[2]) for row in sheet] for part, sheet in sheets.items()}
+            for code, sheets in json.loads(json.dumps(given.sheets)).items()}
+
+
+@pytest.mark.tool("classroom", "tests/classroom", "helpers", "data", "notebooks/assignments", "constraints.txt")
+def test_the_list_holds_the_sheets_so_that_no_grade_waits_for_one(tmp_path, monkeypatch):
+    path = variants.release(NAME, tmp_path, "autumn", ["Ada", "Ben"])
+    given = variants.read(path)
+    assert set(given.sheets) == {"", *given.students.values()}
+    shares, code = listed_sheets(given), given.students["Ada"]
+    assert shares[""]["cut"] == [list(q.shares) for q in assignment7.sheet("practice", "practice")[1]["cut"]]
+
+    def too_late(*_):
+        raise AssertionError("a sheet is computed while somebody is graded")
+    monkeypatch.setattr(assignment7, "sheet", too_late)
+    task = replace(assignment.load(NAME), details=given.details[code], given=given.given())
+    answers = {"rule": shares[code]["rule"], "find": shares[""]["find"], "cut": [[0.5, 0.5]] * 8,
+               "move": shares[given.students["Ben"]]["move"], "order": shares[code]["order"]}
+    functions = {part: f"def {part}():\n    return {rows!r}" for part, rows in answers.items()}
+    monkeypatch.setattr(batch, "grade_one", grade_one)
+    result = batch._job(NAME, handed_in(functions), (), given.details[code], trusted=True, limits=Limits(), secret="",
+                        given=task.given)
+    assert result["status"] == "graded" and [t["points"] for t in result["tests"]][::2] == [3, 0, 5]
+    assert result["right_for"] == {"find": assignment7.TASKS["find"].family.own,
+                                   "move": given.details[given.students["Ben"]]["move"]}
+
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**raw, "sheets": {code: {"cut": [[1, 2]]}}}), encoding="utf-8")
+    with pytest.raises(variants.VariantError, match="not a list of variants"):
+        variants.read(path)
+    del raw["sheets"]
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    monkeypatch.undo()
+    earlier = variants.read(path)
+    assert not earlier.sheets and earlier.details == given.details
+    (tmp_path / "in" / "Ada").mkdir(parents=True)
+    (tmp_path / "in" / "Ada" / "w.ipynb").write_bytes(handed_in(functions).replace(b'"variant": ""', b'"variant": "x"'))
+    monkeypatch.setattr(batch, "_run", lambda todo, name, keep, workers, scheduler, options, progress: (
+        keep(todo[0][0], batch.failed(name, "crashed", "It was not run.")), seen.append(options["given"])))
+    seen = []
+    batch.grade(NAME, tmp_path / "in", tmp_path / "out", trusted=True, given=earlier, progress=False)
+    assert seen == [given.given()], "a list of an earlier version: its sheets are computed before anybody is graded"
+
+
+@pytest.mark.parametrize("check", ["slow", "memory", "judged", "error"])
+def test_saying_whose_answer_it_is_never_costs_a_grade(monkeypatch, check):
+    def whose(details):
+        if details["seed"] == "b":
+            while check == "slow":
+                pass
+            raise {"memory": MemoryError(), "judged": grading.NotJudged("crashed", ""), "error": KeyError()}[check]
+        return details["seed"] == "c"
+    monkeypatch.setattr(grading, "OTHERS_SECONDS", 0.1)
+    task = assignment.load(NAME)
+    first, second = task.tests[:2]
+    given = [{"rule": "a", "seed": seed, "sheet": []} for seed in "abc"]
+    task = replace(task, details={"rule": given[0], "find": given[0]}, given={"rule": [given[2]], "find": given})
+    assert grading._right_for_others(task, [(first, whose), (second, whose)]) == {"rule": {"rule": "a", "seed": "c"}}
 
 
 def test_the_source_holds_the_practice_model():
