@@ -52,6 +52,7 @@ class Assignment:
     title: str
     tests: tuple
     questions: tuple
+    import_cells: tuple = ()  # sources of locked cells that hold imports alone
     limits: Limits = Limits()
     details: dict = field(default_factory=dict)  # of a variant: function -> its details
     given: dict = field(default_factory=dict)  # function -> all the details with which somebody has it
@@ -72,7 +73,7 @@ def names():
 def load(name):
     """The ``Assignment`` called ``name``. Raises AssignmentError."""
     raw = source(name)
-    tests, questions, heading, asked = [], [], "", ""
+    tests, questions, import_cells, heading, asked = [], [], [], "", ""
     for cell in raw["cells"]:
         text = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
@@ -83,8 +84,11 @@ def load(name):
             questions.append(Question(marks["grade_id"], marks["points"], heading, asked, model, rubric))
         elif marks.get("grade"):
             tests.append(Test(marks["grade_id"], marks["points"]))
+        elif cell["cell_type"] == "code" and marks.get("locked") and all(
+                isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(text).body):
+            import_cells.append(text)
     title = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE)
-    return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions))
+    return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions), tuple(import_cells))
 
 
 def without_rubric(text):

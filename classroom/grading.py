@@ -66,17 +66,21 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         book = notebook.read(data)
     except notebook.Unreadable as error:
         return result | not_judged(assignment, error.status, str(error))
-    sources = notebook.without_stubs(notebook.plain_cells(book.code))
+    functions = {test.function for test in assignment.tests}
+    sources, split = notebook.joined(notebook.plain_cells(book.code), book.code)
+    more, in_text = notebook.in_text_cells(book, sources, functions)
+    sources = notebook.without_stubs(sources + notebook.plain_cells(more))
     result |= _written(assignment, book)
-    result["notes"], result["code"] = list(book.notes), [source or "" for source in sources]
-    session, wrong = Session(sources, assignment.limits, trusted), []
+    result["notes"], result["code"] = [*book.notes, *in_text, *split], [source or "" for source in sources]
+    session, wrong = Session(sources, assignment.limits, trusted, assignment.import_cells), []
     try:
         session.run()
         result["seed"] = seed = secrets.randbits(64) if seed is None else seed
-        defined = notebook.definitions(sources)
+        defined, broken = notebook.definitions(sources), notebook.given_by_broken(
+            sources, session.broken(), assignment.import_cells)
         for test in assignment.tests:
             judged, is_right_for = _judge(assignment, test, defined.get(test.function, []), session, seed)
-            result["tests"].append(judged)
+            result["tests"].append(_unless_broken(judged, sources, broken, session))
             wrong += [(test, is_right_for)] if is_right_for else []
         result["right_for"] = _right_for_others(assignment, wrong)
     finally:
@@ -118,6 +122,20 @@ def _bytes(path):
             return file.read(notebook.LARGEST + 1)
     except OSError as error:
         raise notebook.Unreadable(f"The file cannot be read ({error.strerror}).") from None
+
+
+def _unless_broken(test, sources, broken, session):
+    """The result of a test that is not passed is for a person to decide where the function, or one that it uses, is
+    written in a cell that is not Python; ``broken``: name -> that cell's number from 0."""
+    function = test["function"]
+    needs = function if function in broken else next(
+        (name for name, _ in notebook.uses(sources, function, broken)), None)
+    if not needs or test["status"] == "passed" or test["points"] is None:
+        return test
+    number = broken[needs] + 1
+    words = "The cell that defines" if needs == function else f"{function} needs {needs}, and the cell that gives"
+    why = f"{words} {needs} did not run: code cell {number} {session.complaints.get(number, 'is not Python')}."
+    return test | {"status": "function missing", "points": None, "misconception": None, "message": _clean(why)[:4000]}
 
 
 def _right_for_others(assignment, wrong):
@@ -352,8 +370,9 @@ class Session:
     ``complaints``: number of the code cell from 1 -> what it did.
     """
 
-    def __init__(self, sources, limits, trusted):
+    def __init__(self, sources, limits, trusted, import_cells=()):
         self.sources, self.limits, self.trusted = sources, limits, trusted
+        self.imports = notebook.handed_out_imports(import_cells, sources)
         self.end = time.monotonic() + limits.total_seconds
         self.left_out, self.complaints = set(), {}
         self.starts, self.cpu, self.sandbox = 0, 0.0, None
@@ -371,11 +390,14 @@ class Session:
 
     def _load(self):
         """Let the sandbox import the large libraries that the notebook mentions."""
-        text = "\n".join(source for source in self.sources if source)
-        modules = [m for m in ("torch", "matplotlib.pyplot")
+        text = "\n".join(source for source in [self.imports, *self.sources] if source)
+        modules = [m for m in ("torch", "matplotlib.pyplot", "IPython")
                    if re.search(rf"^[ \t]*(import|from)[ \t]+{m}\b", text, re.MULTILINE)]
         try:
             self.sandbox.ask({"do": "import", "modules": modules}, min(120, self._left()), most=SHORT)
+            if self.imports:  # what was handed out, in case its cell is another one now; then the student's, which counts
+                self.sandbox.ask({"do": "cell", "number": 0, "source": self.imports, "seconds": self.limits.cell_seconds},
+                                 min(120, self._left()), most=SHORT)
         except SandboxStopped:
             self.close()
 
@@ -417,6 +439,12 @@ class Session:
             return [answer]
         return answer["answers"] if isinstance(answer.get("answers"), list) else []
 
+    def broken(self):
+        """The numbers from 0 of the cells that are not Python, by the parser or by the compiler."""
+        compiler = ("SyntaxError", "IndentationError", "TabError")
+        return {n for n, source in enumerate(self.sources)
+                if notebook.is_broken(source) or self.complaints.get(n + 1, "").startswith(compiler)}
+
     def why_unknown(self, message):
         """Why a name that the message says is not defined is not there, if a cell that gives it did not run: ""."""
         if name := re.search(r"NameError: name '(\w+)' is not defined", message):
@@ -428,7 +456,7 @@ class Session:
     def _why(self, name):
         """Why a function that is written in the notebook is not there."""
         for number, source in enumerate(self.sources, 1):
-            if number in self.complaints and f"def {name}" in (source or ""):
+            if number in self.complaints and name in notebook.names_of(source):
                 return f"The cell that defines {name} did not run: code cell {number} {self.complaints[number]}."
         return ""
 

@@ -6,14 +6,20 @@ Everything here is at the mercy of the submission, so nothing here judges: whate
 grader outside. An error in a cell is recorded and the next cell runs. Each call runs in a fork of its own.
 """
 
+import __future__
+
+import ast
 import builtins
 import contextlib
+import functools
 import gc
 import importlib
+import inspect
 import io
 import json
 import linecache
 import math
+import operator
 import os
 import re
 import resource
@@ -29,6 +35,8 @@ import wire
 
 PRINTED = 2_000  # characters kept of what a call prints
 ANSWER = 8_000_000  # bytes of one answer
+FUTURES = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
+future = 0  # flags of what the cells imported from __future__
 
 
 class CellTime(BaseException):
@@ -44,6 +52,9 @@ class Printed(io.StringIO):
 
 class Shell:
     """What ``get_ipython()`` gives: every magic is accepted and does nothing."""
+
+    def __init__(self, space):
+        self.user_ns = space
 
     def __getattr__(self, name):
         return self
@@ -66,7 +77,8 @@ def main():
         os.dup2(nothing, standard)
     os.environ.setdefault("MPLBACKEND", "Agg")
     module = types.ModuleType("__main__")
-    module.get_ipython = builtins.get_ipython = Shell()
+    shell = Shell(module.__dict__)
+    module.get_ipython = builtins.get_ipython = lambda: shell
     module.display = builtins.display = lambda *things, **options: None
     # The names that serve later calls, before a submission can put others in their place:
     serve = {"import": load, "cell": run_cell, "call": call,
@@ -96,6 +108,8 @@ def load(space, modules):
                 importlib.import_module(name)
             except Exception:
                 pass
+    if "IPython" in modules and "IPython" in sys.modules:  # its own get_ipython gives None where there is no kernel
+        sys.modules["IPython"].get_ipython = sys.modules["IPython.core.getipython"].get_ipython = space["get_ipython"]
     gc.freeze()  # nor will these ever be garbage: no fork needs to look
     gc.enable()
     return {}
@@ -132,7 +146,7 @@ def run_cell(space, number, source, seconds):
     try:
         try:
             signal.setitimer(signal.ITIMER_PROF, seconds, 0.2)  # again and again: a loop may catch everything
-            exec(compile(source, file, "exec", dont_inherit=True), space)
+            run(source, file, space)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     except CellTime:
@@ -142,6 +156,18 @@ def run_cell(space, number, source, seconds):
     except BaseException as raised:
         error, kind = in_words(raised, file), type(raised).__name__
     return {"error": error, "kind": kind}
+
+
+def run(source, file, space):
+    """Run a cell as Jupyter does: with ``await`` at its top, and what it imports from ``__future__`` holds from now on."""
+    global future
+    code = compile(source, file, "exec", future | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    future |= code.co_flags & FUTURES
+    if code.co_flags & inspect.CO_COROUTINE:
+        import asyncio
+        asyncio.run(eval(code, space))
+    else:
+        exec(code, space)
 
 
 def in_words(error, file):

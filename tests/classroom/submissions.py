@@ -304,7 +304,7 @@ ALONE = {
                         "SyntaxError"),
     "import_fails": (with_cells(solved(), lambda cells: [
         {**c, "source": "import numpy as np, no_such\n" + c["source"]} if c["id"] == "imports" else c for c in cells]),
-        FULL - 8, "partly graded", "needs cosine_similarity, and the cell that gives it did not run"),
+        FULL, "graded", "No module named 'no_such'"),
     "interface": (solved(effective_words="class A:\n    __array_interface__ = {'shape': (10**9,), 'typestr': '<f8', 'data': "
                          "(0, True), 'version': 3}\ndef effective_words(w):\n    return np.asarray(A())"),
                   FULL - 5, "partly graded", ""),
