@@ -5,6 +5,7 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -28,6 +29,9 @@ from helpers.store.files import write_whole
 # What the grader itself may use for one submission: to read what the functions gave back, and to judge it. An honest one
 # takes half a second. Sandboxes have limits of their own.
 JUDGING_SECONDS, JUDGING_MEMORY = 60, 2 * 2**30
+TEAM = re.compile(r"^(team|group|gruppe|groupe|grupo|gruppo)\b|\b(team|group)[ _-]?\w{0,3}$|\w (and|und|&|\+) \w|\w[&+]\w",
+                  re.IGNORECASE)
+MOST_TEAMS = 10  # that are told
 MOST_SHOWN = 6  # students of one kind that are named where people read a summary
 LOST = ("The grader's own process was killed at this submission: what it gave back may take far too much time or memory to "
         "judge.")
@@ -54,6 +58,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     keys, todo = [submission.key for submission in submissions], []
     decides = fingerprint(name, limits, trusted)
     whose, told = roster.who(submissions, people, given)
+    told = _teams(submissions, given) + told
     names = {id(person): name for name, person in roster.label([person for person, *_ in whose if person])}
     one = _one(only, submissions, whose)
     folder = Path(out) / "results"
@@ -108,6 +113,26 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
                                                 "only": one or "",
                                                 **({} if given and given.key else {"secret": secret})}, indent=1))
     return read(out)[0]
+
+
+def _teams(submissions, given):
+    """Sentences on folders that look like a team's: each was graded as one student, and silently that would be wrong."""
+    owners, told = {code: student for student, code in (given.students if given else {}).items()}, []
+    for one in submissions:
+        attempts_of = [one, *one.earlier]
+        folders = {attempt.file.split("/")[1] for attempt in attempts_of if attempt.file.count("/") > 1}
+        several = sorted({owners[attempt.variant] for attempt in attempts_of if attempt.variant in owners})
+        if len(several) > 1:
+            why = f"holds notebooks of {' and '.join(several[:4])}"
+        elif len(folders) > 1 and not one.id:
+            why = f"holds notebooks in the folders {', '.join(sorted(folders)[:4])}"
+        elif TEAM.search(one.student) and not one.id:
+            why = "is called like one"
+        else:
+            continue
+        told.append(f"{one.student} may be a team, because it {why}; it was graded as one student, by one notebook. For a "
+                    "grade each, give every member a folder of their own with a copy of the notebook, and grade again.")
+    return told[:MOST_TEAMS] + [f"{len(told) - MOST_TEAMS} more may be teams."] * (len(told) > MOST_TEAMS)
 
 
 def compile_once(modules):

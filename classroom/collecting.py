@@ -40,6 +40,16 @@ CANVAS = re.compile(r"^(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?:(?P<file>
                     re.DOTALL)
 
 
+# What browsers and systems put behind a name: "w.ipynb.txt", "w.ipynb.json", "w.ipynb (1)", "w.ipynb - Copy".
+ADDED = re.compile(r"(?<=\w)(\.(txt|json|bin|dms|download)|[ _-]?\(\d{1,4}\)| \d{1,3}| ?-? ?(copy|kopie|copie|copia))+$",
+                   re.IGNORECASE)
+MOST_JSON = 1_000  # files ending in .json that are looked into
+REMEDIES = {  # how a name ends -> what to do
+    r"\.(rar|7z|tar|gz|tgz|bz2|tbz2?|xz|zst)$": "of packed files only .zip is read, so unpack it, or pack it as .zip",
+    r"\.py$": "a script has no cells and no written answers, so ask for the notebook, which ends in .ipynb",
+    r"\.(pdf|html?|docx?|odt|rtf|md|png|jpe?g)$": "this shows a notebook at most, so ask for the one that ends in .ipynb"}
+
+
 class NothingFound(Problem):
     """One sentence: why there is nothing to grade."""
 
@@ -127,6 +137,29 @@ def _plain_name(name):
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in unicodedata.normalize("NFC", name))
 
 
+def kind_of(name):
+    """".ipynb" or ".zip" by the end of a file's name, whatever was put behind it; ".json" where that is all; else ""."""
+    plain = _without_added(name).lower()
+    return next((end for end in (".ipynb", ".zip") if plain.endswith(end)), ".json" * name.lower().endswith(".json"))
+
+
+def _without_added(name):
+    return name[:-60] + ADDED.sub("", name[-60:])
+
+
+def _stem(name):
+    """The name of a file without its ending and what was put behind that."""
+    plain = _without_added(name) if kind_of(name) in (".ipynb", ".zip") else name
+    return plain.rpartition(".")[0] or plain
+
+
+def _remedies(names):
+    """Sentences on what to do with files that are not notebooks."""
+    found = {words: name for name in names for end, words in REMEDIES.items()
+             if re.search(end, _without_added(name), re.IGNORECASE)}
+    return "".join(f" {name}: {words}." for words, name in found.items())
+
+
 def _short(name):
     """A name no longer than those of files: in a zip it may have 65,000 letters."""
     return name if len(name) <= 255 else f"{name[:240]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
@@ -146,7 +179,7 @@ def collect(source, assignment, functions, leave_out=None):
             continue
         student = _student(entry.parts)
         if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
-            refused.append(f"{entry.parts[0]} is not a notebook and was left out.")
+            refused.append(f"{entry.parts[0]} is not a notebook and was left out.{_remedies(entry.parts)}")
             continue
         # In Moodle a number is one student's, whatever group stands in front of the name.
         moodle = student.id and MOODLE.match(student.folder)
@@ -190,8 +223,11 @@ def _one_number_each(students):
 def _that_matter(entries):
     """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder: what
     systems leave behind is one of these where it lies below a folder, whose student may have nothing else."""
-    others, kept = Counter(), []
+    others, kept, looked = Counter(), [], 0
     for entry in entries:
+        if entry.read and kind_of(entry.parts[-1]) == ".json":
+            looked += 1
+            entry.read = entry.read if looked <= MOST_JSON and _has_cells(entry) else None
         if NOISE.search("/".join(entry.parts)):
             if len(entry.parts) == 1 or NOISE.search(entry.parts[0] + "/"):
                 continue
@@ -200,6 +236,13 @@ def _that_matter(entries):
         if entry.read or entry.problem or others[entry.parts[:-1]] <= (3 if len(entry.parts) > 1 else 10_000):
             kept.append(entry)
     return kept
+
+
+def _has_cells(entry):
+    try:
+        return any(word in entry.read() for word in (b'"cells"', b'"worksheets"'))
+    except (notebook.Unreadable, OSError, MemoryError):
+        return False
 
 
 def _folder(top, refused, leave_out):
@@ -213,21 +256,20 @@ def _folder(top, refused, leave_out):
             try:
                 kind = path.lstat()
             except OSError as error:
-                if len(parts) > 1 or path.suffix.lower() in (".ipynb", ".zip"):
+                if len(parts) > 1 or kind_of(name) in (".ipynb", ".zip"):
                     yield _Entry(parts, 0.0, None, f"The file cannot be read ({error.strerror}).", "unreadable")
                 continue
             if stat.S_ISLNK(kind.st_mode):
                 refused.append(f"{'/'.join(parts)} is a link to another place and was left out.")
-                if path.suffix.lower() == ".ipynb" and len(parts) > 1:
+                if kind_of(name) == ".ipynb" and len(parts) > 1:
                     yield _Entry(parts, kind.st_mtime, problem="The notebook is a link to another place.")
             elif not stat.S_ISREG(kind.st_mode):
                 if not stat.S_ISDIR(kind.st_mode):  # a pipe, a device
                     yield _Entry(parts, kind.st_mtime)
-            elif path.suffix.lower() == ".zip":
+            elif kind_of(name) == ".zip":
                 yield from _zip(path, (), parts, refused, kind.st_mtime)
             else:
-                is_notebook = path.suffix.lower() == ".ipynb"
-                yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if is_notebook else None)
+                yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if kind_of(name) else None)
     for error in closed:
         parts = Path(error.filename).relative_to(top).parts
         if not parts:
@@ -307,22 +349,22 @@ def _zip(path, inside, where, refused, modified=0.0, room=None):
         if where:
             yield _Entry(where, modified, problem=f"The zip {many}.")
         return
-    name, where = where[-1:], (*where[:-1], where[-1].rsplit(".", 1)[0]) if where else ()
+    name, where = where[-1:], (*where[:-1], _stem(where[-1])) if where else ()
     if name and all(member.is_dir() for member in members):
         yield _Entry(where + name, modified)
     rooms = {}
     for number, member in enumerate(members):
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
-        suffix = member.filename[-6:].lower()
+        kind = kind_of(parts[-1]) if parts else ""
         if member.is_dir() or not parts:
             continue
         if ".." in parts or parts[0] == "/" or ":" in parts[0] or stat.S_ISLNK(member.external_attr >> 16):
             refused.append(f"{label}: {member.filename[:100]!r} leads out of the zip and was left out.")
             if where:
                 yield _Entry((*where, "a file"), _when(member, modified), problem="A name in the zip leads out of it.")
-        elif not suffix.endswith((".ipynb", ".zip")):
+        elif not kind:
             yield _Entry(where + parts, _when(member, modified))
-        elif suffix.endswith(".ipynb"):
+        elif kind != ".zip":
             yield _Entry(where + parts, _when(member, modified), partial(_read_member, path, (*inside, number)))
         elif len(inside) < 2:
             whole = where + parts  # those of one student, or of a zip of which nobody knows whose it is, share a room
@@ -375,7 +417,7 @@ def _without_wrapper(entries, assignment):
 
 def _student(parts):
     """Whose an entry is, by the first folder or, for a loose file, by its name."""
-    first = parts[0] if len(parts) > 1 else parts[0].rsplit(".", 1)[0]
+    first = parts[0] if len(parts) > 1 else _stem(parts[0])
     platform = _by_platform(first)
     if platform and len(MOODLE_ID.findall(first)) < 2:  # else one was written by a student, in a name or a file's
         late = [LATE] if platform.groupdict().get("late") else []
@@ -398,7 +440,8 @@ def _choose(student, entries, assignment, functions):
     if len(notebooks) > MOST_READ:
         student.notes.append(f"{len(notebooks):,} notebooks were handed in; only the newest {MOST_READ} were looked at.")
     if not notebooks:
-        student.problem = f"There is no notebook, only {', '.join(entry.parts[-1] for entry in newest[:3])[:200]}."
+        names = [entry.parts[-1] for entry in newest[:3]]
+        student.problem = f"There is no notebook, only {', '.join(names)[:200]}.{_remedies(names)}"
         student.file, student.modified = "/".join(newest[0].parts), newest[0].modified
         return student
     for entry in notebooks[:MOST_READ]:
@@ -455,9 +498,10 @@ def _attachment(entry):
 
 def _ending(entry):
     """(name, number) of a file that may be called like another and get a number for it, as ``work.ipynb`` and then
-    ``work-2.ipynb``."""
-    name, _, number = entry.parts[-1].rpartition(".")[0].rpartition("-")
-    return (name, int(number)) if name and re.fullmatch(r"[0-9]{1,4}", number) else (entry.parts[-1].rpartition(".")[0], 0)
+    ``work-2.ipynb`` or ``work (2).ipynb``."""
+    stem, added = _stem(entry.parts[-1]), re.search(r"\(([0-9]{1,4})\)$", entry.parts[-1])
+    found = re.fullmatch(r"(.+?)(?:-([0-9]{1,4})| ?\(([0-9]{1,4})\))", stem, re.DOTALL)
+    return (found[1], int(found[2] or found[3])) if found else (stem, int(added[1]) if added else 0)
 
 
 def _work(book, functions):

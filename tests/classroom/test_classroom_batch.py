@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,24 @@ def test_the_graders_limits_end_with_the_submission():
         assert 50 < inside[0][0] - time.process_time() < 70 and 2**31 < inside[1][0] < 2**40 and inside[2][0] == 0
         assert [hard for _, hard in inside] == [hard for _, hard in before], "a sandbox could not have more"
     assert [resource.getrlimit(kind) for kind in kinds] == before
+
+
+def test_a_folder_of_a_team_is_said(course, capsys):
+    """Silently it would be one student, and the others of the team would have nothing."""
+    for path in ("Team 3/w.ipynb", "Group A/Ada/w.ipynb", "Group A/Ben/w.ipynb", "Carl & Dora/w.ipynb", "Emil/try 1/w.ipynb",
+                 "Emil/w.ipynb", "Teammann, Fay/w.ipynb", "Gus/a.ipynb", "Gus/b.ipynb"):
+        (course.source / path).parent.mkdir(parents=True, exist_ok=True)
+        (course.source / path).write_bytes(submissions.data(submissions.solved(f"# {path}")))
+    assert main(["grade", NAME, str(course.source), str(course.out)]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if "may be a team" in line]
+    assert [line.partition(" may")[0] for line in told] == ["Carl & Dora", "Group A", "Team 3"]
+    assert "in the folders Ada, Ben; it was graded as one student" in told[1] and "a folder of their own" in told[1]
+    given = variants.Variants(NAME, "autumn", "00" * 16)
+    for student in ("Ada", "Ben"):
+        given.give(student)
+    one = batch.collect(course.source, NAME, set())[0][0]
+    one.variant, one.earlier = given.students["Ada"], [replace(one, variant=given.students["Ben"])]
+    assert "holds notebooks of Ada and Ben" in batch._teams([one], given)[0]
 
 
 def test_no_sandbox_is_refused(tmp_path, monkeypatch):

@@ -485,3 +485,56 @@ def test_reading_never_raises_anything_else():
             assert isinstance(notebook.read(content).code, list)
         except notebook.Unreadable as error:
             assert str(error).endswith(".")
+
+
+ENDINGS = ("w.ipynb", "w.IPYNB", "w.ipynb.txt", "w.ipynb.json", "w.json", "w.JSON", "w.ipynb (1)", "w (1).ipynb",
+           "w(2).ipynb.txt", "w.ipynb.TXT", "w.ipynb.bin", "w.ipynb.download", "w.ipynb - Copy", "w.ipynb 2",
+           "w.ipynb.json.txt", "w.zip", "w.ZIP", "w.zip (1)", "w.zip.download")
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_endings_that_browsers_and_systems_add_are_read(tmp_path, name, packed):
+    content = zipped({"inner.ipynb.txt": GOOD}) if "zip" in name.lower() else b"\xef\xbb\xbf" + GOOD
+    if packed:
+        zipped({f"Ada Lovelace/{name}": content, "Ben/w.ipynb": GOOD}, tmp_path / "in.zip")
+    for student, file in (("Ada Lovelace", name), ("Ben", "w.ipynb")):
+        (tmp_path / "in" / student).mkdir(parents=True)
+        (tmp_path / "in" / student / file).write_bytes(content if student != "Ben" else GOOD)
+    (tmp_path / "in" / f"Zoe{name[1:]}").write_bytes(content)
+    students, refused = found(tmp_path / ("in.zip" if packed else "in"))
+    ada = students["Ada Lovelace"]
+    assert not ada.problem and ada.read() in (GOOD, content) and not refused
+    assert packed or {"Ada Lovelace", "Ben"} < set(students) and not students[max(students)].problem
+    assert packed or max(students) in ("Zoe", "Zoe (1)", "Zoe(2)")
+
+
+def test_other_json_is_no_notebook_and_other_kinds_are_named_with_the_remedy(tmp_path):
+    for file in ("Ada/w.ipynb", "Ada/package.json", "Ben/w.rar", "Cid/w.py", "Dee/w.tar.gz", "Eve/w.pdf", "Fay/w.rar (1)",
+                 "package.json", "w.7z"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(GOOD if file.endswith("ipynb") else b'{"name": 1}')
+    students, refused = found(tmp_path)
+    assert students["Ada"].read() == GOOD and not students["Ada"].notes
+    remedy = "of packed files only .zip is read, so unpack it, or pack it as .zip."
+    assert students["Ben"].problem == f"There is no notebook, only w.rar. w.rar: {remedy}"
+    for student, words in (("Cid", "a script has no cells"), ("Dee", "only .zip is read"), ("Eve", "that ends in .ipynb"),
+                           ("Fay", "only .zip is read")):
+        assert words in students[student].problem
+    assert refused == ["package.json is not a notebook and was left out.",
+                       f"w.7z is not a notebook and was left out. w.7z: {remedy}"]
+
+
+def test_of_two_with_one_time_the_higher_number_in_brackets_is_newer(tmp_path):
+    (tmp_path / "Ada").mkdir()
+    for name in ("w.ipynb", "w (1).ipynb", "w (2).ipynb"):
+        (tmp_path / "Ada" / name).write_bytes(GOOD + b" " * len(name))
+        os.utime(tmp_path / "Ada" / name, (1e9, 1e9))
+    assert found(tmp_path)[0]["Ada"].file == "Ada/w (2).ipynb"
+
+
+def test_a_long_name_takes_no_time():
+    begin = time.process_time()
+    for name in ("w.ipynb" + " 1" * 30_000 + "x", "w.ipynb" + ".txt" * 20_000 + "!", "a" * 65_000):
+        assert collecting.kind_of(name) == ""
+    assert time.process_time() - begin < 1
