@@ -47,7 +47,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
 
-from classroom import assignment, batch, notebook, variants
+from classroom import Progress, assignment, batch, notebook, variants
 from classroom.reports import PAGES
 from helpers.store.files import write_whole
 
@@ -382,11 +382,14 @@ def handed_out(name, given=()):
     source, stub, solved, course = assignment.source(name), set(), [], {}
     different = {function: list({str(details[function]): details[function] for details in given}.values())
                  for function in {function for details in given for function in details}}
-    for number in range(1 + max(map(len, different.values()), default=0)):  # the source itself, then each variant once
-        details = {function: those[number - 1] for function, those in different.items() if 0 < number <= len(those)}
-        raw = variants.render(source, name, details) if details else source
-        stub |= set(fingerprints(_code(assignment.strip(raw)))[0])
-        solved.append(_code(raw))
+    most = 1 + max(map(len, different.values()), default=0)  # the source itself, then each variant once
+    with Progress("Comparing with what was handed out", most) as progress:
+        for number in range(most):
+            details = {function: those[number - 1] for function, those in different.items() if 0 < number <= len(those)}
+            raw = variants.render(source, name, details) if details else source
+            stub |= set(fingerprints(_code(assignment.strip(raw)))[0])
+            solved.append(_code(raw))
+            progress.update()
     for code in solved:
         places, _ = fingerprints(code)
         for function, written in notebook.definitions(code).items():

@@ -270,6 +270,8 @@ def _answer(question, book, parse):
     added = notebook.added_text(book, parse) if cells and not text else ""
     if added:
         text = f"(Nothing is in its cell. In cells that were added:)\n{added}"
+    if book and not cells and (below := notebook.text_below(book, question.text).replace(ANSWER, "").strip("*_# \n")):
+        text = f"(Its cell has lost its name. Below the question:)\n{below}"
     return {"grade_id": question.grade_id, "most": question.points, "question": question.words,
             "text": _clean(text)[:20_000] or None, "untouched": bool(cells and not text)}
 

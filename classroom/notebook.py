@@ -151,6 +151,17 @@ def added_text(book, parsed=True):
     return "\n\n".join(found)
 
 
+def text_below(book, question):
+    """What is written in text cells between the cell with the heading of a ``question`` and the next heading or code."""
+    heading, found, below = re.search(r"^#+ .+$", question, re.MULTILINE), [], False
+    for cell in book.cells:
+        starts = cell.type != "markdown" or re.match(r"\s*#", cell.source)
+        if below and not starts:
+            found.append(cell.source.strip())
+        below = bool(heading and cell.type == "markdown" and heading[0] in cell.source) or below and not starts
+    return "\n\n".join(found)
+
+
 # ---------------------------------------------------------------- the code in it
 
 

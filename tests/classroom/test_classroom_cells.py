@@ -130,3 +130,17 @@ def test_a_forbidden_name_is_seen_behind_other_names_and_not_behind_a_local_one(
              "def f(x):\n    w = rule(x)\n    return w", "def g(w):\n    return w"]
     assert notebook.uses(cells, "f", ("softmax",)) == [("softmax", 1)]
     assert notebook.uses(cells, "g", ("softmax",)) == []
+
+
+def test_an_answer_whose_cell_has_lost_its_name_is_found_below_its_question():
+    raw = assignment.strip(assignment.source(TASK.name))
+    raw["cells"] = [{"cell_type": one["cell_type"], "metadata": {}, "source": "The temperature decides." if str(
+        one["metadata"].get("nbgrader", {}).get("grade_id")).startswith("answer") else one["source"]}
+        for one in raw["cells"] if one["cell_type"] == "markdown"]
+    answers = grade_one(json.dumps(raw).encode(), TASK, trusted=True)["answers"]
+    assert len(answers) == len(TASK.questions) and not any(answer["untouched"] for answer in answers)
+    assert all(answer["text"].endswith(")\nThe temperature decides.") for answer in answers), answers
+    for one in raw["cells"]:
+        one["source"] = assignment.ANSWER if one["source"] == "The temperature decides." else one["source"]
+    answers = grade_one(json.dumps(raw).encode(), TASK, trusted=True)["answers"]
+    assert all(answer["text"] is None and not answer["untouched"] for answer in answers), "for a person to look at"
