@@ -29,7 +29,7 @@ from helpers.store.files import write_whole
 # What the grader itself may use for one submission: to read what the functions gave back, and to judge it. An honest one
 # takes half a second. Sandboxes have limits of their own.
 JUDGING_SECONDS, JUDGING_MEMORY = 60, 2 * 2**30
-TEAM = re.compile(r"^(team|group|gruppe|groupe|grupo|gruppo)\b|\b(team|group)[ _-]?\w{0,3}$|\w (and|und|&|\+) \w|\w[&+]\w",
+TEAM = re.compile(r"^(team|gro?upp?[eo]?)\b|\b(team|group)[ _-]?\w{0,3}$|\w (and|und|&|\+) \w|\w[&+]\w",
                   re.IGNORECASE)
 MOST_TEAMS = 10  # that are told
 MOST_SHOWN = 6  # students of one kind that are named where people read a summary

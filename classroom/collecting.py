@@ -41,7 +41,7 @@ CANVAS = re.compile(r"^(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?:(?P<file>
 
 
 # What browsers and systems put behind a name: "w.ipynb.txt", "w.ipynb.json", "w.ipynb (1)", "w.ipynb - Copy".
-ADDED = re.compile(r"(?<=\w)(\.(txt|json|bin|dms|download)|[ _-]?\(\d{1,4}\)| \d{1,3}| ?-? ?(copy|kopie|copie|copia))+$",
+ADDED = re.compile(r"(?<=\w)(\.(txt|json|bin|dms|download)|[ _-]?\(\d{1,4}\)| \d{1,3}| ?-? ?(cop(y|i[ae])|kopie))+$",
                    re.IGNORECASE)
 MOST_JSON = 1_000  # files ending in .json that are looked into
 REMEDIES = {  # how a name ends -> what to do

@@ -398,8 +398,7 @@ LATER = {
 ALONE |= {name: (solved(source), FULL, "graded", words) for name, (source, words) in LATER.items()}
 ALONE |= {  # these harm themselves: they leave no room for a call, or take away what they need
     "later_threads": (*ALONE["later_threads"][:1], None, "time limit", "can't start new thread"),
-    "later_ignores": (*ALONE["later_ignores"][:1], None, "crashed", ""),
-    "later_hook": (*ALONE["later_hook"][:1], FULL - 8, "partly graded", "SystemExit")}
+    "later_ignores": (*ALONE["later_ignores"][:1], None, "crashed", "")}
 EXECUTED = {name: f"exec({source.strip()!r})" for name, source in RIGHT.items()}
 ALONE["later_executed"] = (solved(**EXECUTED), FULL, "graded", "")
 

@@ -35,11 +35,11 @@ class Kept(grading.Session):
     code = notebook.without_stubs(notebook.plain_cells(notebook.read(GOOD).code))
     session, run_others = None, False
 
-    def __new__(cls, sources, limits, trusted):
+    def __new__(cls, sources, limits, trusted, import_cells=()):
         if sources != Kept.code:
-            return (Session if Kept.run_others else NotRun)(sources, limits, trusted)
+            return (Session if Kept.run_others else NotRun)(sources, limits, trusted, import_cells)
         if Kept.session is None:
-            Kept.session = Session(sources, limits, trusted)
+            Kept.session = Session(sources, limits, trusted, import_cells)
             Kept.session.close = lambda: None
         return Kept.session
 
