@@ -23,15 +23,21 @@
 
 Beside them are four rooms, and no room imports from one below it in this list:
 
-    store/           files of models and of the learner: finding, verifying, locking
+    store/           files of models and of the learner: finding, verifying, locking; a learner's settings
     (the modules above)
     page/            what a notebook shows around the lesson: map, warm-up, predict, steps, tables, claims, record
     checks/          the exercises' checkers, a module a lesson
     measure/         how an experiment measures a claim and decides it
 
-Importing ``helpers`` imports nothing heavy. ``former`` keeps the names that modules had before these rooms.
+Importing ``helpers`` imports nothing heavy; from then on, what the terminal or file behind ``print`` cannot show is a
+question mark there, as in Windows' cp1252, and stops nobody. ``former`` keeps the names that modules had before these rooms.
 """
+
+import io
+import sys
 
 from helpers import former
 
 former.install()
+if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+    sys.stdout.reconfigure(errors="replace")

@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from torch.nn import functional as F
 
 from helpers import smollm2
+from helpers.store import settings
 from helpers.training import bar, fit, one_thread
 
 # ---------------------------------------------------------------- the exercises
@@ -109,6 +110,7 @@ class Adapter(torch.nn.Module):
         self.alpha = float(alpha)
 
     @classmethod
+    @settings.usual_torch()
     def beside(cls, model, layers=range(20, 30), matrices=("W_q", "W_v"), rank=8, alpha=16.0, seed=0):
         """A new adapter for these matrices of these layers: A normal with variance 1/d_in, B zero."""
         generator, A, B = torch.Generator().manual_seed(seed), {}, {}
@@ -233,6 +235,7 @@ class Kept:
         return drawn
 
 
+@settings.usual_torch()
 def keep(model, examples, system, below, layer=smollm2.decoder_layer):
     """Run the layers below number ``below`` over all examples, once: a `Kept`. About 60 tokens an example take 0.2 s."""
     rows = [example_ids(model.tokens, *example, system) for example in examples]
@@ -262,6 +265,7 @@ def upper(model, x, below, start=0, layer=smollm2.decoder_layer):
     return smollm2.rms_norm(x[:, start:], model.norm, model.eps) @ model.embedding.T
 
 
+@settings.usual_torch()
 def train(model, adapter, kept, steps=40, batch=4, lr=6e-3, seed=0, layer=smollm2.decoder_layer, linear=lora_linear,
           loss=answer_loss, label="training"):
     """Let ``adapter`` learn from a `Kept` in place; returns the loss of each step.
@@ -277,8 +281,7 @@ def train(model, adapter, kept, steps=40, batch=4, lr=6e-3, seed=0, layer=smollm
         logits = upper(adapter.on(model, linear), states, kept.below, start, layer)
         return loss(logits, ids[:, start:], first - start)
 
-    with torch.enable_grad():
-        return fit(adapter, kept.draw(batch), value, steps, lr, seed, label)
+    return fit(adapter, kept.draw(batch), value, steps, lr, seed, label)
 
 
 # ---------------------------------------------------------------- what it can do, before and after
@@ -318,6 +321,7 @@ def _padded(model, rows, last, most=10**6):
     return logits, cache, pieces
 
 
+@settings.usual_torch()
 def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
     """The greedy answers to many questions, several at a time: a list of strings."""
     prompts, said = [smollm2.chat_ids(model.tokens, messages(q, system, shots)) for q in questions], []
@@ -334,6 +338,7 @@ def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
     return said
 
 
+@settings.usual_torch()
 def exact(model, examples, system=None, shots=(), at_once=32):
     """Whether the greedy answer to each question is exactly the example's: a list of bools.
 
@@ -353,6 +358,7 @@ def exact(model, examples, system=None, shots=(), at_once=32):
     return right
 
 
+@settings.usual_torch()
 def text_loss(model, text, n_tokens=192):
     """The mean loss, in nats, on the first tokens of an ordinary text, without a template."""
     ids = torch.tensor(model.tokens.encode(text)[:n_tokens])

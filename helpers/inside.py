@@ -14,6 +14,7 @@ import torch
 
 from helpers import vocabularies
 from helpers.smollm2 import PIECES, rms_norm
+from helpers.store import settings
 from helpers.transformer import Config, LanguageModel
 from helpers.words import NotUsable
 
@@ -319,6 +320,7 @@ def ask(model, frame, answers, least=4):
 # ---------------------------------------------------------------- the mini-transformer, trained
 
 
+@settings.usual_torch()
 def load_mini(path=None):
     """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``vocabularies.Vocabulary``).
 

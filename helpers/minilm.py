@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from helpers.store import model_files
+from helpers.store import model_files, settings
 from helpers.store.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch minilm.ModelNotAvailable)
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
@@ -102,6 +102,7 @@ class Reading:
         return places[occurrence]
 
 
+@settings.usual_torch()
 def read(text, second=None, path=None, keep=None):
     """Run all-MiniLM-L6-v2 on a text (or on a pair of texts) and return a `Reading`.
 
@@ -109,7 +110,7 @@ def read(text, second=None, path=None, keep=None):
 
     The whole forward pass of a BERT encoder (Devlin et al. 2018): embeddings, then six times attention and
     a two-layer MLP, each followed by adding its input and by LayerNorm. Lesson 13 builds it piece by piece.
-    Raises ModelNotAvailable as `find_model` does.
+    Raises ValueError when it is longer than the model can read, and ModelNotAvailable as `find_model` does.
     """
     import torch
     from torch.nn import functional as F
@@ -120,6 +121,9 @@ def read(text, second=None, path=None, keep=None):
     weights, config = _weights_once(folder), load_config(folder)
     h, eps = config["num_attention_heads"], config["layer_norm_eps"]
     encoded = _tokenizer_once(folder).encode(text, second)
+    if len(encoded.ids) > (longest := len(weights["embeddings.position_embeddings.weight"])):
+        raise ValueError(f"The text has {len(encoded.ids):,} pieces, [CLS] and [SEP] among them, and the model can read "
+                         f"{longest}: give it a shorter one.")
 
     def linear(x, name):
         return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])

@@ -23,6 +23,16 @@ plt.rcParams.update({
 })
 
 
+def as_written(text):
+    """``text``, anybody's own words, so that Matplotlib draws it as it is written: a dollar begins no formula.
+
+    ``text``: what is drawn, or a list of such; all that a figure of this module is given goes through here.
+    """
+    if isinstance(text, (list, tuple)):
+        return [as_written(part) for part in text]
+    return str(text).replace("$", r"\$")
+
+
 def heatmap(values, queries, keys=None, ax=None, title="", label="attention weight", limits=(0, None),
             cmap="Blues", numbers=None, axis_names=("query", "key"), colorbar=True):
     """Draw a matrix with a row for each query and a column for each key.
@@ -43,9 +53,9 @@ def heatmap(values, queries, keys=None, ax=None, title="", label="attention weig
     low = np.nanmin(values) if limits[0] is None else limits[0]
     high = np.nanmax(values) if limits[1] is None else limits[1]
     image = ax.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high)
-    ax.set_xticks(range(len(keys)), keys, rotation=40, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(len(queries)), queries)
-    ax.set(xlabel=axis_names[1], ylabel=axis_names[0], title=title)
+    ax.set_xticks(range(len(keys)), as_written(list(keys)), rotation=40, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(queries)), as_written(list(queries)))
+    ax.set(xlabel=as_written(axis_names[1]), ylabel=as_written(axis_names[0]), title=as_written(title))
     ax.spines[:].set_visible(False)
     if numbers if numbers is not None else values.size <= 64:
         for (i, j), value in np.ndenumerate(values):
@@ -53,7 +63,7 @@ def heatmap(values, queries, keys=None, ax=None, title="", label="attention weig
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if dark else "black")
     if colorbar:
-        ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+        ax.figure.colorbar(image, ax=ax, label=as_written(label), shrink=0.85)
     return ax
 
 
@@ -66,11 +76,11 @@ def bars(labels, values, ax=None, title="", xlabel="", colours=BLUE):
         _, ax = plt.subplots(figsize=(7, 0.38 * len(labels) + 1.1))
     drawn = ax.barh(range(len(labels)), values, color=colours, height=0.7)
     ax.bar_label(drawn, fmt="%.2f", padding=3, fontsize=10)
-    ax.set_yticks(range(len(labels)), labels)
+    ax.set_yticks(range(len(labels)), as_written(list(labels)))
     ax.invert_yaxis()
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(x=0.12)
-    ax.set(xlabel=xlabel, title=title)
+    ax.set(xlabel=as_written(xlabel), title=as_written(title))
     return ax
 
 
@@ -85,13 +95,14 @@ def word_map(points, words, groups=None, ax=None, title="", xlabel="", ylabel=""
     groups = [""] * len(words) if groups is None else list(groups)
     for number, group in enumerate(dict.fromkeys(groups)):
         rows = [i for i, g in enumerate(groups) if g == group]
-        ax.scatter(*points[rows].T, s=34, marker=MARKERS[number % len(MARKERS)], color=f"C{number}", label=group or None)
+        ax.scatter(*points[rows].T, s=34, marker=MARKERS[number % len(MARKERS)], color=f"C{number}",
+                   label=as_written(group) or None)
     for (x, y), word in zip(points, words, strict=True):
-        ax.annotate(word, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
+        ax.annotate(as_written(word), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
     if any(groups):
         ax.legend(loc="best", fontsize=10)
     ax.margins(0.1)
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    ax.set(title=as_written(title), xlabel=as_written(xlabel), ylabel=as_written(ylabel))
     return ax
 
 
@@ -101,7 +112,7 @@ def arrow(ax, start, end, colour=GREY, label=None):
                                             "shrinkA": 4, "shrinkB": 4})
     if label:
         middle = (np.asarray(start) + np.asarray(end)) / 2
-        ax.annotate(label, middle, xytext=(6, -10), textcoords="offset points", color=colour, fontsize=10)
+        ax.annotate(as_written(label), middle, xytext=(6, -10), textcoords="offset points", color=colour, fontsize=10)
 
 
 def slider(draw, name, values, start):

@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from helpers import grammars, training
 from helpers.efficient import decode_step
 from helpers.inside import load_mini
-from helpers.store import progress
+from helpers.store import progress, settings
 from helpers.vocabularies import BOS, PAD
 from helpers.words import NotUsable
 
@@ -99,6 +99,7 @@ class Texts(NamedTuple):
         return [[vocabulary.words[i] for i in row if i not in (PAD, BOS)] for row in self.tokens.tolist()]
 
 
+@settings.usual_torch()
 @torch.no_grad()
 def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH, one_sentence=True):
     """Let a ``LanguageModel`` write ``n`` texts for each prompt: ``Texts``. Drawn at temperature 1 from a
@@ -154,6 +155,7 @@ def _logits(model, texts):
     return torch.cat([F.pad(part, (0, 0, 0, read.shape[1] - part.shape[1])) for part in parts])[order.argsort()]
 
 
+@settings.usual_torch()
 def judged(reward, texts, vocabulary):
     """The rewards of all texts, ``(G, n)``. ``reward``: a list of words -> a number.
 
@@ -208,6 +210,8 @@ def most(grammar, points, prompts=PROMPTS, length=LENGTH):
 # ---------------------------------------------------------------- learning
 
 
+@settings.usual_torch()
+@torch.enable_grad()
 def one_step(model, optimizer, reward, generator, leash=None, *, vocabulary, prompts=PROMPTS, n=EACH, pieces=PIECES):
     """Write ``n`` texts for each prompt, judge, compare, and make what was better than usual more probable.
 
@@ -236,6 +240,8 @@ class Run:
     texts: dict = field(default_factory=dict)  #: steps done -> lists of words, one text a prompt
 
 
+@settings.usual_torch()
+@torch.enable_grad()
 def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60), label="learning", step=None,
           prompts=PROMPTS, n=EACH, lr=RATE, pieces=PIECES, live=False):
     """Teach a copy of the mini-transformer by a reward: a ``Run``, measured before, after every ``every`` steps, and at the
@@ -332,6 +338,7 @@ def divergence_of_best(n, rewards=None):
     return float(torch.stack(found).mean())
 
 
+@torch.enable_grad()
 def gradient(model, texts, weights, pieces=PIECES):
     """The gradient of `policy_gradient_loss` with ``weights`` ``(B,)`` in the place of advantages: one long vector."""
     model.zero_grad()

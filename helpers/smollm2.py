@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from helpers import gguf, tokens
 from helpers.attention import split_heads
-from helpers.store import model_files
+from helpers.store import model_files, settings
 from helpers.training import one_thread
 from helpers.transformer import rotate, sample_next
 
@@ -149,6 +149,7 @@ class ChatModel:
     eps: float
     tokens: object
 
+    @settings.usual_torch()
     def run(self, ids, cache=None, pieces=PIECES, edit=None, trace=None, edit_states=None, last=0):
         """Read T new tokens: ``ids`` ``(B, T)`` -> (logits ``(B, T, V)``, the cache of all tokens so far).
 
@@ -225,6 +226,7 @@ def tensor(file, name, dequantise=dequantise):
     return numbers.reshape(shape[::-1])
 
 
+@settings.usual_torch()
 def load(path=None, dequantise=dequantise):
     """Read SmolLM2-135M-Instruct: a `ChatModel` of 134,515,008 numbers (540 MB).
 
@@ -329,7 +331,7 @@ def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, piec
     in pieces; ``reading(tokens read, tokens to read)`` hears of each piece of a longer one, and ends it by a true value.
     Raises TooLong when the conversation has no room for an answer.
     """
-    begun, generator = time.perf_counter(), torch.Generator().manual_seed(seed)
+    begun, generator = time.perf_counter(), torch.Generator("cpu").manual_seed(seed)
     run = run or functools.partial(ChatModel.run, pieces=pieces)
     ids, memory = chat_ids(model.tokens, messages), {} if memory is None else memory
     if len(ids) >= LONGEST:
@@ -340,12 +342,12 @@ def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, piec
     for _ in range(min(max_tokens, LONGEST - len(ids))):
         for start in range(0, len(new), AT_ONCE):
             piece = new[start:start + AT_ONCE]
-            with one_thread(), torch.inference_mode():
+            with one_thread(), torch.inference_mode(), settings.usual_torch():
                 logits, cache = run(model, torch.tensor([piece]), memory["cache"])
             memory.update(ids=memory["ids"] + piece, cache=cache)
             if len(new) > AT_ONCE and reading(min(start + AT_ONCE, len(new)), len(new)):
                 return
-        with one_thread(), torch.inference_mode():
+        with one_thread(), torch.inference_mode(), settings.usual_torch():
             logits = logits[0, -1]
             if temperature > 0:
                 kept = nucleus(torch.softmax(logits / temperature, dim=0), p)
@@ -368,6 +370,7 @@ def _forget(memory, ids):
     return ids[n:]
 
 
+@settings.usual_torch()
 @torch.inference_mode()
 def next_logits(model, prefix, rows, ids, at_once=256):
     """What comes after each of some texts that begin alike: the logits of the tokens ``ids``, ``(len(rows), len(ids))``.
@@ -466,6 +469,7 @@ class _Together:
         self.room = [room[:, which] for room in self.room]
 
 
+@settings.usual_torch()
 @torch.inference_mode()
 def write_on(model, rows, n, pieces=PIECES, choose=lambda logits: logits.argmax(-1), attend=None,
              enough=lambda row, ids: False):

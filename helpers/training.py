@@ -67,6 +67,7 @@ class History(list):
         self.measured = []
 
 
+@torch.enable_grad()  # whatever a cell before has set
 def fit(model, batch, loss, steps, lr=0.01, seed=0, label="training", metric=None, every=100):
     """Train ``model`` in place for ``steps`` steps and return the loss of each step, a ``History``.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from helpers.checks.core import SECONDS, call, evaluate
 from helpers.page import show
+from helpers.store import settings
 
 SLOWEST = 30  # times the course's computing time: a training with loops in it must still end
 
@@ -126,6 +127,7 @@ def _not_on_tensors(error):
     return f"is right on NumPy's arrays, but torch says: {said[0]}"
 
 
+@settings.usual()
 def _gradients(function, args):
     """The gradient of a fixed sum of what comes out for each tensor of floats that goes in, and the computing
     time of a call: of as many as fill 50 ms, because some clocks go on in steps; on one thread, because threads that wait

@@ -18,7 +18,6 @@ import textwrap
 import threading
 import time
 import traceback
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
@@ -27,6 +26,7 @@ from numbers import Integral
 import numpy as np
 
 from helpers.page import show
+from helpers.store import settings
 
 SECONDS = 5.0  # of computing, for one call of an attempt
 PATIENCE = 12  # times as many on the clock, for an attempt that sleeps or waits
@@ -157,6 +157,7 @@ class Waiting(TimeLimit):
     """Raised inside an attempt that does not come back and hardly computes."""
 
 
+@settings.usual()
 def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
     """Judge ``attempt`` and return an ``Outcome``; shows and records nothing.
 
@@ -236,6 +237,7 @@ class Result:
     printed: str = ""
 
 
+@settings.usual()
 def draw_cases(exercise, seed):
     """The list of ``Case`` for ``exercise``, each probe's inputs drawn from ``seed``."""
     cases = []
@@ -278,15 +280,14 @@ def _copy(args):
     return tuple(a.clone_state() if hasattr(a, "clone_state") else copy.deepcopy(a) for a in args)
 
 
+@settings.usual()
 def call(function, args, seconds, use=Exercise.use):
     """The ``Result`` of ``use(function, *args)`` on a copy of ``args``, silently and within ``seconds`` of
     computing. torch gets one thread: on a busy machine, several compute while they wait for one another."""
     mine = _copy(args)
     printed = io.StringIO()
     try:
-        with (contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"),
-              _one_thread()):
-            warnings.simplefilter("ignore")
+        with contextlib.redirect_stdout(printed), _one_thread():
             value = _within(seconds, lambda: use(function, *mine))
     except TimeLimit as limit:
         return Result("timeout", _took_too_long(limit, seconds), printed=printed.getvalue())

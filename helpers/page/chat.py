@@ -40,12 +40,11 @@ class Conversation:
         """Put a question and take down the answer; ``changed()`` is called at once, after every piece of a long prompt and
         after every token.
 
-        ``halted = True`` ends it; before the first word the question is taken back, as is one that is too long.
+        ``halted = True`` ends it, and so does an error; before the first word the question is then taken back.
         """
         self.messages.append({"role": "user", "content": question})
         self.halted, self.read, words = False, (0, 0), []
         self.words.append(words)
-        changed()
 
         def reading(*tokens):
             self.read = tokens
@@ -54,12 +53,13 @@ class Conversation:
 
         options = {"memory": self.memory, "reading": reading} | self.options | options
         try:
+            changed()
             for step in smollm2.stream(self.model, list(self.messages), **options):
                 words.append((step.text, self._likeliest(step.logits), step.seconds))
                 changed()
                 if self.halted:
                     break
-        except smollm2.TooLong:
+        except BaseException:
             self.halted = True
             raise
         finally:

@@ -1,5 +1,6 @@
 """Tokens: merges and encodings as the library `tokenizers` has them, the file of a real model, and text to train on."""
 
+import contextlib
 import hashlib
 import json
 import random
@@ -193,6 +194,29 @@ def test_a_file_that_is_missing_wrong_or_cut_short(tmp_path):
                             (whole[:24] + b"\xff" * 90, "cut short"), (whole.replace(b"\xc3\xa9", b"\xff\xff"), "damaged")):
         (tmp_path / "bad.gguf").write_bytes(contents)
         assert words in one_sentence(gguf.read, tmp_path / "bad.gguf"), contents
+
+
+def test_a_damaged_file_is_read_or_refused_in_one_sentence(tmp_path, pytestconfig):
+    """Cut short anywhere, and with numbers in it that are absurd or of another kind."""
+    whole, path = small_file(tmp_path / "m.gguf", numbers=b"\1" * 32).read_bytes(), tmp_path / "bad.gguf"
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        one_sentence(gguf.read, path)
+    rng = random.Random(0)
+    for _ in range(20_000 if pytestconfig.getoption("weekly", False) else 500):
+        damaged, at = bytearray(whole), rng.randrange(4, len(whole) - 40)
+        part = rng.choice([bytes([rng.randrange(256)]), b"\xff" * 8, bytes(8), struct.pack("<Q", 2 ** rng.randrange(64)),
+                           struct.pack("<I", rng.randrange(14))])
+        damaged[at:at + len(part)] = part
+        path.write_bytes(damaged)
+        with contextlib.suppress(ValueError):
+            gguf.read(path)
+    for alignment in (struct.pack("<II", 4, 0), struct.pack("<IQ", 8, 0), struct.pack("<If", 6, 0.5)):
+        path.write_bytes(whole.replace(b"general.alignment" + struct.pack("<II", 4, 32), b"general.alignment" + alignment))
+        assert "damaged" in one_sentence(gguf.read, path)
+    lists = struct.pack("<IQ", 9, 1) * 3000
+    path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1) + b"a" + struct.pack("<I", 9) + lists)
+    assert "damaged" in one_sentence(gguf.read, path)
 
 
 # ---------------------------------------------------------------- real text

@@ -1,0 +1,278 @@
+"""What a cell has set for the whole process changes no verdict and no model's text, and is as it was afterwards."""
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import warnings
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from helpers import (
+    chat,
+    grammars,
+    minilm,
+    model_files,
+    plots,
+    reward,
+    settings,
+    smollm2,
+    training,
+    transformer,
+)
+from helpers.checks import INDEX, adopt_all, core, exercise
+from helpers.checks.core import Exercise, Misconception, Probe, evaluate
+
+
+@contextlib.contextmanager
+def numpy_raises():
+    with np.errstate(all="raise"):
+        yield
+
+
+@contextlib.contextmanager
+def numpy_prints_otherwise():
+    with np.printoptions(precision=1, sign="+", formatter={"float": lambda x: "a number"}, threshold=2):
+        yield
+
+
+@contextlib.contextmanager
+def default_dtype(kind):
+    torch.set_default_dtype(kind)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@contextlib.contextmanager
+def default_device():
+    torch.set_default_device("meta")  # a place where no tensor has numbers
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+@contextlib.contextmanager
+def recursion():
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(400)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@contextlib.contextmanager
+def warnings_raise():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+SETTINGS = {
+    "seterr": numpy_raises, "printoptions": numpy_prints_otherwise, "no gradients": torch.no_grad,
+    "float64": lambda: default_dtype(torch.float64), "bfloat16": lambda: default_dtype(torch.bfloat16),
+    "device": default_device, "recursion": recursion, "warnings": warnings_raise,
+    "style": lambda: plt.style.context("dark_background"),
+}
+ONE_A_LESSON = sorted({number: name for name, number in INDEX.items()}.values())
+
+
+def state():
+    return (np.geterr(), str(np.get_printoptions()), str(np.random.get_state()), random.getstate(), sys.getrecursionlimit(),
+            list(warnings.filters), torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(),
+            torch.get_rng_state().tolist(), torch.get_num_threads())
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_check_says_the_same_whatever_is_set_and_leaves_it_set(setting, pytestconfig):
+    for name in INDEX if pytestconfig.getoption("weekly", False) else ONE_A_LESSON:
+        found = exercise(name)
+        attempts = found.reference, found.misconceptions[0].function
+        usual = [evaluate(found, attempt) for attempt in attempts]
+        with SETTINGS[setting]():
+            before = state()
+            assert [evaluate(found, attempt) for attempt in attempts] == usual
+            assert state() == before
+    assert usual[0]
+
+
+def test_what_an_attempt_sets_is_gone_afterwards_even_where_it_stops():
+    def attempt(x):
+        np.seterr(all="raise")
+        np.set_printoptions(precision=1)
+        np.random.seed(1)
+        random.seed(1)
+        torch.manual_seed(1)
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        sys.setrecursionlimit(5000)
+        warnings.simplefilter("error")
+        raise KeyError
+
+    before = state()
+    assert evaluate(exercise("softmax"), attempt).status == "error"
+    assert state() == before
+
+
+def test_what_is_drawn_from_the_global_random_numbers_is_judged_alike_each_time():
+    def lazy(n):
+        return np.random.rand(n) + torch.rand(n).numpy() + random.random()
+
+    drawn = Exercise(lambda n: np.zeros(n), (Probe("any", lambda rng: (3,), "Zeros."),), ())
+    first = evaluate(drawn, lazy)
+    np.random.seed(5), torch.manual_seed(5), random.seed(5)
+    assert evaluate(drawn, lazy) == first
+    caught = Exercise(drawn.reference, drawn.probes, (Misconception("random", "It is random.", lazy),))
+    assert evaluate(caught, lazy).misconception == "random"
+
+
+def test_nothing_imports_torch_for_it():
+    code = "import sys\nfrom helpers.store import settings\nwith settings.usual(): pass\nassert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_deep_caller_is_no_error():
+    def deep(n):
+        return deep(n - 1) if n else core.call(lambda: 1, (), 1).value
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * settings.DEEP)
+    try:
+        assert deep(settings.DEEP + 100) == 1
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize("setting", ["seterr", "no gradients", "float64", "warnings", "recursion"])
+def test_a_model_is_trained_whatever_is_set(setting):
+    grammar, vocabulary = grammars.agreement_grammar(small=True), grammars.agreement_grammar(small=True).vocabulary
+
+    def loss(model, tokens):
+        return transformer.language_model_loss(model(tokens), tokens, 0)
+
+    with SETTINGS[setting]():
+        model = transformer.LanguageModel(transformer.Config(len(vocabulary), d=16, n_heads=2, n_layers=1, mlp=16))
+        before = model.output.weight.clone()
+        history = training.fit(model, lambda g: (grammar.write(4, 16, g).tokens,), loss, steps=2, label=None)
+    assert len(history) == 2 and not torch.equal(before, model.output.weight)
+
+
+@pytest.mark.parametrize("setting", ["no gradients", "float64"])
+def test_a_right_function_is_adopted_whatever_is_set(setting, capsys):
+    args = torch.randn(3, 40, 30), torch.randint(1, 30, (3, 40)), 0
+    loss = transformer.language_model_loss
+
+    def language_model_loss(logits, tokens, pad):
+        return loss(logits, tokens, pad)
+
+    with SETTINGS[setting]():
+        pieces = adopt_all([language_model_loss], {"language_model_loss": loss}, trains={"language_model_loss": args})
+    assert "Yours run: language_model_loss." in capsys.readouterr().out and pieces["language_model_loss"] is not loss
+
+
+@pytest.mark.parametrize("setting", ["float64", "device"])
+def test_the_pretrained_models_say_the_same_whatever_is_set(setting):
+    try:
+        model = smollm2.load()
+        minilm.read("bears")
+    except model_files.ModelNotAvailable as error:
+        pytest.skip(str(error))
+    asked = [{"role": "user", "content": "What is the capital of France?"}]
+    ids = smollm2.chat_ids(model.tokens, asked)
+
+    def said():
+        mini, vocabulary = reward.load_mini()
+        texts = reward.write(mini, vocabulary, 1, torch.Generator("cpu").manual_seed(0))
+        return (smollm2.reply(model, asked, max_tokens=3), smollm2.reply(model, asked, max_tokens=3, temperature=1.0, p=0.9),
+                smollm2.write_on(model, [ids, ids[:-1]], 2).tolist(), minilm.read("bears").vectors.tolist(),
+                smollm2.next_logits(model, ids, [[1], [2]], [3]).tolist(), texts.tokens.tolist())
+
+    usual = said()
+    with SETTINGS[setting]():
+        assert said() == usual
+
+
+@pytest.mark.parametrize("name", ["dark_background", "ggplot", "seaborn-v0_8", "grayscale", "bmh"])
+def test_figures_are_drawn_in_any_style(name):
+    with plt.style.context(name):
+        ax = plots.heatmap(np.eye(2), ["a", "b"])
+        plots.bars(["a"], [1.0])
+        plots.word_map([[0, 0]], ["a"], ["group"])
+        ax.figure.canvas.draw()
+    plt.close("all")
+
+
+WORDS = ["is $5 more than 10% of $60", "why is $x^$ empty", "$$", "$_$", r"a \$ and $", "café 😀"]
+
+
+@pytest.mark.parametrize("text", WORDS)
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_a_dollar_is_drawn_as_it_is_written(text):
+    """As wide as the same words where Matplotlib is told to read no formula."""
+    ax = plots.heatmap([[1.0]], [text], [text], title=text, label=text, axis_names=(text, text))
+    plots.arrow(ax, (0, 0), (1, 1), label=text)
+    others = plots.bars([text], [1], title=text, xlabel=text), plots.word_map([[0, 0]], [text], [text], title=text)
+    figures = [part.figure for part in (ax, *others)]
+    for figure in figures:
+        figure.canvas.draw()
+    drawn = [t for figure in figures for t in figure.findobj(matplotlib.text.Text) if t.get_text() == plots.as_written(text)]
+    assert len(drawn) >= 12
+    for t in drawn:
+        wide = t.get_window_extent().width, t.get_window_extent().height
+        t.set(text=text, parse_math=False)
+        assert (t.get_window_extent().width, t.get_window_extent().height) == wide
+    plt.close("all")
+
+
+def test_a_text_over_the_models_length_is_one_sentence():
+    try:
+        assert minilm.read("bears " * 510).weights.shape[-1] == 512
+    except model_files.ModelNotAvailable as error:
+        pytest.skip(str(error))
+    for args in (("bears " * 511,), ("bears " * 300, "bears " * 300)):
+        with pytest.raises(ValueError, match="pieces, .* and the model can read 512"):
+            minilm.read(*args)
+
+
+class Broken:
+    """A model whose tokens are lost."""
+
+    tokens = None
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_conversation_is_as_it_was_after_an_error(error, monkeypatch):
+    def fails(*_, **__):
+        raise error
+        yield
+
+    talk = chat.Conversation(Broken())
+    monkeypatch.setattr(smollm2, "stream", fails)
+    with pytest.raises(error):
+        talk.ask("Hi")
+    assert (talk.messages, talk.words) == ([], [])
+    with pytest.raises(error):  # also where what looks on fails
+        talk.ask("Hi", lambda: fails().send(None))
+    assert (talk.messages, talk.words) == ([], []) and talk.html() and not talk.text()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "ascii"])
+def test_what_is_printed_stops_nobody(encoding):
+    code = "from helpers.checks import check\nfrom helpers import attention\nfrom helpers.page import show\nassert check(attention.softmax)\n" \
+           "show.map('04')\nshow.table(['√d_k'], [['→ ✓ 😀 \\ud800']])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, env=os.environ | {
+        "PYTHONIOENCODING": encoding})
+    assert run.returncode == 0, run.stderr
+    assert "Passed: softmax" in run.stdout.decode(encoding)
