@@ -18,10 +18,11 @@ __all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exerc
 INDEX = {name: lesson.number for lesson in LESSONS.values() for name in lesson.exercises}
 
 
-def check(attempt, name=None):
+def check(attempt, name=None, more=False):
     """Check a learner's function and say what is wrong with it.
 
-    ``attempt``: the function itself; ``name``: the exercise, when the function is called otherwise.
+    ``attempt``: the function itself; ``name``: the exercise, when the function is called otherwise; ``more``: say of a
+    right one also which mistakes of a caller the reference notices and it does not.
     Shows and returns an ``Outcome``; a passed exercise is kept in the progress file.
     Raises KeyError, with the closest known names, when there is no such exercise, and TypeError
     when ``attempt`` is not a function.
@@ -30,7 +31,7 @@ def check(attempt, name=None):
         raise TypeError("check takes the function itself, such as check(softmax), without calling it; "
                         f"it got {type(attempt).__name__}.")
     found = exercise(name or getattr(attempt, "__name__", type(attempt).__name__))
-    outcome = evaluate(found, attempt)
+    outcome = evaluate(found, attempt, more=more)
     outcome.show()
     if outcome:
         progress.record("exercises", found.name, "passed")

@@ -9,6 +9,7 @@ import ast
 import contextlib
 import copy
 import ctypes
+import functools
 import inspect
 import io
 import linecache
@@ -22,13 +23,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 
 from helpers.page import show
 from helpers.store import settings
 
+PART = 0.5  # of the cases in which a misconception is wrong
+SEVERAL = "There seems to be more than one mistake. One of them:"
+SAME_FORM = "The result has the form that this usual mistake gives it:"
 SECONDS = 5.0  # of computing, for one call of an attempt
+HELPERS = Path(__file__).resolve().parents[1]
+LIBRARIES = {"np": "import numpy as np", "torch": "import torch", "F": "from torch.nn import functional as F",
+             "nn": "from torch import nn", "math": "import math", "plt": "import matplotlib.pyplot as plt"}
 PATIENCE = 12  # times as many on the clock, for an attempt that sleeps or waits
 
 
@@ -37,7 +45,8 @@ class Probe:
     """Inputs that isolate one mechanism.
 
     ``make(rng)`` returns the tuple of arguments; ``hint`` says in one or two sentences what it means to fail
-    here and what to look at next. ``extreme`` marks inputs (huge values, masked rows) that an attempt may
+    here and what to look at next. ``special`` marks one whose hint is true only where plainer inputs give what they should:
+    it is said where nothing else fails. ``extreme`` marks inputs (huge values, masked rows) that an attempt may
     fail on top of another fault: a misconception is still recognised without them. ``tolerance`` is
     relative, ``absolute`` is a difference that does not count; they are wide where the result is drawn at
     random, in an order that is free.
@@ -48,6 +57,7 @@ class Probe:
     hint: str
     draws: int = 2
     extreme: bool = False
+    special: bool = False
     tolerance: float = 1e-4
     absolute: float = 0.0
 
@@ -158,9 +168,10 @@ class Waiting(TimeLimit):
 
 
 @settings.usual()
-def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
+def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=False):
     """Judge ``attempt`` and return an ``Outcome``; shows and records nothing.
 
+    ``more``: say also which mistakes of a caller a right attempt does not notice.
     ``seed`` draws the inputs; ``seconds`` of computing limit each call, so a busy machine changes nothing.
     """
     name = exercise.name
@@ -191,14 +202,15 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
                            "of x -= m."
                            f"\nIt was called with {describe(exercise.parameters, changed.args)}.")
         praise = "Your function agrees with the reference on every random input."
-        return Outcome(name, "passed", None, "\n".join([praise,
-                                                        *_contract_notes(exercise, attempt, seconds)]))
+        notes = [*_tensor_note(cases, results), *(_contract_notes(exercise, attempt, seconds) if more else [])]
+        return Outcome(name, "passed", None, "\n".join([praise, *notes]))
 
     if all(r.kind == "value" and r.value is None for r in results):
         return Outcome(name, "wrong", "no-return",
                        "Your function gives back None: its last line needs a return. "
                        "(Functions such as print, and methods such as sort, give back None themselves.)")
-    first = min(failing, key=lambda i: (cases[i].probe.extreme, _size(cases[i].args)))
+    failing.sort(key=lambda i: (cases[i].probe.special or cases[i].probe.extreme, _size(cases[i].args)))
+    first = failing[0]
     case_text = _case_text(exercise, cases[first], results[first], differences[first])
     for core_only in (False, True):
         for misconception in exercise.misconceptions:
@@ -206,11 +218,20 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS):
                 stopped = f"{results[first].value}\n" if results[first].kind == "error" else ""
                 return Outcome(name, "wrong", misconception.id, f"{misconception.hint}\n{stopped}{case_text}")
     if results[first].kind == "error":
-        stopped = _nudged(results[first].value, (*exercise.nudges, *NUDGES))
+        none = [name for name, arg in zip(exercise.parameters, cases[first].args, strict=False) if arg is None]
+        absent = [("NoneType|does not have enough dimensions",
+                   f"{' and '.join(none)} is None here: treat that case apart, with `{none[0]} is None`.")] if none else []
+        stopped = _nudged(results[first].value, (*exercise.nudges, *absent, *NUDGES))
         return Outcome(name, "error", None, f"Your function stopped with {stopped}\n{case_text}")
+    one, first = _one_of_several(exercise, cases, results, failing, seconds)
+    case_text = _case_text(exercise, cases[first], results[first], differences[first])
+    if one:
+        words, misconception = one
+        return Outcome(name, "wrong", misconception.id, f"{words} {misconception.hint}\n{case_text}")
     hint = cases[first].probe.hint
-    if _form(cases[first].expected, results[first].value):
-        hint = "The result does not have the right form yet. Compare it with what is expected:"
+    if _formless(cases, results):
+        lost = _lost_axes(cases[first].expected, results[first].value)
+        hint = f"The result does not have the right form yet. {lost}Compare it with what is expected:"
     return Outcome(name, "wrong", None, f"{hint}\n{case_text}")
 
 
@@ -481,6 +502,8 @@ NUDGES = (  # what an error says, and what to look at
      "axes in front."),
     ("step must be greater than zero", "A tensor cannot be read backwards with [::-1]. It has .flip(0), and sort and "
      "argsort have descending=True."),
+    ("single memory location", "You read from a tensor while you write into it, and the caller's data is lost as well. "
+     "Make a new one, with .clone() or torch.cat."),
     ("does not have enough dimensions|(?<!dtype=)(?<!out=)NoneType",
      "Something that you use is None or a single number. Does a function "
      "that you call return nothing yet? The course's versions always work."),
@@ -516,10 +539,43 @@ def _error_text(error, function):
     home = getattr(getattr(function, "__code__", None), "co_filename", None)
     mine = [frame for frame in frames if frame.filename == home]
     text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else '(no message)'}"
+    if type(error) is NameError and (home := whereabouts(error.name)):
+        text += f"\n{home}"
     if mine:
         line = linecache.getline(mine[-1].filename, mine[-1].lineno).strip()
         text += f"\nin line {mine[-1].lineno} of the cell: {line}" if line else f"\nin line {mine[-1].lineno}"
     return text
+
+
+def whereabouts(name):
+    """Where the course has what a missing name means, in one sentence, or "" when it has nothing of this name.
+
+    Usual names of libraries come first, then an exercise's own reference, then what the modules of ``helpers`` define.
+    """
+    from helpers.checks import INDEX, exercise
+
+    if name in LIBRARIES:
+        return f"{name} is missing: {LIBRARIES[name]}"
+    home = exercise(name).reference.__module__ if name in INDEX else _homes().get(name)
+    if home:
+        return f"{name} is in {home}: from {home} import {name}"
+    for path in HELPERS.rglob(f"{name}.py"):
+        return f"{name} is a module of the course: from {'.'.join(path.relative_to(HELPERS.parent).parent.parts)} import {name}"
+    return ""
+
+
+@functools.cache
+def _homes():
+    """Public function or class -> the module of ``helpers`` that defines it, read from their sources."""
+    homes = {}
+    for path in sorted(HELPERS.rglob("*.py"), reverse=True):
+        if "checks" in path.parts:
+            continue
+        module = ".".join(path.relative_to(HELPERS.parent).with_suffix("").parts)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                homes[node.name] = module
+    return homes
 
 
 def _nudged(text, nudges):
@@ -567,7 +623,8 @@ def compare(expected, got, probe, path="the result", names=()):
                 return difference
         return None
     if expected is None or isinstance(expected, (str, bytes)):
-        return None if expected == got else f"{path} should be {expected!r}, and is {_short(got)}"
+        same = isinstance(got, (type(None), str, bytes, bytearray)) and expected == got
+        return None if same else f"{path} should be {expected!r}, and is {_short(got)}"
     e, g = _array(expected), _array(got)
     if g is None:
         return f"{path} should be an array of numbers, and is {_kind(got)}"
@@ -622,6 +679,18 @@ def _form(expected, got):
     return g is None or (e is not None and e.shape != g.shape)
 
 
+def _lost_axes(expected, got):
+    """A sentence on what became of the axes of a result in a wrong form, or ""."""
+    if isinstance(expected, (tuple, list, str, dict, bytes)) or isinstance(got, (tuple, list)):
+        return ""
+    e, g = (_array(value).shape for value in (expected, got)) if _array(got) is not None else ((), ())
+    if len(g) < len(e):
+        return "An axis is missing: was it summed or averaged away, or lost by an index such as [0]? "
+    if len(g) > len(e):
+        return "There is an axis too many: should it be summed over, or did [None] or a list of one thing add it? "
+    return "The axes have changed places: look at each transpose. " if g != e and sorted(g) == sorted(e) else ""
+
+
 def _close(e, g, probe):
     """Element by element: equal for whole numbers and booleans, else within the probe's tolerances."""
     if e.dtype.kind in "biu":
@@ -663,6 +732,70 @@ def _behaves_like(misconception, cases, results, core_only, use, seconds):
     return told_apart
 
 
+def _one_of_several(exercise, cases, results, failing, seconds):
+    """(What is said of one of several mistakes and the misconception, or None; the failing case to show.)
+
+    Where one of two mistakes is not to be seen, the attempt gives what the other gives. So a misconception explains part
+    of an attempt that gives the same in at least ``PART`` of the cases in which it is wrong, if these are at least half as
+    large a part of those in which the attempt is, and the attempt is right in none of them. Of several it is the one that
+    explains most. Where every result has a wrong form, that of a misconception is enough which gives the right numbers in
+    it, or alone gives it.
+    """
+    best, shown, most, formed = None, failing[0], 0, []
+    formless = _formless(cases, results)
+    for misconception in exercise.misconceptions:
+        others, wrong, same = {}, 0, []
+        for i in [i for i in range(len(cases)) if i not in failing] + failing:
+            others[i] = call(misconception.function, cases[i].args, seconds, exercise.use)
+            if others[i].kind == "value" and compare(cases[i].expected, others[i].value, cases[i].probe) is None:
+                continue
+            wrong += 1
+            same += [i] * _gives(results[i], others[i], cases[i].probe)
+            hopeless = not formless and wrong - len(same) > (1 - PART) * len(cases)
+            if others[i].kind == "timeout" or i not in failing or hopeless:
+                break
+        else:
+            if len(same) > most and len(same) >= max(PART * wrong, PART / 2 * len(failing)):
+                best, shown, most = misconception, same[0], len(same)
+            if formless and all(_form_of(results[i].value) == _form_of(other.value) for i, other in others.items()):
+                formed.append((misconception, all(_right_numbers(cases[i], other) for i, other in others.items())))
+    if best:
+        return (SEVERAL, best), shown
+    pure = [misconception for misconception, right in formed if right]
+    one = pure[0] if pure else formed[0][0] if len(formed) == 1 else None
+    return (one and (SAME_FORM, one)), shown
+
+
+def _gives(result, other, probe):
+    """Are the results of an attempt and of a misconception the same?"""
+    if result.kind != other.kind:
+        return False
+    return _same_error(other, result) if other.kind == "error" else not _difference_of_attempts(
+        other.value, result.value, probe)
+
+
+def _formless(cases, results):
+    """Is every result a value in a wrong form?"""
+    return all(r.kind == "value" and _form(case.expected, r.value) for case, r in zip(cases, results, strict=True))
+
+
+def _form_of(value):
+    if isinstance(value, (tuple, list)) and not _ids(value):
+        return tuple(map(_form_of, value))
+    array = None if value is None or isinstance(value, (str, bytes, dict)) else _array(value)
+    return type(value) if array is None else array.shape
+
+
+def _right_numbers(case, other):
+    """Are the numbers of a result those of what is expected, or of a part of it, in whatever form?"""
+    parts = [case.expected, *(case.expected if isinstance(case.expected, tuple) else ())]
+    arrays = [_array(part) for part in (other.value, *parts) if other.kind == "value" and part is not None]
+    if not arrays or arrays[0] is None:
+        return other.kind == "value" and isinstance(case.expected, (str, bytes, dict, list))
+    got, *wanted = (np.sort(array, axis=None) if array is not None else None for array in arrays)
+    return any(e is not None and e.size == got.size and bool(_close(e, got, case.probe).all()) for e in wanted)
+
+
 def _same_error(wrong, result):
     """Of one type, and the same in words, numbers apart. Of a ValueError that the misconception itself raises, as a
     caller's mistake, the words are free."""
@@ -691,6 +824,8 @@ def _difference_of_attempts(a, b, probe):
 def _case_text(exercise, case, result, difference):
     text = f"Called with {describe(exercise.parameters, case.args)}"
     text += "." if result.kind == "error" else f", {difference}."
+    if difference and difference.endswith(" and is nan"):
+        text += "\nnan, not a number, is what 0 / 0 and inf - inf give: where does your function divide by 0?"
     if result.printed.strip():
         text += f"\nIt printed: {result.printed.strip()[:300]}"
     return text
@@ -702,8 +837,17 @@ def _contract_notes(exercise, attempt, seconds):
                       seconds, exercise.use).error is not ValueError]
     if not missed:
         return []
-    return [f"One more thing, if you like: the reference raises ValueError for {' and for '.join(missed)}, "
-            "so that a caller's mistake is noticed."]
+    return [f"The reference also raises ValueError for {' and for '.join(missed)}, so that a caller's mistake is noticed."]
+
+
+def _tensor_note(cases, results):
+    """What is told of a plain number in the place of a tensor of one: it is right, and nothing can learn from it."""
+    loss = [hasattr(case.expected, "detach") and case.expected.ndim == 0 and case.expected.is_floating_point()
+            for case in cases]
+    if all(hasattr(result.value, "detach") for of_loss, result in zip(loss, results, strict=True) if of_loss):
+        return []
+    return ["One more thing: yours gives a plain number and no tensor, so no gradient comes back through it, and nothing "
+            "can be trained with it. Leave out .item() or float(…)."]
 
 
 def describe(parameters, args):

@@ -4,11 +4,13 @@ No exercise of the list: the learner's functions get weights and pieces of the l
 what the reference implementation makes of the same inputs.
 """
 
+import functools
+import itertools
 from html import escape
 
 import torch
 
-from helpers.checks.core import SECONDS, call, is_stub
+from helpers.checks.core import SECONDS, SEVERAL, call, is_stub
 from helpers.page import show
 
 CLOSE = 1e-5
@@ -67,12 +69,22 @@ def _mlp_of_old(x, mask, w, p):
 
 
 def _with(fault, **changes):
-    return lambda *inputs: fault(*inputs, **changes)
+    return functools.partial(fault, **changes)
+
+
+def _pairs(faults):
+    """Two faults of one template at once, each with the hint of the first and that there is another."""
+    templates = [(hint, fault) for hint, fault in faults if isinstance(fault, functools.partial)]
+    for (hint, one), (_, other) in itertools.combinations(templates, 2):
+        if one.func is other.func and not one.keywords.keys() & other.keywords.keys():
+            yield f"{SEVERAL} {hint}", functools.partial(one, **other.keywords)
 
 
 FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
     "self_attention": {
         "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.", _with(_attention, bias=False)),
+        "no-biases": ("All four biases are missing: a query is x @ W_q + b_q, and b_o comes at the end.",
+                      _with(_attention, bias=False, out_bias=False)),
         "no-output-matrix": ("You return the heads side by side. W_o and b_o, which mix what the heads found, are "
                              "still to come.", _with(_attention, out=False)),
         "no-output-bias": ("b_o is missing at the end.", _with(_attention, out_bias=False)),
@@ -160,7 +172,8 @@ def _judge(mine, theirs, real, inputs):
     if torch.allclose(found[real], theirs[real], rtol=0, atol=CLOSE):
         return ("", "") if torch.equal(stream, x) else (
             "changes x in place", "Write x = x + … and not x += …, or the state below this layer is lost.")
-    for hint, fault in FAULTS.get(mine.__name__, {}).values():
+    faults = FAULTS.get(mine.__name__, {}).values()
+    for hint, fault in [*faults, *_pairs(faults)]:
         if torch.allclose(found[real], fault(*inputs)[real], rtol=1e-4, atol=1e-4):
             return "does not give the reference's numbers", hint
     far = (found - theirs)[real].abs().max()

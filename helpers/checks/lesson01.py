@@ -109,6 +109,9 @@ COSINE_SIMILARITY = Exercise(
 )
 
 
+TABLE = ("'numpy.ndarray' object has no attribute|only integers, slices", (
+    "In your function vectors is a plain array, a row for each word. The table with the words is another thing, outside of "
+    "it, which may have the same name: work with rows and their numbers."))
 ONE_ROW = ("The query is one vector, of shape (d,), and cosine_similarity compares rows. Hand it over as a "
            "matrix of one row: query[None, :].")
 
@@ -192,7 +195,7 @@ NEAREST_NEIGHBOURS = Exercise(
             lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 4)),
         Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 0)),
     ),
-    nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional", ONE_ROW),),
+    nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional", ONE_ROW), TABLE),
 )
 
 
@@ -266,7 +269,7 @@ ANALOGY = Exercise(
         Probe("next to a", _close_to_a, (
             "The target points as a does here, and a may not win. A similarity can be negative: leave the "
             "three given words out with minus infinity, not with 0."
-        )),
+        ), special=True),
         Probe("lengths differ", _long_words, (
             "The rows have very different lengths here. Rank by cosine, and use the vectors as they are."
         ), draws=12),
@@ -280,7 +283,7 @@ ANALOGY = Exercise(
              ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),
             ("out of bounds for axis 0 with size 1", (
                 "Your cosines are a table with one row, because cosine_similarity(target[None, :], vectors) has "
-                "shape (1, n). Take that row with [0] before you leave words out."))),
+                "shape (1, n). Take that row with [0] before you leave words out.")), TABLE),
     misconceptions=(
         Misconception("inputs-not-excluded", (
             "Your answer can be one of the three given words. Leave a, b and c out before you take the "

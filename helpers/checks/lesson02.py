@@ -196,6 +196,16 @@ SELF_ATTENTION = Exercise(
             @ X if len(X) > 1 else X.copy()),
         Misconception("cut-to-whole-numbers", CUT.replace("x.shape", "X.shape"),
             lambda X: self_attention(X).astype(X.dtype)),
+        Misconception("divided-by-the-sum", (
+            "You divide the scores by their sum. A score can be negative, and then a weight is too: softmax takes exp first."
+        ), lambda X: _scores(X) / _scores(X).sum(axis=-1, keepdims=True) @ X),
+        Misconception("x-added", (
+            "You add X itself. That sum comes in lesson 09, around attention: here the result is the mixture alone."
+        ), lambda X: X + softmax(_scores(X)) @ X),
+        Misconception("itself-masked", (
+            "You hide each token from itself. Here a token attends to itself as well; one alone would have nothing to "
+            "attend to."
+        ), lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
     ),
     use=also_whole,
     nudges=(("core dimension|not aligned",

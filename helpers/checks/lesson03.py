@@ -151,6 +151,9 @@ HARD_ATTENTION = Exercise(
             "You return the weights, 1 for the best key and 0 for the rest. The last step is missing: the "
             "value that they select."
         ), lambda q, K, V: (K @ q == (K @ q).max()).astype(float)),
+        Misconception("first-number", (
+            "You return one number of the value. A value is a whole row, of shape (m,): leave out the last [0]."
+        ), lambda q, K, V: V[np.argmax(K @ q)][0]),
     ),
     nudges=(("^IndexError: index .* out of bounds", (
         "That index is no row of values. argmax of a whole (n, d) array counts every number in it. Have you used "

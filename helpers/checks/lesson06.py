@@ -303,6 +303,12 @@ def _no_keepdims(Q, K, V, mask):
     return _finish(e / e.sum(axis=-1), V)
 
 
+def _first_axis(Q, K, V, mask):
+    scores = _fill(Q, K, mask, -np.inf)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return _finish(e / e.sum(axis=0), V)
+
+
 def _global_max(Q, K, V, mask):
     scores = _fill(Q, K, mask, -np.inf)
     e = np.exp(scores - scores.max())
@@ -332,7 +338,7 @@ MASKED_ATTENTION = Exercise(
         Probe("scores of zero", _zero_query, (
             "The first query is all zeros here, so its scores are exactly 0. A score of 0 is a score like "
             "any other: only the mask says what is hidden."
-        )),
+        ), special=True),
         Probe("sizes differ", lambda rng: (*_qkv(rng, 4, 5, 2, 3), _covering(rng, 4, 5)), (
             "T_q = 4 queries, T_k = 5 keys, d_k = 2, d_v = 3: scores and weights are (4, 5), the output is "
             "(4, 3)."
@@ -480,6 +486,17 @@ MASKED_ATTENTION = Exercise(
         Misconception("weights-first", (
             "You return the two results in the wrong order: first the output, then the weights."
         ), lambda Q, K, V, mask: _right(Q, K, V, mask)[::-1]),
+        Misconception("scaled-by-len", (
+            "You divide by √len(K), the root of the number of keys, and in a batch of that of sentences. It is the root of "
+            "d_k, the last axis of Q."
+        ), _with_scores(lambda Q, K: attention_scores(Q, K) / np.sqrt(len(K)))),
+        Misconception("multiplied-by-the-root", (
+            "You multiply the scores by √d_k. Divide by it: it is there to make them smaller."
+        ), _with_scores(lambda Q, K: attention_scores(Q, K) * np.sqrt(Q.shape[-1]))),
+        Misconception("sum-over-the-first-axis", (
+            "You divide by e.sum(axis=0), the sums down the columns. Each query shares out its own attention: "
+            "e.sum(axis=-1, keepdims=True)."
+        ), _first_axis),
     ),
     nudges=(("boolean index did not match", BOOLEAN_INDEX),),
 )

@@ -288,6 +288,9 @@ def _mha_with_zero_rows(*args, **options):
 
 MULTI_HEAD_ATTENTION = Exercise(
     reference=multi_head_attention,
+    nudges=(("values to unpack|boolean index|could not be broadcast", (
+        "X has three axes, (B, T, d). The mask may have two or four, and broadcasts to the scores, (B, h, T, T), as it is: "
+        "add no axes to it.")),),
     probes=(
         Probe("one token", lambda rng: _inputs(rng, 1, 1, 2, 1), (
             "With one token every weight is 1, so the result is X W_v W_o. The queries and keys do not "

@@ -32,8 +32,13 @@ def _concatenated(encoding):
 LAST_WAVE = ("You spread the waves so that the last one has ω = 1/10000 exactly. One well-known library does so. Here the "
              "exponent is 2i/d, which stops just short of 1.")
 
+EACH_WITH_EACH = ("mismatch in its core dimension|not aligned|could not be broadcast", (
+    "Each position meets each wave or head, and nothing is summed: make one of the two a column, such as "
+    "np.arange(T)[:, None], and multiply with *."))
+
 SINUSOIDAL_ENCODING = Exercise(
     reference=sinusoidal_encoding,
+    nudges=(EACH_WITH_EACH,),
     probes=(
         Probe("position 0, one wave", lambda rng: (1, 2), (
             "At position 0 every angle is 0: the even column is sin 0 = 0, the odd column is cos 0 = 1."
@@ -208,6 +213,7 @@ def _added(x, positions):
 
 ROTATE = Exercise(
     reference=rotate,
+    nudges=(EACH_WITH_EACH,),
     probes=(
         Probe("position 0", lambda rng: (rng.normal(size=(1, 4)), np.array([0])), (
             "At position 0 every angle is 0, so nothing turns: the result must be x itself."
@@ -353,6 +359,7 @@ def _weights(h, T):
 
 ALIBI_BIAS = Exercise(
     reference=alibi_bias,
+    nudges=(EACH_WITH_EACH,),
     probes=(
         Probe("one position", lambda rng: (int(rng.integers(2, 5)), 1), (
             "With T = 1 each query sees only itself, at distance 0: the bias is 0 in every head, shape (h, "

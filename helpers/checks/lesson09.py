@@ -126,7 +126,8 @@ LAYER_NORM = Exercise(
     reference=layer_norm,
     probes=(
         Probe("one number", lambda rng: (_exact(rng, 2, 1), _gain(rng, 1), _gain(rng, 1), 1e-5), (
-            "With d = 1 a number equals its own mean, so x - μ is 0 and the result is the bias."
+            "With d = 1 a number equals its own mean, so x - μ is 0 and the result is the bias. A variance that "
+            "divides by d - 1 divides by 0 here."
         )),
         Probe("by hand", _by_hand, (
             "The numbers 1, 1, 5, 5 have mean 3 and standard deviation 2, so each becomes -1 or 1 (gain 1, "
@@ -137,7 +138,7 @@ LAYER_NORM = Exercise(
         )),
         Probe("a large eps", _norm_inputs(2, 5, eps=3.0, learned=False), (
             "eps is 3 here: use the argument. It stands under the root, √(σ² + eps)."
-        )),
+        ), special=True),
         Probe("no variation", _constant_row, (
             "All numbers of a row are equal, so x - μ is 0 and σ is 0. With eps under the root the result "
             "is the bias, not NaN."
@@ -332,8 +333,8 @@ FEED_FORWARD = Exercise(
             "b1 is about 10 here, so the ReLU changes nothing: the result is (x W1 + b1) W2 + b2."
         )),
         Probe("the absolute value", _absolute_value, (
-            "These weights make |x| of every number: ReLU(x) + ReLU(-x). Without the ReLU between the "
-            "layers they make 0."
+            "These weights make |x| of every number, as ReLU(x) + ReLU(-x): first x W1 + b1, then "
+            "the ReLU, then W2 and b2."
         )),
         Probe("no biases", _mlp_inputs(3, 2, m=5, biased=False), (
             "Both biases are 0 here: the result is ReLU(x W1) W2."

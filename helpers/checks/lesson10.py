@@ -156,7 +156,7 @@ CROSS_ATTENTION = Exercise(
         )),
         Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]), (
             "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row."
-        )),
+        ), special=True),
         Probe("padding anywhere", _scattered_mask, (
             "The mask may have False anywhere. Use it as it is, do not count words from it."
         )),
@@ -423,6 +423,12 @@ def _memory_through(argument):
 PAIR = ("You take [0] of what an attention returns. The functions that are given here return one tensor, not a pair, so [0] "
         "is its first sentence.")
 
+
+def _every_sum_from_x(x, memory, look_back, look_across, work, norm1, norm2, norm3):
+    y = x + look_back(norm1(x))
+    return x + work(norm3(x + look_across(norm2(y), memory)))
+
+
 DECODER_BLOCK = Exercise(
     reference=decoder_block,
     nudges=(("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),),
@@ -605,6 +611,16 @@ DECODER_BLOCK = Exercise(
             "All three sublayers read the block's input, side by side. Each reads the stream after the one "
             "before has written to it."
         ), lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
+        Misconception("no-norm3", (
+            "norm3 is not used. The MLP reads a normalised copy of the stream: norm3 of it."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n2, _same)),
+        Misconception("no-norm1", (
+            "norm1 is not used. Self-attention reads a normalised copy of the stream: norm1 of it."
+        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, _same, n2, n3)),
+        Misconception("every-sum-from-x", (
+            "Every sum starts from the block's input again, so what the sublayers before added is lost. Each starts "
+            "from the result of the sum before it."
+        ), _every_sum_from_x),
     ),
 )
 

@@ -119,7 +119,7 @@ LANGUAGE_MODEL_LOSS = Exercise(
         )),
         Probe("another id for padding", _text(2, 5, 6, pad=3, padding=2), (
             "Here pad is 3, and 0 is a word like any other. Use the argument pad."
-        )),
+        ), special=True),
         Probe(
             "padding in front",
             lambda rng: tuple(x.flip(1) if i < 2 else x

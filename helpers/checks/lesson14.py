@@ -1125,7 +1125,7 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
         Probe("a larger score comes later", _with_scores(0.0, 1.0, 3.0, 2.0), (
             "The second block has the larger scores: what was summed up before has to shrink by exp(old "
             "largest - new largest)."
-        )),
+        ), special=True),
         Probe("a smaller score comes later", _with_scores(3.0, 2.0, 0.0, 1.0), (
             "The first block has the largest score: nothing shrinks, and the second block is measured "
             "against the same largest score."

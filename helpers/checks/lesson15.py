@@ -263,6 +263,11 @@ COUNT_PAIRS = Exercise(
             "You return a list. Return a dict from pair to count, such as {(97, 98): 3}.",
             lambda words: list(count_pairs(words).items()),
         ),
+        Misconception(
+            "half-a-pair",
+            "Your last pair of each word holds one id alone. A word of n ids has n - 1 pairs.",
+            _counted(lambda ids: (tuple(ids[i:i + 2]) for i in range(len(ids)))),
+        ),
     ),
     nudges=(
         ("unhashable type: 'list'", "A list cannot be a key of a dict. Make a tuple of the two ids: (a, b)."),
@@ -303,6 +308,15 @@ def _merged(
 
 def _from_the_right(ids, pair, new_id):
     return merge_pair(ids[::-1], pair[::-1], new_id)[::-1]
+
+
+def _from_the_right_first_lost(ids, pair, new_id):
+    out, i = [], len(ids) - 1
+    while i > 0:
+        found = (ids[i - 1], ids[i]) == tuple(pair)
+        out.append(new_id if found else ids[i])
+        i -= 2 if found else 1
+    return out[::-1]
 
 
 def _every_second(ids, pair, new_id):
@@ -539,6 +553,12 @@ MERGE_PAIR = Exercise(
             "always-256",
             "You write 256 for the pair. The new id is the argument new_id.",
             _merged(put=lambda a, b, new: [256]),
+        ),
+        Misconception(
+            "from-the-right-first-lost",
+            "You go from right to left, and the loop ends before the first id, which is lost where no pair begins with it. "
+            "Go from left to right, and keep what is left over.",
+            _from_the_right_first_lost,
         ),
     ),
     nudges=(

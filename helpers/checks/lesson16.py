@@ -96,7 +96,7 @@ RMS_NORM = Exercise(
         )),
         Probe("a large eps", _rms_inputs(3, 4, eps=2.0), (
             "eps is 2 here, so that its place shows: it is added to the mean square, inside the root."
-        )),
+        ), special=True),
         Probe("a token of zeros", lambda rng: (torch.zeros(2, 3).double(), _tensor(rng, 3), 1e-5), (
             "The token is 0 here. eps keeps the division from being 0 / 0; the result is 0."
         ), draws=1, extreme=True),
@@ -236,6 +236,8 @@ def _same(a):
 
 GATED_MLP = Exercise(
     reference=gated_mlp,
+    nudges=(("matmul|mat1 and mat2|batch1|batch2|size mismatch", (
+        "⊙ multiplies number by number: that is * between the two halves, and @ is the matrix product.")),),
     probes=(
         Probe("by hand", lambda rng: tuple(torch.tensor(a).double() for a in ([1.0], [[2.0]], [[3.0]],
                                                                               [[10.0]])), (
@@ -1278,7 +1280,7 @@ DECODER_LAYER = Exercise(
         )),
         Probe("small numbers", _layer_inputs(1, 3, 0, 2, 1, 2, 4, 3, std=0.003), (
             "x is small here, so that the eps of the norms shows: it is 0.00001, as rms_norm has it by default."
-        )),
+        ), special=True),
         larger(_layer_inputs(5, 9, 10, 10, 5, 12, 11, 13, base=300.0)),
     ),
     misconceptions=(

@@ -196,6 +196,10 @@ INDUCTION_SCORE = Exercise(
         Misconception("median", (
             "You take the median of the weights. The score is their mean."
         ), lambda w, p: _from(w, p, p, 1).median(-1).values),
+        Misconception("transposed-over-T", (
+            "Rows and columns have changed places, and you divide by T. The query is the row, and the mean is over the "
+            "T - period tokens that repeat one."
+        ), lambda w, p: _from(w.mT, p, p, 1).sum(-1) / w.shape[-1]),
     ),
     contracts=(Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
                Contract("a period as long as the text", lambda rng: _heads(2, 4, 4)(rng))),
@@ -245,7 +249,7 @@ LOGIT_LENS = Exercise(
         )),
         Probe("a large mean", _states(1, 2, 4, 3, shift=5.0), (
             "All numbers of a state are near 5 here. RMSNorm divides, and subtracts nothing."
-        )),
+        ), special=True),
         Probe("several tokens", _states(1, 4, 3, 5), (
             "Four tokens, each with a length of its own: every token is divided by its own root."
         )),

@@ -81,7 +81,7 @@ LORA_LINEAR = Exercise(
         )),
         Probe("a square W", _adapted(2, d_in=6, d_out=6, r=3, alpha=1.5), (
             "W is square here, so a transposed one goes through without an error. It is x @ W, as it is given."
-        )),
+        ), special=True),
         Probe("a batch", _adapted(2, 3, d_in=5, d_out=4, r=2), (
             "x is (B, T, d_in) here. @ takes the last axis of x, so nothing needs to be turned."
         )),

@@ -177,6 +177,14 @@ ADVANTAGES = Exercise(
         Misconception("first-group", (
             "Only the first group is there. Is your return inside the loop?"
         ), lambda r: advantages(r)[:1]),
+        Misconception("all-texts-together-n-minus-1", (
+            "You compare all texts with one another, and with n - 1. A text is judged by its own group: one mean and one "
+            "standard deviation for each row, with unbiased=False."
+        ), lambda r: (r - r.mean()) / (r.std() + 1e-6)),
+        Misconception("all-texts-together-n-minus-1-no-eps", (
+            "You compare all texts with one another, and with n - 1. A text is judged by its own group: one mean and one "
+            "standard deviation for each row, with unbiased=False, and 1e-6 added to it."
+        ), lambda r: (r - r.mean()) / r.std()),
     ),
 )
 
@@ -390,10 +398,6 @@ KL_TO_REFERENCE = Exercise(
             "B, T and V are all 3 here, so nothing warns you: the softmax and the sum run over the last axis, the"
             " vocabulary."
         )),
-        Probe("sure models", _two(2, 2, 3, size=5000.0), (
-            "Both models are all but certain here, and some probabilities are 0 to the computer, whose logarithm is -inf."
-            " Subtract what log_softmax gives: the logarithm of a softmax fails here, and torch.distributions gives inf."
-        ), extreme=True),
         Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), (
             "In the second text no word counts: it takes no part, and nothing is divided by its 0 words."
         ), extreme=True),
@@ -464,10 +468,6 @@ KL_TO_REFERENCE = Exercise(
         Misconception("bits", (
             "You take logarithms to the base 2, so these are bits. Nats use the natural logarithm."
         ), lambda z, r, m: _kl(z, r)[m].mean() / torch.log(torch.tensor(2.0))),
-        Misconception("log-of-softmax", (
-            "You take the logarithm of a softmax. Where a probability is 0 to the computer, its logarithm is -inf: use"
-            " log_softmax."
-        ), lambda z, r, m: (z.softmax(-1) * (z.softmax(-1).log() - r.softmax(-1).log())).sum(-1)[m].mean()),
         Misconception("absolute", (
             "You take the absolute differences of the logarithms. Some are negative, and must be: only so equal models"
             " and no others give 0."
@@ -524,18 +524,25 @@ class _Points:
         return self.points[text if isinstance(text, str) else " ".join(text)]
 
 
-def _contest(n, ties=False, low=-9, more=4):
-    """``n`` texts to draw, and more that a right attempt never sees; some of which are better."""
+def _contest(n, ties=False, low=-9, more=4, step=1.0):
+    """``n`` texts to draw, and more that a right attempt never sees; some of which are better. ``step``: between rewards."""
     def make(rng):
         words = ["bears", "doors", "keys", "kings", "planes", "trees", "dates", "films"]
         texts = [f"{words[i % 8]} {'wait' if i < 8 else 'fall' if i < 16 else 'return'}" for i in rng.permutation(24)]
         texts = texts[:n + more]
-        points = [float(x) for x in (rng.permutation(n + more) + low)]
+        points = [float(x) for x in (rng.permutation(n + more) + low) * step]
         if ties:  # the best of the n texts twice or three times
-            best = max(points[:n])
-            points = [best if i in {1, n // 2, n - 1} else min(x, best) for i, x in enumerate(points)]
+            best, first = max(points[:n]), int(rng.integers(2))
+            points = [best if i in {first, n // 2, n - 1} else min(x, best) for i, x in enumerate(points)]
         return _Draws(texts), _Points(dict(zip(texts, points, strict=True))), n
     return make
+
+
+def _best_is_0(rng):
+    """The second of five, and all others are below."""
+    texts = ["keys fall", "trees wait", "kings wait", "films return", "bears fall"]
+    points = [-3.0, 0.0, *-rng.permutation([1.0, 2.0, 4.0])]
+    return _Draws(texts), _Points(dict(zip(texts, points, strict=True))), 5
 
 
 def _lists_of_words(rng):
@@ -565,6 +572,14 @@ def _beginning_with(number):
                 best, most = text, reward(text)
         return best
     return function
+
+
+def _zero_is_nothing(sample, reward, n):
+    best, most = None, None
+    for text in _listed(sample, n):
+        if not most or reward(text) > most:
+            best, most = text, reward(text)
+    return best
 
 
 def _first_rise(sample, reward, n):
@@ -609,6 +624,13 @@ BEST_OF_N = Exercise(
         Probe("positive rewards", _contest(4, low=3), (
             "Four texts with positive rewards: the highest one wins."
         )),
+        Probe("rewards that are close", _contest(5, step=0.07), (
+            "The rewards differ by less than 1 here. Compare them as they are, and cut nothing off."
+        ), special=True),
+        Probe("the best has 0", _best_is_0, (
+            "The highest reward is 0 here, and 0 is a reward like any other: what is not there yet is None, and asked for"
+            " with `is None`."
+        ), special=True),
         Probe("equals", _contest(6, ties=True), (
             "Several texts share the highest reward here: the first of them is returned."
         ), draws=6),
@@ -694,6 +716,12 @@ BEST_OF_N = Exercise(
             "Of equally good texts you return the last in the alphabet: pairs (reward, text) are compared by their texts"
             " where the rewards are equal. Compare the rewards alone, with a key."
         ), lambda sample, reward, n: max((reward(t), t) for t in _listed(sample, n))[1]),
+        Misconception("cut-to-whole-numbers", (
+            "You cut the rewards to whole numbers, so two that differ by less than 1 are equal. Compare them as they are."
+        ), lambda sample, reward, n: max(_listed(sample, n), key=lambda text: int(reward(text)))),
+        Misconception("zero-taken-for-nothing", (
+            "You take a reward of 0 for none at all. Ask for what is not there yet with `is None`."
+        ), _zero_is_nothing),
     ),
     nudges=(("unhashable type: 'list'|inhomogeneous", (
         "A text may be a list of words, of any length: no dict and no set takes it, and NumPy makes no array of several."

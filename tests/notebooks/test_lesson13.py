@@ -20,8 +20,8 @@ from scripts import paragraphs as collect  # noqa: E402
 NAME = "encoder.layer.{}.{}"
 
 
-def judge(name, attempt, seed=0):
-    return evaluate(exercise(name), attempt, seed=seed)
+def judge(name, attempt, seed=0, more=False):
+    return evaluate(exercise(name), attempt, seed=seed, more=more)
 
 
 # Right attempts in other styles
@@ -92,6 +92,7 @@ def test_a_right_attempt_in_another_style_passes(name, attempt):
     for seed in range(10):
         outcome = judge(name, attempt, seed)
         assert outcome, outcome.message
+    outcome = judge(name, attempt, more=True)
     assert "ValueError" in outcome.message  # the contract was left out, which is only mentioned
 
 

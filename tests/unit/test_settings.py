@@ -270,8 +270,8 @@ def test_a_conversation_is_as_it_was_after_an_error(error, monkeypatch):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "ascii"])
 def test_what_is_printed_stops_nobody(encoding):
-    code = "from helpers.checks import check\nfrom helpers import attention\nfrom helpers.page import show\nassert check(attention.softmax)\n" \
-           "show.map('04')\nshow.table(['√d_k'], [['→ ✓ 😀 \\ud800']])"
+    code = ("from helpers.checks import check\nfrom helpers import attention\nfrom helpers.page import show\n"
+            "assert check(attention.softmax)\nshow.map('04')\nshow.table(['√d_k'], [['→ ✓ 😀 \\ud800']])")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, env=os.environ | {
         "PYTHONIOENCODING": encoding})
     assert run.returncode == 0, run.stderr

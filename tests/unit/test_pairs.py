@@ -1,0 +1,170 @@
+"""Two mistakes at once are told as one of the two, and what no list knows is not accused."""
+
+import collections
+
+import numpy as np
+import pytest
+import torch
+from pairs import RIGHT_FORM, count
+
+from helpers.attention import softmax
+from helpers.checks import INDEX, exercise
+from helpers.checks.core import SEVERAL, evaluate, whereabouts
+from helpers.checks.layers import FAULTS, _judge
+
+FORM_ALONE = 0.05  # of the pairs, at most: their message names no cause
+
+
+def test_two_mistakes_are_rarely_told_the_right_form_alone(pytestconfig, record_property):
+    """Every third pair of every exercise in the weekly run, and else a few of every eighth exercise."""
+    weekly = pytestconfig.getoption("weekly", False)
+    kinds, alone = collections.Counter(), []
+    for name in list(INDEX)[::1 if weekly else 8]:
+        some, more = count(exercise(name), each=3 if weekly else 41)
+        kinds, alone = kinds + some, alone + more
+    wrong = sum(kinds.values()) - kinds["passed"]
+    record_property("pairs", f"{len(alone) / wrong:.1%} of {wrong} pairs are told the right form alone: {dict(kinds)}")
+    assert wrong > 40 and kinds["passed"] <= 0.01 * wrong
+    assert len(alone) <= FORM_ALONE * wrong, "\n".join(alone)
+
+
+def scores_without_root(Q, K, V, mask):
+    """Neither scaled, nor are rows that see nothing made 0."""
+    scores = np.where(mask, Q @ K.swapaxes(-1, -2), -np.inf)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    return weights @ V, weights
+
+
+def transposed_softmax(Q, K, V, mask):
+    """Down the columns, and every axis of a batch turned round."""
+    weights = np.nan_to_num(softmax(np.where(mask, Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1]), -np.inf).T).T)
+    return weights @ V, weights
+
+
+BOTH = [  # exercise, an attempt that is wrong twice, what it is told: one of the two
+    ("masked_attention", scores_without_root, {"no-scaling", "nan-row"}),
+    ("masked_attention", transposed_softmax, {"columns-sum-to-1"}),
+    ("bpe_decode", lambda ids, merges: "".join(str(bytes([i % 256])) for i in ids), {"text"}),
+    ("self_attention", lambda X: X + X @ X.T @ X, {"x-added", "no-softmax"}),
+]
+
+
+@pytest.mark.parametrize(("name", "attempt", "either"), BOTH)
+def test_one_of_two_is_named(name, attempt, either):
+    outcome = evaluate(exercise(name), attempt)
+    assert outcome.status == "wrong" and (outcome.misconception in either or outcome.misconception is None
+                                          and RIGHT_FORM not in outcome.message), outcome.message
+
+
+def test_what_is_named_of_several_is_said_to_be_one_of_several():
+    outcome = evaluate(exercise("masked_attention"), transposed_softmax)
+    assert outcome.misconception == "columns-sum-to-1" and outcome.message.startswith(SEVERAL)
+
+
+def test_a_special_input_accuses_nobody_who_fails_elsewhere():
+    """Scores of 0 were blamed for any slip in the scores."""
+    outcome = evaluate(exercise("masked_attention"), lambda Q, K, V, mask: (V[..., :1, :] + 0 * Q[..., :1], mask * 1.0))
+    assert "score of 0" not in outcome.message
+    zeros_hidden = next(m for m in exercise("masked_attention").misconceptions if m.id == "zero-means-hidden")
+    assert evaluate(exercise("masked_attention"), zeros_hidden.function).misconception == "zero-means-hidden"
+
+
+def test_a_lost_axis_is_named():
+    for attempt, words in ((lambda q, K, V: V.sum(), "An axis is missing"), (lambda q, K, V: V[None], "an axis too many")):
+        assert words in evaluate(exercise("hard_attention"), attempt).message
+    outcome = evaluate(exercise("scaled_dot_product_attention"), lambda Q, K, V: 1)
+    assert RIGHT_FORM in outcome.message and "2 values" in outcome.message
+
+
+def test_not_a_number_is_explained():
+    def layer_norm(x, gain, bias, eps):
+        return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
+
+    outcome = evaluate(exercise("layer_norm"), layer_norm)
+    assert "is nan.\nnan, not a number, is what 0 / 0" in outcome.message
+
+
+def test_a_name_that_is_missing_is_answered_with_where_it_is():
+    space = {}
+    exec("def attempt(X):\n    return softmax(X @ X.T) @ X", space)
+    outcome = evaluate(exercise("self_attention"), space["attempt"])
+    assert outcome.status == "error"
+    assert "softmax is in helpers.attention: from helpers.attention import softmax" in outcome.message
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("np", "import numpy as np"), ("WordVectors", "from helpers.embeddings import WordVectors"),
+    ("plots", "from helpers import plots"), ("show", "from helpers.page import show"), ("layer_norm", "from helpers.transformer import layer_norm"), ("qwerty", None)])
+def test_whereabouts(name, words):
+    assert words in whereabouts(name) if words else whereabouts(name) == ""
+
+
+def test_every_exercise_is_found_where_it_is_said_to_be():
+    for name in INDEX:
+        module = whereabouts(name).removeprefix(f"{name} is in ").split(":")[0]
+        assert getattr(__import__(module, fromlist=[name]), name) is exercise(name).reference
+
+
+def test_an_argument_that_is_none_is_named():
+    def cached_attention(q, k, v, cache=None):
+        K, V = cache
+        return q, (K, V)
+
+    assert "cache is None here" in evaluate(exercise("cached_attention"), cached_attention).message
+
+
+def test_a_loss_without_a_tensor_passes_and_is_told():
+    reference = exercise("language_model_loss").reference
+    outcome = evaluate(exercise("language_model_loss"), lambda *args: reference(*args).item())
+    assert outcome and "no gradient" in outcome.message
+    assert "no gradient" not in evaluate(exercise("language_model_loss"), reference).message
+
+
+def test_the_leash_may_be_written_with_probabilities():
+    def kl(logits, reference_logits, mask):
+        p, q = logits.softmax(-1), reference_logits.softmax(-1)
+        return (p * (p.log() - q.log())).sum(-1)[mask].mean()
+
+    assert evaluate(exercise("kl_to_reference"), kl)
+
+
+def tie_at_the_beginning(sample, reward, n):
+    first, *rest = [sample() for _ in range(n)]
+    other = max(rest, key=reward, default=first)
+    return other if reward(other) >= reward(first) else first
+
+
+@pytest.mark.parametrize("attempt", [
+    tie_at_the_beginning, lambda s, r, n: max([s() for _ in range(n)], key=lambda text: round(r(text))),
+    lambda s, r, n: max([s() for _ in range(n)], key=lambda text: r(text) or -np.inf)])
+def test_the_best_of_n_that_is_wrong_does_not_pass(attempt):
+    for seed in range(3):
+        assert evaluate(exercise("best_of_n"), attempt, seed=seed).status == "wrong"
+
+
+def test_two_faults_in_a_real_layer_are_told_as_one():
+    g = torch.Generator().manual_seed(0)
+    w = {f"{kind}_{c}": torch.randn(*([24] * (1 + (kind == "W"))), generator=g) / 5 for kind in "Wb" for c in "qkvo"}
+    x, mask = torch.randn(2, 3, 24, generator=g), torch.ones(2, 1, 1, 3, dtype=torch.bool)
+
+    def split(X, h):
+        return X.unflatten(-1, (h, -1)).transpose(1, 2)
+
+    def attend(Q, K, V, mask):
+        weights = torch.softmax((Q @ K.mT / Q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf), -1)
+        return weights @ V, weights
+
+    p = {"split_heads": split, "merge_heads": lambda X: X.transpose(1, 2).flatten(2), "masked_attention": attend}
+    right = FAULTS["self_attention"]["no-output-bias"][1].func
+    real = torch.ones(2, 3, dtype=torch.bool)
+
+    def self_attention(x, mask, w, p):
+        return right(x, mask, w, p, bias=False, order="qqq")
+
+    assert _judge(self_attention, right(x, mask, w, p), real, (x, mask, w, p))[1].startswith(SEVERAL)
+
+    def self_attention(x, mask, w, p):
+        return right(x, mask, w, p, bias=False, out_bias=False)
+
+    assert "All four biases" in _judge(self_attention, right(x, mask, w, p), real, (x, mask, w, p))[1]
