@@ -2,9 +2,6 @@
 
 import functools
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +10,6 @@ from helpers import vocabularies
 from helpers.grammars import HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number, with_s
 from helpers.vocabularies import BOS
 
-BENCH = Path(__file__).resolve().parents[1] / "bench" / "language_model.py"
 TOY = Grammar({  # "x" alone does not say which rule it came from, so that the reader's state is a mixture
     "S": ["3 THING.n DOES.n .", "1 A sees B and B sees A ."],
     "THING.s": ["2 x", "1 y"], "THING.p": ["1 x x", "1 z y", "2 z MORE"],
@@ -168,10 +164,3 @@ def test_other_number():
         assert other[vocabulary[word]] == vocabulary[pair]
     assert torch.equal(other[other], torch.arange(len(vocabulary)))
     assert [with_s(word) for word in ("key", "fly", "watch", "bear")] == ["keys", "flies", "watches", "bears"]
-
-
-@pytest.mark.slow
-def test_the_benchmark_still_runs():
-    done = subprocess.run([sys.executable, BENCH, "--tiny"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "ours" in done.stdout and "usual 0.001" in done.stdout

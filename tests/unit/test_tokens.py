@@ -5,7 +5,6 @@ import hashlib
 import json
 import random
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from helpers import gguf, texts, tokens
 from helpers.store import model_files
 from helpers.tokens import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
 
-BENCH = Path(__file__).resolve().parents[1] / "bench" / "tokens.py"
 WORDS = pre_tokenizers.ByteLevel(add_prefix_space=False)
 SAMPLE = list(texts.addresses().values())[::12]  # fourteen addresses of 160 years
 
@@ -241,9 +239,3 @@ def test_a_file_of_ones_own(tmp_path):
     assert "cannot be read" in one_sentence(texts.read_text, tmp_path)
     path.write_bytes("\ufeffone\r\ntwö\n".encode() * 2000)
     assert texts.read_text(path).startswith("one\ntwö\n")
-
-
-def test_the_benchmark_still_runs():
-    done = subprocess.run([sys.executable, BENCH, "--tiny"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "all the same merges: True" in done.stdout and "library" in done.stdout

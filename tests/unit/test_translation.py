@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import importlib
 import re
 from collections import Counter
 from pathlib import Path
@@ -484,13 +483,3 @@ def test_the_lexicon_is_the_one_described():
     described = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     row = next(line for line in described.splitlines() if line.startswith("| `translation_lexicon.tsv`"))
     assert hashlib.sha256(translation.LEXICON.read_text(encoding="utf-8").encode()).hexdigest() in row
-
-
-@pytest.mark.slow
-def test_the_benchmark_runs(capsys, monkeypatch):
-    """A few steps only: it must not rot."""
-    monkeypatch.syspath_prepend(ROOT / "tests" / "bench")
-    assert importlib.import_module("translation").main(["--tiny"]) == 0
-    shown = capsys.readouterr()
-    assert not shown.err
-    assert "ours" in shown.out and "usual, Adam" in shown.out and "CPU-seconds" in shown.out
