@@ -550,18 +550,17 @@ def _error_text(error, function):
 def whereabouts(name):
     """Where the course has what a missing name means, in one sentence, or "" when it has nothing of this name.
 
-    Usual names of libraries come first, then an exercise's own reference, then what the modules of ``helpers`` define.
+    Usual names of libraries come first, then modules of ``helpers``, an exercise's own reference, and what modules define.
     """
     from helpers.checks import INDEX, exercise
 
     if name in LIBRARIES:
         return f"{name} is missing: {LIBRARIES[name]}"
-    home = exercise(name).reference.__module__ if name in INDEX else _homes().get(name)
-    if home:
-        return f"{name} is in {home}: from {home} import {name}"
     for path in HELPERS.rglob(f"{name}.py"):
-        return f"{name} is a module of the course: from {'.'.join(path.relative_to(HELPERS.parent).parent.parts)} import {name}"
-    return ""
+        room = ".".join(path.relative_to(HELPERS.parent).parent.parts)
+        return f"{name} is a module of the course: from {room} import {name}"
+    home = exercise(name).reference.__module__ if name in INDEX else _homes().get(name)
+    return f"{name} is in {home}: from {home} import {name}" if home else ""
 
 
 @functools.cache

@@ -95,7 +95,8 @@ def test_a_name_that_is_missing_is_answered_with_where_it_is():
 
 @pytest.mark.parametrize(("name", "words"), [
     ("np", "import numpy as np"), ("WordVectors", "from helpers.embeddings import WordVectors"),
-    ("plots", "from helpers import plots"), ("show", "from helpers.page import show"), ("layer_norm", "from helpers.transformer import layer_norm"), ("qwerty", None)])
+    ("plots", "from helpers import plots"), ("show", "from helpers.page import show"),
+    ("layer_norm", "from helpers.transformer import layer_norm"), ("qwerty", None)])
 def test_whereabouts(name, words):
     assert words in whereabouts(name) if words else whereabouts(name) == ""
 

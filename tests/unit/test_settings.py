@@ -16,20 +16,11 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import (
-    chat,
-    grammars,
-    minilm,
-    model_files,
-    plots,
-    reward,
-    settings,
-    smollm2,
-    training,
-    transformer,
-)
+from helpers import grammars, minilm, plots, reward, smollm2, training, transformer
 from helpers.checks import INDEX, adopt_all, core, exercise
 from helpers.checks.core import Exercise, Misconception, Probe, evaluate
+from helpers.page import chat
+from helpers.store import model_files, settings
 
 
 @contextlib.contextmanager
