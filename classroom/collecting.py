@@ -9,15 +9,15 @@ import os
 import re
 import stat
 import struct
-import time
 import unicodedata
 import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
-from classroom import Problem, notebook
+from classroom import Problem, notebook, sandbox
 from classroom.assignment import ANSWER
 
 MOST_FILES = 100_000  # in one zip
@@ -26,10 +26,15 @@ MOST_ATTEMPTS = 5  # notebooks of one student that may be graded
 EXACT, NO_DATE = 0x5455, (1980, 1, 1)  # where a zip keeps the time in UTC, and what it says where it has none
 LATE = "Canvas marks it as late."
 MOST_TOLD = 50  # sentences on what was left out
-LARGEST_LIST = 20_000_000  # bytes of a zip's list of files
+LARGEST_LIST = 20_000_000  # bytes of a zip's list of files, and of those of all zips of one student
 LARGEST_ZIP = 100_000_000  # bytes of a zip inside a zip
 MOST_ZIPS = 1_000  # zips in one zip, and in zips in it
+MOST_BYTES = 300_000_000  # of all zips in the zips of one student; and of the student's notebooks that are looked at
 TIGHTEST = 50  # bytes of a zip for each byte that it takes in its zip: two zips in one another hardly shrink
+# Python bounds what it unpacks for these two alone: of 810 bytes in bzip2 it makes 1.8 GB before anybody can stop it.
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+OTHERS = {1: "Shrink", 6: "Implode", 9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "xz", 98: "PPMd"}
+READING_SECONDS, READING_MEMORY = 30, 2 * 2**30  # of CPU time, and bytes, to look through what one student handed in
 NOISE = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)|/\.ipynb_checkpoints/")
 PLAIN = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss"})
 WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # names that no file may have there
@@ -165,16 +170,19 @@ def _short(name):
     return name if len(name) <= 255 else f"{name[:240]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def collect(source, assignment, functions, leave_out=None):
+def collect(source, assignment, functions, leave_out=None, zone=None):
     """The ``Submission`` of each student in ``source`` (a folder or a zip), in the order of their names, and a list of
     sentences on what was refused. Notebooks are matched by the assignment's id in their metadata; without one, by the
-    ``functions`` they define. The folder ``leave_out`` is not a submission. Raises NothingFound."""
+    ``functions`` they define. The folder ``leave_out`` is not a submission; ``zone``: whose clock the times in a zip are
+    by, where it has no better ones (default: this machine's). Raises NothingFound."""
     source = Path(source)
     if not source.exists():
         raise NothingFound(f"{source} does not exist.")
     refused, students = [], {}
-    entries = _zip(source, (), (), refused) if source.is_file() else _folder(source, refused, leave_out)
-    for entry in _without_wrapper(_that_matter(entries), assignment):
+    entries = _zip(source, (), (), refused, zone) if source.is_file() else _folder(source, refused, leave_out, zone)
+    with sandbox.limited(READING_MEMORY):
+        entries = _that_matter(entries)
+    for entry in _without_wrapper(entries, assignment):
         if NOISE.search(entry.parts[0] + "/"):
             continue
         student = _student(entry.parts)
@@ -196,7 +204,7 @@ def collect(source, assignment, functions, leave_out=None):
     keys = Counter(key.casefold() for key in students)  # a folder of Windows takes a.json and A.json for one file
     for key, (student, _) in students.items():
         student.alike = keys[key.casefold()] > 1
-    found = [_choose(student, mine, assignment, functions)
+    found = [_chosen(student, mine, assignment, functions)
              for student, mine in sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))]
     return found, refused
 
@@ -245,7 +253,7 @@ def _has_cells(entry):
         return False
 
 
-def _folder(top, refused, leave_out):
+def _folder(top, refused, leave_out, zone):
     """The notebooks and zips below a folder."""
     closed = []
     for folder, below, names in os.walk(top, onerror=closed.append, followlinks=False):
@@ -267,7 +275,7 @@ def _folder(top, refused, leave_out):
                 if not stat.S_ISDIR(kind.st_mode):  # a pipe, a device
                     yield _Entry(parts, kind.st_mtime)
             elif kind_of(name) == ".zip":
-                yield from _zip(path, (), parts, refused, kind.st_mtime)
+                yield from _zip(path, (), parts, refused, zone, kind.st_mtime)
             else:
                 yield _Entry(parts, kind.st_mtime, partial(_read_file, path) if kind_of(name) else None)
     for error in closed:
@@ -296,9 +304,12 @@ def _archive(path, inside):
     data = _read_member(path, inside, LARGEST_ZIP) if inside else b""
     with io.BytesIO(data) if inside else path.open("rb") as file:
         record = zipfile._EndRecData(file)  # the one that ZipFile goes by: files in the zip may hold others like it
-    if record and record[zipfile._ECD_SIZE] > LARGEST_LIST:  # the list is read into memory before it can be counted
+    size = record[zipfile._ECD_SIZE] if record else 0
+    if size > LARGEST_LIST:  # the list is read into memory before it can be counted
         raise notebook.Refused("The zip's list of files is too long.")
-    return zipfile.ZipFile(io.BytesIO(data) if inside else path)
+    archive = zipfile.ZipFile(io.BytesIO(data) if inside else path)
+    archive.list_size, archive.size = size, len(data)
+    return archive
 
 
 def _read_member(path, inside, most=notebook.LARGEST):
@@ -307,6 +318,10 @@ def _read_member(path, inside, most=notebook.LARGEST):
     try:
         archive = _archive(path, inside[:-1])
         member = archive.infolist()[inside[-1]]
+        if member.compress_type not in PACKED:
+            method = OTHERS.get(member.compress_type, f"method {member.compress_type}")
+            raise notebook.Refused(f"The file is packed with {method}, which is not unpacked here: hand in the notebook "
+                                   "itself, or a zip as the system makes it (Deflate).")
         if most == LARGEST_ZIP and member.file_size > max(1_000_000, TIGHTEST * member.compress_size):
             raise notebook.Refused("The zip is packed far too tightly (a zip bomb?).")
         with archive.open(member) as file:
@@ -320,9 +335,9 @@ def _read_member(path, inside, most=notebook.LARGEST):
     return data
 
 
-def _zip(path, inside, where, refused, modified=0.0, room=None):
-    """The notebooks in a zip, and in zips in it, as entries below ``where``. ``room``: how many zips and how many files in
-    them the student whose zip this is may still have."""
+def _zip(path, inside, where, refused, zone, modified=0.0, room=None):
+    """The notebooks in a zip, and in zips in it, as entries below ``where``. ``room``: how many zips, files in them and
+    bytes of both the student whose zip this is may still have."""
     label = "/".join(where) or path.name
     if room:
         room["zips"] -= 1
@@ -332,16 +347,20 @@ def _zip(path, inside, where, refused, modified=0.0, room=None):
                 yield _Entry(where, modified, problem=f"The zip holds more than {MOST_ZIPS:,} zips.")
             return
     try:
-        members = _archive(path, inside).infolist()
+        if room and room["bytes"] <= 0:
+            raise notebook.Refused(f"The zips in the zip have more than {MOST_BYTES // 1_000_000} MB together.")
+        archive = _archive(path, inside)
+        members = archive.infolist()
     except Exception as error:  # whatever a hostile file makes zipfile raise
-        refused.append(f"{label} is not a zip that can be opened.")
+        known = isinstance(error, notebook.Unreadable)
+        refused.append(f"{label} was left out: {error}" if known else f"{label} is not a zip that can be opened.")
         if where:
-            known = isinstance(error, notebook.Unreadable)
             yield _Entry(where, modified, None, str(error) if known else "The zip is damaged.",
                          error.status if known else "unreadable")
         return
     if room:
         room["files"] -= len(members)
+        room["bytes"] -= archive.size + archive.list_size * (MOST_BYTES // LARGEST_LIST)
     if len(members) > MOST_FILES or room and room["files"] < 0:
         many = (f"holds {len(members):,} files" if len(members) > MOST_FILES
                 else f"and others in the same zip hold more than {MOST_FILES:,} files")
@@ -361,24 +380,25 @@ def _zip(path, inside, where, refused, modified=0.0, room=None):
         if ".." in parts or parts[0] == "/" or ":" in parts[0] or stat.S_ISLNK(member.external_attr >> 16):
             refused.append(f"{label}: {member.filename[:100]!r} leads out of the zip and was left out.")
             if where:
-                yield _Entry((*where, "a file"), _when(member, modified), problem="A name in the zip leads out of it.")
+                yield _Entry((*where, "a file"), _when(member, zone, modified), problem="A name in the zip leads out of it.")
         elif not kind:
-            yield _Entry(where + parts, _when(member, modified))
+            yield _Entry(where + parts, _when(member, zone, modified))
         elif kind != ".zip":
-            yield _Entry(where + parts, _when(member, modified), partial(_read_member, path, (*inside, number)))
+            yield _Entry(where + parts, _when(member, zone, modified), partial(_read_member, path, (*inside, number)))
         elif len(inside) < 2:
             whole = where + parts  # those of one student, or of a zip of which nobody knows whose it is, share a room
             whose = next((i for i, part in enumerate(whole, 1) if _by_platform(part)), len(where or whole))
-            mine = room or rooms.setdefault(whole[:whose], {"zips": MOST_ZIPS, "files": MOST_FILES})
-            yield from _zip(path, (*inside, number), where + parts, refused, _when(member, modified), mine)
+            mine = room or rooms.setdefault(whole[:whose], {"zips": MOST_ZIPS, "files": MOST_FILES, "bytes": MOST_BYTES})
+            yield from _zip(path, (*inside, number), where + parts, refused, zone, _when(member, zone, modified), mine)
         else:
             refused.append(f"{label}: {member.filename[:100]!r} is a zip in a zip in a zip and was left out.")
-            yield _Entry(where + parts, _when(member, modified), problem="The notebook is in a zip in a zip in a zip.")
+            yield _Entry(where + parts, _when(member, zone, modified), problem="The notebook is in a zip in a zip in a zip.")
 
 
-def _when(member, zipped=0.0):
-    """When a file in a zip was written: exactly, if the zip says so as most programs do, or by the clock of the place where
-    it was packed, to two seconds. A zip that has no dates says 1980: then that of the zip itself, ``zipped``, or 0."""
+def _when(member, zone=None, zipped=0.0):
+    """When a file in a zip was written: exactly, if the zip says so as most programs do, or to two seconds by the clock of
+    the place where it was packed, which is taken to be one of the ``zone``. A zip that has no dates says 1980: then that of
+    the zip itself, ``zipped``, or 0."""
     extra = member.extra
     while len(extra) >= 4:
         kind, size = struct.unpack("<HH", extra[:4])
@@ -390,8 +410,8 @@ def _when(member, zipped=0.0):
     if member.date_time[:3] == NO_DATE:
         return zipped
     try:
-        return time.mktime((*member.date_time, 0, 0, -1))
-    except (ValueError, OverflowError):
+        return datetime(*member.date_time, tzinfo=zone).timestamp()
+    except (ValueError, OverflowError, OSError):
         return zipped
 
 
@@ -425,6 +445,19 @@ def _student(parts):
     return Submission(first, "", first if len(parts) > 1 else "")
 
 
+def _chosen(student, entries, assignment, functions):
+    """``_choose`` within limits: what takes more is refused, and the others are not affected."""
+    try:
+        with sandbox.limited(READING_MEMORY), sandbox.at_most(READING_SECONDS):
+            return _choose(student, entries, assignment, functions)
+    except (sandbox.Slow, MemoryError):
+        student.problem, student.status, student.read = (
+            f"To look through what was handed in takes more than {READING_SECONDS} seconds of computing or "
+            f"{READING_MEMORY // 2**30} GB of memory: hand in the notebook alone."), "refused", None
+        student.file, student.modified, student.earlier = "/".join(entries[0].parts), entries[0].modified, []
+        return student
+
+
 def _choose(student, entries, assignment, functions):
     """The newest of the entries that are this assignment: by Canvas' numbers where all have one, else by their times, and
     of one time by the number behind a name that they share."""
@@ -444,11 +477,17 @@ def _choose(student, entries, assignment, functions):
         student.problem = f"There is no notebook, only {', '.join(names)[:200]}.{_remedies(names)}"
         student.file, student.modified = "/".join(newest[0].parts), newest[0].modified
         return student
-    for entry in notebooks[:MOST_READ]:
+    room = MOST_BYTES
+    for number, entry in enumerate(notebooks[:MOST_READ]):
+        if room <= 0:
+            student.notes.append(f"{len(notebooks):,} large notebooks were handed in; only the newest {number} were looked "
+                                 "at.")
+            break
         try:
             if entry.problem:
                 raise notebook.Refused(entry.problem) if entry.status == "refused" else notebook.Unreadable(entry.problem)
             data = entry.read()
+            room -= len(data)
             book = notebook.read(data)
             digest = hashlib.sha256(data).hexdigest()
         except notebook.Unreadable as error:

@@ -9,10 +9,12 @@ import os
 import platform
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +34,9 @@ LOOK = 0.25  # seconds between two looks at what all processes of a sandbox use
 # process_vm_readv, process_vm_writev, pidfd_getfd. Before them the number of the architecture.
 REFUSED = {"x86_64": (0xC000003E, 319, 447, 29, 64, 68, 240, 425, 323, 321, 298, 248, 249, 250, 101, 310, 311, 438),
            "aarch64": (0xC00000B7, 279, 447, 194, 190, 186, 180, 425, 282, 280, 241, 217, 218, 219, 117, 270, 271, 438)}
+# Sockets are made by two calls, socket and socketpair, and are of these families alone: AF_UNIX, AF_INET, AF_INET6, which
+# lead nowhere in a network of one's own. An AF_VSOCK leads out of it, to the host of a virtual machine.
+SOCKETS, FAMILIES = {"x86_64": (41, 53), "aarch64": (198, 199)}, (1, 2, 10)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,46 @@ class Limits:
 
 class NoSandbox(RuntimeError):
     """There is no sandbox here; the message says why and what to do."""
+
+
+class Slow(BaseException):
+    """What was to end within some seconds did not."""
+
+
+@contextmanager
+def limited(memory):
+    """Meanwhile this process may use so many bytes of address space more; beyond that there is a MemoryError. Where the
+    system has no such limit, there is none."""
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    import resource
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = min(n for n in (pages * resource.getpagesize() + memory, *before) if n != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@contextmanager
+def at_most(seconds):
+    """Raises Slow where what is inside computes for longer. Only a main thread can be interrupted, and on POSIX systems."""
+    def stop(*_):
+        raise Slow
+
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, stop)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class SandboxStopped(Exception):
@@ -93,16 +138,24 @@ def problem():
 
 @contextmanager
 def _rules():
-    """The descriptor of a file that tells the kernel to refuse what REFUSED lists."""
+    """The descriptor of a file that tells the kernel to refuse what REFUSED lists, and sockets of other families."""
     architecture, *numbers = REFUSED[platform.machine()]
-    last = len(numbers) + 5  # the line that answers "no such call"; a jump counts from the line after it
-    program = [(0x20, 0, 0, 4), (0x15, 0, last - 2, architecture),  # load the architecture; another one is refused
-               (0x20, 0, 0, 0), (0x35, last - 4, 0, 1 << 30)]  # load the number; so is x86's third set of numbers
-    program += [(0x15, last - 5 - i, 0, number) for i, number in enumerate(numbers)]
-    program += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | 38)]  # allow; refuse with ENOSYS
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    allowed, error = 0x7FFF0000, 0x00050000
+    program = [(load, 4), (equal, architecture, "", "no call"),  # another architecture is refused
+               (load, 0), (at_least, 1 << 30, "no call", ""),  # the number of the call; x86's third set of numbers
+               *((equal, number, "no call", "") for number in numbers),
+               *((equal, number, "a socket", "") for number in SOCKETS[platform.machine()]), (answer, allowed),
+               "a socket", (load, 16), *((equal, family, "allowed", "") for family in FAMILIES), (answer, error | 97),
+               "no call", (answer, error | 38), "allowed", (answer, allowed)]
+    lines = [line for line in program if not isinstance(line, str)]
+    places = {line: sum(not isinstance(before, str) for before in program[:i])  # a jump counts from the line after it
+              for i, line in enumerate(program) if isinstance(line, str)}
+    rules = [(code, *(places[to] - here - 1 if to else 0 for to in jumps or ("", "")), value)
+             for here, (code, value, *jumps) in enumerate(lines)]
     reader, writer = os.pipe()
     try:
-        os.write(writer, b"".join(struct.pack("=HBBI", *line) for line in program))
+        os.write(writer, b"".join(struct.pack("=HBBI", *line) for line in rules))
         os.close(writer)
         yield reader
     finally:
@@ -115,7 +168,7 @@ def _shown():
     shown = {path: path for path in sorted(environment) if not path.startswith("/usr/") and path != "/usr"}
     shown |= {"/course/helpers": str(ROOT / "helpers"), "/course/data": str(ROOT / "data"),
               "/grader/worker.py": str(HERE / "worker.py"), "/grader/wire.py": str(HERE / "wire.py")}
-    for fonts in Path.home().glob(".cache/matplotlib/fontlist-*.json"):  # or each sandbox searches for fonts again
+    for fonts in Path(os.path.expanduser("~")).glob(".cache/matplotlib/fontlist-*.json"):  # or each searches for fonts again
         shown[f"/tmp/{fonts.name}"] = str(fonts)
     return shown
 
@@ -262,14 +315,13 @@ class Sandbox:
             code = self.process.wait(5 * self.limits.patience)
         except subprocess.TimeoutExpired:
             return "closed its connection"
-        signal = code - 128 if code > 128 else -code if code < 0 else 0
+        number = code - 128 if code > 128 else -code if code < 0 else 0
         names = {9: "was killed (SIGKILL), by itself or for using too much", 11: "crashed (segmentation fault)",
                  24: "used too much CPU time", 6: "aborted"}
-        return names.get(signal, f"was ended by signal {signal}") if signal else f"ended its own process (exit code {code})"
+        return names.get(number, f"was ended by signal {number}") if number else f"ended its own process (exit code {code})"
 
     def close(self):
         """Kill the whole group and everything in its namespaces."""
-        import signal
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
