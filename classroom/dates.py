@@ -71,7 +71,7 @@ class Dates:
                  f"{self.penalty:g} % of the points a day" + (f", at most {self.most:g} %" if self.most < 100 else "")
                  + (", which is what counts here" if self.most < min(100, days * self.penalty) else "") + "."
                  + (" The grade does not fall below 0." if share > most or days * self.penalty > 100 else ""))
-        row = marks.Row(ITEM, 0, -off, ITEM, words)
+        row = marks.Row(ITEM, 0, 0 - off, ITEM, words)
         return replace(grade, total=None if grade.total is None else grade.total - off, rows=[*grade.rows, row])
 
 

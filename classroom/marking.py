@@ -10,7 +10,9 @@ import hashlib
 import json
 import re
 import secrets
+import sys
 import threading
+import unicodedata
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from helpers.store.files import write_whole
 
 PERSON = re.compile(r"[\w-]{1,40}")
 LARGEST = 100_000  # bytes of one step
+LONGEST = 10_000  # characters of a comment
+PATIENCE = 60  # seconds until one who sends nothing more is left alone
 TOKEN = 24  # bytes of the address that nobody can guess
 
 
@@ -80,7 +84,10 @@ class Marking:
         """Write one line of the sheet, as it is on the disk now. Raises MarkingError, SheetError, OSError."""
         key, item, why, text, most = self.items[number]
         if points is not None and not 0 <= points <= most:
-            raise MarkingError(f"{points:g} points, and it has {most:g} at most.")
+            raise MarkingError(f"{str(points)[:20]} points, and it has {most:g} at most.")
+        if len(comment) > LONGEST:
+            raise MarkingError(f"The comment has {len(comment):,} characters, and {LONGEST:,} is the most.")
+        comment = "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else " " for c in comment)
         with self.lock:
             rows, place = self._rows(), (key, item)
             marks.read_sheet(self.out, self.path.name)  # what a spreadsheet spoiled is told, and not written over
@@ -159,48 +166,77 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    timeout = PATIENCE
+
     def log_message(self, *words):
         pass
 
     def do_GET(self):
+        self._in_words(self._show)
+
+    def do_POST(self):
+        self._in_words(self._save)
+
+    def _in_words(self, do):
+        """Whatever becomes of a request, it is answered, and what went wrong is one sentence."""
+        try:
+            do()
+        except Problem as error:
+            self._answer(200, json.dumps({"problem": str(error)}))
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # the browser did not wait, or did not go on
+        except OSError as error:
+            words = f"{self.server.marking.path.name} cannot be opened ({error.strerror}): is it open in a spreadsheet?"
+            self._answer(200, json.dumps({"problem": words}))
+        except Exception as error:
+            print(f"The marking page stopped at a request ({type(error).__name__}: {error})."[:300], file=sys.stderr)
+            self._answer(500, json.dumps({"problem": f"the program that serves this page stopped at it: {error}"[:300]}))
+
+    def _show(self):
         place = self._place()
         if place == "":
             nonce = base64.b64encode(secrets.token_bytes(18)).decode()
-            self._answer(200, self.server.marking.page(nonce), "text/html", nonce)
-        elif place and (found := re.fullmatch(r"work/(\d{1,6})", place)) and (
+            try:
+                self._answer(200, self.server.marking.page(nonce), "text/html", nonce)
+            except marks.SheetError as error:  # what a spreadsheet spoiled
+                self._answer(200, f"{error} Correct it there, save it, and load this page again.", "text/plain")
+        elif place and (found := re.fullmatch(r"work/([0-9]{1,6})", place)) and (
                 1 <= int(found[1]) <= len(self.server.marking.keys)):
             self._answer(200, json.dumps(self.server.marking.work(int(found[1]))))
         else:
             self._answer(404, "{}")
 
-    def do_POST(self):
-        length = self.headers.get("Content-Length", "")
-        if self._place() != "save" or self.headers.get("Content-Type") != "application/json" or not (
-                length.isdecimal() and int(length) <= LARGEST):
+    def _save(self):
+        body = self._body()
+        if self._place() != "save" or self.headers.get("Content-Type") != "application/json":
             self._answer(404, "{}")
-            return
-        try:
-            step = json.loads(self.rfile.read(int(length)))
-            number, points, comment = step["number"], step["points"], step["comment"]
-            if not (type(number) is int and 0 <= number < len(self.server.marking.items) and isinstance(comment, str)
-                    and (points is None or type(points) in (int, float))):
-                raise ValueError
-            self.server.marking.save(number, points, comment)
-        except Problem as error:
-            self._answer(200, json.dumps({"problem": str(error)}))
-        except OSError as error:
-            words = f"{self.server.marking.path.name} cannot be written ({error.strerror}): is it open in a spreadsheet?"
-            self._answer(200, json.dumps({"problem": words}))
-        except (ValueError, KeyError, TypeError):
-            self._answer(400, "{}")
+        elif body is None:
+            self._answer(400, json.dumps({"problem": f"a step has {LARGEST:,} bytes at most, and says how many it has"}))
+        elif (step := _step(body, len(self.server.marking.items))) is None:
+            self._answer(400, json.dumps({"problem": "a step is the number of a row, its points and a comment, as JSON"}))
         else:
+            self.server.marking.save(*step)
             self._answer(200, "{}")
 
+    def _body(self):
+        """The bytes of a request, or None if there are too many or nobody says how many. Too many are read as well, or who
+        sends them could not read the answer."""
+        length = self.headers.get("Content-Length", "")
+        left = int(length) if re.fullmatch("[0-9]{1,9}", length) else 0
+        if left <= LARGEST:
+            return self.rfile.read(left) if left else None
+        while left > 0 and (part := self.rfile.read(min(left, 1 << 16))):
+            left -= len(part)
+        return None
+
     def _place(self):
-        """What the address says behind the token, or None where a stranger asks: another page of the browser may not."""
+        """What the address says behind the token, or None where a stranger asks: another page of the browser may not. A
+        browser says with every step from which page it comes."""
         _, token, *rest = self.path.split("/")[:4] if self.path.count("/") > 1 else ["", "", ""]
         same = secrets.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode())
-        return "/".join(rest) if same and self.headers.get("Host") in self.server.hosts else None
+        host, origin = self.headers.get("Host"), self.headers.get("Origin")
+        ours = origin == f"http://{host}" or origin is None and self.command == "GET"
+        return "/".join(rest) if same and ours and host in self.server.hosts else None
 
     def _answer(self, status, words, kind="application/json", nonce=""):
         data = words.encode("utf-8", "replace")
@@ -214,3 +250,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+
+
+def _step(body, rows):
+    """(number, points, comment) of a step, or None where it is none. ``rows``: how many there are."""
+    try:
+        step = json.loads(body)
+        number, points, comment = step["number"], step["points"], step["comment"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    right = type(number) is int and 0 <= number < rows and isinstance(comment, str) and (
+        points is None or type(points) in (int, float))
+    return (number, points, comment) if right else None

@@ -14,6 +14,7 @@ from helpers.store.files import write_whole
 SHEET = "to_mark.csv"
 COLUMNS = ("key", "student", "item", "why", "text", "most", "points", "comment", "version")
 FORMULA = "=+@\uff1d\uff0b\uff0d\uff20\\-"  # what a formula begins with, wide forms included, for a regular expression
+NUMBER = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)  # which is no formula
 CHANGED = "CHANGED since it was marked:"
 EVERYTHING = "everything"  # the item that stands for a submission of which nothing could be read
 CODE = "code"  # the item that stands for all tests, where no code could be judged and the answers can be read
@@ -134,7 +135,7 @@ def read_sheet(out, name=SHEET):
         item, most = f"{row.get('student') or row['key']}, {row['item']}", row.get("most")
         text = (row["points"] or "").strip().replace(",", ".")
         try:
-            points = float(text) if text else None
+            points = float(text) + 0.0 if text else None  # -0 is 0
             fits = points is None or 0 <= points <= (float(most.replace(",", ".")) if most else 1000)
         except ValueError:
             raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']!r} is not a number of points.") from None
@@ -172,16 +173,17 @@ def csv_text(lines, guard=True):
 
 
 def _guarded(value):
-    """Text that begins a cell with a formula gets an apostrophe. A spreadsheet set to another separator begins cells
-    after semicolons, tabs and line ends as well: there a blank is enough."""
-    if not isinstance(value, str):
+    """Text that begins a cell with a formula gets an apostrophe, as text does that begins so already; a number is none. A
+    spreadsheet set to another separator begins cells after semicolons, tabs and line ends as well: there a blank is
+    enough."""
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
         return value
     value = re.sub(rf"([;\t\r\n])(?=[{FORMULA}])", r"\1 ", value)
-    return "'" + value if re.match(rf"[{FORMULA}\t\r]", value) else value
+    return "'" + value if re.match(rf"'*[{FORMULA}\t\r]", value) else value
 
 
 def _unguarded(text):
-    return text[1:] if re.match(f"'[{FORMULA}]", text) else text
+    return text[1:] if re.match(rf"'+[{FORMULA}\t\r]", text) else text
 
 
 def _before(out):
@@ -211,4 +213,4 @@ def place(row):
 
 def number(points):
     """Points as the sheet has them, "" for none."""
-    return "" if points is None else f"{points:g}"
+    return "" if points is None else f"{points + 0.0:g}"  # -0.0 is 0

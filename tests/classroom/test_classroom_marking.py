@@ -163,15 +163,86 @@ def served(page):
         thread.join()
 
 
+def asking(server):
+    """A function that asks the server and gives (status, text, headers) of its answer."""
+    def ask(method, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=300)
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(), answer.headers
+    return ask
+
+
+STEP = {"number": 0, "points": 1, "comment": ""}
+BODIES = [b"", b"[", b"{}", b"[]", b"7", b'"x"', b"null", b'{"number": 0}', b"\xff\xfe\0", '{"number": 0,'.encode("utf-16"),
+          b"[" * 50_000, b'{"a":' * 15_000, b"x" * 200_000, b"x" * 5_000_000, json.dumps(STEP).encode()[:-3] + b'\xe9"}',
+          *(json.dumps(STEP | change).encode() for change in (
+              {"number": True}, {"number": -1}, {"number": 10**6}, {"number": 0.0}, {"number": "0"}, {"number": None},
+              {"points": "1"}, {"points": True}, {"points": [1]}, {"points": {}}, {"comment": 7}, {"comment": None})),
+          json.dumps(STEP).replace("1", "9" * 4_000).encode(), json.dumps(STEP).replace("1", "9" * 9_000).encode(),
+          *(json.dumps(STEP).replace("1", points).encode() for points in (
+              "NaN", "Infinity", "-Infinity", "1e400", "-1", "-1e-400", "99", "1e308", "-0.1")),
+          json.dumps(STEP | {"comment": "x" * 20_000}).encode()]
+SAVED = (b"-1e-400",)  # it is -0.0
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:40]))
+def test_every_step_is_answered_in_a_sentence_or_saved(body, out):  # noqa: F811
+    before = (out / marks.SHEET).read_bytes()
+    with served(marking.Marking(out)) as server:
+        status, text, _ = asking(server)("POST", f"/{server.token}/save", body, Content_Type="application/json",
+                                         Origin=f"http://{server.hosts[0]}")
+        if any(number in body for number in SAVED):
+            assert (status, text) == (200, "{}") and list(marks.read_sheet(out).values()) == [(0, "")]
+            return
+        problem = json.loads(text)["problem"]
+        assert status in (200, 400) and 15 < len(problem) < 200 and "\n" not in problem
+        assert "Error" not in problem and (out / marks.SHEET).read_bytes() == before
+        assert asking(server)("GET", f"/{server.token}/")[0] == 200
+
+
+@pytest.mark.parametrize("length", ["x", "-1", "+5", " ", "9" * 5_000, "\xb2", "1e3", "99999999999"])
+def test_a_length_that_is_none_is_told(length, out):  # noqa: F811
+    with served(marking.Marking(out)) as server:
+        status, text, _ = asking(server)("POST", f"/{server.token}/save", Content_Type="application/json",
+                                         Origin=f"http://{server.hosts[0]}", Content_Length=length)
+    assert status == 400 and "says how many" in json.loads(text)["problem"]
+
+
+@pytest.mark.parametrize("comment", [
+    "=1+1", "'=1+1", "''-x", "-3.5", "'-3.5", "\ttab", "'", "a;b", '"q"\n\n,x', "\U0001f600", "\u2028", " ", "x" * 9_999,
+    "\u202e", "−3", "@x", "NUL"])
+def test_what_is_saved_is_read_back(comment, out):  # noqa: F811
+    page = marking.Marking(out)
+    number = next(n for n, i in enumerate(page.items) if i[1] == "answer-measurement")
+    for points in (0, 0, -0.0, 0.5, 2.25, 5, 5, None):  # and does not change when it is saved once more
+        page.save(number, points, comment)
+        [row] = json.loads(page.page("x").partition('id="data">')[2].partition("</script>")[0])["rows"][number:number + 1]
+        assert (row["points"], row["comment"]) == (points, comment)
+    page.save(number, points, "a\0b\rc\ud800")
+    assert marks.read_sheet(out)[page.items[number][:2]] == (points, "a b c ")
+
+
+@pytest.mark.parametrize("spoiled", ["3 pts", "two", "99", "-1", "nan", "1e999"])
+def test_a_spoiled_sheet_is_told_on_the_page_and_never_written_over(spoiled, out):  # noqa: F811
+    page = marking.Marking(out)
+    page.save(0, 1, "")
+    write_whole(page.path, page.path.read_text(encoding="utf-8-sig").replace(",1,", f",{spoiled},", 1))
+    before = page.path.read_bytes()
+    with served(page) as server:
+        status, text, headers = asking(server)("GET", f"/{server.token}/")
+        assert status == 200 and headers["Content-Type"].startswith("text/plain") and spoiled in text
+        assert "load this page again" in text
+        status, text, _ = asking(server)("POST", f"/{server.token}/save", json.dumps(STEP),
+                                         Content_Type="application/json", Origin=f"http://{server.hosts[0]}")
+        assert spoiled in json.loads(text)["problem"] and page.path.read_bytes() == before
+        assert asking(server)("GET", f"/{server.token}/work/1")[0] == 200
+
+
 def test_the_server_answers_its_own_page_alone(out):  # noqa: F811
     page = marking.Marking(out)
     with served(page) as server:
-        def ask(method, path, body=None, **headers):
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
-            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode(), answer.headers
-
+        ask = asking(server)
         token, step = server.token, json.dumps({"number": 0, "points": 1, "comment": ""})
         status, text, headers = ask("GET", f"/{token}/")
         assert status == 200 and server.server_address[0] == "127.0.0.1" and len(token) >= 32
@@ -180,15 +251,17 @@ def test_the_server_answers_its_own_page_alone(out):  # noqa: F811
         for name in ("Ada", "Lovelace", "Ben", "Cy", "Dee"):
             assert name not in text, "it is anonymous"
         assert "Lovelace" in marking.Marking(out, names=True).page("x")
-        json_type = {"Content_Type": "application/json"}
+        json_type = {"Content_Type": "application/json", "Origin": server.address.rpartition("/")[0].rpartition("/")[0]}
         for path in ("", "/", token, f"{token[:-1]}x/", f"{token}/work/99", f"{token}/work/0", f"{token}/../{token}/x"):
             assert ask("GET", f"/{path}")[:2] == (404, "{}"), path
         assert ask("POST", f"/{token[:-1]}/save", step, **json_type)[0] == 404
         assert ask("GET", f"/{token}/", Host="evil.example")[0] == 404, "a name that leads here, in another page"
-        assert ask("POST", f"/{token}/save", step, Content_Type="text/plain")[0] == 404, "a form of another page"
-        for bad in ("[", '{"number": 0}', *(json.dumps(json.loads(step) | change) for change in (
-                {"number": True}, {"number": -1}, {"points": "1"}, {"comment": 7}))):
-            assert ask("POST", f"/{token}/save", bad, **json_type)[0] == 400, bad
+        assert ask("POST", f"/{token}/save", step, **json_type | {"Content_Type": "text/plain"})[0] == 404, "a form"
+        for origin in ("http://evil", "null", "", "https://" + server.hosts[0], "http://127.0.0.1", "http://127.0.0.1:1",
+                       f"http://{server.hosts[0]}.evil", f"http://{server.hosts[1]}"):
+            assert ask("POST", f"/{token}/save", step, **json_type | {"Origin": origin})[:2] == (404, "{}"), origin
+            assert ask("GET", f"/{token}/", Origin=origin)[:2] == (404, "{}"), origin
+        assert ask("POST", f"/{token}/save", step, Content_Type="application/json")[0] == 404, "a browser says it"
         assert marks.read_sheet(out) == {}
         for points in (99, -1, float("nan")):
             status, text, _ = ask("POST", f"/{token}/save", step.replace("1", json.dumps(points)), **json_type)

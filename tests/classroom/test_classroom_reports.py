@@ -127,6 +127,14 @@ def test_slips_on_the_sheet_are_told(out, points, words, capsys):
     assert words in said and "Ada Lovelace" in said and said.count("\n") == 1
 
 
+@pytest.mark.parametrize(("value", "written"), [
+    *((number, number) for number in ("-3.3", "-3.3e-05", "-0.5", "-7", "-.5", "-1E3", "3.3", "0")),
+    *((text, f"'{text}") for text in ("=1+1", "+1", "@x", "-x", "-1+1", "--1", "-1e", "- 1", "-\u0663", "-1=1", "-", "'=1",
+                                      "\uff1d1", "-1+cmd|' /C calc'!A0"))])
+def test_a_number_below_zero_is_a_number_and_a_formula_is_text(value, written):
+    assert marks.csv_text([[value]]).strip() == written and marks._unguarded(written) == value
+
+
 def test_platforms(out):
     fill(out, ALL)
     reports.write_pages(out)
