@@ -12,7 +12,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     roster.py      who is who: numbers, addresses, names     dates.py       due, late, extensions
     marking.py     a page in the browser, to mark on         attempts.py   several hand-ins, the last or the best
     quiz.py        the inventory, for platforms              gain.py        what a class has gained in it
-    gradescope.py  an autograder to upload
+    gradescope.py  an autograder to upload                clock.py       one time zone for an assignment
     tasks/         what each assignment's functions have to do
 """
 

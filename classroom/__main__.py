@@ -15,6 +15,7 @@ try:
         assignment,
         attempts,
         batch,
+        clock,
         collecting,
         copies,
         dates,
@@ -99,6 +100,8 @@ def _parser():
     verb.add_argument("--count", choices=attempts.HOW, default="last", help="which of several notebooks of a student counts")
     verb.add_argument("--student", default="", metavar="WHO", help="grade this one alone: a name, number, login or key; the "
                       "others' results stay")
+    verb.add_argument("--zone", type=_zone, metavar="NAME", help="by whose clock all dates are, such as Europe/Berlin "
+                      "(default: this machine's; kept with the results)")
     verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
     most = sandbox.Limits()
     for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
@@ -170,6 +173,13 @@ def _percent(text):
     return float(text)
 
 
+def _zone(text):
+    try:
+        return clock.zone(text)
+    except clock.ClockError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def release(options):
     if not options.variant:
         if options.private:
@@ -212,7 +222,7 @@ def grade(options):
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
                           given=variants.read(options.variants) if options.variants else None,
-                          people=(people := _people(options)), only=options.student, count=options.count)
+                          people=(people := _people(options)), only=options.student, count=options.count, zone=options.zone)
     _, about = batch.read(options.out)
     sheet = marks.write_sheet(results, options.out)
     known = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)
@@ -226,7 +236,7 @@ def grade(options):
         print(sentence)
     if others := about["others"]:
         print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
-              f"exports: {', '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
+              f"exports: {'; '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
         print(f"{', '.join(old)}: of an earlier grading, until you make them again.")
     print(f"Who is who, with the platform's numbers and the names of the files: {known}.")

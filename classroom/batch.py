@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Progress, attempts, roster, sandbox, tasks, variants
+from classroom import Progress, attempts, clock, roster, sandbox, tasks, variants
 from classroom.assignment import fingerprint, imports, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
@@ -38,7 +38,7 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
 
 
 def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
-          given=None, people=(), only="", count="last", secret=""):
+          given=None, people=(), only="", count="last", secret="", zone=None):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
     ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
@@ -46,15 +46,16 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it; ``only``: one student, and
     everybody else's result stays as it is; ``count``: which of several notebooks of a student counts, one of
     ``attempts.HOW``; ``secret``: what the random inputs follow from, beside the notebook, so that one notebook has one grade
-    (default: the key of ``given``, or one that is kept in ``out``). Raises AssignmentError, NothingFound, VariantError and
+    (default: the key of ``given``, or one that is kept in ``out``); ``zone``: of the clock by which all dates are (default:
+    that of ``out``, or at first this machine's). Raises AssignmentError, NothingFound, VariantError and
     NoSandbox, before anything is graded.
     """
     assignment, limits = load(name), limits or Limits()
+    functions, zone = {test.function for test in assignment.tests}, zone or clock.of(out)
+    submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out), zone=zone)
+    _hold_against(submissions, assignment.name, given, Path(out))
     if not trusted and not scheduler and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
-    functions = {test.function for test in assignment.tests}
-    submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out))
-    _hold_against(submissions, assignment.name, given, Path(out))
     keys, todo = [submission.key for submission in submissions], []
     decides = fingerprint(name, limits, trusted)
     whose, told = roster.who(submissions, people, given)
@@ -110,7 +111,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
     write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
                                                 "refused": refused, "others": others, "told": told,
-                                                "only": one or "",
+                                                "only": one or "", "zone": str(zone),
                                                 **({} if given and given.key else {"secret": secret})}, indent=1))
     return read(out)[0]
 
@@ -169,7 +170,7 @@ def _one(only, submissions, whose):
         raise NothingFound(roster.which(only, found))
     if only and not found:
         near = get_close_matches(only, {word: "" for _, words in people for word in words}, 3, 0.5)
-        raise NothingFound(f"Nobody called {only} is among the submissions{'; near: ' if near else ''}{', '.join(near)}.")
+        raise NothingFound(f"Nobody called {only} is among the submissions{'; near: ' if near else ''}{'; '.join(near)}.")
     return found[0] if only else None
 
 
@@ -423,11 +424,3 @@ def _line(result):
 def _short(students):
     more = f"; and {len(students) - MOST_SHOWN} more" if len(students) > MOST_SHOWN else ""
     return "; ".join(students[:MOST_SHOWN]) + more
-
-
-def when(seconds):
-    """A time for people, "" when it is not known."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds > 0 else ""
-    except (ValueError, OverflowError, OSError):  # a file from the year 100,000
-        return ""

@@ -1,21 +1,23 @@
 """When something was due and when it came: what is taken off for late work, and extensions for one student.
 
-Nothing is graded again: what is agreed lies in ``dates.json`` beside the results, and every page and export reads it.
+Nothing is graded again: what is agreed lies in ``dates.json`` beside the results, and every page and export reads it. All
+dates are by the assignment's one clock (clock.py).
 """
 
 import json
 import math
 import re
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from classroom import Problem, batch, collecting, marks, roster
+from classroom import Problem, batch, clock, collecting, marks, roster
 from helpers.store.files import write_whole
 
 FILE = "dates.json"
 ITEM = "late"
-FORMS = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d %B %Y, %H:%M")  # as Moodle writes them
+FORMS = [f"{day}, {time}" for day in ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y") for time in ("%I:%M %p", "%H:%M")]
+WEEKDAY = re.compile(r"\A[^\W\d_]+, ")  # before it, in Moodle's English and in that of the United States
 
 
 class DateError(Problem):
@@ -26,7 +28,8 @@ class DateError(Problem):
 class Dates:
     """``due``: for everybody, or None; ``penalty``: per cent of the assignment's points for each day begun, ``most``
     per cent in all; ``grace``: minutes that do not count; ``extensions``: {student as the teacher wrote it: due}; ``times``:
-    {the same: when it came} where the time of the file does not say. ``mine`` and ``came`` are these by result."""
+    {the same: when it came} where the time of the file does not say. ``mine`` and ``came`` are these by result. ``zone``:
+    of the clock by which all of them are."""
 
     due: datetime | None = None
     penalty: float = 10.0
@@ -36,16 +39,27 @@ class Dates:
     times: dict = field(default_factory=dict)
     mine: dict = field(default_factory=dict)
     came: dict = field(default_factory=dict)
+    zone: object = timezone.utc
 
     def of(self, result):
         """(due, when it came or None where that is not known, days late) of a result. Days that have begun count."""
         due, came = self.mine.get(result["key"], self.due), self.came.get(result["key"])
-        canvas = collecting.CANVAS.match(result["folder"] or "")
-        if not came and not canvas and result["modified"] > 0:  # Canvas' zip has the time of the download
-            came = datetime.fromtimestamp(min(result["modified"], 4e9))
+        if not came and self.shown(result):
+            came = datetime.fromtimestamp(min(result["modified"], 4e9), self.zone).replace(tzinfo=None)
         if not due or not came or came <= due + timedelta(minutes=self.grace):
             return due, came, 0
         return due, came, math.ceil((came - due) / timedelta(days=1))
+
+    def shown(self, result, attempt=None):
+        """The time of a student's file, or of that of an ``attempt``, for people; "" where it is not known, as in Canvas,
+        whose zip has the time of the teacher's download."""
+        canvas = collecting.platform_of(result["id"], result["folder"] or "") == "canvas"
+        return "" if canvas else clock.words((attempt or result)["modified"], self.zone)
+
+    def until(self, result):
+        """When it was due for this student, with the zone, for people; "" where nothing is due."""
+        due, *_ = self.of(result)
+        return f"{_words(due)} ({self.zone})" if due else ""
 
     def found(self, result):
         """What was noticed when the files were collected, with what became of the word of Canvas that it is late: its date
@@ -67,7 +81,7 @@ class Dates:
         most = grade.most if grade.total is None else grade.total
         share = min(days * self.penalty, self.most) / 100 * grade.most
         off = min(share, most)
-        words = (f"It was due on {_words(due)} and came on {_words(came)}: {_days(days)} late, "
+        words = (f"It was due on {_words(due)} and came on {_words(came)} ({self.zone}): {_days(days)} late, "
                  f"{self.penalty:g} % of the points a day" + (f", at most {self.most:g} %" if self.most < 100 else "")
                  + (", which is what counts here" if self.most < min(100, days * self.penalty) else "") + "."
                  + (" The grade does not fall below 0." if share > most or days * self.penalty > 100 else ""))
@@ -83,20 +97,21 @@ def read(out, results):
 
 
 def _read(out):
+    zone = clock.of(out)
     try:
         raw = json.loads((Path(out) / FILE).read_text(encoding="utf-8"))
-        return Dates(when(raw.pop("due")) if raw.get("due") else None, **{name: raw[name] for name in (
-            "penalty", "most", "grace")}, **{name: {who: when(text) for who, text in raw[name].items()}
+        return Dates(when(raw.pop("due"), zone) if raw.get("due") else None, zone=zone, **{name: raw[name] for name in (
+            "penalty", "most", "grace")}, **{name: {who: when(text, zone) for who, text in raw[name].items()}
                                              for name in ("extensions", "times")})
     except FileNotFoundError:
-        return Dates()
+        return Dates(zone=zone)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DateError(f"{Path(out) / FILE} cannot be read: delete it and give the command late once more.") from None
 
 
 def write(out, dates):
     """Keep ``dates`` beside the results."""
-    raw = {name: value for name, value in asdict(dates).items() if name not in ("mine", "came")}
+    raw = {name: value for name, value in asdict(replace(dates, zone=None)).items() if name not in ("mine", "came", "zone")}
     raw |= {name: {who: date.isoformat() for who, date in raw[name].items()} for name in ("extensions", "times")}
     write_whole(Path(out) / FILE, json.dumps(raw | {"due": raw["due"] and raw["due"].isoformat()}, indent=1) + "\n")
 
@@ -113,18 +128,19 @@ def _by_key(dates, results):
                 found[keys[0]] = date
 
 
-def when(text):
-    """A date, with or without a time, as people or Moodle write it; one alone is the end of the day. Raises DateError."""
+def when(text, zone=None):
+    """A date, with or without a time, as people or Moodle write it, by the clock of ``zone`` (default: this machine's); one
+    alone is the end of the day. Raises DateError."""
     text = " ".join(str(text).split())
     try:
         date = datetime.fromisoformat(text)
-        date = date.astimezone().replace(tzinfo=None) if date.tzinfo else date
+        date = date.astimezone(zone).replace(tzinfo=None) if date.tzinfo else date
         return date.replace(hour=23, minute=59, second=59) if re.fullmatch(r"\d{4}-?\d\d-?\d\d", text) else date
     except ValueError:
         pass
     for form in FORMS:
         try:
-            return datetime.strptime(text, form)
+            return datetime.strptime(WEEKDAY.sub("", text), form)
         except ValueError:
             continue
     raise DateError(f"{text[:60]!r} is not a date: write it as 2027-10-31 or 2027-10-31 23:59.")
@@ -145,15 +161,15 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
     results, _ = batch.read(out)
     dates = _read(out)
     people = [(result["key"], roster.called(result)) for result in results]
-    given = {"due": due and when(due), "penalty": penalty, "most": most, "grace": grace}
+    given = {"due": due and when(due, dates.zone), "penalty": penalty, "most": most, "grace": grace}
     dates = replace(dates, **{name: value for name, value in given.items() if value is not None})
     for name, pairs in (("extensions", extend), ("times", came)):
         for pair in pairs:
             who, sign, text = pair.rpartition("=")
             if not sign or not who.strip():
                 raise DateError(f"{pair!r} is not a student and a date, as in 'Ada Lovelace=2027-11-07'.")
-            _say(getattr(dates, name), who.strip(), text.strip(), people)
-    notes = []
+            _say(getattr(dates, name), who.strip(), text.strip(), people, dates.zone)
+    notes = [f"All dates are by the clock of {dates.zone}."]
     if times:
         notes += _times(dates, results, times)
     _by_key(dates, results)
@@ -191,14 +207,15 @@ def _missing(out, results, dates):
     except (Problem, OSError):
         return []
     absent = [row["name"] for row in rows if row.get("name") and not row.get("handed in")]
-    longer = {found[0]: date for who, date in dates.extensions.items() if date > datetime.now()
+    now = datetime.now(dates.zone).replace(tzinfo=None)
+    longer = {found[0]: date for who, date in dates.extensions.items() if date > now
               and len(found := roster.find(who, [(name, [name]) for name in absent])) == 1}
     words = [name + (f" (may until {_words(longer[name])})" if name in longer else "") for name in absent]
     lost = ", apart from those not matched to the list" if any(not result.get("person") for result in results) else ""
     return [f"{len(absent)} handed in nothing{lost}: {'; '.join(words)}."] if absent else []
 
 
-def _say(said, who, text, people):
+def _say(said, who, text, people, zone):
     """Enter the date ``text`` in ``said``, under a name that stays clear whoever hands in later; "" takes out what was said
     of this student. Raises DateError."""
     keys = roster.find(who, people)
@@ -211,7 +228,7 @@ def _say(said, who, text, people):
         for name in names:
             del said[name]
     else:
-        date = when(text)
+        date = when(text, zone)
         if len(keys) == 1:
             for name in [name for name in said if roster.find(name, people) == keys]:
                 del said[name]
@@ -232,7 +249,7 @@ def _times(dates, results, path):
         text = (row[column] or "").strip()
         if number and number[0] in numbers and text not in ("", "-"):
             try:
-                dates.times[numbers[number[0]]] = when(text)
+                dates.times[numbers[number[0]]] = when(text, dates.zone)
             except DateError:
                 odd.append(text)
     return [f"{len(odd)} dates in {path} cannot be read, such as {odd[0]!r}: choose English in Moodle before you download "

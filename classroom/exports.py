@@ -4,8 +4,8 @@ import html
 import io
 import json
 import re
-import time
 import zipfile
+from datetime import datetime
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, dates, marks
@@ -14,6 +14,7 @@ from classroom.roster import NOBODY, keys_of
 from helpers.store.files import write_whole
 
 PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
+MOODLE_DATE = "%A, %d %B %Y, %I:%M %p"
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 
 
@@ -33,7 +34,7 @@ def export(out, style, into=None, column=None):
     sheet = marks.read_sheet(out)
     due = dates.read(out, results)
     grades = [(result, due.grade_of(result, sheet)) for result in results]
-    title, notes = assignment.load(about["assignment"]).title, []
+    title, notes = assignment.load(about["assignment"]).title, [f"All dates are by the clock of {due.zone}."] * bool(due.due)
     if lost := marks.unknown(results, sheet):
         notes.append(f"{marks.SHEET} has points for what was not graded: {_some(lost)}.")
     numbers = {result["key"]: number for result, _ in grades if (number := _number(result, style))}
@@ -43,7 +44,8 @@ def export(out, style, into=None, column=None):
         wanted = [column] if column else ["Grade"] if style == "moodle" else [title, title.partition(" · ")[0]]
         paths = [_fill(out, style, Path(into), wanted, grades, numbers, notes)]
     else:
-        paths = [{"csv": _csv, "canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}[style](out, title, grades)]
+        write = {"csv": _csv, "canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}[style]
+        paths = [write(out, title, grades, due)]
     if style == "moodle":
         named = {result["key"]: (moodle_folder(result["student"], numbers[result["key"]]), "feedback.html")
                  for result in results if result["key"] in numbers}
@@ -65,26 +67,26 @@ def _some(words):
     return "; ".join(words[:10]) + (f"; and {len(words) - 10} more" if len(words) > 10 else "")
 
 
-def _csv(out, title, grades):
+def _csv(out, title, grades, due):
     items = list(dict.fromkeys(row.item for _, grade in grades for row in grade.rows if row.item != marks.EVERYTHING))
-    lines = [("student", "id", "file", "handed in", "status", "points", "maximum", "blank because", *items)]
+    lines = [("student", "id", "file", f"handed in ({due.zone})", "status", "points", "maximum", "blank because", *items)]
     for result, grade in grades:
         by_item = {row.item: _points(row.points) for row in grade.rows}
-        lines.append((result["student"], result["id"], result["file"], batch.when(result["modified"]), result["status"],
+        lines.append((result["student"], result["id"], result["file"], due.shown(result), result["status"],
                       _points(grade.total), _points(grade.most), grade.reason, *(by_item.get(item, "") for item in items)))
     return _write(out / "grades.csv", lines)
 
 
-def _canvas(out, title, grades):
+def _canvas(out, title, grades, due):
     lines = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title),
              ("    Points Possible", "", "", "", "", _points(max((g.most for _, g in grades), default=0)))]
     lines += [(result["student"], result["id"], "", "", "", _points(grade.total)) for result, grade in grades]
     return _write(out / "canvas.csv", lines)
 
 
-def _moodle(out, title, grades):
+def _moodle(out, title, grades, due):
     """The grading worksheet."""
-    now = time.strftime("%A, %d %B %Y, %I:%M %p")
+    now = f"{datetime.now(due.zone):{MOODLE_DATE}}"
     lines = [("Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments")]
     lines += [(f"Participant {result['id']}" if result["id"] else "", result["student"], _points(grade.total),
                _points(grade.most), now,
@@ -179,7 +181,7 @@ KINDS = {".html": bytes, ".htm": bytes, ".ipynb": _notebook, ".zip": _zipped,
          **dict.fromkeys((".txt", ".md", ".py"), _text)}
 
 
-def _gradescope(out, title, grades):
+def _gradescope(out, title, grades, due):
     """One results.json for each student, as an autograder leaves it. No scores where the grade is not complete."""
     folder = out / "gradescope" / "results"
     folder.mkdir(parents=True, exist_ok=True)

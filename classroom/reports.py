@@ -19,7 +19,7 @@ def _task_name(item):
 # Whatever a student wrote is text in a page and never markup: autoescape sees to all of it.
 PAGES = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True,
                     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-PAGES.filters |= {"number": "{:g}".format, "time": batch.when, "task": _task_name}
+PAGES.filters |= {"number": "{:g}".format, "task": _task_name}
 
 
 def write_pages(out):
@@ -33,18 +33,19 @@ def write_pages(out):
         grade = grades[result["key"]] = due.grade_of(result, sheet)
         result["found"] = due.found(result)
         page, earlier = out / "feedback" / page_of(result), out / "feedback" / f"{result['key']}.html"
-        write_whole(page, student_page(result, grade, task.title))
+        write_whole(page, student_page(result, grade, task.title, due))
         if page != earlier:  # its name before the list of students was known, or by an older version
             earlier.unlink(missing_ok=True)
     write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", []), about.get("told", [])))
     return out / "class.html"
 
 
-def student_page(result, grade, title):
-    """What a student gets back: points and, for what went wrong, why and one example. Never a solution."""
+def student_page(result, grade, title, due=None):
+    """What a student gets back: points and, for what went wrong, why and one example. Never a solution. ``due``: the
+    ``Dates``, without which no times are shown."""
     questions = {answer["grade_id"]: answer["question"] for answer in result["answers"]}
     return PAGES.get_template("student.html").render(title=title, result=result, grade=grade, known=grade.known,
-                                                     questions=questions, failed=FAILED)
+                                                     questions=questions, failed=FAILED, due=due)
 
 
 def class_page(results, grades, task, refused, told=()):

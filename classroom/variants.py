@@ -133,7 +133,7 @@ class Variants:
         if details == (family.own if family else {}):
             return "the course's own, whose solution is public"
         names = [name for name, code in self.students.items() if self.details[code].get(function) == details]
-        return f"that of {', '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+        return f"that of {'; '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
 def read(path):

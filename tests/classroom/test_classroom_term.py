@@ -84,7 +84,7 @@ def test_who_has_what(tmp_path):
     assert rows["Ben"][f"{A2} blank because"] == "answer-measurement: not marked yet; answer-gradient: not marked yet"
     assert rows["Dee"][f"{A2} blank because"] == "not handed in" and rows["Dee"][f"{A1} of"] == "35"
     said = text_of(tmp_path / "out")
-    assert "5 students, 2 assignments" in said and "In one assignment only (3): Cy, Dee, Eve." in said
+    assert "5 students, 2 assignments" in said and "In one assignment only (3): Cy; Dee; Eve." in said
     assert "Ben Assignment 1 most_similar_pair: time limit" in said and "Cy Assignment 1 unreadable" in said
     assert f"Written answers without marks: 2 in {two}/to_mark.csv" in said
     assert "for 2 students the name alone decided" in said

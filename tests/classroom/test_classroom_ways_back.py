@@ -4,6 +4,8 @@ import html
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 import zipfile
 from datetime import datetime
@@ -13,7 +15,19 @@ import pytest
 from submissions import FULL, NAME, data, solved
 from test_classroom_reports import ALL, fill, out  # noqa: F401, the fixture is used by its name
 
-from classroom import attempts, batch, collecting, dates, exports, marks, reports, roster, sandbox, variants
+from classroom import (
+    attempts,
+    batch,
+    clock,
+    collecting,
+    dates,
+    exports,
+    marks,
+    reports,
+    roster,
+    sandbox,
+    variants,
+)
 from classroom.__main__ import main
 from helpers.store.files import write_whole
 
@@ -243,6 +257,78 @@ def test_dates_as_people_write_them():
     assert dates.when("2027-10-31") == datetime(2027, 10, 31, 23, 59, 59)
     assert dates.when("2027-10-31T12:00") == dates.when("Sunday, 31 October 2027, 12:00 PM") == datetime(2027, 10, 31, 12)
     assert dates.when("2027-10-31T12:00:00+00:00").timestamp() == 1824984000
+    tokyo = clock.zone("Asia/Tokyo")
+    assert dates.when("2027-10-31T12:00:00+00:00", tokyo) == datetime(2027, 10, 31, 21)
+    for text in ("Saturday, 31 October 2026, 8:00 PM", "Saturday, October 31, 2026, 8:00 PM", "October 31, 2026, 8:00 pm",
+                 "Saturday, October 31, 2026, 8:00\u202fPM", "Saturday,\u00a0October 31, 2026, 20:00",
+                 "31 October 2026, 20:00", "Oct 31, 2026, 8:00 PM", "2026-10-31 20:00"):
+        assert dates.when(text) == dates.when(text, tokyo) == datetime(2026, 10, 31, 20), text
+    for text in ("Saturday, October 32, 2026, 8:00 PM", "10/31/2026", "Saturday", ""):
+        with pytest.raises(dates.DateError):
+            dates.when(text)
+
+
+def course(zone, *words):
+    """What a command says on a machine in another time zone."""
+    done = subprocess.run([sys.executable, "-m", "classroom", *map(str, words)], env={**os.environ, "TZ": zone},
+                          cwd=sandbox.ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("first", ["America/New_York", "Asia/Kolkata", "UTC"])
+def test_one_clock_for_an_assignment_whatever_machine_a_command_runs_on(first, out):  # noqa: F811
+    """A due date meant another thing in each zone: `late` and then `export` elsewhere changed grades in silence."""
+    fill(out, ALL)
+    came(out, Ada_Lovelace_1="2026-11-01T00:00:00+00:00", Dee_4="2026-11-01T04:30:00+00:00")
+    said = course(first, "late", out, "--due", "2026-10-31 23:59", "--penalty", "10")
+    assert f"All dates are by the clock of {first}." in said
+    assert ("Ada Lovelace" if first == "Asia/Kolkata" else "Dee") + ": 1 day late" in said
+    rows, pages = [], []
+    for zone in (first, "UTC", "Asia/Tokyo", "America/New_York"):
+        course(zone, "feedback", out)
+        pages.append((out / "feedback" / "Dee_4.html").read_text(encoding="utf-8"))
+        said = course(zone, "export", out)
+        assert f"clock of {first}." in said
+        rows.append((out / "grades.csv").read_text(encoding="utf-8"))
+        assert f"clock of {first}." in course(zone, "late", out)
+    assert len(set(rows)) == 1 and f"handed in ({first})" in rows[0]
+    assert len(set(pages)) == 1 and f"Due: 2026-10-31 23:59 ({first})" in pages[0]
+    assert json.loads((out / "batch.json").read_text())["zone"] == first
+
+
+def test_the_zone_of_a_machine_is_found_by_its_name(monkeypatch, tmp_path, out):  # noqa: F811
+    for named, found in (("Europe/Berlin",) * 2, (":/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo"), ("UTC", "UTC")):
+        monkeypatch.setenv("TZ", named)
+        assert str(clock.of_machine()) == found
+    monkeypatch.setenv("TZ", "<+0530>-5:30")  # a rule without a name
+    if hasattr(time, "tzset"):
+        time.tzset()
+        zone = clock.of_machine()
+        assert str(zone) == "UTC+05:30" and clock.zone(str(zone)) == zone
+    monkeypatch.undo()
+    if hasattr(time, "tzset"):
+        time.tzset()
+    about = json.loads((out / "batch.json").read_text())
+    write_whole(out / "batch.json", json.dumps(about | {"zone": "Nowhere/Atlantis"}))
+    assert main(["export", str(out)]) == 1
+    for name in ("", "..", "/etc/passwd", "Europe", "x" * 5_000, "a\0b"):
+        with pytest.raises(clock.ClockError):
+            clock.zone(name)
+
+
+def test_no_page_shows_the_time_of_a_teachers_download(out):  # noqa: F811
+    fill(out, ALL)
+    path = out / "results" / "Dee_4.json"
+    write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": "dee_4_50_a", "history": [
+        {"file": "b.ipynb", "modified": 1e9, "points": 3, "counts": False, "status": "graded"}]}))
+    reports.write_pages(out)
+    exports.export(out, "csv")
+    rows = {row["student"]: row for row in marks.read_csv(out / "grades.csv")}
+    column = next(name for name in rows["Dee"] if name.startswith("handed in"))
+    assert rows["Dee"][column] == "" and rows["Ben"][column].startswith("2001-09-")
+    assert "2001" not in (out / "feedback" / "Dee_4.html").read_text(encoding="utf-8")
+    assert "2001" in (out / "feedback" / "Ben_2.html").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- one student, and several attempts

@@ -1,0 +1,75 @@
+"""The one clock of an assignment: the zone in which its dates are read and shown, whatever machine a command runs on.
+
+It is asked for (``grade --zone``) or taken from the machine once, and kept in batch.json beside the results.
+"""
+
+import json
+import os
+import re
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from classroom import Problem
+from helpers.store.files import write_whole
+
+FIXED = re.compile(r"UTC([+-])(\d\d):(\d\d)")
+
+
+class ClockError(Problem):
+    """One sentence: why a zone is not known, and what to do."""
+
+
+def zone(name):
+    """The zone of this name, such as Europe/Berlin or UTC+02:00; ``str`` gives the name back. Raises ClockError."""
+    if fixed := FIXED.fullmatch(name):
+        sign, hours, minutes = fixed.groups()
+        return timezone((-1 if sign == "-" else 1) * timedelta(hours=int(hours) % 24, minutes=int(minutes) % 60))
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise ClockError(f"{name[:60]!r} is not a time zone that is known here: name one such as Europe/Berlin or UTC "
+                         "(where the system has no list of them, `pip install tzdata` brings it).") from None
+
+
+def of_machine():
+    """The zone of this machine: by its name where that can be found, or else by its distance from UTC today."""
+    here = os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    for name in (os.environ["TZ"].lstrip(":").rpartition("zoneinfo/")[2],) if "TZ" in os.environ else (here, _debians()):
+        try:
+            return zone(name)
+        except ClockError:
+            continue
+    minutes = round(datetime.now().astimezone().utcoffset().total_seconds() / 60)
+    return timezone(timedelta(minutes=minutes))
+
+
+def _debians():
+    try:
+        return Path("/etc/timezone").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def of(out):
+    """The zone of the results in ``out``; where they say none yet, this machine's, which is theirs from then on. Raises
+    ClockError."""
+    path = Path(out) / "batch.json"
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        name = about.get("zone")
+    except (OSError, ValueError, AttributeError):
+        return of_machine()
+    if isinstance(name, str):
+        return zone(name)
+    found = of_machine()
+    write_whole(path, json.dumps(about | {"zone": str(found)}, indent=1))
+    return found
+
+
+def words(seconds, zone):
+    """A time for people, "" when it is not known."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, zone):%Y-%m-%d %H:%M}" if seconds > 0 else ""
+    except (ValueError, OverflowError, OSError):  # a file from the year 100,000
+        return ""
