@@ -7,6 +7,7 @@ back, and the course's checkers judge those, on inputs drawn after the submissio
 import builtins
 import functools
 import json
+import os
 import re
 import secrets
 import signal
@@ -28,7 +29,7 @@ JUDGED = ("passed", "partly", "wrong", "error", "not started")
 FAILED = ("unreadable", "refused", "function missing", "time limit", "memory limit", "crashed")
 SHORT = 10_000  # bytes of what the sandbox says of a cell: an error in words
 FOLDERS = sorted({(str(folder), instead) for folder, instead in (
-    (ROOT, "course"), (sys.prefix, "environment"), (sys.base_prefix, "python"), (Path.home(), "home"))
+    (ROOT, "course"), (sys.prefix, "environment"), (sys.base_prefix, "python"), (os.path.expanduser("~"), "home"))
     if len(Path(folder).parts) > 2 or str(folder) == "/root"}, key=lambda pair: -len(pair[0]))  # what a message may name
 GRACE = 3.0  # seconds more than the limit for an answer to arrive
 MOST_FIGURES = 4  # pictures of a notebook that are kept for the person who marks it

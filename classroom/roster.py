@@ -25,9 +25,9 @@ APART = re.compile(r"[\s,;/_]+")  # between the words of a name
 STRANGE = re.compile(r"[@<>{}\[\]|=\\:;\"*?#$%^~!\ufffd]")  # in no name, but in e-mails, data and damaged text
 NOBODY = (("points", "possible"), ("student", "test"))  # lines of a gradebook of Canvas
 MOST_TOLD = 20
-UNCERTAIN = ("It cannot be told for certain whose notebook this is, and so by which variant to grade it: the teacher may name "
-             "its folder after the student as the list of students does, with the number in brackets where two have one name, "
-             "or give grade --roster a list with numbers or addresses, and grade again.")
+UNCERTAIN = ("It cannot be told for certain whose notebook this is, and so by which variant to grade it: the teacher may "
+             "name its folder after the student as the list of students does, with the number in brackets where two have "
+             "one name, or give grade --roster a list with numbers or addresses, and grade again.")
 
 
 class RosterError(Problem):

@@ -225,6 +225,8 @@ class Sandbox:
         if trusted:
             if os.name != "posix":
                 raise NoSandbox("Submissions cannot be run on Windows itself, not even without a sandbox: use WSL.")
+            if sys.platform == "darwin":  # which may refuse to set it
+                del most["AS"]
             self.home = tempfile.mkdtemp(prefix="submission-")
             variables = {**_variables(self.home), "PYTHONPATH": str(ROOT), "TMPDIR": self.home, "MPLCONFIGDIR": self.home}
             self._start([sys.executable, str(HERE / "worker.py"), json.dumps(most)], variables)

@@ -426,7 +426,7 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
     ValueError,
     in one sentence that names the line, where it is not like this, and where there are fewer than ``least``.
     """
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:

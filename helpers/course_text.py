@@ -3,6 +3,7 @@
 ``scripts/paragraphs.py`` collected the paragraphs from the notebooks.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def load_everyday(path=EVERYDAY_FILE):
 
 def own_notes(path):
     """The notes in a text file of the learner's own, one in each line. Raises ValueError, in one sentence, without any."""
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:

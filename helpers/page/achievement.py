@@ -4,6 +4,7 @@ It is written on the learner's own computer, so it proves nothing by itself, and
 """
 
 import hashlib
+import os
 from datetime import date
 from html import escape
 from pathlib import Path
@@ -23,7 +24,7 @@ def save(file="my_record.html", name="", made=()):
     which the page gives size and SHA-256. Raises ValueError, in one sentence, for a name that does not end in .html or a
     ``made`` that is no list.
     """
-    path = Path(file).expanduser()
+    path = Path(os.path.expanduser(file))
     if path.suffix != ".html":
         raise ValueError(f"A page's name ends in .html, for example my_record.html; it is {str(file)!r}.")
     if isinstance(made, str):
@@ -79,7 +80,7 @@ def _lesson(entry):
 def _thing(made):
     """A sentence as it is; a file with its size and SHA-256, so that a teacher can tell whether this is the one."""
     try:
-        contents = Path(made).expanduser().read_bytes()
+        contents = Path(os.path.expanduser(made)).read_bytes()
     except (OSError, ValueError):
         return escape(str(made))
     return (f"{escape(Path(made).name)} <small>{max(1, round(len(contents) / 1000)):,} kB, SHA-256 "

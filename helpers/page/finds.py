@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -74,7 +75,7 @@ def save(find, name):
 
     Raises NotUsable, in one sentence, for a name that does not end in .html.
     """
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.suffix != ".html":
         raise NotUsable(f"A page's name ends in .html, for example my_find.html; it is {str(name)!r}.")
     picture, fig = io.BytesIO(), card(find)

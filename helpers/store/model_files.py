@@ -48,7 +48,7 @@ def find(model, path=None, download=True):
     """
     named = path or os.environ.get(model.variable)
     if named:
-        folder = Path(named).expanduser()
+        folder = Path(os.path.expanduser(named))
         if problem := problem_in(folder, model):
             origin = "given" if path else f"that {model.variable} names"
             raise ModelNotAvailable(

@@ -282,7 +282,7 @@ def test_the_page_says_what_comes_next_and_which_file_to_look_in(out):  # noqa: 
     page = marking.Marking(out)
     assert f"python -m classroom feedback {out}" in page.page("x") and "feedback" not in marking.Marking(out, "ana").then
     files = {key: page.work(number)["file"] for number, key in enumerate(page.keys, 1)}
-    assert files["Cy__b>_3"] == "a.ipynb" and files["Ben_2"] == ""
+    assert files["Cy__b__3"] == "a.ipynb" and files["Ben_2"] == ""
 
 
 def test_a_whole_submission_has_its_figures_and_answers():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def result(student, number="", points=None, failed=None, answers=("because", Non
     for answer, text in zip(made["answers"], answers, strict=True):
         answer["text"] = text
     about = {"student": student, "id": number, "folder": f"{student}_{number}_assignsubmission_file_", "modified": 1e9,
-             "key": f"{student.replace(' ', '_').replace('<', '_')}_{number}", "file": "a.ipynb", "found": []}
+             "key": f"{re.sub('[ <>]', '_', student)}_{number}", "file": "a.ipynb", "found": []}
     return about | made
 
 
@@ -329,7 +330,7 @@ def test_pages(out):
     pages = {result["key"]: out / "feedback" / page_of(result) for result in batch.read(out)[0]}
     dee = pages["Dee_4"].read_text(encoding="utf-8")
     assert "33 of 35" in dee and "exp &lt;overflows&gt;" in dee and "Called with x" in dee and "SOLUTION" not in dee
-    assert "could not be graded" not in pages["Cy__b>_3"].read_text(encoding="utf-8")  # marked by hand
+    assert "could not be graded" not in pages["Cy__b__3"].read_text(encoding="utf-8")  # marked by hand
 
 
 MARKUP = "<script>alert(1)</script>' onload='x' \" style=\"x\"><!-- {{ 7 * 7 }} {% raw %} &lt;b&gt; </pre></style>"

@@ -89,7 +89,7 @@ try:
     for i in range(100): open(f'/tmp/{i}', 'wb').write(bytes(10**6))
     seen.append('100 MB')
 except OSError: pass
-seen += [] if os.listdir('/proc/self/net/dev_snmp6') == ['lo'] else ['a network']
+seen += [] if [line.split(':')[0].strip() for line in open('/proc/self/net/dev') if ':' in line] == ['lo'] else ['a network']
 """)
     assert seen == []
 

@@ -52,7 +52,7 @@ def test_feedback_for_canvas_goes_to_the_file_that_was_handed_in(out):  # noqa: 
     """Whatever kind of file that is, and whichever of several."""
     for key, folder, file in (
             ("Ada_Lovelace_1", "ada_1_500_a", "ada_1_501_b-1.ipynb"), ("Ben_2", "ben_2_502_a", "ben_2_502_a.pdf"),
-            ("Cy__b>_3", "cy_3_503_a", "cy_3_504_z/work/a.ipynb"), ("Dee_4", "dee_4_505_a", "dee_4_505_a.py")):
+            ("Cy__b__3", "cy_3_503_a", "cy_3_504_z/work/a.ipynb"), ("Dee_4", "dee_4_505_a", "dee_4_505_a.py")):
         path = out / "results" / f"{key}.json"
         write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": folder, "file": file}))
     fill(out, ALL)
@@ -67,7 +67,7 @@ def test_feedback_for_canvas_goes_to_the_file_that_was_handed_in(out):  # noqa: 
 def test_feedback_for_canvas(out):  # noqa: F811
     names = {"Ada_Lovelace_1": ("lovelaceada_1_501_a 2.ipynb",) * 2,
              "Ben_2": ("ben_LATE_2_502_work.zip", "ben_LATE_2_502_work/below/a_9_9_.ipynb"),
-             "Cy__b>_3": ("Cy", "Cy/a.ipynb")}
+             "Cy__b__3": ("Cy", "Cy/a.ipynb")}
     for key, (folder, file) in names.items():
         path = out / "results" / f"{key}.json"
         folder = folder.rsplit(".", 1)[0]
@@ -151,7 +151,7 @@ def test_late_work_and_an_extension(out, capsys):  # noqa: F811
     fill(out, ALL)
     full = grades(out)
     came(out, Ada_Lovelace_1="2027-10-31 23:59", Ben_2="2027-11-01 00:10", Dee_4="2027-11-02 12:00",
-         **{"Cy__b>_3": "2027-12-24 12:00"})
+         **{"Cy__b__3": "2027-12-24 12:00"})
     assert main(["late", str(out), "--due", "2027-10-31 23:59", "--penalty", "10", "--most", "50", "--grace", "15"]) == 0
     said = capsys.readouterr().out
     assert "Dee: 2 days late" in said and "Cy <b>: 54 days late" in said and "Ben:" not in said and "Ada" not in said
@@ -188,7 +188,7 @@ def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_pa
     (tmp_path / "w.csv").write_text(
         'Identifier,Full name,Last modified (submission)\nParticipant 1,Ada,"Tuesday, 2 November 2027, 8:00 AM"\n'
         'Participant 2,Ben,-\nParticipant 9,Xi,"Tuesday, 2 November 2027, 8:00 AM"\n', encoding="utf-8")
-    for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b>_3": "cy_3_51_a"}.items():
+    for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b__3": "cy_3_51_a"}.items():
         path = out / "results" / f"{key}.json"
         write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": folder, "modified": 4e9}))
     assert main(["late", str(out), "--due", "2027-11-01", "--times", str(tmp_path / "w.csv")]) == 0
@@ -201,7 +201,7 @@ def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_pa
 
 def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):  # noqa: F811
     fill(out, ALL)
-    for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b>_3": "cy_LATE_3_51_a", "Ben_2": "ben_LATE_2_52_a"}.items():
+    for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b__3": "cy_LATE_3_51_a", "Ben_2": "ben_LATE_2_52_a"}.items():
         path = out / "results" / f"{key}.json"
         write_whole(path, json.dumps(json.loads(path.read_text()) | {"folder": folder, "found": [collecting.LATE]}))
     came(out, Ada_Lovelace_1="2027-11-04 12:00")
@@ -210,7 +210,7 @@ def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):  # n
     reports.write_pages(out)
     pages = {result["key"]: collecting.page_of(result) for result in batch.read(out)[0]}
     ada, ben, cy, dee = [(out / "feedback" / pages[key]).read_text(encoding="utf-8")
-                         for key in ("Ada_Lovelace_1", "Ben_2", "Cy__b>_3", "Dee_4")]
+                         for key in ("Ada_Lovelace_1", "Ben_2", "Cy__b__3", "Dee_4")]
     assert "20 % of the points a day, at most 50 %, which is what counts here." in ada and "below 0" not in ada
     assert "-10 points" in cy and "The grade does not fall below 0." in cy
     assert "Canvas marks it as late, but in time by your extension, until 2027-11-05 23:59." in dee

@@ -74,6 +74,10 @@ def lesson(number: str) -> str:
     return next(name for name in LESSONS if name.startswith(number))
 
 
+NO_FONTS = ("The browser ends as soon as it draws a letter, as it does where there are no fonts: on Debian and Ubuntu "
+            "`sudo apt install fonts-liberation`.")
+
+
 class NoBrowser(RuntimeError):
     """There is no browser, or no playwright to drive it."""
 
@@ -83,11 +87,12 @@ def find_browser() -> str:
     named = (os.environ.get("CHROMIUM") or "",)
     found = next(filter(None, map(shutil.which, named + BROWSERS)), None)
     if not found:
-        raise NoBrowser("no browser: install chromium or google-chrome, or put the path of one in CHROMIUM")
+        raise NoBrowser("The pages' tests need a browser: on Debian and Ubuntu `sudo apt install chromium`, elsewhere "
+                        "install Chromium or Chrome, or put the path of one in the variable CHROMIUM.")
     try:
         import playwright  # noqa: F401
     except ImportError:
-        raise NoBrowser("playwright is not installed: pip install playwright") from None
+        raise NoBrowser("The pages' tests need playwright: pip install playwright.") from None
     return found
 
 
@@ -102,9 +107,9 @@ def no_network() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def start_browser():
-    """Chromium, with whatever is not this machine behind a closed port. NoBrowser if there is none."""
+    """Chromium, with whatever is not this machine behind a closed port. NoBrowser if there is none, or none that draws."""
     path = find_browser()
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import Error, sync_playwright
     flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync",
              "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=127.0.0.1;localhost"]
@@ -113,6 +118,13 @@ def start_browser():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=flags, timeout=PATIENCE * 1000)
         with contextlib.closing(browser):
+            try:
+                page = browser.new_page()
+                page.set_content("<p>α × β → \u2212 李 \U0001f43b<p><button>one</button><code>two</code><input value=3>")
+                page.screenshot(timeout=PATIENCE * 1000)
+                page.close()
+            except Error:  # without any font Chromium ends at the first letter that it has to look for in another one
+                raise NoBrowser(NO_FONTS) from None
             yield browser
 
 
