@@ -104,40 +104,30 @@ def _prefix_mask(beyond, prefix_sees):
         return query < 0
 
     of_the_prefix = (
-        Misconception("transposed", (
-            "Your mask is turned round. A row is a query: only the prefix sees what comes after it."
-        ), lambda p, T: right(p, T).T),
-        Misconception("columns-of-the-prefix", (
-            "Everybody sees the prefix in your mask, as they should. It sees everything too: fill its rows "
-            "as well."
-        ), built(rows=nobody)),
+        Misconception("transposed", "Your mask is turned round. A row is a query: only the prefix sees what"
+            " comes after it.", lambda p, T: right(p, T).T),
+        Misconception("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
+            " sees everything too: fill its rows as well.", built(rows=nobody)),
     ) if everything else (
-        Misconception("transposed", (
-            "Your mask is turned round. A row is a query; the prefix fills columns."
-        ), lambda p, T: right(p, T).T),
-        Misconception("rows-of-the-prefix", (
-            "You let the prefix's tokens see everything. The others may see the prefix: fill columns, not "
-            "rows."
-        ), built(columns=nobody, rows=lambda key, query, p: query < p)),
+        Misconception("transposed", "Your mask is turned round. A row is a query; the prefix fills columns.",
+            lambda p, T: right(p, T).T),
+        Misconception("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may see"
+            " the prefix: fill columns, not rows.",
+            built(columns=nobody, rows=lambda key, query, p: query < p)),
     )
     of_the_others = () if beyond == "causal" else (  # under a causal mask later queries see the prefix anyhow
         Misconception("seen-by-nobody", (
             "The prefix sees everything in your mask, as it should. It is seen by everybody too: fill its "
             "columns as well."
         ), built(columns=nobody)) if everything else
-        Misconception("rows-and-columns", (
-            "You let the prefix's tokens see everything, besides being seen. Fill their columns, not their "
-            "rows."
-        ), built(rows=lambda key, query, p: query < p)),
-        Misconception("all-before", (
-            f"Beyond the prefix your queries see everything that came before. Here {rule}."
-        ), built(BEYOND["causal"])),
-        Misconception("miscounted", (
-            f"You count the places wrongly. Here {rule}."
-        ), built(ONE_MORE[beyond])),
-        Misconception("both-sides", (
-            f"Your queries see to both sides. Beyond the prefix {rule}."
-        ), built(lambda back: BEYOND[beyond](np.abs(back)))),
+        Misconception("rows-and-columns", "You let the prefix's tokens see everything, besides being seen."
+            " Fill their columns, not their rows.", built(rows=lambda key, query, p: query < p)),
+        Misconception("all-before",
+            f"Beyond the prefix your queries see everything that came before. Here {rule}.",
+            built(BEYOND["causal"])),
+        Misconception("miscounted", f"You count the places wrongly. Here {rule}.", built(ONE_MORE[beyond])),
+        Misconception("both-sides", f"Your queries see to both sides. Beyond the prefix {rule}.",
+            built(lambda back: BEYOND[beyond](np.abs(back)))),
     )
     rows = ", and the first two rows are True throughout" if everything else ""
     return Exercise(
@@ -156,34 +146,25 @@ def _prefix_mask(beyond, prefix_sees):
                 f"{', and so are the first `prefix` rows' if everything else ''}."
             )),
             Probe("all prefix", _prefix(4, 4), "When all is prefix everybody sees everything.", draws=1),
-            Probe("nine tokens", _prefix(1, 9), (
-                f"One token is the prefix. Beyond it {rule}."
-            ), draws=1),
+            Probe("nine tokens", _prefix(1, 9), f"One token is the prefix. Beyond it {rule}.", draws=1),
         ),
         misconceptions=(
-            Misconception("causal-only", (
-                "The prefix has no effect: its tokens may be seen by everybody, from before as well."
-            ), built(columns=nobody, rows=nobody)),
+            Misconception("causal-only", "The prefix has no effect: its tokens may be seen by everybody, from"
+                " before as well.", built(columns=nobody, rows=nobody)),
             *of_the_prefix,
-            Misconception("one-too-many", (
-                "Your prefix is one token too long: it holds the positions 0 to prefix - 1."
-            ), lambda p, T: built()(p + 1, T)),
-            Misconception("prefix-not-seen-later", (
-                "After the prefix nobody sees it in your mask. Its columns are True in every row."
-            ), not_later),
-            Misconception("not-itself", (
-                "A token must see itself: the diagonal is True."
-            ), built(lambda back: BEYOND[beyond](back) & (back != 0))),
+            Misconception("one-too-many", "Your prefix is one token too long: it holds the positions 0 to"
+                " prefix - 1.", lambda p, T: built()(p + 1, T)),
+            Misconception("prefix-not-seen-later", "After the prefix nobody sees it in your mask. Its columns"
+                " are True in every row.", not_later),
+            Misconception("not-itself", "A token must see itself: the diagonal is True.",
+                built(lambda back: BEYOND[beyond](back) & (back != 0))),
             *of_the_others,
-            Misconception("numbers", (
-                "You return numbers. A mask is boolean."
-            ), lambda p, T: right(p, T).astype(float)),
-            Misconception("inverted", (
-                "True and False have changed places: True means may attend."
-            ), lambda p, T: ~right(p, T)),
-            Misconception("everything", (
-                f"You let everybody see everything. After the prefix {rule}."
-            ), lambda p, T: np.ones((T, T), dtype=bool)),
+            Misconception("numbers", "You return numbers. A mask is boolean.",
+                lambda p, T: right(p, T).astype(float)),
+            Misconception("inverted", "True and False have changed places: True means may attend.",
+                lambda p, T: ~right(p, T)),
+            Misconception("everything", f"You let everybody see everything. After the prefix {rule}.",
+                lambda p, T: np.ones((T, T), dtype=bool)),
         ),
         contracts=(Contract("a prefix longer than T", lambda rng: (5, 3)),),
     )
@@ -256,20 +237,15 @@ def _packed_mask(padding, blind, given):
             "You treat text 0 as padding. Padding is -1."
         ), lambda s: right(np.where(s == 0, -1, s))),) if padding == -1 else ()
     of_the_form = (
-        Misconception("booleans", (
-            f"You return True and False. Numbers are asked for, to be added to the scores: {means}."
-        ), allowed),
-        Misconception("ones", (
-            f"You return 1 and 0. These are to be added to the scores: {means}."
-        ), lambda s: allowed(s).astype(float)),
-        Misconception("large-number", (
-            "You hide with a large negative number. It depends on the scores what is large: use -inf."
-        ), lambda s: np.where(allowed(s), 0.0, -1e9)),
+        Misconception("booleans",
+            f"You return True and False. Numbers are asked for, to be added to the scores: {means}.", allowed),
+        Misconception("ones", f"You return 1 and 0. These are to be added to the scores: {means}.",
+            lambda s: allowed(s).astype(float)),
+        Misconception("large-number", "You hide with a large negative number. It depends on the scores what"
+            " is large: use -inf.", lambda s: np.where(allowed(s), 0.0, -1e9)),
         Misconception("inverted", turned_round, lambda s: give(~allowed(s))),
     ) if given == "added" else (
-        Misconception("numbers", (
-            "You return numbers. A mask is boolean."
-        ), lambda s: right(s).astype(float)),
+        Misconception("numbers", "You return numbers. A mask is boolean.", lambda s: right(s).astype(float)),
         Misconception("inverted", turned_round, lambda s: ~right(s)),
     )
     return Exercise(
@@ -280,45 +256,38 @@ def _packed_mask(padding, blind, given):
                 if given == "allowed" else
                 f"With one text this is a causal mask, of shape (1, 3, 3); {means}."
             ), draws=1),
-            Probe("two texts", rows([0, 0, 1, 1]), (
-                "A token sees only its own text, and there only itself and what came before."
-            ), draws=1),
+            Probe("two texts", rows([0, 0, 1, 1]), "A token sees only its own text, and there only itself and"
+                " what came before.", draws=1),
             Probe("padding", rows([5, 5, -1], [2, -1, -1]), (
                 f"{padding} is padding: it sees {sees[blind]}, and "
                 f"{'nobody' if blind == 'nothing' else 'no token of a text'} sees it."
             ), draws=1),
-            Probe("drawn at random", random_rows(3, 9), (
-                f"The numbers of the texts are only names: they need not start at {padding + 1} or be in "
-                "order."
-            )),
+            Probe("drawn at random", random_rows(3, 9),
+                f"The numbers of the texts are only names: they need not start at {padding + 1} or be in order."),
             larger(random_rows(9, 12)),
         ),
         misconceptions=(
-            Misconception("not-causal", (
-                "Tokens see the future of their own text. Each sees itself and what came before."
-            ), texts(_same)),
-            Misconception("one-text", (
-                "Tokens see the texts before their own. Compare the numbers of query and key."
-            ), texts(lambda s: _triangle(s) & (s != padding)[:, None, :])),
-            Misconception("padding-sees-padding", (
-                f"Padding has the same number as other padding, so it sees it. It must see {sees[blind]}."
-            ), lambda s: give(_same(s) & _triangle(s))),
-            Misconception("padding-sees-all-padding", (
-                f"In your mask padding sees all padding of its row. It must see {sees[blind]}."
-            ), lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
+            Misconception("not-causal", "Tokens see the future of their own text. Each sees itself and what"
+                " came before.", texts(_same)),
+            Misconception("one-text", "Tokens see the texts before their own. Compare the numbers of query"
+                " and key.", texts(lambda s: _triangle(s) & (s != padding)[:, None, :])),
+            Misconception("padding-sees-padding",
+                f"Padding has the same number as other padding, so it sees it. It must see {sees[blind]}.",
+                lambda s: give(_same(s) & _triangle(s))),
+            Misconception("padding-sees-all-padding",
+                f"In your mask padding sees all padding of its row. It must see {sees[blind]}.",
+                lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
             *(Misconception(f"padding-sees-{other}", (
                 f"In your mask padding sees {sees[other]}. It must see {sees[blind]}."
             ), like(blind=other)) for other in BLIND if other != blind),
-            Misconception("transposed", (
-                "Your mask is turned round: row = query, column = key."
-            ), lambda s: right(s).swapaxes(1, 2)),
-            Misconception("not-itself", (
-                "A token must see itself" + (", unless it is padding." if blind == "nothing" else ".")
-            ), texts(lambda s: _same(s) & _triangle(s, -1))),
-            Misconception("order-of-numbers", (
-                "You let a token see texts with smaller numbers. The numbers are only names: compare for "
-                "equality."
-            ), texts(lambda s: (s[:, :, None] >= s[:, None, :]) & _triangle(s) & (s != padding)[:, None, :])),
+            Misconception("transposed", "Your mask is turned round: row = query, column = key.",
+                lambda s: right(s).swapaxes(1, 2)),
+            Misconception("not-itself",
+                "A token must see itself" + (", unless it is padding." if blind == "nothing" else "."),
+                texts(lambda s: _same(s) & _triangle(s, -1))),
+            Misconception("order-of-numbers", "You let a token see texts with smaller numbers. The numbers"
+                " are only names: compare for equality.",
+                texts(lambda s: (s[:, :, None] >= s[:, None, :]) & _triangle(s) & (s != padding)[:, None, :])),
             *of_the_numbers,
             *of_the_form,
         ),
@@ -410,25 +379,21 @@ def _head_contribution(first, rows, axis, turned):
                 "With one head its contribution is all there is: "
                 f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."
             )),
-            Probe("first of two", inputs(1, 2, 3, 2, 4, 0), (
-                f"Head {first} meets {first_lines} of W_o and no others."
-            )),
+            Probe("first of two", inputs(1, 2, 3, 2, 4, 0),
+                f"Head {first} meets {first_lines} of W_o and no others."),
             Probe("last of three", inputs(2, 3, 4, 2, 6, 2), (
                 f"Head {'`head`' if first else 'i'} meets the {formula} of W_o"
                 + (", where i = head - 1." if first else ".")
             )),
-            Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), (
-                "B = 3, h = 4, T = 2, d_k = 5, d = 7: the result is (3, 2, 7)."
-            ), draws=3),
+            Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the"
+                " result is (3, 2, 7).", draws=3),
             larger(inputs(5, 9, 11, 10, 12, 8)),
         ),
         misconceptions=(
-            Misconception("all-heads", (
-                "You add up all heads. Only one is asked for."
-            ), lambda X, W, i: whole(X, W)),
-            Misconception("all-others", (
-                "You leave the head out and return the rest. Return what it adds itself."
-            ), lambda X, W, i: whole(X, W) - right(X, W, i)),
+            Misconception("all-heads", "You add up all heads. Only one is asked for.",
+                lambda X, W, i: whole(X, W)),
+            Misconception("all-others", "You leave the head out and return the rest. Return what it adds"
+                " itself.", lambda X, W, i: whole(X, W) - right(X, W, i)),
             miscounted,
             Misconception("first-rows", (
                 f"You use the first {lines} of W_o for every head. Each head has its own"
@@ -436,19 +401,15 @@ def _head_contribution(first, rows, axis, turned):
             ), lambda X, W, i: output(X, W, i) @ (W.T if turned else W)[:X.shape[-1]]),
             neighbours,
             *not_turned,
-            Misconception("without-W_o", (
-                "You return the head's output without W_o. Its contribution to the sum has passed through "
-                "W_o."
-            ), output),
-            Misconception("batch-for-head", (
-                f"You take an element of the batch. The heads are on axis {axis}: {at}."
-            ), lambda X, W, i: whole(X, W)[i - first]),
-            Misconception("token-for-head", (
-                f"You take a token. The heads are on axis {axis}: {at}."
-            ), like(axis=3 - axis)),
-            Misconception("divided-by-h", (
-                "You divide by the number of heads. Contributions are added, not averaged."
-            ), lambda X, W, i: right(X, W, i) / X.shape[axis]),
+            Misconception("without-W_o", "You return the head's output without W_o. Its contribution to the"
+                " sum has passed through W_o.", output),
+            Misconception("batch-for-head",
+                f"You take an element of the batch. The heads are on axis {axis}: {at}.",
+                lambda X, W, i: whole(X, W)[i - first]),
+            Misconception("token-for-head", f"You take a token. The heads are on axis {axis}: {at}.",
+                like(axis=3 - axis)),
+            Misconception("divided-by-h", "You divide by the number of heads. Contributions are added, not"
+                " averaged.", lambda X, W, i: right(X, W, i) / X.shape[axis]),
         ),
     )
 
@@ -492,39 +453,28 @@ def _offsets(T):
 RELATIVE_POSITIONS = Exercise(
     reference=relative_positions,
     probes=(
-        Probe("two tokens", lambda rng: (2, 3), (
-            "With a wide limit nothing is clipped: 0 on the diagonal becomes the limit."
-        ), draws=1),
-        Probe("clipped", lambda rng: (4, 1), (
-            "Limit 1: everything to the left is 0, the diagonal 1, everything to the right 2."
-        ), draws=1),
-        Probe("drawn at random", lambda rng: (int(rng.integers(6, 10)), int(rng.integers(2, 4))), (
-            "Entry [i, j] is j - i, clipped to [-limit, limit], plus limit: whole numbers from 0 to 2 "
-            "limit."
-        )),
+        Probe("two tokens", lambda rng: (2, 3), "With a wide limit nothing is clipped: 0 on the diagonal"
+            " becomes the limit.", draws=1),
+        Probe("clipped", lambda rng: (4, 1), "Limit 1: everything to the left is 0, the diagonal 1,"
+            " everything to the right 2.", draws=1),
+        Probe("drawn at random", lambda rng: (int(rng.integers(6, 10)), int(rng.integers(2, 4))),
+            "Entry [i, j] is j - i, clipped to [-limit, limit], plus limit: whole numbers from 0 to 2 limit."),
     ),
     misconceptions=(
-        Misconception("sign", (
-            "The sign is turned round: key minus query, so that keys to the right have larger numbers."
-        ), lambda T, limit: relative_positions(T, limit).T),
-        Misconception("not-clipped", (
-            "You do not clip: beyond the limit all distances share a number."
-        ), lambda T, limit: _offsets(T) + limit),
-        Misconception("not-shifted", (
-            "You do not add the limit. The numbers are rows of a table, so they start at 0."
-        ), lambda T, limit: np.clip(_offsets(T), -limit, limit)),
-        Misconception("absolute", (
-            "You lose the direction: before and after are different."
-        ), lambda T, limit: np.clip(np.abs(_offsets(T)), 0, limit)),
-        Misconception("clipped-after", (
-            "You add the limit and then clip to [-limit, limit]. Clip first."
-        ), lambda T, limit: np.clip(_offsets(T) + limit, -limit, limit)),
-        Misconception("floats", (
-            "You return floats. Numbers of rows are whole numbers."
-        ), lambda T, limit: relative_positions(T, limit).astype(float)),
-        Misconception("modulo", (
-            "You wrap round at the limit. Clip: np.clip."
-        ), lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
+        Misconception("sign", "The sign is turned round: key minus query, so that keys to the right have"
+            " larger numbers.", lambda T, limit: relative_positions(T, limit).T),
+        Misconception("not-clipped", "You do not clip: beyond the limit all distances share a number.",
+            lambda T, limit: _offsets(T) + limit),
+        Misconception("not-shifted", "You do not add the limit. The numbers are rows of a table, so they"
+            " start at 0.", lambda T, limit: np.clip(_offsets(T), -limit, limit)),
+        Misconception("absolute", "You lose the direction: before and after are different.",
+            lambda T, limit: np.clip(np.abs(_offsets(T)), 0, limit)),
+        Misconception("clipped-after", "You add the limit and then clip to [-limit, limit]. Clip first.",
+            lambda T, limit: np.clip(_offsets(T) + limit, -limit, limit)),
+        Misconception("floats", "You return floats. Numbers of rows are whole numbers.",
+            lambda T, limit: relative_positions(T, limit).astype(float)),
+        Misconception("modulo", "You wrap round at the limit. Clip: np.clip.",
+            lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
     ),
     contracts=(Contract("a limit of 0", lambda rng: (3, 0)),),
 )
