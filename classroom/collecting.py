@@ -48,7 +48,7 @@ CANVAS = re.compile(r"^(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?:(?P<file>
 # What browsers and systems put behind a name: "w.ipynb.txt", "w.ipynb.json", "w.ipynb (1)", "w.ipynb - Copy".
 ADDED = re.compile(r"(?<=\w)(\.(txt|json|bin|dms|download)|[ _-]?\(\d{1,4}\)| \d{1,3}| ?-? ?(cop(y|i[ae])|kopie))+$",
                    re.IGNORECASE)
-MOST_JSON = 1_000  # files ending in .json that are looked into
+MOST_JSON = 20  # files of one student ending in .json that are looked into
 REMEDIES = {  # how a name ends -> what to do
     r"\.(rar|7z|tar|gz|tgz|bz2|tbz2?|xz|zst)$": "of packed files only .zip is read, so unpack it, or pack it as .zip",
     r"\.py$": "a script has no cells and no written answers, so ask for the notebook, which ends in .ipynb",
@@ -231,11 +231,13 @@ def _one_number_each(students):
 def _that_matter(entries):
     """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder: what
     systems leave behind is one of these where it lies below a folder, whose student may have nothing else."""
-    others, kept, looked = Counter(), [], 0
+    entries = list(entries)
+    others, kept, looked = Counter(), [], Counter()
+    depth = 1 if len({entry.parts[0] for entry in entries if len(entry.parts) > 1}) > 1 else 2  # of students' folders
     for entry in entries:
         if entry.read and kind_of(entry.parts[-1]) == ".json":
-            looked += 1
-            entry.read = entry.read if looked <= MOST_JSON and _has_cells(entry) else None
+            looked[entry.parts[:depth]] += len(entry.parts) > depth
+            entry.read = entry.read if looked[entry.parts[:depth]] <= MOST_JSON and _has_cells(entry) else None
         if NOISE.search("/".join(entry.parts)):
             if len(entry.parts) == 1 or NOISE.search(entry.parts[0] + "/"):
                 continue

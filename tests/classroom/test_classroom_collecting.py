@@ -194,6 +194,14 @@ def test_one_student_cannot_keep_the_grader_busy(tmp_path, monkeypatch):
     assert "too long" in found(tmp_path / "listed.zip")[0]["ada"].problem
 
 
+@pytest.mark.parametrize("wrapper", ["", "class/"])
+def test_one_students_endless_json_takes_nobody_elses_place(wrapper, tmp_path):
+    (tmp_path / "class.zip").write_bytes(zipped({
+        **{f"{wrapper}mallory/{i}/data.json": b'{"cells": []}' for i in range(300)}, f"{wrapper}zoe/w.json": GOOD}))
+    students, _ = found(tmp_path / "class.zip")
+    assert students["zoe"].read() == GOOD and not students["zoe"].problem and "mallory" in students
+
+
 def test_what_would_take_memory_or_time_is_not_read():
     much = {"cells": [{"cell_type": "code", "source": "x = 1\n" * 15_000}] * 5}
     for content, words in ((b'{"cells": [' + b"[]," * 2_000_001 + b"[]]}", "lists"), (json.dumps(much).encode(), "code")):
