@@ -40,6 +40,9 @@ TRUST = "--without-sandbox-i-trust-every-student"
 
 def main(arguments=None):
     """Returns the exit status; what goes wrong is one sentence on stderr."""
+    for stream in (sys.stdout, sys.stderr):  # a name in letters that the terminal does not have must not end a command
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:

@@ -66,7 +66,10 @@ class Stop(Exception):
 
 
 def say(text):
-    print(text)
+    try:
+        print(text)
+    except UnicodeEncodeError:  # a folder's name in letters that the terminal does not have
+        print(text.encode("ascii", "backslashreplace").decode("ascii"))
     sys.stdout.flush()
 
 
@@ -263,7 +266,10 @@ def for_uv():
 def variables(**more):
     """What child processes see: .venv's programs first; and compiled modules may be kept, because uv compiles none."""
     path = os.path.dirname(PYTHON) + os.pathsep + os.environ.get("PATH", "")
-    return dict(os.environ, VIRTUAL_ENV=VENV, PIP_USER="0", PYTHONDONTWRITEBYTECODE="", PATH=path, **more)
+    # A letter that the terminal does not have is written as its number, and ends no command.
+    letters = os.environ.get("PYTHONIOENCODING", "").split(":")[0] + ":backslashreplace"
+    return dict(os.environ, VIRTUAL_ENV=VENV, PIP_USER="0", PYTHONDONTWRITEBYTECODE="", PATH=path,
+                PYTHONIOENCODING=letters, **more)
 
 
 def run(*command, **more):

@@ -425,6 +425,31 @@ def test_make_asks_for_what_is_missing(arguments, words):
     assert done.returncode != 0 and words in done.stdout and done.stdout.count("\n") == 1
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_a_students_letters_ends_no_command(encoding, out):
+    path = out / "results" / "Dee_4.json"
+    write_whole(path, json.dumps(json.loads(path.read_text()) | {"student": "\u674e\u5c0f\u9f99 \u2264"}))
+    for words in (["late", out, "--due", "2001-01-01"], ["export", out], ["late", out, "--due", "\u674e"]):
+        done = subprocess.run([sys.executable, "-m", "classroom", *map(str, words)], cwd=sandbox.ROOT, capture_output=True,
+                              env={**os.environ, "PYTHONIOENCODING": encoding})
+        said = (done.stdout + done.stderr).decode(encoding)
+        assert "Traceback" not in said and done.returncode == (words[-1] == "\u674e"), said
+        if words[0] == "late":
+            assert "\\u674e" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers on POSIX systems")
+def test_without_a_home_every_command_starts():
+    """In a container with any user's number and without HOME nobody can say where home is."""
+    code = ("import os, sys; os.getuid = lambda: 54321; from classroom import __main__, sandbox; sandbox._shown()\n"
+            "from helpers.store import model_files; from helpers import minilm\n"
+            "try: model_files.find(minilm.MINILM, '~/x')\n"
+            "except model_files.ModelNotAvailable: __main__.main(['--help'])")
+    done = subprocess.run([sys.executable, "-c", code], cwd=sandbox.ROOT, capture_output=True, text=True,
+                          env={name: value for name, value in os.environ.items() if name != "HOME"})
+    assert done.returncode == 0 and "Graded work for a class" in done.stdout, done.stderr
+
+
 def test_make_hands_everything_on():
     wanted = ["OUT=my out", "FORMAT=canvas", "INTO=a b.csv", "COLUMN=Homework 1", "A=assignment1", "FROM=x.zip",
               "GRADED=g1 g2", "PYTHON=echo"]

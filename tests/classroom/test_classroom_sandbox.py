@@ -3,8 +3,6 @@
 import json
 import os
 import platform
-import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -201,7 +199,7 @@ def test_death_is_noticed_at_once_and_takes_the_children_along():
     gone(lambda: [p for p in Path("/proc").glob("[0-9]*/cmdline") if b'"CPU": 319' in read(p)])
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux") or not shutil.which("bwrap"), reason="there is no bubblewrap")
+@needs_sandbox
 def test_a_processor_whose_call_numbers_are_unknown_is_refused(monkeypatch):
     """It was graded on without the filter, and nobody was told."""
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")

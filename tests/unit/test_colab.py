@@ -25,7 +25,7 @@ def code(name):
 
 
 @pytest.fixture
-def repository(tmp_path):
+def repository(git_program, tmp_path):
     """The files of the course that lessons need, in a git repository of their own."""
     folder = tmp_path / "published"
     for name in ("helpers", "data"):

@@ -467,7 +467,7 @@ def git(folder, *words):
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], cwd=folder, check=True)
 
 
-def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_changed(ran, tmp_path, monkeypatch):
+def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_changed(git_program, ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in ("tests/unit/test_a.py", "tests/unit/test_b.py", "helpers/a.py", "notebooks/01_gone.ipynb"):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -488,7 +488,7 @@ def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_chan
     assert "--nbval" in notebooks and notebooks[-1] == "notebooks/02_new.ipynb"
 
 
-def test_lab_trusts_the_courses_own_notebooks_alone(ran, tmp_path, monkeypatch, capsys):
+def test_lab_trusts_the_courses_own_notebooks_alone(git_program, ran, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     copied = {"gone.ipynb": "my_lessons/gone.ipynb", "changed.ipynb": "my_lessons/changed.ipynb"}
     monkeypatch.setattr(verbs.handout, "fill", dict)  # test_handout.py looks at the copies

@@ -5,7 +5,7 @@ import subprocess
 from scripts import verbs
 
 
-def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(tmp_path, monkeypatch):
+def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(git_program, tmp_path, monkeypatch):
     def do(*words):
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], check=True, capture_output=True)
 
