@@ -59,6 +59,8 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
     if len(usable) < least:
         number = f"only {len(usable)}" if usable else "none"
         came = f"{shown(text)} has {number}" if text.strip() else "the text is empty"
+        if usable and missing:
+            came += f" ({', '.join(missing[:8])}: not known)"
         needed = "at least one word" if least == 1 else f"at least {least} words"
         raise NotUsable(f"This needs {needed}{' that it knows' if known is not None else ''}, and {came}: {example}.")
     if most is not None and len(usable) > most:
@@ -67,3 +69,34 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
         print(f"Left out, because it is not known here: {', '.join(missing[:8])}{rest}.")
     return usable
+
+
+def text_in(text, length=len, most=None, like="the cat sat"):
+    """A whole text as it was given, for what reads every sign of it. ``length(text)``: its tokens, of which ``most`` can be read.
+
+    Raises NotUsable for what is no text, for an empty one, and for one that is too long.
+    """
+    if not isinstance(text, str) or not text.strip():
+        came = "the text is empty" if isinstance(text, str) else f"{shown(text)} came"
+        raise NotUsable(f'A text in quotation marks is expected here, and {came}: write it as in "{like}".')
+    if most is not None and length(text) > most:
+        raise NotUsable(f"At most {most:,} tokens can be read here, and {shown(text)} has {length(text):,}: shorten it.")
+    return text
+
+
+def texts_in(texts, like="the cat sat", **options):
+    """A list of whole texts, each as `text_in` takes it; blank ones are no texts. Raises NotUsable as well for no list or none."""
+    if not isinstance(texts, (list, tuple)):
+        raise NotUsable(f'A list of texts is expected here, and {shown(texts)} came: write it as in ["{like}"].')
+    texts = [text_in(text, like=like, **options) for text in texts if not isinstance(text, str) or text.strip()]
+    if not texts:
+        raise NotUsable(f'This needs at least one text, and the list has none: write it as in ["{like}"].')
+    return texts
+
+
+def pairs_in(pairs, like=("Who wrote Faust?", "Goethe")):
+    """A dict from text to text as it was given. Raises NotUsable for anything else, and for none."""
+    if not isinstance(pairs, dict) or not all(
+            isinstance(part, str) and part.strip() for pair in pairs.items() for part in pair) or not pairs:
+        raise NotUsable(f"Pairs of texts are expected here, and {shown(pairs)} came: write them as in {{{like[0]!r}: {like[1]!r}}}.")
+    return pairs

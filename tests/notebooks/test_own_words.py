@@ -22,6 +22,10 @@ INPUTS = {
     "text": TEXTS,
     "texts": [[], [""], "one string", 7, None, [7, None], ["Emma.", "🐻"], ["a"], [LONG], ["the bears"] * 60],
     "number": [0, -1, 1, 2, 10**9, 0.5, float("nan"), float("inf"), "7", None, [1]],
+    "pairs": [{}, [], "one string", 7, None, {"A": 7}, {7: "b"}, {"": ""}, {"Where?": "here"}, {"🐻": "<b>$x^$"}, {LONG: LONG}],
+    "matrix": ["[]", "[[]]", "7", "None", "'text'", "[[1, 2]]", "[[0, 1], [1], [0, 0]]", "[[0, 1], [1, 0], [0, 'x']]",
+               "[[0, 1], [1, 0], [0, float('nan')]]", "[[0, 1], [1, 0], [0, 1e300]]", "[[0, 0]] * 3", "[[1, 0, 0]] * 3",
+               "[[True, False], [1.5, -2], [10**30, 0]]"],  # as a reader writes them
     "function": ["None", "x", "'text'", "1 / 0", "undefined", "float('nan')"],  # what it returns, whatever it is given
 }
 
@@ -81,7 +85,7 @@ def trial(number):
         for i, (source, own) in enumerate(cells_run):
             for name, kind in own.items():
                 for value in INPUTS[kind]:
-                    value = value if kind == "function" else f"float('{value}')" if value != value or value in (
+                    value = value if kind in ("function", "matrix") else f"float('{value}')" if value != value or value in (
                         float("inf"),) else repr(value)
                     tried += 1
                     told = ""
