@@ -72,8 +72,9 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
 
 
 def text_in(text, length=len, most=None, like="the cat sat"):
-    """A whole text as it was given, for what reads every sign of it. ``length(text)``: its tokens, of which ``most`` can be read.
+    """A whole text as it was given, for what reads every sign of it.
 
+    ``length(text)``: the number of its tokens, of which ``most`` can be read.
     Raises NotUsable for what is no text, for an empty one, and for one that is too long.
     """
     if not isinstance(text, str) or not text.strip():
@@ -85,7 +86,10 @@ def text_in(text, length=len, most=None, like="the cat sat"):
 
 
 def texts_in(texts, like="the cat sat", **options):
-    """A list of whole texts, each as `text_in` takes it; blank ones are no texts. Raises NotUsable as well for no list or none."""
+    """A list of whole texts, each as `text_in` takes it; blank ones are no texts.
+
+    Raises NotUsable for what is no list of texts, and for an empty one.
+    """
     if not isinstance(texts, (list, tuple)):
         raise NotUsable(f'A list of texts is expected here, and {shown(texts)} came: write it as in ["{like}"].')
     texts = [text_in(text, like=like, **options) for text in texts if not isinstance(text, str) or text.strip()]
@@ -98,5 +102,6 @@ def pairs_in(pairs, like=("Who wrote Faust?", "Goethe")):
     """A dict from text to text as it was given. Raises NotUsable for anything else, and for none."""
     if not isinstance(pairs, dict) or not all(
             isinstance(part, str) and part.strip() for pair in pairs.items() for part in pair) or not pairs:
-        raise NotUsable(f"Pairs of texts are expected here, and {shown(pairs)} came: write them as in {{{like[0]!r}: {like[1]!r}}}.")
+        raise NotUsable(f"Pairs of texts are expected here, and {shown(pairs)} came: "
+                        f"write them as in {{{like[0]!r}: {like[1]!r}}}.")
     return pairs

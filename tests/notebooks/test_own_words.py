@@ -1,15 +1,16 @@
 """Every cell that invites a reader's own text, list, number or function, with what a reader may give it.
 
 Such a cell says so in its metadata: {"own": {"my_sentence": "text"}}, the name that the reader sets and what it is, or
-{"own": {"my_translation()": "text"}} for the first argument of a call. The lesson is run up to that cell; then the cell and
-the code cells right behind it are run with each input in its place. They answer, or say in one sentence what is wrong: an
-error that shows no traceback.
+{"own": {"my_translation()": "text"}} for the first argument of a call, "ask(1)" for its second and "ask(k=)" for one by
+its name. The lesson is run up to that cell; then the cell and the code cells right behind it are run with each input in
+its place. They answer, or say in one sentence what is wrong: an error that shows no traceback.
 """
 
 import ast
 import os
 import subprocess
 import sys
+import tempfile
 
 import nbformat
 import pytest
@@ -20,12 +21,16 @@ TEXTS = ["", " \n", 7, None, 3.5, ["the", "bears"], "Ein Haus am See, wo die Bä
          '"(Bears;)!"', "THE DATE!", "café", "123", "$5 and $x^$", "<b>bears</b>", "a", LONG]
 INPUTS = {
     "text": TEXTS,
+    "matrix": [[], [[]], 7, None, "text", [[1, 2]], [[0, 1], [1], [0, 0]], [[0, 1], [1, 0], [0, "x"]],
+               [[0, 1], [1, 0], [0, 1e300]], [[0, 0]] * 3, [[1, 0, 0]] * 3, [[True, False], [1.5, -2], [10**30, 0]],
+               [[1000, -1000]] * 3],
     "texts": [[], [""], "one string", 7, None, [7, None], ["Emma.", "🐻"], ["a"], [LONG], ["the bears"] * 60],
     "number": [0, -1, 1, 2, 10**9, 0.5, float("nan"), float("inf"), "7", None, [1]],
-    "pairs": [{}, [], "one string", 7, None, {"A": 7}, {7: "b"}, {"": ""}, {"Where?": "here"}, {"🐻": "<b>$x^$"}, {LONG: LONG}],
-    "matrix": ["[]", "[[]]", "7", "None", "'text'", "[[1, 2]]", "[[0, 1], [1], [0, 0]]", "[[0, 1], [1, 0], [0, 'x']]",
-               "[[0, 1], [1, 0], [0, float('nan')]]", "[[0, 1], [1, 0], [0, 1e300]]", "[[0, 0]] * 3", "[[1, 0, 0]] * 3",
-               "[[True, False], [1.5, -2], [10**30, 0]]"],  # as a reader writes them
+    "name": ["", 7, None, "国家 $x^$ <b>", LONG],
+    "file": ["", " ", 7, None, "nowhere.txt", ".", "~/nowhere", "🐻", LONG],
+    "pairs": [{}, [], "one string", 7, None, {"A": 7}, {7: "b"}, {"": ""}, {"Where?": "here"}, {"🐻": "<b>$x^$"},
+              {LONG: LONG}],
+    "heads": [[], None, 7, (23, 5), "23, 5", [(99, 0)], [(23, 4)] * 2, [(0, 0)] * 4, [(0.5, 1)], [("a", "b")], [[5, 2]]],
     "function": ["None", "x", "'text'", "1 / 0", "undefined", "float('nan')"],  # what it returns, whatever it is given
 }
 
@@ -44,17 +49,23 @@ def cells(number):
 OWN = [number for number in LESSONS if any(own for run in cells(number) for _, own in run)]
 
 
-def with_value(source, name, value):
+def with_value(source, name, value, kind="text"):
     """The source with another value for ``name``: the source of a value or, for a function, of what it returns."""
     tree = ast.parse(source)
+    call, _, which = name.rstrip(")").partition("(")
+    if kind == "function" and f"def {name}(" not in source:  # it was written in an earlier cell
+        tree.body.insert(0, ast.parse(f"def {name}(): ...").body[0])
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             node.body = ast.parse(f"return {value}").body
             node.args = ast.parse("lambda x=None, *rest, **more: 0").body[0].value.args
         elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
             node.value = ast.parse(value).body[0].value
-        elif isinstance(node, ast.Call) and f"{ast.unparse(node.func)}()" == name:
-            node.args[0] = ast.parse(value).body[0].value
+        elif isinstance(node, ast.Call) and "(" in name and ast.unparse(node.func) == call:
+            if which.endswith("="):
+                next(word for word in node.keywords if word.arg == which[:-1]).value = ast.parse(value).body[0].value
+            else:
+                node.args[int(which or 0)] = ast.parse(value).body[0].value
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
@@ -64,6 +75,7 @@ def trial(number):
 
     shell = InteractiveShell.instance()
     tried = 0
+    os.chdir(tempfile.mkdtemp())  # where a file that a cell writes harms nobody
 
     def run(source):
         """The error of a piece of code, or None; nothing of what it shows is seen."""
@@ -85,12 +97,12 @@ def trial(number):
         for i, (source, own) in enumerate(cells_run):
             for name, kind in own.items():
                 for value in INPUTS[kind]:
-                    value = value if kind in ("function", "matrix") else f"float('{value}')" if value != value or value in (
+                    value = value if kind == "function" else f"float('{value}')" if value != value or value in (
                         float("inf"),) else repr(value)
                     tried += 1
                     told = ""
                     for k, (follower, _) in enumerate(cells_run[i:]):
-                        error = run(with_value(follower, name, value) if k == 0 else follower)
+                        error = run(with_value(follower, name, value, kind) if k == 0 else follower)
                         told = trouble(error)
                         if error is not None:
                             break
