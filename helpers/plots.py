@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from helpers.store import progress
+from helpers.words import NotUsable, shown
 
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9", "#6b6b6b")  # after Okabe and Ito 2008
@@ -145,11 +146,11 @@ def boxes(draw, name, values, start=()):
     """Show the figure that ``draw(chosen)`` makes, with a box to tick for each of ``values`` when a learner is present.
 
     ``name``: what stands before the boxes; ``start``: the values chosen first, and those of a page without a kernel.
-    Raises ValueError when one of ``start`` is not among ``values``.
+    Raises NotUsable when ``start`` is no list, or one of it is not among ``values``.
     """
     values = list(values)
-    if not set(start) <= set(values):
-        raise ValueError(f"The boxes start with {list(start)}, and there are only {values}.")
+    if not isinstance(start, (list, tuple)) or not all(value in values for value in start):
+        raise NotUsable(f"A list of {name} is expected here, of {values}, and {shown(start)} came.")
     if not progress.live():
         draw(list(start))
         plt.show()

@@ -2,6 +2,8 @@
 
 import torch
 
+from helpers.words import NotUsable, shown
+
 PAD, BOS, EOS = 0, 1, 2  # the first ids of every vocabulary
 SPECIAL = ("<pad>", "<bos>", "<eos>")
 
@@ -22,14 +24,19 @@ class Vocabulary:
     def __len__(self):
         return len(self.words)
 
+    def __contains__(self, word):
+        return word in self._ids
+
     def __getitem__(self, word):
         if word not in self._ids:
-            raise ValueError(f"The vocabulary of {len(self)} words does not hold {word!r}.")
+            raise NotUsable(f"The vocabulary of {len(self)} words does not hold {shown(word)}: take words that it holds.")
         return self._ids[word]
 
     def encode(self, sentence):
         """Ids of a sentence: a string of words with blanks between them, or a list of words.
-        Raises ValueError for an unknown word."""
+        Raises NotUsable for an unknown word; `words.words_in` brings a reader's text to such a list."""
+        if not isinstance(sentence, (str, list, tuple)):
+            raise NotUsable(f"A sentence is a text or a list of words, and {shown(sentence)} came.")
         return [self[word] for word in (sentence.split() if isinstance(sentence, str) else sentence)]
 
     def decode(self, ids):

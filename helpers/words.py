@@ -1,6 +1,7 @@
 """A reader's own words: how every lesson takes them, and the one sentence where they cannot be used."""
 
 import re
+import traceback
 import unicodedata
 
 WORD = re.compile(r"\w+(?:['-]\w+)*")  # don't and well-known are one word each
@@ -50,7 +51,8 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
             raise NotUsable(f"A text in quotation marks is expected here, and {shown(text)} came: {example}.")
         text = " ".join(text)
     plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
-    words = WORD.findall(plain)
+    stop = r"|\." if known is not None and "." in known else ""  # in some languages the full stop is a word
+    words = re.findall(WORD.pattern + stop, plain)
     if known is not None:  # a compound that is not known may be two words that are
         words = [part for word in words for part in ([word] if word in known else re.split("['-]", word))]
     usable = [word for word in words if known is None or word in known]
@@ -64,7 +66,8 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
         needed = "at least one word" if least == 1 else f"at least {least} words"
         raise NotUsable(f"This needs {needed}{' that it knows' if known is not None else ''}, and {came}: {example}.")
     if most is not None and len(usable) > most:
-        raise NotUsable(f"This takes at most {most} words, and {shown(text)} has {len(usable)}: shorten it, or {example}.")
+        raise NotUsable(f"This takes at most {most} word{'s' * (most > 1)}, and {shown(text)} has {len(usable)}: "
+                        f"shorten it, or {example}.")
     if missing:
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
         print(f"Left out, because it is not known here: {', '.join(missing[:8])}{rest}.")
@@ -105,3 +108,39 @@ def pairs_in(pairs, like=("Who wrote Faust?", "Goethe")):
         raise NotUsable(f"Pairs of texts are expected here, and {shown(pairs)} came: "
                         f"write them as in {{{like[0]!r}: {like[1]!r}}}.")
     return pairs
+
+
+def number_in(value, least, most, what, whole=True):
+    """A reader's number from ``least`` to ``most``. ``what``: its name. Raises NotUsable for any other value."""
+    if isinstance(value, bool) or not isinstance(value, (int,) if whole else (int, float)) or not least <= value <= most:
+        raise NotUsable(f"{what} is a {'whole ' * whole}number from {least:,} to {most:,} here, and {shown(value)} came: "
+                        "write such a number.")
+    return value
+
+
+def answer_of(function, *arguments):
+    """What a reader's function returns. Raises NotUsable where it stops, with the line in which it does."""
+    try:
+        return function(*arguments)
+    except NotUsable:
+        raise
+    except Exception as error:
+        lines = [frame.line for frame in traceback.extract_tb(error.__traceback__)[1:2] if frame.line]
+        where = f" at {shown(lines[0])}" if lines else ""
+        raise NotUsable(f"{function.__name__} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
+                        "mend it and run the cell again.") from None
+
+
+def array_in(value, shape, what):
+    """A reader's value as a NumPy array of finite numbers, of this shape. ``what``: its name. Raises NotUsable for any other."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError, RuntimeError):
+        array = np.array(np.nan)
+    if array.shape != tuple(shape) or not np.isfinite(array).all():
+        came = f"numbers of shape {array.shape}" if array.ndim else shown(value)
+        came += ", not all of them finite," if array.shape == tuple(shape) else ""
+        raise NotUsable(f"{what} should be finite numbers of shape {tuple(shape)}, and {came} came: return such an array.")
+    return array

@@ -31,6 +31,11 @@ INPUTS = {
     "pairs": [{}, [], "one string", 7, None, {"A": 7}, {7: "b"}, {"": ""}, {"Where?": "here"}, {"🐻": "<b>$x^$"},
               {LONG: LONG}],
     "heads": [[], None, 7, (23, 5), "23, 5", [(99, 0)], [(23, 4)] * 2, [(0, 0)] * 4, [(0.5, 1)], [("a", "b")], [[5, 2]]],
+    "scene": [{}, [], 7, None, "red", {"bear": "red"}, {"bear": "red", "cave": 7}, {"bear": "red", "cave": "nocolour"},
+              {"Bear.": "Red!", "cave": "#00f"}, {"bear": "red", "cave": "blue", "lion;": "gold"}, {7: "red", "🐻": "$x^$"}],
+    "guesses": [{}, [], "one string", 7, None, {"he waits": 7}, {"he waits": "."}, {"He waits!": "they are"}, {7: "the"},
+                {"the bears": "Emma."}, {"the": "🐻"}, {"the": LONG}, {"": "", LONG: "the"}],
+    "numbers": [[], 7, None, "56", [7], [5, 6, 6], ["a"], [0.5], [[5]], [None], list(range(100))],
     "function": ["None", "x", "'text'", "1 / 0", "undefined", "float('nan')"],  # what it returns, whatever it is given
 }
 
