@@ -132,7 +132,10 @@ def answer_of(function, *arguments):
 
 
 def array_in(value, shape, what):
-    """A reader's value as a NumPy array of finite numbers, of this shape. ``what``: its name. Raises NotUsable for any other."""
+    """A reader's value as a NumPy array of finite numbers, of this shape.
+
+    ``what``: its name. Raises NotUsable for any other.
+    """
     import numpy as np
 
     try:

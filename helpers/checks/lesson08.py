@@ -192,8 +192,7 @@ ROTATE = Exercise(
         Probe("position 0", lambda rng: (rng.normal(size=(1, 4)), np.array([0])),
             "At position 0 every angle is 0, so nothing turns: the result must be x itself."),
         Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), np.array([1])),
-            "One pair (x, y) turned by the angle 1: (x cos 1 - y sin 1, x sin 1 + y cos 1), in radians,"
-            " anticlockwise."),
+            "One pair (x, y) turned by the angle 1: (x cos 1 - y sin 1, x sin 1 + y cos 1), in radians."),
         Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])),
             "Columns 0 and 1 turn by position · 1, columns 2 and 3 by position · 0.01. Check which columns"
             " form a pair."),
@@ -223,9 +222,8 @@ ROTATE = Exercise(
         Misconception("half-split-pairs", "You pair column i with column i + d/2. Several libraries do that,"
             " and it is as good, but weights made for one layout are wrong in the other. Here the neighbours"
             " 2i and 2i+1 form a pair.", _half_split),
-        Misconception("wrong-way", "You turn clockwise, the other way round. Anticlockwise the minus belongs"
-            " to the first number of a pair: (x cos - y sin, x sin + y cos).",
-            lambda x, p: _turn(x, -_angles(x, p))),
+        Misconception("wrong-way", "You turn the other way round. The minus belongs to the first number of a"
+            " pair: (x cos - y sin, x sin + y cos).", lambda x, p: _turn(x, -_angles(x, p))),
         Misconception("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change, so"
             " it is no rotation.", _no_minus),
         Misconception("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert"
@@ -247,8 +245,8 @@ ROTATE = Exercise(
         Misconception("overwritten", "You change the even columns first, then use the changed ones for the"
             " odd columns. Both need the old values. A slice such as x[..., 0::2] is no copy: it changes with"
             " x, so write into a new array.", _overwritten),
-        Misconception("overwritten-and-clockwise", "You turn clockwise, and you change the even columns"
-            " before the odd ones are made of them. Anticlockwise is (x cos - y sin, x sin + y cos), with the"
+        Misconception("overwritten-and-clockwise", "You turn the other way round, and you change the even"
+            " columns before the odd ones are made of them. Right is (x cos - y sin, x sin + y cos), with the"
             " old x and y in both: write into a new array.", lambda x, p: _overwritten(x, p, clockwise=True)),
         Misconception("cut-to-whole-numbers", "np.empty_like(x), np.zeros_like(x), x.copy() and x itself keep"
             " the dtype of x: when x holds whole numbers, every cosine in it is cut off to 0 or 1."

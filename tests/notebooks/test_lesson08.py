@@ -1,4 +1,4 @@
-"""Lesson 08: the walls of clocks that the lesson winds are those of the places it says."""
+"""Lesson 08: the walls of clocks that the lesson turns are those of the places it says."""
 
 import numpy as np
 import pytest
@@ -7,17 +7,13 @@ from notebook_code import LESSONS, definitions
 from helpers import attention
 
 
-@pytest.fixture(scope="module")
-def wind():
-    return definitions(LESSONS["08"], "turn")["wind"]
-
-
 @pytest.mark.parametrize("d", [2, 6, 64])
 @pytest.mark.parametrize("k", [-7, 0, 1, 40])
-def test_one_turn_takes_the_same_step_everywhere(wind, d, k):
-    walls = attention.sinusoidal_encoding(100, d)
+def test_one_turn_takes_the_same_step_everywhere(d, k):
+    walls = definitions(LESSONS["08"])["up_first"](attention.sinusoidal_encoding(100, d))
     places = np.arange(max(0, -k), 100 - max(0, k))
-    np.testing.assert_allclose(wind(walls[places], k), walls[places + k], atol=1e-12)
+    turned = attention.rotate(walls[places], np.full(len(places), k))
+    np.testing.assert_allclose(turned, walls[places + k], atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 6, 64])
