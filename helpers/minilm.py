@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from helpers.store import model_files, settings
 from helpers.store.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch minilm.ModelNotAvailable)
-from helpers.words import text_in
+from helpers.words import NotUsable, text_in
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -111,7 +111,7 @@ def read(text, second=None, path=None, keep=None):
 
     The whole forward pass of a BERT encoder (Devlin et al. 2018): embeddings, then six times attention and
     a two-layer MLP, each followed by adding its input and by LayerNorm. Lesson 13 builds it piece by piece.
-    Raises ModelNotAvailable as `find_model` does, and NotUsable for what is no text and for more than 512 tokens.
+    Raises ModelNotAvailable as `find_model` does, and NotUsable for what is no text and for more than 512 pieces.
     """
     import torch
     from torch.nn import functional as F
@@ -121,10 +121,12 @@ def read(text, second=None, path=None, keep=None):
     folder = find_model(path)
     weights, config = _weights_once(folder), load_config(folder)
     h, eps = config["num_attention_heads"], config["layer_norm_eps"]
-    tokenizer, length = _tokenizer_once(folder), config["max_position_embeddings"]
     for part in (text,) if second is None else (text, second):
-        text_in(part, lambda part: len(tokenizer.encode(part).ids), length)
-    encoded = tokenizer.encode(text, second)
+        text_in(part)
+    encoded, longest = _tokenizer_once(folder).encode(text, second), config["max_position_embeddings"]
+    if len(encoded.ids) > longest:
+        raise NotUsable(f"The text has {len(encoded.ids):,} pieces, [CLS] and [SEP] among them, and the model can read "
+                        f"{longest}: give it a shorter one.")
 
     def linear(x, name):
         return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])

@@ -24,14 +24,15 @@ plt.rcParams.update({
 })
 
 
-def as_written(text):
-    """``text``, anybody's own words, so that Matplotlib draws it as it is written: a dollar begins no formula.
+def as_written(artist):
+    """Let Matplotlib draw all text in a figure, or a text, as it is written: a dollar begins no formula. Returns it.
 
-    ``text``: what is drawn, or a list of such; all that a figure of this module is given goes through here.
+    Anybody's own words may be in a figure, so all that this module draws goes through here. (``parse_math=False`` would
+    show the backslash of an escaped dollar.)
     """
-    if isinstance(text, (list, tuple)):
-        return [as_written(part) for part in text]
-    return str(text).replace("$", r"\$")
+    for text in artist.findobj(plt.Text):
+        text._preprocess_math = lambda words: (words.replace(r"\$", "$"), False)
+    return artist
 
 
 def heatmap(values, queries, keys=None, ax=None, title="", label="attention weight", limits=(0, None),
@@ -54,9 +55,9 @@ def heatmap(values, queries, keys=None, ax=None, title="", label="attention weig
     low = np.nanmin(values) if limits[0] is None else limits[0]
     high = np.nanmax(values) if limits[1] is None else limits[1]
     image = ax.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high)
-    ax.set_xticks(range(len(keys)), as_written(list(keys)), rotation=40, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(len(queries)), as_written(list(queries)))
-    ax.set(xlabel=as_written(axis_names[1]), ylabel=as_written(axis_names[0]), title=as_written(title))
+    ax.set_xticks(range(len(keys)), list(keys), rotation=40, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(queries)), list(queries))
+    ax.set(xlabel=axis_names[1], ylabel=axis_names[0], title=title)
     ax.spines[:].set_visible(False)
     if numbers if numbers is not None else values.size <= 64:
         for (i, j), value in np.ndenumerate(values):
@@ -64,7 +65,8 @@ def heatmap(values, queries, keys=None, ax=None, title="", label="attention weig
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color="white" if dark else "black")
     if colorbar:
-        ax.figure.colorbar(image, ax=ax, label=as_written(label), shrink=0.85)
+        ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+    as_written(ax.figure)
     return ax
 
 
@@ -77,11 +79,12 @@ def bars(labels, values, ax=None, title="", xlabel="", colours=BLUE):
         _, ax = plt.subplots(figsize=(7, 0.38 * len(labels) + 1.1))
     drawn = ax.barh(range(len(labels)), values, color=colours, height=0.7)
     ax.bar_label(drawn, fmt="%.2f", padding=3, fontsize=10)
-    ax.set_yticks(range(len(labels)), as_written(list(labels)))
+    ax.set_yticks(range(len(labels)), list(labels))
     ax.invert_yaxis()
     ax.axvline(0, color="black", linewidth=0.8)
     ax.margins(x=0.12)
-    ax.set(xlabel=as_written(xlabel), title=as_written(title))
+    ax.set(xlabel=xlabel, title=title)
+    as_written(ax.figure)
     return ax
 
 
@@ -97,13 +100,14 @@ def word_map(points, words, groups=None, ax=None, title="", xlabel="", ylabel=""
     for number, group in enumerate(dict.fromkeys(groups)):
         rows = [i for i, g in enumerate(groups) if g == group]
         ax.scatter(*points[rows].T, s=34, marker=MARKERS[number % len(MARKERS)], color=f"C{number}",
-                   label=as_written(group) or None)
+                   label=group or None)
     for (x, y), word in zip(points, words, strict=True):
-        ax.annotate(as_written(word), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
+        ax.annotate(word, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
     if any(groups):
         ax.legend(loc="best", fontsize=10)
     ax.margins(0.1)
-    ax.set(title=as_written(title), xlabel=as_written(xlabel), ylabel=as_written(ylabel))
+    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    as_written(ax.figure)
     return ax
 
 
@@ -113,7 +117,7 @@ def arrow(ax, start, end, colour=GREY, label=None):
                                             "shrinkA": 4, "shrinkB": 4})
     if label:
         middle = (np.asarray(start) + np.asarray(end)) / 2
-        ax.annotate(as_written(label), middle, xytext=(6, -10), textcoords="offset points", color=colour, fontsize=10)
+        as_written(ax.annotate(label, middle, xytext=(6, -10), textcoords="offset points", color=colour, fontsize=10))
 
 
 def slider(draw, name, values, start):
@@ -150,7 +154,7 @@ def boxes(draw, name, values, start=()):
     """
     values = list(values)
     if not isinstance(start, (list, tuple)) or not all(value in values for value in start):
-        raise NotUsable(f"A list of {name} is expected here, of {values}, and {shown(start)} came.")
+        raise NotUsable(f"{shown(start)} came for {name!r}: give a list of some of {values}, such as {values[:1]}.")
     if not progress.live():
         draw(list(start))
         plt.show()

@@ -52,8 +52,8 @@ def card(find, layers=30, heads=9):
         top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
     top.set(xticks=range(0, layers, 2), yticks=range(0, heads, 2), xlabel="layer", ylabel="head")
     by = f", found by {find.hunter}" if find.hunter else ""
-    top.set_title(plots.as_written(f"“{find.frame.format('…')} …”{by}\n"
-                  f"{named(find)}: {find.moved} of {find.fresh} fresh pairs move; random: {find.control}"), fontsize=13)
+    top.set_title(f"“{find.frame.format('…')} …”{by}\n"
+                  f"{named(find)}: {find.moved} of {find.fresh} fresh pairs move; random: {find.control}", fontsize=13)
     if find.scores:
         fig.colorbar(image, ax=top, label="score", pad=0.01)
     else:
@@ -65,9 +65,9 @@ def card(find, layers=30, heads=9):
         for x, text, style in ((0, find.frame.format(asked), {}), (0.47, own, {"color": plots.GREY}),
                                (0.62, f"with {giver}:", {}),
                                (0.83, said, styles.get(whose, {}))):
-            low.text(x, y, plots.as_written(text), fontsize=13, va="center", **style)
+            low.text(x, y, text, fontsize=13, va="center", **style)
     low.set(xlim=(0, 1), ylim=(0, 1))
-    return fig
+    return plots.as_written(fig)
 
 
 def save(find, name):

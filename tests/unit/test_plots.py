@@ -75,7 +75,7 @@ def test_boxes_draw_their_start_when_nobody_is_there(monkeypatch):
     drawn = []
     plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
     assert drawn == [[2]]
-    with pytest.raises(ValueError, match=r"start with \[7\]"):
+    with pytest.raises(ValueError, match=r"\[7\] came for .cut.: give a list of some of"):
         plots.boxes(drawn.append, "cut", [1, 2, 3], start=[7])
 
 
