@@ -190,7 +190,7 @@ def _judge(assignment, test, places, session, seed):
         cases = core.draw_cases(exercise, seed)
         remote.fetch([case.args for case in cases],
                      told=[contract.make(np.random.default_rng(0)) for contract in exercise.contracts])
-        outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600)  # the session has the real limits
+        outcome = core.evaluate(exercise, remote, seed=seed, seconds=3600, more=True)  # the session has the real limits
     except NotJudged as stop:
         outcome = None
         if not untouched:
