@@ -129,6 +129,7 @@ def scaled_dot_product_attention(Q, K, V):
 def softmax_jacobian(p):
     """How each weight changes with each score: ``∂p_i/∂x_j = p_i (δ_ij - p_j)``, at ``p = softmax(x)``.
 
+    δ_ij is 1 where i = j, and 0 elsewhere.
     ``p``: ``(n,)``. Returns ``(n, n)``; rows and columns sum to 0.
     """
     return np.diag(p) - np.outer(p, p)

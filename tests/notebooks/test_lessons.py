@@ -12,6 +12,7 @@ from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 from helpers import attention, embeddings
 from helpers.checks import INDEX, exercise
 from helpers.checks.core import evaluate
+from helpers.words import NotUsable
 
 
 @pytest.mark.parametrize("name", [name for name, lesson in INDEX.items() if lesson in SOLUTIONS])
@@ -53,3 +54,34 @@ def test_a_lesson_shows_its_first_figure_before_it_imports_anything_heavy(number
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True,
                           env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
+
+
+def test_the_leak_detector_of_lesson_06_accuses_no_honest_softmax():
+    """One that first subtracts the largest score of the whole table moves in its last bit."""
+    leaks = definitions(LESSONS["06"])["leaks"]
+    W_q, W_k, W_v = np.random.default_rng(0).normal(size=(3, 64, 64)) / 8
+
+    def honest(X):
+        scores = (X @ W_q) @ (X @ W_k).T / 8
+        powers = np.exp(scores - scores.max()) * attention.causal_mask(8)
+        return powers / powers.sum(axis=-1, keepdims=True) @ (X @ W_v)
+
+    def hidden_too_late(X):
+        return attention.softmax((X @ W_q) @ (X @ W_k).T / 8) * attention.causal_mask(8) @ (X @ W_v)
+
+    assert leaks(honest) is False and leaks(hidden_too_late) is True
+    assert leaks(lambda X: np.full_like(X, np.nan)) is None
+
+
+@pytest.mark.parametrize("sentence, word, senses, told", [
+    ("the dates", "date", None, "'date' has to be in the sentence"),
+    ("a cold spring", "spring", {"season": "summer", "water": "river"}, "not for 2"),
+    ("a cold spring", "spring", {"season": "cold", "water": "river", "metal": "steel"}, "season needs a typical word"),
+    ("a cold spring", "spring", {"season": "summer", "water": "qwertz", "metal": "steel"}, "'qwertz' has none"),
+    ("a cold spring", "spring", ["summer"], "Pairs of texts"),
+])
+def test_a_word_and_senses_of_ones_own_in_lesson_02(sentence, word, senses, told):
+    names = definitions(LESSONS["02"], "senses", "vectors", "SENSES")
+    names["draw_mine"].__globals__.update(self_attention=attention.self_attention, pulls=np.zeros((8, 3)))
+    with pytest.raises(NotUsable, match=told):
+        names["draw_mine"](sentence, word, senses or names["senses"])
