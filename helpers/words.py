@@ -145,5 +145,5 @@ def array_in(value, shape, what):
     if array.shape != tuple(shape) or not np.isfinite(array).all():
         came = f"numbers of shape {array.shape}" if array.ndim else shown(value)
         came += ", not all of them finite," if array.shape == tuple(shape) else ""
-        raise NotUsable(f"{what} should be finite numbers of shape {tuple(shape)}, and {came} came: return such an array.")
+        raise NotUsable(f"{what} should be finite numbers of shape {tuple(shape)}, and {came} came: give such an array.")
     return array
