@@ -212,7 +212,7 @@ def listed_sheets(given):
             for code, sheets in json.loads(json.dumps(given.sheets)).items()}
 
 
-@pytest.mark.tool("classroom", "tests/classroom", "helpers", "data", "notebooks/assignments", "constraints.txt")
+@pytest.mark.slow
 def test_the_list_holds_the_sheets_so_that_no_grade_waits_for_one(tmp_path, monkeypatch):
     path = variants.release(NAME, tmp_path, "autumn", ["Ada", "Ben"])
     given = variants.read(path)
