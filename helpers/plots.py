@@ -154,7 +154,7 @@ def boxes(draw, name, values, start=()):
     """
     values = list(values)
     if not isinstance(start, (list, tuple)) or not all(value in values for value in start):
-        raise NotUsable(f"{shown(start)} came for {name!r}: give a list of some of {values}, such as {values[:1]}.")
+        raise NotUsable(f"The boxes start with a list of some of {shown(values)}, and {shown(start)} came.")
     if not progress.live():
         draw(list(start))
         plt.show()
