@@ -16,13 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
 from helpers import smollm2
 from helpers.store import settings
+from helpers.texts import read_text
 from helpers.training import bar, fit, one_thread
+from helpers.words import NotUsable, shown, text_in
 
 # ---------------------------------------------------------------- the exercises
 
@@ -146,14 +148,17 @@ class Adapter(torch.nn.Module):
         return sum(part.numel() for part in self.parameters())
 
     def save(self, path):
-        """Write it as a safetensors file; returns the number of bytes."""
-        save_file({name: part.detach().contiguous() for name, part in self.state_dict().items()}, path,
-                  metadata={"alpha": str(self.alpha)})
-        return os.path.getsize(path)
+        """Write it as a safetensors file; returns the number of bytes. Raises NotUsable where no file can be written."""
+        try:
+            save_file({name: part.detach().contiguous() for name, part in self.state_dict().items()}, path,
+                      metadata={"alpha": str(self.alpha)})
+            return os.path.getsize(path)
+        except (OSError, SafetensorError):
+            raise NotUsable(f"No file can be written at {shown(str(path))}: give a folder that is there.") from None
 
     @classmethod
     def load(cls, path):
-        """Read what ``save`` wrote. Raises ValueError, in one sentence, when it is not such a file."""
+        """Read what ``save`` wrote. Raises NotUsable when it is not such a file."""
         A, B = {}, {}
         try:
             with safe_open(path, "pt") as file:
@@ -164,8 +169,8 @@ class Adapter(torch.nn.Module):
             if not A or A.keys() != B.keys():
                 raise KeyError("A and B do not match")
         except Exception as error:  # of safetensors' own kinds, OSError, KeyError
-            raise ValueError(f"{path} is not the file of an adapter ({type(error).__name__}): "
-                             "write one with save.") from None
+            raise NotUsable(f"{shown(str(path))} is not the file of an adapter ({type(error).__name__}): "
+                            "write one with save.") from None
         return cls(A, B, alpha)
 
 
@@ -323,8 +328,14 @@ def _padded(model, rows, last, most=10**6):
 
 @settings.usual_torch()
 def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
-    """The greedy answers to many questions, several at a time: a list of strings."""
-    prompts, said = [smollm2.chat_ids(model.tokens, messages(q, system, shots)) for q in questions], []
+    """The greedy answers to many questions, several at a time: a list of strings.
+
+    Raises NotUsable where a question is no text, or too long for the model."""
+    prompts = [smollm2.chat_ids(model.tokens, messages(text_in(q, like="Where is Rome?"), system, shots)) for q in questions]
+    said, longest = [], max(map(len, prompts), default=0)
+    if longest + max_tokens > smollm2.LONGEST:
+        raise NotUsable(f"A question has {longest:,} tokens with its template, and the model has learned to read "
+                        f"{smollm2.LONGEST:,}: ask something shorter.")
     with one_thread(), torch.inference_mode():
         for i in bar(range(0, len(prompts), at_once), "answers"):
             logits, cache, pieces = _padded(model, prompts[i:i + at_once], 1)
@@ -423,17 +434,9 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
     """The examples of a file with a line of JSON for each: ``{"question": "...", "answer": "..."}``.
 
     The first line may say what is asked for, ``{"system": "..."}``. Every fifth example is kept for the test. Raises
-    ValueError,
-    in one sentence that names the line, where it is not like this, and where there are fewer than ``least``.
+    NotUsable, which names the line, where it is not like this, and where there are fewer than ``least``.
     """
-    path = Path(os.path.expanduser(path))
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise ValueError(f"The file {path.name} cannot be read ({error.strerror}): "
-                         "give the path of your examples.") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"The file {path.name} is not text in UTF-8: save it as plain text first.") from None
+    lines, path = read_text(path, least=0).splitlines(), Path(path)
     system, found = "", {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -441,23 +444,23 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
         try:
             entry = json.loads(line)
         except ValueError:
-            raise ValueError(f'Line {number} of {path.name} is not JSON: write {{"question": "...", "answer": "..."}} on '
-                             "one line, with straight double quotes.") from None
+            raise NotUsable(f'Line {number} of {path.name} is not JSON: write {{"question": "...", "answer": "..."}} on '
+                            "one line, with straight double quotes.") from None
         if not found and not system and isinstance(entry, dict) and isinstance(entry.get("system"), str):
             system = entry["system"].strip()
             continue
         pair = [entry.get(name) if isinstance(entry, dict) else None for name in ("question", "answer")]
         if not all(isinstance(part, str) and part.strip() for part in pair):
-            raise ValueError(f'Line {number} of {path.name} lacks its "question" or its "answer", both texts.')
+            raise NotUsable(f'Line {number} of {path.name} lacks its "question" or its "answer", both texts.')
         question, answer = (part.strip() for part in pair)
         for name, part in (("question", question), ("answer", answer)):
             if (n := len(tokens.encode(part))) > longest:
-                raise ValueError(f"Line {number} of {path.name} has {'an' if name == 'answer' else 'a'} {name} of {n} "
-                                 f"tokens, and {longest} is the most: make it shorter.")
+                raise NotUsable(f"Line {number} of {path.name} has {'an' if name == 'answer' else 'a'} {name} of {n} "
+                                f"tokens, and {longest} is the most: make it shorter.")
         if found.setdefault(question, answer) != answer:
-            raise ValueError(f"Line {number} of {path.name} answers a question again, and otherwise: keep one of the two.")
+            raise NotUsable(f"Line {number} of {path.name} answers a question again, and otherwise: keep one of the two.")
     if len(found) < least:
-        raise ValueError(f"{path.name} has {len(found)} example{'s' * (len(found) != 1)}, and it takes {least} or more: a "
-                         "fifth of them is kept for the test.")
+        raise NotUsable(f"{path.name} has {len(found)} example{'s' * (len(found) != 1)}, and it takes {least} or more: a "
+                        "fifth of them is kept for the test.")
     pairs = list(found.items())
     return Examples(system, [p for i, p in enumerate(pairs) if i % 5 != 4], pairs[4::5])

@@ -7,6 +7,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.texts import read_text
+from helpers.words import texts_in
+
 DATA = Path(__file__).resolve().parent.parent / "data"
 PARAGRAPHS_FILE, QUESTIONS_FILE = DATA / "course_paragraphs.tsv", DATA / "questions.tsv"
 EVERYDAY_FILE = DATA / "everyday.tsv"
@@ -47,18 +50,9 @@ def load_everyday(path=EVERYDAY_FILE):
 
 
 def own_notes(path):
-    """The notes in a text file of the learner's own, one in each line. Raises ValueError, in one sentence, without any."""
-    path = Path(os.path.expanduser(path))
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise ValueError(f"The file {path} cannot be read ({error.strerror}); give the path of a text file.") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"The file {path.name} is not text in UTF-8; save it as plain text first.") from None
-    notes = [line.strip() for line in lines if line.strip()]
-    if not notes:
-        raise ValueError(f"The file {path.name} has no line with words in it; write one note in each line.")
-    return notes
+    """The notes in a text file of the learner's own, one in each line. Raises NotUsable as `texts.read_text` does."""
+    lines = read_text(path, least=0).splitlines()
+    return texts_in([line.strip() for line in lines], like="The spare key is under the mat.")
 
 
 def _rows(path, columns):

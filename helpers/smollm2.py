@@ -21,6 +21,7 @@ from helpers.attention import split_heads
 from helpers.store import model_files, settings
 from helpers.training import one_thread
 from helpers.transformer import rotate, sample_next
+from helpers.words import NotUsable
 
 # ---------------------------------------------------------------- a decoder of today, piece by piece
 
@@ -296,8 +297,8 @@ def chat_ids(tokenizer, messages):
     known = {"system", "user", "assistant"}
     if not messages or not all(isinstance(m, dict) and m.get("role") in known and isinstance(m.get("content"), str)
                                for m in messages):
-        raise ValueError('Messages are a list such as [{"role": "user", "content": "Hello"}]; '
-                         f"a role is one of {', '.join(sorted(known))}; it is {messages!r:.80}.")
+        raise NotUsable('Messages are a list such as [{"role": "user", "content": "Hello"}]; '
+                        f"a role is one of {', '.join(sorted(known))}; it is {messages!r:.80}.")
     if messages[0]["role"] != "system":
         messages = [{"role": "system", "content": SYSTEM}, *messages]
     ids, line = [], tokenizer.encode("\n")
@@ -306,7 +307,7 @@ def chat_ids(tokenizer, messages):
     return [*ids, START, *tokenizer.encode("assistant\n")]
 
 
-class TooLong(ValueError):
+class TooLong(NotUsable):
     """A conversation has more tokens than the model has learned to read."""
 
 

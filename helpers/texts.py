@@ -5,6 +5,8 @@ import lzma
 import os
 from pathlib import Path
 
+from helpers.words import NotUsable, shown, text_in
+
 DECLARATION_FILE = Path(__file__).resolve().parent.parent / "data" / "declaration.tsv"
 ADDRESSES_FILE = Path(__file__).resolve().parent.parent / "data" / "addresses.txt.xz"
 
@@ -32,18 +34,20 @@ def declaration():
 
 
 def read_text(path, least=20_000):
-    """The text of a file, to train on. Raises ValueError, in one sentence, when there is none or it is too short."""
+    """The text of a file. Raises NotUsable when there is none, or it has fewer than ``least`` bytes."""
+    path = path if isinstance(path, Path) else text_in(path, like="my_text.txt")
     path = Path(os.path.expanduser(path))  # ~ is the home folder; where there is none, it stays
+    name = shown(str(path))
     try:
         contents = path.read_bytes()
         text = contents.decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
-        raise ValueError(f"The file {path} cannot be read ({error.strerror}); give the path of a text file.") from None
+        raise NotUsable(f"The file {name} cannot be read ({error.strerror}): give the path of a text file.") from None
     except UnicodeDecodeError:
-        raise ValueError(f"The file {path.name} is not text in UTF-8; save it as plain text first.") from None
+        raise NotUsable(f"The file {name} is not text in UTF-8: save it as plain text first.") from None
     if "\0" in text:
-        raise ValueError(f"The file {path.name} is not text: it holds bytes of value 0; save it as plain text first.")
+        raise NotUsable(f"The file {name} is not text, as it holds bytes of value 0: save it as plain text first.")
     if len(contents) < least:
-        size = "1 byte" if len(contents) == 1 else f"{len(contents):,} bytes"
-        raise ValueError(f"The file {path.name} has {size}, and a model needs {least:,} to learn from.")
+        raise NotUsable(f"The file {name} has {len(contents):,} byte{'s' * (len(contents) != 1)}, and {least:,} are needed: "
+                        "give it more text.")
     return text

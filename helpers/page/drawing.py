@@ -28,7 +28,8 @@ def states(number):
 def outer(number):
     """The parts that lesson ``number`` shows, from the text on; what a block consists of is ``inner(number)``."""
     end = ("pool", "search") if number in ENCODER_ONLY else ("unembed", "next", "word")
-    return ("text", "tokens", "embeddings", "positions", "block", *end)
+    parts = ("text", "tokens", "embeddings", "positions", "block", *end)
+    return tuple(part for part in parts if part != LESSONS[number].get("without"))
 
 
 def inner(number):

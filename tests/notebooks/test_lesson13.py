@@ -262,7 +262,7 @@ def test_notes_of_ones_own(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_bytes(b"\xef\xbb\xbfThe key is here.\r\n\r\n  Buy milk \n")
     assert course_text.own_notes(path) == ["The key is here.", "Buy milk"]
-    for contents, said in ((b"\n \n", "no line with words"), (b"\xff\xfe\xff", "not text in UTF-8")):
+    for contents, said in ((b"\n \n", "the list has none"), (b"\xff\xfe\xff", "not text in UTF-8")):
         path.write_bytes(contents)
         with pytest.raises(ValueError, match=said):
             course_text.own_notes(path)
