@@ -3,7 +3,6 @@
 ``scripts/paragraphs.py`` collected the paragraphs from the notebooks.
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 

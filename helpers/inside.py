@@ -16,7 +16,7 @@ from helpers import vocabularies
 from helpers.smollm2 import PIECES, rms_norm
 from helpers.store import settings
 from helpers.transformer import Config, LanguageModel
-from helpers.words import NotUsable
+from helpers.words import NotUsable, listed, pairs_in, shown
 
 MINI_FILE = Path(__file__).resolve().parent.parent / "data" / "mini_transformer.safetensors"
 
@@ -270,12 +270,15 @@ class Questions:
         return edit
 
     def rewrite(self, question, other, layer, head, n=2):
-        """Print what the model writes after a question, and with this head of another one; or what can be chosen."""
-        unknown = [name for name in (question, other) if name not in self.subjects]
-        if unknown:
-            print(f"It was not asked about {' and '.join(unknown)}, or got it wrong: choose two of "
-                  f"{', '.join(self.subjects)}.")
-            return
+        """Print what the model writes after a question, and with this head of another one.
+
+        Raises NotUsable where there is no such question or head."""
+        if unknown := [shown(name, 30) for name in (question, other) if name not in self.subjects]:
+            raise NotUsable(f"It was not asked about {listed(unknown)}, or got it wrong: choose two of "
+                            f"{', '.join(self.subjects)}.")
+        if layer not in range(len(self.model.layers)) or head not in range(self.model.n_heads):
+            raise NotUsable(f"There is no head {shown(head, 30)} in layer {shown(layer, 30)}: layers are counted from 0 to "
+                            f"{len(self.model.layers) - 1}, heads from 0 to {self.model.n_heads - 1}.")
         taker, giver = map(self.subjects.index, (question, other))
         for said, edit in ("by itself", None), (f"with ({layer}, {head}) of {other}", self.patch(layer, head, [giver])):
             print(f"{self.frame.format(question)} {' '.join(self.write(taker, edit, n).split())}   ({said})")
@@ -294,8 +297,9 @@ def ask(model, frame, answers, least=4):
     counts if the likeliest next token begins its answer, and if it has as many tokens as most. Raises NotUsable, in one
     sentence, when ``frame`` has no {}, or fewer than ``least`` questions are left.
     """
-    if frame.count("{}") != 1:
-        raise NotUsable(f"Write {{}} once where the subject belongs, as in 'The capital of {{}} is'; it is {frame!r}.")
+    if not isinstance(frame, str) or frame.count("{}") != 1 or set("{}") & set(frame.replace("{}", "")):
+        raise NotUsable(f"Write {{}} once where the subject belongs, as in 'The capital of {{}} is'; it is {shown(frame)}.")
+    pairs_in(answers, like=("France", "Paris"))
     encode = model.tokens.encode
     asked = {subject: encode(frame.format(subject).rstrip()) for subject in answers}
     usual = Counter(map(len, asked.values())).most_common(1)[0][0] if asked else 0
@@ -309,7 +313,7 @@ def ask(model, frame, answers, least=4):
                      if i != first[s]}
     right = [subject for subject in fits if subject not in left_out]
     if len(right) < least:
-        why = "; ".join(f"{subject}: {reason}" for subject, reason in left_out.items())
+        why = "; ".join(f"{subject[:20]}: {reason}" for subject, reason in list(left_out.items())[:5])
         raise NotUsable(f"Of these {len(answers)} questions the model answers {len(right)} rightly, and {least} are needed; "
                         f"choose others or other words ({why}).")
     ids = torch.tensor([asked[subject] for subject in right])

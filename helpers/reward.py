@@ -20,12 +20,13 @@ from helpers.efficient import decode_step
 from helpers.inside import load_mini
 from helpers.store import progress, settings
 from helpers.vocabularies import BOS, PAD
-from helpers.words import NotUsable
+from helpers.words import NotUsable, shown
 
 PROMPTS = ("the", "a", "she", "they", "keys", "bears", "anna tells ben that", "the keys to the")
 LENGTH = 31  # words at most, with those of the prompt and the full stop
 EACH = 16  # texts for each prompt in a step
 RATE = 6e-4  # of AdamW
+LONGEST = 10_000  # steps
 MEASURED = 32  # texts a prompt for what is measured beside the training
 
 
@@ -175,7 +176,7 @@ def _number(reward, words):
     if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = value.item()
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        said = "nothing (is there a return?)" if value is None else repr(value)
+        said = "nothing (is there a return?)" if value is None else shown(value)
         raise NotUsable(f"Your reward gave {said} for the text '{shown}': it has to give a number for each text.")
     return float(value)
 
@@ -250,8 +251,10 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
     ``reward``: a list of words -> a number; ``strength``: of the leash, what a nat of KL a word costs; ``seed``: of what is
     drawn; ``diary``: steps after which texts are kept, besides the last; ``step(model, optimizer, reward, generator,
     leash)``: one's own, in place of `one_step`; ``live``: curves grow while it learns, if a learner is present. Raises
-    NotUsable for a reward that cannot be used, also where it tells no two texts apart.
+    NotUsable for a reward that cannot be used, also where it tells no two texts apart, and for other ``steps``.
     """
+    if not isinstance(steps, int) or not 1 <= steps <= LONGEST:
+        raise NotUsable(f"The training takes a whole number of steps, from 1 to {LONGEST:,}, and {shown(steps)} came.")
     reference, vocabulary = load_mini()
     grammar, model = grammars.agreement_grammar(), copy.deepcopy(reference)
     step = step or partial(one_step, vocabulary=vocabulary, prompts=prompts, n=n, pieces=pieces)

@@ -25,6 +25,7 @@ from helpers import inside
 from helpers.store import progress
 from helpers.transformer import Config, LanguageModel
 from helpers.vocabularies import BOS, Vocabulary
+from helpers.words import NotUsable, shown
 
 FILE = Path(__file__).resolve().parent.parent / "data" / "sealed.safetensors"
 NAMES = "anna ben carl david emma felix gina hugo ida jonas kira lars".split()
@@ -526,12 +527,14 @@ class Hunt:
 
     def _part(self, part):
         if part not in PARTS:
-            raise ValueError(f"The parts are {', '.join(PARTS)}, and not {part!r}.")
+            raise NotUsable(f"The parts are {', '.join(PARTS)}, and not {shown(part)}.")
         return self._asked[part]
 
 
 def hunt(seed):
     """A hunt: the model that ``seed``, a whole number, deals, and questions about it; the same for all who name it."""
+    if not isinstance(seed, int):
+        raise NotUsable(f"A hunt has a whole number, as in sealed.hunt(1), and {shown(seed)} came.")
     return Hunt(seed)
 
 

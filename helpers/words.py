@@ -1,8 +1,10 @@
 """A reader's own words: how every lesson takes them, and the one sentence where they cannot be used."""
 
+import os
 import re
 import traceback
 import unicodedata
+from pathlib import Path
 
 WORD = re.compile(r"\w+(?:['-]\w+)*")  # don't and well-known are one word each
 
@@ -74,17 +76,17 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
     return usable
 
 
-def text_in(text, length=len, most=None, like="the cat sat"):
+def text_in(text, length=len, most=None, unit="tokens", like="the cat sat"):
     """A whole text as it was given, for what reads every sign of it.
 
-    ``length(text)``: the number of its tokens, of which ``most`` can be read.
+    ``length(text)``: how many of a ``unit`` it has, of which ``most`` can be read.
     Raises NotUsable for what is no text, for an empty one, and for one that is too long.
     """
     if not isinstance(text, str) or not text.strip():
         came = "the text is empty" if isinstance(text, str) else f"{shown(text)} came"
         raise NotUsable(f'A text in quotation marks is expected here, and {came}: write it as in "{like}".')
     if most is not None and length(text) > most:
-        raise NotUsable(f"At most {most:,} tokens can be read here, and {shown(text)} has {length(text):,}: shorten it.")
+        raise NotUsable(f"At most {most:,} {unit} can be read here, and {shown(text)} has {length(text):,}: shorten it.")
     return text
 
 
@@ -147,3 +149,10 @@ def array_in(value, shape, what):
         came += ", not all of them finite," if array.shape == tuple(shape) else ""
         raise NotUsable(f"{what} should be finite numbers of shape {tuple(shape)}, and {came} came: give such an array.")
     return array
+
+
+def page_in(name, like="my_page.html"):
+    """The `Path` of a page that is to be written. Raises NotUsable for a name that does not end in .html."""
+    if not isinstance(name, (str, Path)) or Path(name).suffix != ".html":
+        raise NotUsable(f"A page's name ends in .html, for example {like}; it is {shown(str(name))}.")
+    return Path(os.path.expanduser(name))  # where there is no home, ~ stays

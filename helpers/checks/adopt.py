@@ -100,7 +100,7 @@ def _taken(attempt, course, name, trains):
 
 
 def on_tensors(found, attempt):
-    """An attempt at an ``Exercise`` whose inputs are NumPy's, called with tensors instead, once torch is there; else None."""
+    """An attempt at an ``Exercise`` with inputs of NumPy, called with tensors instead, once torch is there; else None."""
     args = found.probes[0].make(np.random.default_rng(0))
     if "torch" not in sys.modules or not any(isinstance(arg, np.ndarray) for arg in args):
         return None

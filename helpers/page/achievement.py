@@ -12,6 +12,7 @@ from pathlib import Path
 from helpers.page import course, inventory, pictures, questions, show
 from helpers.store import progress
 from helpers.store.files import write_whole
+from helpers.words import NotUsable, page_in, shown
 
 HONEST = ("A program wrote this page on the learner's own computer, from a file that anybody can change. By itself it "
           "proves nothing: it is worth what the person who signs has seen.")
@@ -21,14 +22,15 @@ def save(file="my_record.html", name="", made=()):
     """Write the record to ``file``, whole or not at all, and say where it is; with no learner there, say what it is.
 
     ``name``: as it is to be on the page; ``made``: what the learner has made, a list of sentences or names of files, of
-    which the page gives size and SHA-256. Raises ValueError, in one sentence, for a name that does not end in .html or a
-    ``made`` that is no list.
+    which the page gives size and SHA-256. Raises NotUsable for a file that does not end in .html, a ``name`` that is no
+    text and a ``made`` that is no list of texts.
     """
-    path = Path(os.path.expanduser(file))
-    if path.suffix != ".html":
-        raise ValueError(f"A page's name ends in .html, for example my_record.html; it is {str(file)!r}.")
-    if isinstance(made, str):
-        raise ValueError("What you have made is a list, even if it is one thing: ['my_find.html'].")
+    path = page_in(file, like="my_record.html")
+    if not isinstance(name, str):
+        raise NotUsable(f'Your name is a text in quotation marks, or "" to leave it open; {shown(name)} came.')
+    if isinstance(made, str) or not isinstance(made, (list, tuple)) or not all(isinstance(one, str) for one in made):
+        raise NotUsable("What you have made is a list of texts, even if it is one thing, as in ['my_find.html']; "
+                        f"{shown(made)} came.")
     if not progress.live():
         show.note("In your own copy of the lesson (<code>make lab</code>) this writes your record, a page to print.",
                   "In your own copy of the lesson (make lab) this writes your record, a page to print.", "idle")

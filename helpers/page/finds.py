@@ -2,10 +2,8 @@
 
 import base64
 import io
-import os
 from dataclasses import dataclass, field, replace
 from html import escape
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +11,7 @@ import torch
 
 from helpers import plots
 from helpers.store.files import write_whole
-from helpers.words import NotUsable
+from helpers.words import NotUsable, page_in, shown
 
 
 @dataclass(frozen=True)
@@ -73,11 +71,9 @@ def card(find, layers=30, heads=9):
 def save(find, name):
     """Write the find as a page to the file ``name``, whole or not at all. Returns its path.
 
-    Raises NotUsable, in one sentence, for a name that does not end in .html.
+    Raises NotUsable for a name that does not end in .html, and where nothing can be written.
     """
-    path = Path(os.path.expanduser(name))
-    if path.suffix != ".html":
-        raise NotUsable(f"A page's name ends in .html, for example my_find.html; it is {str(name)!r}.")
+    path = page_in(name, like="my_find.html")
     picture, fig = io.BytesIO(), card(find)
     fig.savefig(picture, dpi=130, bbox_inches="tight")
     plt.close(fig)
@@ -86,7 +82,7 @@ def save(find, name):
                    f"<td><{tags.get(whose, 'span')}>{escape(wrote.strip())}</{tags.get(whose, 'span')}></td></tr>"
                    for asked, own, giver, wrote, whose in find.examples)
     title = f"{named(find)}, of 270"
-    write_whole(path, f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
+    page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width"><style>body{{font:18px/1.5 sans-serif;max-width:46em;margin:2em auto;
 padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}</style>
 <h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
@@ -98,7 +94,11 @@ where it came first, and a word that is neither answer is in italics.</p>
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 <table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
 <p>Sufficient is not necessary: without these heads the answer may well stay. And it is one small model.</p></html>
-""")
+"""
+    try:
+        write_whole(path, page)
+    except OSError as error:
+        raise NotUsable(f"Nothing can be written at {shown(str(path))} ({error.strerror}): give another name.") from None
     return path
 
 
@@ -188,12 +188,15 @@ def judge(asked, team, scores=None, hunter=""):
     known, given = {(a, b) for a in range(layers) for b in range(heads)}, team
     try:
         team, scores = [*map(tuple, team)], {} if scores is None else dict(scores)
-        usable = 1 <= len(team) <= 3 and len(set(team)) == len(team) and set(team) | set(scores) <= known
+        scores = {head: float(score) for head, score in scores.items()}
+        usable = (1 <= len(team) <= 3 and len(set(team)) == len(team) and set(team) | set(scores) <= known
+                  and np.isfinite(list(scores.values())).all())
     except (TypeError, ValueError):  # such as (23, 5), one head without its list
         usable = False
     if not usable:
         raise NotUsable("A team is one to three different heads such as [(5, 2), (7, 0)], and scores are a dict such as "
-                         f"{{(5, 2): 0.9}}, layers 0 to {layers - 1}, heads 0 to {heads - 1}; the team is {given!r:.60}.")
+                        f"{{(5, 2): 0.9}}, layers 0 to {layers - 1}, heads 0 to {heads - 1}; the team is {shown(given)}, "
+                        f"the scores are {shown(scores)}.")
     takers, givers = fresh(asked)
     others = sorted(known - set(team))
     chance = [others[n] for n in np.random.default_rng(0).choice(len(others), len(team), replace=False)]
@@ -205,4 +208,4 @@ def judge(asked, team, scores=None, hunter=""):
         examples.append((asked.subjects[t], asked.said[t], asked.subjects[g],
                          asked.write(t, together(asked, team, [g]), n=1), whose))
     return Find(asked.frame, team, moved(asked, team, takers, givers), len(takers), moved(asked, chance, takers, givers),
-                examples, {head: float(score) for head, score in scores.items()}, hunter)
+                examples, scores, "" if hunter is None else str(hunter)[:60])

@@ -36,8 +36,12 @@ INPUTS = {
     "guesses": [{}, [], "one string", 7, None, {"he waits": 7}, {"he waits": "."}, {"He waits!": "they are"}, {7: "the"},
                 {"the bears": "Emma."}, {"the": "🐻"}, {"the": LONG}, {"": "", LONG: "the"}],
     "numbers": [[], 7, None, "56", [7], [5, 6, 6], ["a"], [0.5], [[5]], [None], list(range(100))],
-    "function": ["None", "x", "'text'", "1 / 0", "undefined", "float('nan')"],  # what it returns, whatever it is given
+    "page": ["", 7, "find.txt", "🐻", "nowhere/find.html", "find.html", LONG + ".html"],
+    # what a function returns, whatever it is given
+    "scores": ["None", "x", "'text'", "[(5, 2)]", "{(5, 2): 'a'}", "{(99, 0): 1}", "{(5, 2): float('nan')}"],
+    "function": ["None", "x", "'text'", "1 / 0", "undefined", "float('nan')"],
 }
+FUNCTIONS = ("function", "scores")  # the kinds that say what a function returns
 
 
 def cells(number):
@@ -58,7 +62,7 @@ def with_value(source, name, value, kind="text"):
     """The source with another value for ``name``: the source of a value or, for a function, of what it returns."""
     tree = ast.parse(source)
     call, _, which = name.rstrip(")").partition("(")
-    if kind == "function" and f"def {name}(" not in source:  # it was written in an earlier cell
+    if kind in FUNCTIONS and f"def {name}(" not in source:  # it was written in an earlier cell
         tree.body.insert(0, ast.parse(f"def {name}(): ...").body[0])
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:
@@ -102,7 +106,7 @@ def trial(number):
         for i, (source, own) in enumerate(cells_run):
             for name, kind in own.items():
                 for value in INPUTS[kind]:
-                    value = value if kind == "function" else f"float('{value}')" if value != value or value in (
+                    value = value if kind in FUNCTIONS else f"float('{value}')" if value != value or value in (
                         float("inf"),) else repr(value)
                     tried += 1
                     told = ""
