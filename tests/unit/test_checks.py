@@ -78,6 +78,22 @@ def test_float32_lists_and_torch_tensors_are_accepted():
     assert judge(lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32, requires_grad=True), -1))
 
 
+def test_an_exercise_of_arrays_is_checked_on_tensors_where_an_attempt_is_written_for_them(capsys):
+    import torch
+
+    def rotate(x, positions, base=10000.0):
+        angles = positions[:, None] * base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1).flatten(-2)
+
+    def backwards(x, positions):
+        return rotate(x, -positions)
+
+    assert not evaluate(exercise("rotate"), rotate) and check(rotate)
+    assert check(backwards, "rotate").misconception is not None
+    assert "stopped" in check(lambda x, positions: x.nothing, "rotate").message
+
+
 def test_numpy_integers_are_accepted_as_an_index_and_floats_are_not():
     right = exercise("analogy").reference
     assert judge(lambda *args: np.int32(right(*args)), "analogy")

@@ -75,6 +75,12 @@ def test_todays_part_is_lit_and_what_was_built_is_filled(number):
         assert block == ("lit" if within or "block" in today else "built" if "block" in before else "grey")
 
 
+def test_a_lesson_shows_no_part_that_its_model_does_not_have():
+    assert "positions" in drawing.outer("15") and "positions" in drawing.outer("19")
+    for number in ("16", "17", "18"):  # positions are turned into queries and keys there, and not added
+        assert "positions" not in drawing.path(number) + drawing.description(number)
+
+
 def test_the_first_lesson_is_nearly_all_grey_and_the_sixteenth_all_lit():
     first = dict(shown(arrangements("01")[0]))
     assert {part: state for part, state in first.items() if state != "grey"} == {"text": "built", "embeddings": "lit"}

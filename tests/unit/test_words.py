@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.words import NotUsable, words_in
+from helpers.words import NotUsable, page_in, pairs_in, text_in, texts_in, words_in
 
 KNOWN = {"the", "date", "well", "known", "lion", "café", "don't"}
 
@@ -39,3 +39,21 @@ def test_what_cannot_be_used_is_told_in_one_sentence(text, options, sentence):
 
 def test_without_a_list_every_word_is_known():
     assert words_in("Ein Bär, 熊 und 3 more") == ["ein", "bär", "熊", "und", "3", "more"]
+
+
+@pytest.mark.parametrize("take, given, sentence", [
+    (text_in, "", "the text is empty"), (text_in, 7, "7 came"), (text_in, ["a"], r"\['a'\] came"),
+    (lambda text: text_in(text, most=3), "lion", "At most 3 tokens can be read here, and 'lion' has 4"),
+    (texts_in, "one string", "A list of texts is expected here, and 'one string' came"), (texts_in, [" "], "the list has none"),
+    (texts_in, ["a", 7], "7 came"), (pairs_in, {}, r"\{\} came"), (pairs_in, {"a": 7}, "'a': 7} came"), (pairs_in, ["a"], "came"),
+    (page_in, "page.txt", "it is 'page.txt'"), (page_in, 7, "it is '7'"),
+])
+def test_what_is_no_text_list_pair_or_page_is_told_in_one_sentence(take, given, sentence):
+    with pytest.raises(NotUsable, match=sentence) as told:
+        take(given)
+    assert "\n" not in str(told.value) and str(told.value).endswith((".", '".', "]."))
+
+
+def test_whole_texts_stay_as_they_were_given():
+    assert text_in(" The lion! 🐻") == " The lion! 🐻" and texts_in(("a", " ", "B.")) == ["a", "B."]
+    assert pairs_in({"a": "b"}) == {"a": "b"} and page_in("page.html").name == "page.html"
