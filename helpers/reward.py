@@ -1,4 +1,4 @@
-"""Learning from a judgement in place of an example: a small policy gradient on the mini-transformer (lesson 19).
+"""Learning from a judgement instead of an example: a small policy gradient on the mini-transformer (lesson 19).
 
 A text here is one sentence: it begins with the words of a prompt, and ends with its full stop or after ``LENGTH`` words.
 Prompts come in groups: each is answered ``n`` times, and a text is judged by its own group.
@@ -167,17 +167,17 @@ def judged(reward, texts, vocabulary):
 
 
 def _number(reward, words):
-    shown = " ".join(words[:8]) + (" …" if len(words) > 8 else "")
+    text = " ".join(words[:8]) + (" …" if len(words) > 8 else "")
     try:
         value = reward(list(words))
     except Exception as error:
-        raise NotUsable(f"Your reward stopped with {type(error).__name__} ({error}) at the text '{shown}': it gets a list "
+        raise NotUsable(f"Your reward stopped with {type(error).__name__} ({error}) at the text '{text}': it gets a list "
                         "of words and has to give a number for each text.") from None
     if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = value.item()
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
         said = "nothing (is there a return?)" if value is None else shown(value)
-        raise NotUsable(f"Your reward gave {said} for the text '{shown}': it has to give a number for each text.")
+        raise NotUsable(f"Your reward gave {said} for the text '{text}': it has to give a number for each text.")
     return float(value)
 
 
