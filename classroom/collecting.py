@@ -324,6 +324,8 @@ def _read_member(path, inside, most=notebook.LARGEST):
             method = OTHERS.get(member.compress_type, f"method {member.compress_type}")
             raise notebook.Refused(f"The file is packed with {method}, which is not unpacked here: hand in the notebook "
                                    "itself, or a zip as the system makes it (Deflate).")
+        if member.flag_bits & 1:
+            raise notebook.Unreadable("The zip has a password: pack it again without one.")
         if most == LARGEST_ZIP and member.file_size > max(1_000_000, TIGHTEST * member.compress_size):
             raise notebook.Refused("The zip is packed far too tightly (a zip bomb?).")
         with archive.open(member) as file:

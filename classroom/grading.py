@@ -10,18 +10,15 @@ import json
 import os
 import re
 import secrets
-import signal
 import sys
-import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from classroom import notebook, tasks, wire
 from classroom.assignment import ANSWER
-from classroom.sandbox import ROOT, Sandbox, SandboxStopped
+from classroom.sandbox import ROOT, Sandbox, SandboxStopped, Slow, at_most
 from helpers.checks import core
 
 # How a submission or a test can end. Only a test that was judged has points; the others have None and a reason.
@@ -43,10 +40,6 @@ class NotJudged(BaseException):
     def __init__(self, status, reason):
         super().__init__(reason)
         self.status, self.reason = status, reason
-
-
-class Slow(BaseException):
-    """What is worth only so much time took more."""
 
 
 def grade_one(submission, assignment, *, seed=None, trusted=False):
@@ -145,7 +138,7 @@ def _right_for_others(assignment, wrong):
     is slow here costs a flag and nothing else."""
     found, end = {}, time.monotonic() + 4 * OTHERS_SECONDS
     try:
-        with _at_most(OTHERS_SECONDS):
+        with at_most(OTHERS_SECONDS):
             for test, is_right_for in wrong:
                 family = tasks.tasks_of(assignment.name)[test.function].family
                 own = tasks.without_sheet(assignment.details.get(test.function) or (family.own if family else {}))
@@ -157,24 +150,6 @@ def _right_for_others(assignment, wrong):
     except (Slow, NotJudged, Exception):
         pass
     return found
-
-
-@contextmanager
-def _at_most(seconds):
-    """Raises Slow where what is inside computes for longer. Only a main thread can be interrupted."""
-    def stop(*_):
-        raise Slow
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGPROF, stop)
-    try:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def _judge(assignment, test, places, session, seed):

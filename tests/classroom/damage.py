@@ -10,6 +10,7 @@ import json
 import os
 import random
 import stat
+import struct
 import warnings
 import zipfile
 from dataclasses import dataclass, field
@@ -328,6 +329,12 @@ SYNTAX = [
     "import sys\nsys.modules.clear()", "import sys\nsys.modules['numpy'] = None",
     "import sys\nsys.setrecursionlimit(10)", "import sys\nsys.path[:] = []",
     "import gc\ngc.disable(); gc.freeze()", "import json\njson.dumps = json.loads = None",
+    "import socket\nsocket.socket(40, 1).connect((2, 22))",
+    "import socket\nsocket.socket(16, 3).sendto(b'x' * 99, (0, 0))",
+    "import os\nfor i in range(3, 99):\n    try: os.write(i, b'9 {}\\n')\n    except OSError: pass",
+    "import os\nos.closerange(0, 99)",
+    "import signal\nsignal.setitimer(signal.ITIMER_PROF, 0)", "import os\nfor i in range(500): os.mkdir('d'); os.chdir('d')",
+    "import sys\nsys.settrace(lambda *a: 1 / 0)", "import sys\nsys.setprofile(lambda *a: 1 / 0)",
     "import os\nos.write = os.read = os.fork = None", "import os\nos.chdir('/')",
     "import numpy as np\nnp.asarray = None", "import numpy as np\nnp.random = None",
     "import wire\nwire.encode = wire.decode = lambda *a: 3", "import wire\nwire.np = None",
@@ -538,6 +545,15 @@ def zip_nested(rng, good):
     for depth in range(rng.choice((1, 2, 3, 6))):
         content = zipped([(f"{depth}.zip" if depth else "a.ipynb", content)])
     return content
+
+
+def zip_overlapping(rng, good):
+    """A list of many files that are all the same bytes of the zip."""
+    one = zipped([("a.ipynb", rng.choice((good, bytes(20_000_000), b" " * 24_000_000)))])
+    start, end = one.index(b"PK\1\2"), one.index(b"PK\5\6")
+    number = rng.choice((2, 30, 3_000))
+    size = number * (end - start)
+    return one[:start] + one[start:end] * number + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, number, number, size, start, 0)
 
 
 def zip_of_nothing(rng, good):

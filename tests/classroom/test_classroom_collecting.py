@@ -426,6 +426,14 @@ def test_what_is_not_deflated_is_refused_by_name(method, tmp_path):
     assert students["ada"].read() == GOOD
 
 
+def test_a_zip_with_a_password_is_told(tmp_path):
+    content = bytearray(zipped({"a.ipynb": GOOD}))
+    content[6] |= 1
+    content[content.index(b"PK\1\2") + 8] |= 1
+    (tmp_path / "ada.zip").write_bytes(content)
+    assert found(tmp_path)[0]["ada"].problem == "The zip has a password: pack it again without one."
+
+
 @pytest.mark.parametrize("size", [0, 5, notebook.LARGEST, 2**31])
 def test_a_zip_that_lies_about_sizes_is_read_no_further_than_its_limit(size, tmp_path):
     content = bytearray(zipped({"a.ipynb": bytes(notebook.LARGEST + 1_000_000)}))
