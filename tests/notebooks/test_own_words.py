@@ -134,6 +134,18 @@ def test_whatever_a_reader_gives_is_answered_by_a_result_or_one_sentence(number)
     assert not [line for line in lines if line.startswith("WRONG")]
 
 
+@pytest.mark.parametrize("number", OWN)
+def test_no_variable_of_a_lesson_takes_the_name_of_what_cleans_words(number):
+    """A cell that is run again, after the rest of the lesson, would call the variable."""
+    trees = [ast.parse(source) for run in cells(number) for source, _ in run]
+    imported = {alias.asname or alias.name for tree in trees for node in ast.walk(tree)
+                if isinstance(node, ast.ImportFrom) and node.module == "helpers.words" for alias in node.names}
+    local = {id(node) for tree in trees for function in ast.walk(tree) if isinstance(function, (ast.FunctionDef, ast.Lambda))
+             for node in ast.walk(function)}
+    assert not imported & {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)
+                           and isinstance(node.ctx, ast.Store) and id(node) not in local}
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(LESSONS["00"].parents[1]))
     trial(sys.argv[1])
