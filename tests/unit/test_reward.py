@@ -149,6 +149,12 @@ def test_a_reward_that_cannot_be_used_is_told_in_one_sentence(mine, said):
     assert "\n" not in str(told.value) and told.value._render_traceback_() == [str(told.value)]
 
 
+@pytest.mark.parametrize("steps", [0, -1, 0.5, "7", None, 10**9])
+def test_a_number_of_steps_that_cannot_be_made_is_told_in_one_sentence(steps):
+    with pytest.raises(inside.NotUsable, match="a whole number of steps, from 1 to 10,000, and"):
+        reward.train(reward.bears, steps=steps, label=None)
+
+
 def test_a_reward_may_do_as_it_likes_with_its_words(mini):
     texts = reward.write(*mini, 2, torch.Generator().manual_seed(0))
     before = copy.deepcopy(texts.words(mini[1]))

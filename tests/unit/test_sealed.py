@@ -221,8 +221,9 @@ def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
     hunt.hint()
     assert "All parts are answered" in capsys.readouterr().out
     assert str(hunt) == "hunt 3: 75 points, 5 of 5 parts, 1 hint."
-    with pytest.raises(ValueError, match="The parts are"):
-        hunt.answer("all", [])
+    for wrong in (lambda: hunt.answer("all", []), lambda: hunt.ask(7), lambda: sealed.hunt("3")):
+        with pytest.raises(sealed.NotUsable, match="The parts are|a whole number"):
+            wrong()
 
 
 def test_training_learns_from_the_rule_that_it_is_given():
