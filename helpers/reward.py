@@ -20,7 +20,7 @@ from helpers.efficient import decode_step
 from helpers.inside import load_mini
 from helpers.store import progress, settings
 from helpers.vocabularies import BOS, PAD
-from helpers.words import NotUsable, shown
+from helpers.words import NotUsable, number_in, shown
 
 PROMPTS = ("the", "a", "she", "they", "keys", "bears", "anna tells ben that", "the keys to the")
 LENGTH = 31  # words at most, with those of the prompt and the full stop
@@ -253,8 +253,7 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
     leash)``: one's own, in place of `one_step`; ``live``: curves grow while it learns, if a learner is present. Raises
     NotUsable for a reward that cannot be used, also where it tells no two texts apart, and for other ``steps``.
     """
-    if not isinstance(steps, int) or not 1 <= steps <= LONGEST:
-        raise NotUsable(f"The training takes a whole number of steps, from 1 to {LONGEST:,}, and {shown(steps)} came.")
+    number_in(steps, 1, LONGEST, "The number of steps")
     reference, vocabulary = load_mini()
     grammar, model = grammars.agreement_grammar(), copy.deepcopy(reference)
     step = step or partial(one_step, vocabulary=vocabulary, prompts=prompts, n=n, pieces=pieces)

@@ -186,7 +186,8 @@ def test_what_the_learner_is_to_mend_is_what_the_solution_mends(lesson):
 ])
 def test_a_mend_in_another_style_is_taken(lesson, mend, said, capsys):
     (cell,) = (source for source in code_cells(LESSONS["13"]) if "def course_as_ours" in source)
-    exec(compile(cell, LESSONS["13"].name, "exec"), {"torch": torch, "named": lesson["named"], "ours": lesson["ours"], "as_ours": mend})
+    names = {"torch": torch, "named": lesson["named"], "ours": lesson["ours"], "as_ours": mend}
+    exec(compile(cell, LESSONS["13"].name, "exec"), names)
     assert said in capsys.readouterr().out
 
 

@@ -151,7 +151,7 @@ def test_a_reward_that_cannot_be_used_is_told_in_one_sentence(mine, said):
 
 @pytest.mark.parametrize("steps", [0, -1, 0.5, "7", None, 10**9])
 def test_a_number_of_steps_that_cannot_be_made_is_told_in_one_sentence(steps):
-    with pytest.raises(inside.NotUsable, match="a whole number of steps, from 1 to 10,000, and"):
+    with pytest.raises(inside.NotUsable, match="a whole number from 1 to 10,000 here, and"):
         reward.train(reward.bears, steps=steps, label=None)
 
 

@@ -44,8 +44,9 @@ def test_without_a_list_every_word_is_known():
 @pytest.mark.parametrize("take, given, sentence", [
     (text_in, "", "the text is empty"), (text_in, 7, "7 came"), (text_in, ["a"], r"\['a'\] came"),
     (lambda text: text_in(text, most=3), "lion", "At most 3 tokens can be read here, and 'lion' has 4"),
-    (texts_in, "one string", "A list of texts is expected here, and 'one string' came"), (texts_in, [" "], "the list has none"),
-    (texts_in, ["a", 7], "7 came"), (pairs_in, {}, r"\{\} came"), (pairs_in, {"a": 7}, "'a': 7} came"), (pairs_in, ["a"], "came"),
+    (texts_in, "one string", "A list of texts is expected here, and 'one string' came"),
+    (texts_in, [" "], "the list has none"), (texts_in, ["a", 7], "7 came"),
+    (pairs_in, {}, r"\{\} came"), (pairs_in, {"a": 7}, "'a': 7} came"), (pairs_in, ["a"], "came"),
     (page_in, "page.txt", "it is 'page.txt'"), (page_in, 7, "it is '7'"),
 ])
 def test_what_is_no_text_list_pair_or_page_is_told_in_one_sentence(take, given, sentence):
