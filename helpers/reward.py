@@ -171,8 +171,8 @@ def _number(reward, words):
     try:
         value = reward(list(words))
     except Exception as error:
-        raise NotUsable(f"Your reward stopped with {type(error).__name__} ({error}) at the text '{text}': it gets a list "
-                        "of words and has to give a number for each text.") from None
+        raise NotUsable(f"Your reward stopped with {type(error).__name__}, {shown(str(error))}, at the text '{text}': it "
+                        "gets a list of words and has to give a number for each text.") from None
     if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = value.item()
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
