@@ -7,6 +7,7 @@ and the key on the horizontal one, always.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython import get_ipython
 
 from helpers.store import progress
 from helpers.words import NotUsable, shown
@@ -22,6 +23,10 @@ plt.rcParams.update({
     "axes.prop_cycle": plt.cycler(color=[BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY]),
     "image.cmap": "Blues",
 })
+if get_ipython():
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    set_matplotlib_formats("retina")  # twice as many pixels as the page asks for: sharp on good screens
 
 
 def as_written(artist):

@@ -1,6 +1,6 @@
 """Write where the course lives: python -m scripts.address https://github.com/OWNER/NAME
 
-The address goes into the first code cell of every lesson and solution, which clones it on Google Colab, into the
+The address goes into the first code cell of every lesson, solution and experiment, which clones it on Google Colab, into the
 badges of README.md and into CITATION.cff. Until then the cell asks for it, and no page of the book says where to report
 a mistake.
 """
@@ -15,19 +15,11 @@ import nbformat
 from helpers.store.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
-CELL = '''# Only Google Colab needs this cell: it fetches the course. Anywhere else it does nothing.
-import os
-import sys
-
-if "google.colab" in sys.modules:
-    if not os.path.isdir("course"):
-        address = {address}
-        if os.system(f'git clone -q --depth 1 "{{address}}" course'):
-            raise SystemExit(f"Nothing came from {{address!r}}: check it, run this cell again.")
-    sys.path.insert(0, os.path.abspath("course"))
-    from helpers.page import colab
-    colab.set_up()'''
-ASK = 'input("Address of the course\'s repository: ")'
+CELL = '''# @title Only Google Colab needs this cell: it fetches the course
+if "google.colab" in str(get_ipython()):
+    !git clone -q --depth 1 "{address}" course
+    %run course/helpers/page/colab.py'''
+ASK = "{input('Address of the course: ')}"
 SERVICES = {  # name: (address of the page, address of its badge), of lesson and owner/name
     "Open in Colab": ("https://colab.research.google.com/github/{name}/blob/main/{lesson}",
                       "https://colab.research.google.com/assets/colab-badge.svg"),
@@ -43,13 +35,13 @@ BADGES = re.compile(r"(<!-- badges[^\n]*-->\n).*?(<!-- end of badges -->)", re.D
 
 def cell(name=None):
     """The first code cell of a lesson or solution; ``name`` is "owner/name" on GitHub, or None: then it asks."""
-    return CELL.format(address=f'"https://github.com/{name}"' if name else ASK)
+    return CELL.format(address=f"https://github.com/{name}" if name else ASK)
 
 
 def known_name(root=ROOT):
     """The repository's "owner/name" as lesson 00 has it, or None."""
     first = root / "notebooks/00_start_here.ipynb"
-    found = re.search(r'address = \\"https://github\.com/([^"\\]+)', first.read_text("utf-8")) if first.exists() else None
+    found = re.search(r'--depth 1 \\"https://github\.com/([^"\\]+)', first.read_text("utf-8")) if first.exists() else None
     return found[1] if found else None
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from helpers.page.course import LESSONS, version
 from scripts import address, edition, front, register
 from scripts.environment import Stop
+from scripts.handout import DRAWING
 from scripts.pages import readme_map
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,6 +98,8 @@ def notebook(path):
             cell["source"] = source
         elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
             cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
+        if cell.get("id") == DRAWING:
+            cell["outputs"] = edition.mapped(cell, path)
         for output in cell.get("outputs", ()):
             if html := output.get("data", {}).get("text/html"):  # the map of the course leads to pages of the book
                 output["data"]["text/html"] = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', "".join(html))
@@ -151,8 +154,6 @@ def veiled(cells):
                 if html := "".join(output.get("data", {}).get("text/html", "")):
                     output["data"]["text/html"] = re.sub(
                         r"<li>(.*?)</li>", rf"<li><button type='button' data-predict='{key}'>\1</button></li>", html)
-            if re.fullmatch(r"predict\([^()]*(\([^()]*\)[^()]*)*\)", "".join(cell["source"]).strip()):
-                cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), "remove-input"]  # the note says it all
     veils, free = [], 0  # (first cell, behind the last cell, key); nothing before ``free`` may be folded any more
     for i, cell in enumerate(cells):
         for key in REVEAL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ():

@@ -26,6 +26,7 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
+from helpers.page import drawing
 from helpers.page.course import LESSONS
 from scripts.environment import Stop
 from scripts.handout import DRAWING, fold_what_answers
@@ -37,8 +38,8 @@ VARIABLE = "ATTENTION_COURSE_PYODIDE"
 TAG = "needs-install"
 RUNS = [f"notebooks/{lesson.file}" for number, lesson in LESSONS.items() if number <= "08" or number == "15"]
 PYODIDE = json.loads((HERE / "pyodide.json").read_text(encoding="utf-8"))
-DATA = ("addresses.txt.xz", "claims.json", "course.toml", "experiments/08.json", "map.toml", "questions.toml",
-        "word_vectors.npz")  # what these lessons read
+DATA = ("addresses.txt.xz", "claims.json", "course.toml", "experiments/08.json", "map.toml", "predictions.toml",
+        "questions.toml", "word_vectors.npz")  # what these lessons read
 MEGABYTES = 47  # that a lesson loads the first time; a test measures it
 TITLE = "Attention and transformers"
 APPS = "notebooks", "tree"  # of JupyterLite: one lesson, and the list of files
@@ -79,8 +80,7 @@ def lesson(path, relink, exercises):
         else:
             if cell["id"] == DRAWING:  # it is to be seen before Python is there
                 cell["metadata"]["trusted"] = True
-                for output in cell["outputs"]:  # JupyterLite takes a list of lines for one with commas
-                    output["data"] = {kind: "".join(lines) for kind, lines in output["data"].items()}
+                cell["outputs"] = mapped(cell, path)
             else:
                 cell["outputs"] = []
             cell["execution_count"] = None
@@ -90,6 +90,14 @@ def lesson(path, relink, exercises):
     text["cells"] = cells
     text["metadata"]["kernelspec"] = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
     return json.dumps(text, ensure_ascii=False)
+
+
+def mapped(cell, path):
+    """The outputs of the cell that draws where a lesson is in the whole model, as HTML that fits a wide page and a narrow
+    one, light or dark; in the notebook it is one picture."""
+    number = Path(path).name[:2]
+    data = {"text/html": drawing.html(number), "text/plain": drawing.path(number)}
+    return [{"output_type": "display_data", "data": data, "metadata": {}}] if cell["outputs"] else []
 
 
 def address(page):
@@ -135,7 +143,8 @@ def wheel(folder, name, version, files):
 def wheels(folder):
     """The course's own code and data and what else Pyodide does not carry, as wheels in ``folder``. Returns their names."""
     folder.mkdir(parents=True)
-    paths = [*sorted((ROOT / "helpers").rglob("*.py")), DARK, *(ROOT / "data" / name for name in DATA)]
+    paths = [*sorted((ROOT / "helpers").rglob("*.py")), *sorted((ROOT / "notebooks/figures").glob("*.py")), DARK,
+             *(ROOT / "data" / name for name in DATA)]
     files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
     files |= {path.name: path.read_bytes() for path in sorted(STANDINS.glob("*.py"))}
     files |= {name: bz2.compress(lzma.decompress(contents)) for name, contents in files.items() if name.endswith(".xz")}

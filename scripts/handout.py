@@ -36,7 +36,6 @@ def own_copy(notebook):
     notebook["cells"] = [cell for cell in notebook["cells"] if "remove-cell" not in cell["metadata"].get("tags", ())]
     fold_what_answers(notebook["cells"])
     for cell in notebook["cells"]:
-        cell["metadata"].pop("spoilers", None)
         source = re.sub(r"\]\((\.\./)?(experiments|assignments)/", r"](\1../notebooks/\2/", "".join(cell["source"]))
         cell["source"] = source.splitlines(keepends=True)
         if cell["cell_type"] == "code":

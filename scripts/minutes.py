@@ -2,7 +2,7 @@
 
 Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + 13 for the words
 of the attention inventory + its running time, rounded up to 5: that is what careful readers needed. Folded cells,
-comments and imports do not count.
+cells that only show something of the page (remove-input), comments and imports do not count.
 The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
 """
 
@@ -29,7 +29,7 @@ def needed(cells):
             words = re.findall(r"\w+", re.sub(r"<[^>]+>|\]\([^)]*\)", " ", cell.source))
             found += len(words) / 110 + 10 * len(re.findall(r"^#+ Exercise", cell.source, re.MULTILINE))
             continue
-        if not cell.metadata.get("jupyter", {}).get("source_hidden"):
+        if not cell.metadata.get("jupyter", {}).get("source_hidden") and "remove-input" not in cell.metadata.get("tags", ()):
             lines = filter(None, map(str.strip, cell.source.split("\n")))
             found += sum(not line.startswith(("#", "import ", "from ")) for line in lines) / 6
         found += 2 * len(re.findall(r"^predict\(", cell.source, re.MULTILINE))

@@ -266,12 +266,10 @@ def of_code(cell, section, asked):
     if (answers and not pictures) or said(cell, "Predict. "):
         return
     if cell.get("id") == "map":
-        yield Slide("map", [titled("Where we are"), only(cell, html=True)])
+        yield Slide("map", [titled("Where we are"), only(cell)])
     elif pictures:
         yield Slide("figure", [titled(section), only(cell)])
-    elif "what_people_say" in source:
-        yield Slide("claims", [titled("What people say"), only(cell, html=True)])
-    elif "steps.show" in source and "flex-wrap" in html:
+    elif "flex-wrap" in html:
         yield Slide("steps", [titled(section), stacked(cell)])
     elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", source, re.MULTILINE):
         return

@@ -15,7 +15,7 @@ from helpers import smollm2
 from helpers.page import show as showing
 from helpers.store import progress
 
-_STYLE = "color:#1a1a1a;font-family:sans-serif;font-size:14px;line-height:1.5;"
+_STYLE = "font-family:sans-serif;font-size:14px;line-height:1.5;"
 
 
 class Conversation:
@@ -81,7 +81,7 @@ class Conversation:
         for question, words in zip(asked, self.words, strict=True):
             answer = "".join(f"<span title='{escape(_in_a_line(likeliest), quote=True)}'>{escape(text)}</span>"
                              for text, likeliest, _ in words)
-            parts.append(_bubble("you", "#eef3f7", escape(question)) + _bubble("model", "#ffffff", answer))
+            parts.append(_bubble("you", "rgba(0,114,178,.09)", escape(question)) + _bubble("model", "none", answer))
         return f"<div style='{_STYLE}max-width:760px'>" + "".join(parts) + "</div>"
 
     def text(self):
@@ -159,7 +159,7 @@ def box(model, *questions, **options):
 
 def _bubble(who, colour, words):
     return (f"<div style='margin:6px 0;padding:6px 12px;border:1px solid #9aa5ad;border-radius:8px;background:{colour};"
-            f"color:#1a1a1a;white-space:pre-wrap'><b>{who}</b>&ensp;{words}</div>")
+            f"white-space:pre-wrap'><b>{who}</b>&ensp;{words}</div>")
 
 
 def _in_a_line(likeliest):

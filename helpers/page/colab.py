@@ -1,6 +1,6 @@
-"""The course on Google Colab: what the first code cell of every lesson calls there.
+"""The course on Google Colab: what the first code cell of every lesson runs there.
 
-Colab opens a notebook without the files beside it. So that cell clones the course and calls `set_up`; anywhere else it
+Colab opens a notebook without the files beside it. So that cell clones the course and runs this file; anywhere else it
 does nothing. ``scripts/address.py`` writes it.
 """
 
@@ -43,3 +43,8 @@ def set_up():
         importlib.invalidate_caches()
     print("The course is ready. Colab forgets it, your answers and your progress when this machine is given back:"
           " save a copy of the notebook (File > Save a copy in Drive).")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    set_up()

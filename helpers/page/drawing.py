@@ -203,6 +203,15 @@ STYLE = """.you-are-here{container-type:inline-size;max-width:880px;margin:4px 0
 """
 
 
+def svg(number):
+    """The wide drawing of lesson ``number`` as a picture of its own, in light colours: a notebook and GitHub show it.
+
+    Raises KeyError.
+    """
+    sheet, height = wide(number)
+    return sheet.svg(840, height, 'width="840"')
+
+
 def html(number):
     """The drawing of lesson ``number`` for a page: both arrangements, of which the page shows the one that fits.
 

@@ -198,7 +198,7 @@ def _show_questions(when, known):
             edge, back = show.COLOURS["info"]
             said = _kept(when, progress.load(SECTION))
             whole.children = [ipywidgets.HTML(f"<div role='status' style='border-left:4px solid {edge};background:{back};"
-                                              f"color:#1a1a1a;padding:8px 14px'>{said}</div>")]
+                                              f"padding:8px 14px'>{said}</div>")]
             return
         question, options, reasons = asked[place[0]]
         head = (f"<div style='line-height:1.45'><small>{place[0] + 1} of {len(asked)}</small><br>"

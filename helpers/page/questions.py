@@ -186,7 +186,7 @@ def _show_buttons(asked, lesson):
                 answer(question, option, lesson)
             button.description = f"{'✗' if option.misconception else '✓'} {_plain(option.text)}"
             edge, back = show.COLOURS["bad" if option.misconception else "good"]
-            told.value = (f"<div role='alert' style='border-left:4px solid {edge};background:{back};color:#1a1a1a;"
+            told.value = (f"<div role='alert' style='border-left:4px solid {edge};background:{back};"
                           f"padding:6px 12px;line-height:1.45'>{_said(option)}</div>")
 
         for button in buttons:

@@ -1,7 +1,7 @@
 """Notes, tables and maps: how the course shows text that code has computed, and where the reader is.
 
-Everything is shown as HTML with its own colours (readable on a light or dark page) and as
-plain text for terminals.
+Everything is shown as HTML and as plain text for terminals. Text has the colour of the page around it and every ground is a
+tint that lets the page through, so it can be read on a light page and on a dark one.
 """
 
 import json
@@ -11,13 +11,13 @@ from pathlib import Path
 from helpers.store import progress
 from helpers.words import Unknown
 
-COLOURS = {  # kind: (edge, background); text on them is near-black, contrast above 12:1
-    "info": ("#0072B2", "#eef5fa"),
-    "good": ("#00785a", "#e9f6f1"),
-    "bad": ("#b34700", "#fdf1e6"),
-    "idle": ("#6b6b6b", "#f3f3f3"),
+COLOURS = {  # kind: (edge, ground)
+    "info": ("#0072B2", "rgba(0,114,178,.09)"),
+    "good": ("#00785a", "rgba(0,158,115,.12)"),
+    "bad": ("#b34700", "rgba(213,94,0,.12)"),
+    "idle": ("#6b6b6b", "rgba(128,128,128,.1)"),
 }
-_CELL = "padding:4px 12px;text-align:left;vertical-align:top;white-space:normal;color:#1a1a1a;"
+_CELL = "padding:4px 12px;text-align:left;vertical-align:top;white-space:normal;"
 _LISTENS = (  # what stands around a frame cannot be reached from inside, so this makes it as high as it asks for
     '<script>addEventListener("message",said=>{for(const frame of document.querySelectorAll("iframe.course-page"))'
     'if(frame.contentWindow===said.source&&said.data?.height>0){frame.style.height=said.data.height+"px";'
@@ -32,8 +32,8 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 DARK = Path(__file__).resolve().parent / "lab" / "custom.css"
 
 
-def display(html, text):
-    """Show ``html`` in a notebook, or print ``text`` where there is none."""
+def display(html, text, kind="text/html"):
+    """Show ``html``, or what is of another ``kind``, in a notebook, or print ``text`` where there is none."""
     try:
         from IPython import get_ipython
         in_notebook = get_ipython() is not None
@@ -43,13 +43,13 @@ def display(html, text):
         print(text)
         return
     from IPython.display import display as show
-    show({"text/html": html, "text/plain": text}, raw=True)
+    show({kind: html, "text/plain": text}, raw=True)
 
 
 def note(html, text, kind="info"):
     """Show a boxed note. ``kind``: "info", "good", "bad" or "idle". ``html`` must be escaped."""
     edge, background = COLOURS[kind]
-    display(f"<div style='border-left:4px solid {edge};background:{background};color:#1a1a1a;padding:8px 14px;"
+    display(f"<div style='border-left:4px solid {edge};background:{background};padding:8px 14px;"
             f"margin:4px 0;max-width:820px;line-height:1.45'>{html}</div>", text)
 
 
@@ -62,15 +62,15 @@ def table(columns, rows, caption=""):
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"A row has {len(row)} values for {len(columns)} columns: {row}.")
-    head = "".join(f"<th style='{_CELL}border-bottom:2px solid #1a1a1a'>{escape(c)}</th>" for c in columns)
+    head = "".join(f"<th style='{_CELL}border-bottom:2px solid'>{escape(c)}</th>" for c in columns)
     body = "".join(
-        f"<tr style='background:{'#f3f6f8' if i % 2 else '#ffffff'}'>"
+        f"<tr style='background:{'rgba(128,128,128,.09)' if i % 2 else 'none'}'>"
         + "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in row) + "</tr>"
         for i, row in enumerate(rows))
     title = f"<caption style='{_CELL}font-weight:bold;caption-side:top'>{escape(caption)}</caption>"
-    html = (f"<table style='border-collapse:collapse;background:#ffffff;margin:4px 0;max-width:960px;"
+    html = (f"<table style='border-collapse:collapse;margin:4px 0;max-width:960px;"
             f"font-size:14px'>{title if caption else ''}"
-            f"<thead><tr style='background:#ffffff'>{head}</tr></thead><tbody>{body}</tbody></table>")
+            f"<thead><tr style='background:none'>{head}</tr></thead><tbody>{body}</tbody></table>")
     widths = [max(len(row[i]) for row in [list(columns), *rows]) for i in range(len(columns))]
     lines = ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
              for row in [list(columns), *rows]]
@@ -84,7 +84,7 @@ def frame(inside, title, told, height):
     ``height``: in pixels, until the page says its own with ``parent.postMessage({height: pixels}, "*")``.
     """
     inside = inside.replace("&", "&amp;").replace("'", "&#x27;")
-    return (f"<div><p style='color:#1a1a1a;background:#f3f3f3;padding:8px 14px;margin:4px 0'>{told}</p>"
+    return (f"<div><p style='background:rgba(128,128,128,.1);padding:8px 14px;margin:4px 0'>{told}</p>"
             f"<iframe srcdoc='{inside}' sandbox='allow-scripts' class='course-page' title='{escape(title)}' "
             f"style='width:100%;height:{height}px;border:0;background:#fff'></iframe>{_LISTENS}</div>")
 
@@ -110,10 +110,11 @@ def map(number):
     if number not in drawing.LESSONS:
         raise Unknown(f"There is no lesson {number!r} to draw: a lesson's number is a string of two digits, "
                       f'"00" to "{max(drawing.LESSONS)}".')
-    look = "" if not progress.live() else (
-        "<script>document.getElementById('course-figures') || document.head.append(Object.assign(document.createElement("
-        f"'style'), {{id: 'course-figures', textContent: {json.dumps(DARK.read_text(encoding='utf-8'))}}}))</script>")
-    display(drawing.html(number) + look, drawing.path(number))
+    display(drawing.svg(number), drawing.path(number), "image/svg+xml")
+    if progress.live():
+        style = json.dumps(DARK.read_text(encoding="utf-8"))
+        display("<script>document.getElementById('course-figures') || document.head.append(Object.assign(document."
+                f"createElement('style'), {{id: 'course-figures', textContent: {style}}}))</script>", "")
 
 
 def course_map():

@@ -13,9 +13,10 @@ import numpy as np
 from helpers.page import show as showing
 from helpers.store import progress
 
-_TINTS = ("#ffffff", "#cfe8f7", "#fbe3b5", "#c9ebdd", "#f5d3bf", "#e6d3e4")  # for groups 0, 1, 2 …
-_LETTERS = "color:#1a1a1a;font-family:sans-serif;"
-_LABEL = _LETTERS + "padding:1px 6px;font-weight:normal;background:#ffffff;text-align:"
+_TINTS = ("none", "rgba(86,180,233,.3)", "rgba(230,159,0,.3)", "rgba(0,158,115,.24)", "rgba(213,94,0,.24)",
+          "rgba(142,69,133,.24)")  # for groups 0, 1, 2 …
+_LETTERS = "font-family:sans-serif;"
+_LABEL = _LETTERS + "padding:1px 6px;font-weight:normal;text-align:"
 
 
 def grid(values, name="", rows=None, columns=None, mark=False, shade=False, groups=0, decimals=2):
@@ -43,9 +44,9 @@ def grid(values, name="", rows=None, columns=None, mark=False, shade=False, grou
             frame = "2px solid #b34700;font-weight:bold" if mark[i, j] else "1px solid #9aa5ad"
             cells += (f"<td style='{_LETTERS}text-align:center;padding:2px 7px;border:{frame};background:{tint};"
                       f"font-variant-numeric:tabular-nums'>{escape(word)}</td>")
-        body += f"<tr style='background:#ffffff'>{cells}</tr>"
+        body += f"<tr style='background:none'>{cells}</tr>"
     html = (f"<div style='margin:2px 0'><div style='{_LETTERS}font-style:italic;text-align:center'>{escape(name)}</div>"
-            f"<table style='border-collapse:collapse;font-size:inherit;margin:2px auto;background:#ffffff'>{head}{body}"
+            f"<table style='border-collapse:collapse;font-size:inherit;margin:2px auto'>{head}{body}"
             "</table></div>")
     lines = [" ".join([*([] if rows is None else [f"{rows[i]}:"]), *row]) for i, row in enumerate(words)]
     if columns is not None:
@@ -76,11 +77,14 @@ def show(*steps):
 
 
 def _card(title, parts, words):
-    inside = "".join(f"<div style='{_LETTERS}padding:0 2px;font-size:18px'>{escape(part)}</div>" if isinstance(part, str)
-                     else part[0] for part in parts)
-    return (f"<div style='border:1px solid #9aa5ad;border-radius:6px;background:#ffffff;padding:8px 12px;max-width:940px;"
+    """The parts are cells of a table, so that they stand in a row even where styles are taken out, as on GitHub."""
+    cell = f"<td style='{_LETTERS}border:none;padding:0 4px;text-align:center;font-size:"
+    inside = "".join(f"{cell}18px'>{escape(part)}</td>" if isinstance(part, str) else f"{cell}inherit'>{part[0]}</td>"
+                     for part in parts)
+    return (f"<div style='border:1px solid #9aa5ad;border-radius:6px;padding:8px 12px;max-width:940px;"
             f"font-size:13px;line-height:1.4'><div style='{_LETTERS}font-weight:bold'>{escape(title)}</div>"
-            f"<div style='display:flex;flex-wrap:wrap;align-items:center;gap:8px;margin:4px 0'>{inside}</div>"
+            f"<table style='border:none;margin:4px 0;font-size:inherit'><tr style='display:flex;flex-wrap:wrap;"
+            f"align-items:center;background:none'>{inside}</tr></table>"
             f"<div style='{_LETTERS}max-width:440px'>{escape(words)}</div></div>")
 
 
@@ -92,6 +96,6 @@ def _words(value, decimals):
 
 
 def _blue(share):
-    """White for 0, a light blue for 1, so that black letters stay readable."""
+    """Nothing for 0, half a blue for 1, so that letters stay readable on a light page and on a dark one."""
     share = 0 if not np.isfinite(share) else min(abs(share), 1)
-    return "#" + "".join(f"{round(255 + share * (end - 255)):02x}" for end in (0x7F, 0xB8, 0xDC))
+    return f"rgba(0,114,178,{share / 2:.3g})"

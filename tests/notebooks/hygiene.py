@@ -17,9 +17,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import nbformat
+from bs4 import BeautifulSoup
 from IPython.core.inputtransformer2 import TransformerManager
 
 from helpers.checks.core import is_stub
+from helpers.page import predictions
 from helpers.page.claims import register as claims_register
 from helpers.page.course import LESSONS, Lesson
 from scripts import address
@@ -37,6 +39,17 @@ MARKER = re.compile(r"^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$", re
 ABSOLUTE_PATH = re.compile(r"(?<![\w.~%-])/(?:home|root|work|Users|tmp)/[\w.-]+"
                            r"|\b[A-Za-z]:\\{1,2}(?:Users|Windows|Program|Temp|tmp|home|work)\b")
 FRAME = re.compile(r"""<iframe\b((?:[^>'"]|'[^']*'|"[^"]*")*)>""")
+SCAFFOLDING = 0.25                       # of the lines of code, at most
+PAGE_IMPORT = re.compile(r"(from|import) (helpers\.page|notebooks\.figures)\b")
+COLAB_METADATA = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["remove-cell"]}  # and perhaps an editor's
+MOST_SAID = 4                            # sentences below that heading
+STAMPS = {"holds": "True here", "holds if": "True if", "holds in part": "Partly", "does not hold": "False",
+          "not settled": "Open"}
+SMALL = 12                               # a count up to here is no measurement
+NUMBER = re.compile(r"(?<![\w.,/])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/]|\.\d)(?: ?%)?")
+FREE = re.compile(r"""\]\([^)]*\)|<[^>]*>|\$[^$]*\$|\b(?:19|20)\d\d\b|\b\d+\s(?:minutes|hours)\b
+                      |\bC\d+\b|\b(?:lessons?|sections?|exercises?|chapters?|step|layers?|heads?|figure|question)\s\d+(?:(?:,|\sand|\sto|\sor)\s\d+)*
+                      |\(\d+(?:,\s?\d+)+\)|^\#+.*$|^\d+\.""", re.IGNORECASE | re.MULTILINE | re.VERBOSE)
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 IN_WORDS = re.compile(r"^\s*\*In words:\*\s+\S.{15,}", re.MULTILINE | re.DOTALL)
 # Said of colours, false where a dark page turns figures round; not what is quoted or a name, such as *black*.
@@ -139,7 +152,8 @@ class Cell:
 
     @property
     def has_figure(self) -> bool:
-        return any("image/png" in output.get("data", {}) for output in self.outputs)
+        return any({"image/png", "image/svg+xml"} & {*output.get("data", {})} for output in self.outputs
+                   if self.raw.get("id") != "map")
 
     @property
     def keeps_colours(self) -> bool:
@@ -206,8 +220,15 @@ def rule(applies_to: str):
     return enter
 
 
+# Lessons whose figures and numbers have not moved yet, and the rules that wait for them.
+WAITING = {f"{number:02d}" for number in range(20)} - {"01"}
+WAIT = {"nothing_is_folded", "little_scaffolding", "comes_through_github", "what_people_say", "numbers_are_computed"}
+
+
 def problems(book: Book) -> list[str]:
-    return [sentence for applies_to, check in RULES.values() if applies_to in ("all", book.kind) for sentence in check(book)]
+    waits = WAIT if book.path.name[:2] in WAITING and book.root == REPO else set()
+    return [sentence for name, (applies_to, check) in RULES.items() if applies_to in ("all", book.kind) and name not in waits
+            for sentence in check(book)]
 
 
 @rule("all")
@@ -389,7 +410,7 @@ def links(book):
     for cell in book.cells:
         html = "" if cell.type == "markdown" else "\n".join(
             "".join(output.get("data", {}).get("text/html", "")) for output in cell.outputs)
-        text = without_code(cell.source) if cell.type == "markdown" else re.sub(r"srcdoc='[^']*'|<use [^>]*>", "", html)
+        text = without_code(cell.source) if cell.type == "markdown" else re.sub(r"srcdoc='[^']*'", "", html)
         for match in pattern.finditer(text):
             target = match.group(1) or match.group(2)
             if re.match(r"[a-zA-Z][\w+.-]*:|//", target):    # https:, mailto:, data:, attachment:
@@ -463,38 +484,84 @@ def colab_first(book):
     wanted = address.cell(address.known_name(book.root))
     if not book.code or book.code[0].source != wanted:
         yield f"{book.name} does not begin its code with scripts.address.cell(): copy that cell from another lesson."
-    elif "remove-cell" not in book.code[0].tags or not book.code[0].metadata.get("jupyter", {}).get("source_hidden"):
+    elif not book.code[0].metadata.items() >= COLAB_METADATA.items():
         yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
 
 
 @rule("lessons")
-def folded_cells_say_what_they_are(book):
-    """JupyterLab shows the first line of a folded cell."""
+def nothing_is_folded(book):
+    """A reader on GitHub sees all code: what draws a figure is in notebooks/figures, and the lesson calls it in one line."""
+    for cell in book.code[1:]:
+        if cell.folded:
+            yield f"{cell} is folded: move what draws to notebooks/figures/lesson{book.path.name[:2]}.py, and call it there."
+
+
+@rule("lessons")
+def little_scaffolding(book):
+    """At most a quarter of the lines of code serve the page and not the lesson."""
+    lines, scaffolding = code_lines(book)
+    if scaffolding > SCAFFOLDING * lines:
+        yield (f"{book.name} has {scaffolding} of {lines} lines of code that serve the page, more than {SCAFFOLDING:.0%}: "
+               f"move them to notebooks/figures/lesson{book.path.name[:2]}.py.")
+
+
+def code_lines(book: Book) -> tuple[int, int]:
+    """(all lines of code that are not empty, those that a reader of the lesson need not see)."""
+    lines = scaffolding = 0
     for cell in book.code:
-        first, *rest = cell.source.splitlines()
-        if cell.folded and not first.startswith("# "):
-            yield f"{cell} is folded and does not say what it is: begin it with '# Drawing, {len(rest) + 1} lines', say."
-        elif cell.folded and (said := re.search(r", (\d+) lines?$", first)) and int(said[1]) != len(rest):
-            yield f"{cell} says that it has {said[1]} lines, and it has {len(rest)}: correct the number."
+        some = [line for line in cell.source.splitlines() if line.strip()]
+        page = cell.folded or {"remove-cell", "remove-input", "hide-input"} & {*cell.tags}
+        lines += len(some)
+        scaffolding += len(some) if page else sum(bool(PAGE_IMPORT.match(line)) for line in some)
+    return lines, scaffolding
+
+
+@rule("lessons")
+def comes_through_github(book):
+    """GitHub prefers HTML to a picture and takes style, scripts, drawings and frames out of it: something has to be left."""
+    for cell in book.code:
+        for output in cell.outputs:
+            html = "".join(output.get("data", {}).get("text/html", ""))
+            if html and not on_github(html):
+                yield f"{cell} shows nothing on GitHub, which takes its HTML apart: give it text, or a picture alone."
+
+
+def on_github(html: str) -> str:
+    """What is left of HTML on GitHub: its text, and "picture" for each picture that is a file."""
+    page = BeautifulSoup(html, "html.parser")
+    for element in page.find_all(["script", "style", "svg", "iframe", "button", "input", "canvas", "template"]):
+        element.decompose()
+    pictures = [image for image in page.find_all("img") if not image.get("src", "").startswith("data:")]
+    return page.get_text(" ", strip=True) + "picture" * len(pictures)
 
 
 @rule("lessons")
 def answers_are_earned(book):
-    """What would give an answer away is in nothing that a reader sees before the question, ``predict(key, ...)``. The words
-    are in the metadata of the cell that reveals it, {"spoilers": {key: [...]}}: in its source they would be read."""
-    seen, seen_at = "", {}
+    """What would give an answer away, the spoilers of a prediction in data/predictions.toml, is in nothing that a reader
+    sees before the question, ``predict(key, ...)``."""
+    seen = ""
     for cell in book.cells:
-        for key, words in cell.metadata.get("spoilers", {}).items():
-            for word in words:
-                if key not in seen_at or word.lower() in seen_at[key].lower():
-                    yield (f"{cell} reveals what was told before: {word!r} is in a heading, figure's text or output above "
-                           f"predict({key!r}, ...), or that is missing.")
         if cell.type == "code":
-            seen_at |= dict.fromkeys(re.findall(r"^predict\(\s*[\"'](.*?)[\"']", cell.source, re.MULTILINE), seen)
+            for key in re.findall(r"^predict\(\s*[\"'](.*?)[\"']", cell.source, re.MULTILINE):
+                for word in predictions.load().get(key, {}).get("spoilers", ()):
+                    if word.lower() in seen.lower():
+                        yield (f"{cell} asks what was told before: {word!r} is in a heading, a figure's text or an output "
+                               "above it.")
             seen += cell.output_text() + "\n"
         else:
             told = re.findall(r"!\[(.*?)\]|<img[^>]*alt=[\"'](.*?)[\"']|^(\*In words:\*.*)", cell.source, re.MULTILINE)
             seen += "\n".join([*headings(cell.source), *map("".join, told), ""])
+
+
+@rule("lessons")
+def predictions_are_asked_and_revealed(book):
+    """Each prediction of the lesson in data/predictions.toml is asked once and then revealed, and no other."""
+    source = "\n".join(cell.source for cell in book.code)
+    for key in predictions.load():
+        if key.startswith(book.path.name[:2]):
+            for call in "predict", "reveal":
+                if len(re.findall(rf"^\s*{call}\(\s*[\"']{re.escape(key)}[\"']", source, re.MULTILINE)) != 1:
+                    yield f"{book.name} does not call {call}({key!r}) once: data/predictions.toml has that question."
 
 
 @rule("lessons")
@@ -506,40 +573,86 @@ def next_lesson(book):
 
 
 @rule("lessons")
-def claims(book):
-    """The table below that heading names each claim of the lesson, and no other; its verdicts are the register's."""
-    shown, inside = "", False
-    for cell in book.cells:
-        if cell.type == "markdown":
-            for heading in re.findall(r"^## +(.+?)\s*$", without_code(cell.source), re.MULTILINE):
-                inside = heading == CLAIMS
-        elif inside:
-            shown += cell.output_text()
-    found, wanted = set(re.findall(r"\bC\d\d+\b", shown)), set(book.lesson.claims if book.lesson else ())
-    for claim in sorted(wanted - found):
-        yield f"{book.name} does not show claim {claim} in the output below '{CLAIMS}': measure it and run the lesson again."
-    for claim in sorted(found - wanted):
-        yield f"{book.name} shows claim {claim}, which data/course.toml does not have for this lesson: run it again."
-
-
-@rule("lessons")
-def verdicts(book):
-    """Each entry of the register for this lesson stands in it with its verdict: run the lesson again when one changes.
-
-    Not where the lesson says that a question further down asks for it, ``what_people_say(..., later=[...])``."""
+def what_people_say(book):
+    """At most four sentences, each with the stamp of its verdict in the register and a link to its experiment."""
     if not book.lesson or not book.lesson.claims:
         return
     if not book.experiment.exists():
         yield f"{book.name} has claims and no experiment: measure them in notebooks/experiments/{book.path.name}."
         return
-    rows = [line for cell in book.code for line in cell.output_text().splitlines()]
-    later = {claim for cell in book.code for some in re.findall(r"\blater=\((.*?)\)", cell.source)
-             for claim in re.findall(r"C\d+", some)}
-    for entry in (e for e in held(book).values() if "withdrawn" not in e and e["id"] not in later):
-        row = re.compile(rf"{entry['id']} .* {re.escape(entry['verdict'])}\s*")  # of the table in plain text
-        if entry["lesson"] == book.path.name[:2] and not any(map(row.fullmatch, rows)):
-            yield (f"{book.name} does not say of {entry['id']} what data/claims.json says, {entry['verdict']!r}: "
-                   "run it again with `make execute`.")
+    part = section(book.markdown, CLAIMS)
+    items = re.findall(r"^- .+", part, re.MULTILINE)
+    if not 1 <= len(items) <= MOST_SAID:
+        yield f"{book.name} has {len(items)} lines '- …' below '{CLAIMS}': write one to {MOST_SAID}."
+    for item in items:
+        ids = re.findall(rf"\[(C\d+)\]\(experiments/{re.escape(book.path.name)}", item)
+        stamp = re.search(r"\*\*(True here|True if|Partly|False|Open)\b", item)
+        if len(ids) != 1 or not stamp:
+            yield (f"{book.name} says {item[:60]!r} without a stamp (**True here**, **True if** …, **Partly**, **False** or "
+                   f"**Open**), or without one link such as [C31](experiments/{book.path.name}).")
+            continue
+        entry = held(book).get(ids[0], {"verdict": "", "lesson": ""})
+        wanted = next((STAMPS[verdict] for verdict in sorted(STAMPS, key=len, reverse=True)
+                       if entry["verdict"].startswith(verdict)), None)
+        if entry["lesson"] != book.path.name[:2] or "withdrawn" in entry:
+            yield f"{book.name} says something of {ids[0]}, which is not a claim of this lesson in data/claims.json."
+        elif stamp[1] != wanted:
+            yield f"{book.name} says {stamp[1]!r} of {ids[0]}, and its verdict is {entry['verdict']!r}: that is {wanted!r}."
+
+
+def section(markdown: str, heading: str) -> str:
+    """The text below a heading of the second rank, up to the next one."""
+    found = re.search(rf"^## {re.escape(heading)}\s*$(.*?)(?=^## |\Z)", markdown, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+@rule("lessons")
+def numbers_are_computed(book):
+    """A number of the prose is printed by a cell, part of its code, or listed in the last cell, which computes it.
+
+    Small counts, years, minutes and what names a place (lesson 07, section 3, head (2, 5)) are free."""
+    stated = numbers_stated(book)
+    if stated is None:
+        yield (f"{book.name} does not end with numbers.agree({{…}}): list there the numbers that its prose states, each "
+               "with the expression that gives it.")
+        return
+    if not book.code[-1].output_text().startswith("All "):
+        yield f"{book.code[-1]} does not say that all numbers come out: {book.code[-1].output_text().strip()[:200]}"
+    if not book.code[-1].output_text().startswith("All "):
+        yield f"{book.code[-1]} does not say that all numbers come out: {book.code[-1].output_text().strip()[:200]}"
+    shown = " ".join(cell.source + " " + re.sub(r"<[^>]*>", " ", cell.output_text()) for cell in book.code[:-1])
+    known = {plain_number(n) for n in NUMBER.findall(shown)} | {plain_number(NUMBER.match(words)[0]) for words in stated}
+    known |= {f"{100 * float(n):g}" for n in known if n.startswith("0.") and len(n) <= 5}  # 0.95 in the code is 95 %
+    register = " ".join(str(e) for e in held(book).values() if e["lesson"] == book.path.name[:2])
+    said = {plain_number(n) for n in NUMBER.findall(register)}
+    prose = set()
+    for cell in book.cells:
+        if cell.type != "markdown":
+            continue
+        text = FREE.sub(" ", without_code(cell.source))
+        here = {n: plain_number(n) for n in NUMBER.findall(text)}
+        prose |= {*here.values()}
+        allowed = known | said if f"## {CLAIMS}" in cell.source or "[C" in cell.source else known
+        for number, plain in here.items():
+            if plain not in allowed and not (plain.isdigit() and int(plain) <= SMALL):
+                yield f"{cell} states {number.strip()}, which no cell computes: enter it in the last cell's numbers.agree."
+    for words in stated:
+        if plain_number(NUMBER.match(words)[0]) not in prose:
+            yield f"{book.name} computes {words!r} in its last cell, and no sentence states it: take it out."
+
+
+def numbers_stated(book: Book) -> list[str] | None:
+    """The numbers that the last cell lists, as it writes them; None where it lists none."""
+    last = book.code[-1].tree.body if book.code else []
+    for node in ast.walk(ast.Module(last, [])):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "numbers.agree" and isinstance(node.args[0], ast.Dict):
+            return [key.value for key in node.args[0].keys]
+    return None
+
+
+def plain_number(number: str) -> str:
+    """A number without its sign, thousands' commas and per cent."""
+    return re.sub(r"[^\d.]", "", number)
 
 
 def held(book: Book) -> dict:

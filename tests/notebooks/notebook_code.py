@@ -12,8 +12,9 @@ SOLUTIONS = {path.name[:2]: path for path in sorted((NOTEBOOKS / "solutions").gl
 
 
 def code_cells(path):
-    """The source of each code cell."""
-    return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    """The source of each code cell of a lesson, without the one for Colab."""
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells
+            if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", ())]  # that is Colab's
 
 
 def definitions(path, *assigned):

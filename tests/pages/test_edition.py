@@ -347,7 +347,7 @@ def test_answers_and_predictions_survive_a_reload(opened):
     assert "Not yet" in lesson.answer("cosine_similarity", WRONG)
     assert "Passed" in lesson.answer("cosine_similarity", RIGHT)
     choice = lesson.page.get_by_label("dragon, (9, 6)")
-    lesson.run('predict("01-lengths"')
+    lesson.run('predict("01-lengths")')
     choice.check()
     lesson.run("X = np.array")
     assert "You predicted that." in lesson.run('reveal("01-lengths"')["output"]  # the kernel has heard of it
@@ -355,7 +355,7 @@ def test_answers_and_predictions_survive_a_reload(opened):
     lesson.reload()
     assert lesson.cell_with("np.divide(X @ Y.T")
     lesson.run("import numpy")
-    lesson.run('predict("01-lengths"')
+    lesson.run('predict("01-lengths")')
     assert choice.is_checked()
     lesson = opened("00")
     lesson.run_all()

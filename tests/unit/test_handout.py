@@ -59,7 +59,7 @@ def test_a_copy_is_a_valid_notebook_without_outputs_whose_links_lead_somewhere(c
 def test_what_is_said_of_an_answer_is_folded_until_the_learner_opens_it():
     code = {"cell_type": "code", "metadata": {}}
     words = {"cell_type": "markdown", "metadata": {}}
-    cells = [{**words, "source": "Why?"}, {**code, "source": 'predict("01-a", "Why?", ["x", "y"])'},
+    cells = [{**words, "source": "Why?"}, {**code, "source": 'predict("01-a")'},
              {**words, "source": ["It was\n", "x.\n", "\n", "### Exercise 1\n", "\nDo it."]}, {**code, "source": "draw()"},
              {**code, "source": 'if model:\n    reveal(\n        "01-a", "x")'}, {**code, "source": "draw()"},
              {**words, "source": "*In words:* x."}, {**words, "source": "And so on."}]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.page import predictions, show
+from helpers.page import numbers, predictions, show
 from helpers.store import progress
 from helpers.store.files import locked
 
@@ -136,8 +136,22 @@ def test_off_keeps_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_prediction_is_compared_with_the_measurement(file, capsys):
-    predictions.predict("01-x", "Which?", ["a", "b"])
+@pytest.fixture
+def asked(monkeypatch):
+    """The predictions of data/predictions.toml are these."""
+    known = {"01-x": {"question": "Which of {n}?", "options": ["a", "b"]},
+             "01-y": {"question": "Which?", "options": ["a", "b"]}}
+    monkeypatch.setattr(predictions, "load", lambda: known)
+
+
+def test_every_prediction_has_a_question_and_different_options():
+    for key, entry in predictions.load().items():
+        assert entry["question"] and len(entry["options"]) == len(set(entry["options"])) > 1, key
+
+
+def test_prediction_is_compared_with_the_measurement(file, asked, capsys):
+    predictions.predict("01-x", n=2)
+    assert "Predict. Which of 2?" in capsys.readouterr().out
     predictions.reveal("01-x", "a")
     assert "You predicted" not in capsys.readouterr().out
     progress.record("predictions", "01-x", "b")
@@ -148,29 +162,39 @@ def test_prediction_is_compared_with_the_measurement(file, capsys):
     assert "You predicted that" in capsys.readouterr().out
     with pytest.raises(ValueError, match="not one of the options"):
         predictions.reveal("01-x", "c")
+    with pytest.raises(ValueError, match="no prediction '01-q'"):
+        predictions.predict("01-q")
+    predictions.reveal("01-x", 1)
+    assert "Measured: b" in capsys.readouterr().out
     predictions.reveal("01-x", {"a": 1 > 2, "b": 2 > 1})
     assert "Measured: b" in capsys.readouterr().out
     with pytest.raises(ValueError, match="should be one"):
         predictions.reveal("01-x", {"a": True, "b": True})
 
 
-def test_buttons_keep_the_choice(file):
+def test_buttons_keep_the_choice(file, asked):
     from unittest import mock
 
     shown = []
     with mock.patch("IPython.display.display", side_effect=lambda *things, **_: shown.extend(things)):
-        predictions.predict("01-y", "Which?", ["a", "b"])
+        predictions.predict("01-y")
         buttons = shown[-1]
         assert buttons.value is None
         buttons.value = "b"
-        predictions.predict("01-y", "Which?", ["a", "b"])
+        predictions.predict("01-y")
     assert progress.load("predictions") == {"01-y": "b"}
     assert shown[-1].value == "b"
 
 
-def test_bad_options_are_refused():
-    with pytest.raises(ValueError, match="two different options"):
-        predictions.predict("01-z", "Which?", ["a", "a"])
+def test_numbers_of_a_text_are_compared_to_the_digits_that_it_writes(capsys):
+    numbers.agree({"0.51, queen": 0.5149, "34 %": 0.336, "1,350 patches": 1350, "-4": -4.0})
+    assert capsys.readouterr().out == "All 4 numbers of the text come out as it says.\n"
+    numbers.agree({"0.51": 0.5151, "34 %": 0.5, "7": float("nan")})
+    assert capsys.readouterr().out.splitlines() == [
+        "The text says 0.51, and here it is 0.515.", "The text says 34 %, and here it is 50.0.",
+        "The text says 7, and here it is nan."]
+    with pytest.raises(ValueError, match="does not begin with a number"):
+        numbers.agree({"queen 0.5": 0.5})
 
 
 def test_table_refuses_a_ragged_row():

@@ -47,9 +47,9 @@ def test_marks_shades_and_groups_fall_on_their_cells():
     html, _ = steps.grid([[1.0, 2.0], [3.0, 4.0]], mark=np.array([[True], [False]]), groups=[0, 1])
     cells = html.split("<td ")[1:]
     assert [("solid #b34700" in cell) for cell in cells] == [True, True, False, False]
-    assert ["#ffffff" in cell.split("</td>")[0] for cell in cells] == [True, False, True, False]
+    assert ["background:none" in cell.split("</td>")[0] for cell in cells] == [True, False, True, False]
     dark = steps.grid([0.0, 1.0], shade=True)[0].split("<td ")[1:]
-    assert "background:#ffffff" in dark[0] and "background:#7fb8dc" in dark[1]
+    assert "rgba(0,114,178,0)" in dark[0] and "rgba(0,114,178,0.5)" in dark[1]
 
 
 def test_what_stands_in_a_cell():
