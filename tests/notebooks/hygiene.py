@@ -153,7 +153,7 @@ class Cell:
     @property
     def has_figure(self) -> bool:
         return any({"image/png", "image/svg+xml"} & {*output.get("data", {})} for output in self.outputs
-                   if self.raw.get("id") != "map")
+                   if "show.map(" not in self.source)
 
     @property
     def keeps_colours(self) -> bool:

@@ -77,10 +77,10 @@ def test_the_map_of_the_course_stands_in_columns(page, width, columns):
 def test_a_lesson_turns_its_figures_round_in_any_dark_jupyterlab(page, monkeypatch):
     monkeypatch.setattr(shown.progress, "live", lambda: True)
     told = []
-    monkeypatch.setattr(shown, "display", lambda html, text: told.append(html))
+    monkeypatch.setattr(shown, "display", lambda html, *_: told.append(html))
     shown.map("05")
     page.set_content("<body data-jp-theme-light='false'><div class='jp-RenderedImage'><img>"
-                     f"<img class='jp-needs-dark-background'></div><div id='cell'>{told[0]}</div>")
+                     f"<img class='jp-needs-dark-background'></div><div id='cell'>{told[1]}</div>")
     page.evaluate("document.getElementById('cell').remove()")  # as when the cell is run again, or cleared
     turned = "[...document.querySelectorAll('img')].map(node => getComputedStyle(node).filter !== 'none')"
     assert page.evaluate(turned) == [True, False]
