@@ -62,6 +62,11 @@ class Probe:
     absolute: float = 0.0
 
 
+def example(name, inputs, hint, **options):
+    """A ``Probe`` of inputs that are always the same, given as the tuple of arguments; ``options``: of ``Probe``."""
+    return Probe(name, lambda rng: inputs, hint, draws=1, **options)
+
+
 def larger(make, extreme=False, draws=1):
     """The last ``Probe`` of an exercise: every axis is longer than in those before, so that a size shows
     that was written into the code as a number."""
@@ -90,6 +95,12 @@ class Misconception:
     function: Callable
 
 
+def variants(template):
+    """Of a function whose keyword arguments say how it goes wrong, what makes its variants: where ``attend(Q, K, V, *,
+    scale=…)`` is the template, ``attend(scale=1.0)`` is the function with that fault."""
+    return lambda **faults: functools.partial(template, **faults)
+
+
 @dataclass(frozen=True)
 class Contract:
     """Arguments that a caller would pass by mistake: the reference raises ValueError.
@@ -101,7 +112,8 @@ class Contract:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function that the learner writes. Order ``probes`` from the smallest to the largest.
+    """A function that the learner writes. Order ``probes`` from the smallest to the largest. A row of ``misconceptions``
+    is the tuple that makes one: (id, hint, function).
 
     ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
     compared by the frequencies of many calls, since one call says nothing. Arguments of the reference
@@ -123,6 +135,8 @@ class Exercise:
         given = [name for name, parameter in inspect.signature(self.reference).parameters.items()
                  if parameter.kind is not parameter.KEYWORD_ONLY]
         object.__setattr__(self, "parameters", tuple(given))
+        rows = (row if isinstance(row, Misconception) else Misconception(*row) for row in self.misconceptions)
+        object.__setattr__(self, "misconceptions", tuple(rows))
 
     @property
     def name(self):
@@ -536,7 +550,7 @@ NUDGES = (  # what an error says, and what to look at
 def _error_text(error, function):
     """The exception, and the line of the attempt that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    home = getattr(getattr(function, "__code__", None), "co_filename", None)
+    home = getattr(getattr(getattr(function, "func", function), "__code__", None), "co_filename", None)
     mine = [frame for frame in frames if frame.filename == home]
     text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else '(no message)'}"
     if type(error) is NameError and (home := whereabouts(error.name)):

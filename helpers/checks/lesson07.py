@@ -12,7 +12,7 @@ from helpers.attention import (
     softmax,
     split_heads,
 )
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 
 
 def _interleaved(X, h):
@@ -33,41 +33,41 @@ def _heads_after_tokens(X, h):
 SPLIT_HEADS = Exercise(
     reference=split_heads,
     probes=(
-        Probe("one head", lambda rng: (rng.normal(size=(1, 2, 3)), 1), "With one head nothing is cut: the"
-            " result is X with a new axis of length 1 after the batch, (B, 1, T, d)."),
+        Probe("one head", lambda rng: (rng.normal(size=(1, 2, 3)), 1), "With one head nothing is cut: the "
+            "result is X with a new axis of length 1 after the batch, (B, 1, T, d)."),
         Probe("one token", lambda rng: (rng.normal(size=(1, 1, 6)), 2),
             "One token of 6 numbers, 2 heads: head 0 takes the first 3 numbers, head 1 the last 3."),
         Probe("several tokens", lambda rng: (rng.normal(size=(1, 3, 4)), 2),
-            "Head 0 takes the first half of every token, head 1 the second half. Look at result[0, 0]: it"
-            " should be X[0, :, :2]."),
+            "Head 0 takes the first half of every token, head 1 the second half. Look at result[0, 0]: it "
+            "should be X[0, :, :2]."),
         Probe("as many heads as numbers", lambda rng: (rng.normal(size=(2, 3, 5)), 5),
             "With h = d each head gets one number of each token: d_k = 1, and the shape is (B, d, T, 1)."),
-        Probe("batch", lambda rng: (rng.normal(size=(3, 5, 8)), 2), "B = 3, T = 5, d = 8, h = 2: the result"
-            " is (3, 2, 5, 4). Cut the last axis into (h, d_k), then bring the heads in front of the tokens."),
+        Probe("batch", lambda rng: (rng.normal(size=(3, 5, 8)), 2), "B = 3, T = 5, d = 8, h = 2: the result "
+            "is (3, 2, 5, 4). Cut the last axis into (h, d_k), then bring the heads in front of the tokens."),
         larger(lambda rng: (rng.normal(size=(5, 10, 18)), 9)),
     ),
     misconceptions=(
-        Misconception("reshape-only", "The shape is right, but reshape alone deals the numbers out in memory"
-            " order, so a head gets some whole tokens instead of a slice of every token.", _reshape_only),
-        Misconception("heads-after-tokens", "You cut the last axis well, and the heads still stand after the"
-            " tokens: (B, T, h, d_k). Swap the two middle axes, so that each head holds a (T, d_k) matrix.",
-            _heads_after_tokens),
-        Misconception("interleaved", "Head i takes every h-th column. It should take a block of neighbouring"
-            " columns, from i·d_k to (i+1)·d_k: cut the last axis into (h, d_k), in this order.", _interleaved),
-        Misconception("heads-before-batch", "Your heads come first: (h, B, T, d_k). The batch stays in front:"
-            " (B, h, T, d_k).", lambda X, h: np.stack(np.split(X, h, axis=-1))),
-        Misconception("tokens-last", "Each head is transposed: (B, h, d_k, T). Tokens are rows inside a head"
-            " too: (B, h, T, d_k).", lambda X, h: split_heads(X, h).swapaxes(2, 3)),
-        Misconception("heads-last", "You cut the last axis well, and then swapped axes 2 and 3, the heads and"
-            " their numbers: (B, T, d_k, h). The heads have to change places with the tokens, axes 1 and 2:"
-            " (B, h, T, d_k).", lambda X, h: _heads_after_tokens(X, h).swapaxes(2, 3)),
-        Misconception("width-and-count-swapped", "You make d_k heads of width h. n_heads is how many heads"
-            " there are; each is d / n_heads wide.", lambda X, h: split_heads(X, X.shape[2] // h)),
-        Misconception("cuts-the-tokens", "You cut the axis of the tokens (axis 1), so each head sees only a"
-            " part of the sentence. Every head sees every token: cut the last axis.",
+        ("reshape-only", "The shape is right, but reshape alone deals the numbers out in memory order, so a "
+            "head gets some whole tokens instead of a slice of every token.", _reshape_only),
+        ("heads-after-tokens",
+            "You cut the last axis well, and the heads still stand after the tokens: (B, T, h, d_k). Swap "
+            "the two middle axes, so that each head holds a (T, d_k) matrix.", _heads_after_tokens),
+        ("interleaved", "Head i takes every h-th column. It should take a block of neighbouring columns, "
+            "from i·d_k to (i+1)·d_k: cut the last axis into (h, d_k), in this order.", _interleaved),
+        ("heads-before-batch", "Your heads come first: (h, B, T, d_k). The batch stays in front: (B, h, T, "
+            "d_k).", lambda X, h: np.stack(np.split(X, h, axis=-1))),
+        ("tokens-last", "Each head is transposed: (B, h, d_k, T). Tokens are rows inside a head too: (B, h, "
+            "T, d_k).", lambda X, h: split_heads(X, h).swapaxes(2, 3)),
+        ("heads-last", "You cut the last axis well, and then swapped axes 2 and 3, the heads and their "
+            "numbers: (B, T, d_k, h). The heads have to change places with the tokens, axes 1 and 2: (B, "
+            "h, T, d_k).", lambda X, h: _heads_after_tokens(X, h).swapaxes(2, 3)),
+        ("width-and-count-swapped", "You make d_k heads of width h. n_heads is how many heads there are; "
+            "each is d / n_heads wide.", lambda X, h: split_heads(X, X.shape[2] // h)),
+        ("cuts-the-tokens", "You cut the axis of the tokens (axis 1), so each head sees only a part of the "
+            "sentence. Every head sees every token: cut the last axis.",
             lambda X, h: np.stack(np.split(X, h, axis=1), axis=1)),
-        Misconception("copies", "Every head gets a copy of the whole width. The heads share the width: each"
-            " gets d / h numbers of a token.", lambda X, h: np.repeat(X[:, None], h, axis=1)),
+        ("copies", "Every head gets a copy of the whole width. The heads share the width: each gets d / h "
+            "numbers of a token.", lambda X, h: np.repeat(X[:, None], h, axis=1)),
     ),
     contracts=(
         Contract("a number of heads that does not divide d", lambda rng: (rng.normal(size=(1, 2, 6)), 4)),
@@ -92,44 +92,43 @@ MERGE_HEADS = Exercise(
             "Row t of the result is row t of head 0 followed by row t of head 1."),
         Probe("one number a head", lambda rng: (rng.normal(size=(2, 4, 3, 1)),),
             "With d_k = 1 column i of the result is head i: the shape is (B, T, h)."),
-        Probe("batch", lambda rng: (rng.normal(size=(2, 3, 5, 4)),), "B = 2, h = 3, T = 5, d_k = 4: the"
-            " result is (2, 5, 12). Bring the tokens in front of the heads, then join the last two axes."),
+        Probe("batch", lambda rng: (rng.normal(size=(2, 3, 5, 4)),), "B = 2, h = 3, T = 5, d_k = 4: the "
+            "result is (2, 5, 12). Bring the tokens in front of the heads, then join the last two axes."),
         larger(lambda rng: (rng.normal(size=(5, 6, 9, 10)),)),
     ),
     misconceptions=(
-        Misconception("reshape-only", "The shape is right, but reshape alone reads head after head, so a row"
-            " mixes several tokens. Swap the axes of heads and tokens first; then join the last two.",
+        ("reshape-only", "The shape is right, but reshape alone reads head after head, so a row mixes "
+            "several tokens. Swap the axes of heads and tokens first; then join the last two.",
             lambda X: X.reshape(_merged_shape(X))),
-        Misconception("interleaved", "The numbers of the heads take turns: head 0, head 1, head 0, … All of"
-            " head 0 comes first, then all of head 1.",
-            lambda X: X.transpose(0, 2, 3, 1).reshape(_merged_shape(X))),
-        Misconception("last-head-first", "The heads stand in reverse order. Head 0 comes first.",
+        ("interleaved", "The numbers of the heads take turns: head 0, head 1, head 0, … All of head 0 comes "
+            "first, then all of head 1.", lambda X: X.transpose(0, 2, 3, 1).reshape(_merged_shape(X))),
+        ("last-head-first", "The heads stand in reverse order. Head 0 comes first.",
             lambda X: merge_heads(X[:, ::-1])),
-        Misconception("stacks-the-tokens", "You put the heads below each other, so there are h·T tokens of"
-            " width d_k. Side by side means along the last axis: T tokens of width h·d_k.",
-            lambda X: X.reshape(X.shape[0], -1, X.shape[3])),
-        Misconception("not-joined", "You swapped the axes and stopped: (B, T, h, d_k). Join the last two axes"
-            " into one of h·d_k.", lambda X: X.swapaxes(1, 2)),
-        Misconception("adds-the-heads", "You add the heads up, and their numbers can never be told apart"
-            " again. Put them side by side.", lambda X: X.sum(axis=1)),
-        Misconception("averages-the-heads", "You average the heads, and their numbers can never be told apart"
-            " again. Put them side by side.", lambda X: X.mean(axis=1)),
-        Misconception("batch-lost", "You join the batch with the tokens as well. The result keeps three axes:"
-            " (B, T, h·d_k).", lambda X: merge_heads(X).reshape(-1, X.shape[1] * X.shape[3])),
-        Misconception("joins-the-sentences", "np.concatenate takes X apart along its first axis, the batch,"
-            " so it puts *sentences* side by side, and heads stay apart: (h, T, B·d_k). It is the heads of"
-            " one sentence that belong side by side: swap axes 1 and 2 first, then let reshape join the last"
-            " two.", lambda X: np.concatenate(X, axis=-1)),
-        Misconception("joins-batch-and-heads", "np.concatenate takes X apart along its first axis, the batch,"
-            " and joins that with the heads: (B·h, T, d_k). Sentences stay apart; it is the heads that belong"
-            " side by side: swap axes 1 and 2 first, then let reshape join the last two.",
-            lambda X: np.concatenate(X)),
-        Misconception("joins-batch-and-tokens", "np.concatenate takes X apart along its first axis, the"
-            " batch, and puts the sentences below each other: (h, B·T, d_k). Sentences stay apart; it is the"
-            " heads that belong side by side: swap axes 1 and 2 first, then let reshape join the last two.",
-            lambda X: np.concatenate(X, axis=1)),
-        Misconception("wrong-axes-swapped", "You swap the last two axes. The axes to swap are heads and"
-            " tokens, axes 1 and 2.", lambda X: X.swapaxes(2, 3).reshape(_merged_shape(X))),
+        ("stacks-the-tokens",
+            "You put the heads below each other, so there are h·T tokens of width d_k. Side by side means "
+            "along the last axis: T tokens of width h·d_k.", lambda X: X.reshape(X.shape[0], -1, X.shape[3])),
+        ("not-joined", "You swapped the axes and stopped: (B, T, h, d_k). Join the last two axes into one of "
+            "h·d_k.", lambda X: X.swapaxes(1, 2)),
+        ("adds-the-heads", "You add the heads up, and their numbers can never be told apart again. Put them "
+            "side by side.", lambda X: X.sum(axis=1)),
+        ("averages-the-heads", "You average the heads, and their numbers can never be told apart again. Put "
+            "them side by side.", lambda X: X.mean(axis=1)),
+        ("batch-lost", "You join the batch with the tokens as well. The result keeps three axes: (B, T, "
+            "h·d_k).", lambda X: merge_heads(X).reshape(-1, X.shape[1] * X.shape[3])),
+        ("joins-the-sentences", "np.concatenate takes X apart along its first axis, the batch, so it puts "
+            "*sentences* side by side, and heads stay apart: (h, T, B·d_k). It is the heads of one "
+            "sentence that belong side by side: swap axes 1 and 2 first, then let reshape join the last "
+            "two.", lambda X: np.concatenate(X, axis=-1)),
+        ("joins-batch-and-heads",
+            "np.concatenate takes X apart along its first axis, the batch, and joins that with the heads: "
+            "(B·h, T, d_k). Sentences stay apart; it is the heads that belong side by side: swap axes 1 "
+            "and 2 first, then let reshape join the last two.", lambda X: np.concatenate(X)),
+        ("joins-batch-and-tokens",
+            "np.concatenate takes X apart along its first axis, the batch, and puts the sentences below each "
+            "other: (h, B·T, d_k). Sentences stay apart; it is the heads that belong side by side: swap "
+            "axes 1 and 2 first, then let reshape join the last two.", lambda X: np.concatenate(X, axis=1)),
+        ("wrong-axes-swapped", "You swap the last two axes. The axes to swap are heads and tokens, axes 1 "
+            "and 2.", lambda X: X.swapaxes(2, 3).reshape(_merged_shape(X))),
     ),
 )
 
@@ -255,133 +254,127 @@ MULTI_HEAD_ATTENTION = Exercise(
         "X has three axes, (B, T, d). The mask may have two or four, and broadcasts to the scores, (B, h, T, T), as it is: "
         "add no axes to it.")),),
     probes=(
-        Probe("one token", lambda rng: _inputs(rng, 1, 1, 2, 1), "With one token every weight is 1, so the"
-            " result is X W_v W_o. The queries and keys do not matter here."),
+        Probe("one token", lambda rng: _inputs(rng, 1, 1, 2, 1), "With one token every weight is 1, so the "
+            "result is X W_v W_o. The queries and keys do not matter here."),
         Probe("one token, two heads", lambda rng: _inputs(rng, 2, 1, 4, 2),
-            "With one token every weight is 1 in every head, so the result is still X W_v W_o: what you split"
-            " you must merge in the same order, and W_o comes after the merge."),
-        Probe("one head", lambda rng: _inputs(rng, 1, 3, 2, 1), "One head is plain scaled dot-product"
-            " attention of X W_q, X W_k and X W_v, followed by W_o."),
-        Probe("two heads", lambda rng: _inputs(rng, 2, 3, 4, 2), "Each head attends by itself, with its own"
-            " scores, weights and slice of the values. Scores are scaled by the width of a head."),
-        Probe("equal sizes", lambda rng: _inputs(rng, 2, 2, 4, 2), "B, h, T and d_k are all 2 here, so a"
-            " mix-up of axes raises no error. Scores compare tokens with tokens inside one head of one"
-            " sentence: they are (B, h, T, T)."),
+            "With one token every weight is 1 in every head, so the result is still X W_v W_o: what you "
+            "split you must merge in the same order, and W_o comes after the merge."),
+        Probe("one head", lambda rng: _inputs(rng, 1, 3, 2, 1),
+            "One head is plain scaled dot-product attention of X W_q, X W_k and X W_v, followed by W_o."),
+        Probe("two heads", lambda rng: _inputs(rng, 2, 3, 4, 2), "Each head attends by itself, with its own "
+            "scores, weights and slice of the values. Scores are scaled by the width of a head."),
+        Probe("equal sizes", lambda rng: _inputs(rng, 2, 2, 4, 2),
+            "B, h, T and d_k are all 2 here, so a mix-up of axes raises no error. Scores compare tokens with "
+            "tokens inside one head of one sentence: they are (B, h, T, T)."),
         Probe("as many heads as numbers", lambda rng: _inputs(rng, 2, 5, 3, 3),
             "With h = d each head is one number wide, and has its own (T, T) weights even so."),
         Probe("causal mask", lambda rng: _inputs(rng, 2, 5, 6, 2, causal_mask(5)),
-            "mask is (T, T) here, True = may attend, the same for every sentence and head. It acts on the"
-            " scores, before the softmax."),
-        Probe("padding mask", _padded, "mask is (B, 1, 1, T) here: each sentence has its own, and it"
-            " broadcasts over heads and queries as it is."),
-        Probe("a mask for each head", _each_head_its_own, "mask is (1, h, T, T) here, another for each head."
-            " It must meet scores of shape (B, h, T, T)."),
-        Probe("a query that may see nothing", _fully_masked, "One query may attend to nothing here. By the"
-            " course's convention its heads give zeros, so its output is zeros.", extreme=True),
-        Probe("huge scores", _large, "The scores are in the thousands here. Use a softmax that does not"
-            " overflow.", extreme=True),
-        Probe("a mask of three axes", _three_axes, "mask is (h, T, T) here: it broadcasts to (B, h, T, T), so"
-            " its first axis belongs to the heads."),
+            "mask is (T, T) here, True = may attend, the same for every sentence and head. It acts on the "
+            "scores, before the softmax."),
+        Probe("padding mask", _padded, "mask is (B, 1, 1, T) here: each sentence has its own, and it "
+            "broadcasts over heads and queries as it is."),
+        Probe("a mask for each head", _each_head_its_own,
+            "mask is (1, h, T, T) here, another for each head. It must meet scores of shape (B, h, T, T)."),
+        Probe("a query that may see nothing", _fully_masked, "One query may attend to nothing here. By the "
+            "course's convention its heads give zeros, so its output is zeros.", extreme=True),
+        Probe("huge scores", _large,
+            "The scores are in the thousands here. Use a softmax that does not overflow.", extreme=True),
+        Probe("a mask of three axes", _three_axes,
+            "mask is (h, T, T) here: it broadcasts to (B, h, T, T), so its first axis belongs to the heads."),
         Probe("nothing to see at all", lambda rng: _inputs(rng, 1, 2, 4, 2, np.zeros((2, 2), dtype=bool)),
-            "mask is False everywhere here, which is not the same as no mask. By the course's convention all"
-            " heads give zeros, and so the output is zeros.", draws=1, extreme=True),
-        Probe("huge scores of hidden keys", _large_and_hidden, "The keys that are hidden have much larger"
-            " scores than the others here. Put -∞ in their place before the softmax: then none of it counts.",
-            extreme=True),
+            "mask is False everywhere here, which is not the same as no mask. By the course's convention all "
+            "heads give zeros, and so the output is zeros.", draws=1, extreme=True),
+        Probe("huge scores of hidden keys", _large_and_hidden,
+            "The keys that are hidden have much larger scores than the others here. Put -∞ in their place "
+            "before the softmax: then none of it counts.", extreme=True),
         larger(_larger),
     ),
     misconceptions=(
-        Misconception("scaled-by-model-width", "You divide the scores by √d. The dot products run over one"
-            " head, so their spread grows with d_k = d / h: divide by √d_k.",
-            lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: X.shape[-1])),
-        Misconception("not-scaled", "The scores are not scaled. Divide them by √d_k, the width of a head.",
+        ("scaled-by-model-width",
+            "You divide the scores by √d. The dot products run over one head, so their spread grows with d_k "
+            "= d / h: divide by √d_k.", lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: X.shape[-1])),
+        ("not-scaled", "The scores are not scaled. Divide them by √d_k, the width of a head.",
             lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: 1)),
-        Misconception("scaled-twice", "Your scores are divided by d_k, and not by its root. masked_attention"
-            " divides by √d_k itself: hand it Q and K as they are.",
+        ("scaled-twice", "Your scores are divided by d_k, and not by its root. masked_attention divides by "
+            "√d_k itself: hand it Q and K as they are.",
             lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: (X.shape[-1] // h) ** 2)),
-        Misconception("no-output-projection", "You stop after the merge. The last step mixes the heads:"
-            " multiply by W_o.",
+        ("no-output-projection", "You stop after the merge. The last step mixes the heads: multiply by W_o.",
             lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, np.eye(X.shape[-1]), h, m)),
-        Misconception("words-cut", "Your heads are cut from X itself: W_q, W_k and W_v are not used. Project"
-            " first, then split: split_heads(X @ W_q, n_heads), and the same for keys and values.",
+        ("words-cut", "Your heads are cut from X itself: W_q, W_k and W_v are not used. Project first, then "
+            "split: split_heads(X @ W_q, n_heads), and the same for keys and values.",
             lambda X, Q, K, V, O, h, m: multi_head_attention(X, *3 * [np.eye(X.shape[-1])], O, h, m)),
-        Misconception("one-big-head", (
+        ("one-big-head",
             "You attend with one head of width d. Split the queries, keys and values into n_heads first, so "
-            "that each head has weights of its own."
-        ),
-            lambda X, Q, K, V, O, h, m: multi_head_attention(
+            "that each head has weights of its own.", lambda X, Q, K, V, O, h, m: multi_head_attention(
 X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
-        Misconception("no-heads", "You attend once with the full width. Split Q, K and V with split_heads"
-            " first, and merge afterwards.", _unsplit),
-        Misconception("fits-one-head-only", "Right for one head, and an error for more, because the sizes no"
-            " longer fit. Project first, then split: split_heads(X @ W_q, n_heads). And put the heads side by"
-            " side with merge_heads before W_o; do not add them.", _split_first),
-        Misconception("not-merged", "Your heads meet W_o one by one: (B, h, T, d_k) does not fit (d, d). Put"
-            " them side by side with merge_heads, then multiply by W_o.", _not_merged),
-        Misconception("all-axes-turned", ".T turns round all four axes: (B, h, T, d_k) becomes (d_k, T, h,"
-            " B). Exchange the last two only: K.swapaxes(-1, -2).", _all_axes_turned),
-        Misconception("reshape-without-transpose", "You split by reshape alone, which gives each head some"
-            " tokens instead of a slice of every token. Cut the last axis into (h, d_k), then swap the axes"
-            " of tokens and heads.",
-            _variant(split=_reshape_only, merge=lambda H: H.reshape(_merged_shape(H)))),
-        Misconception("split-by-reshape", "You split by reshape alone, although you merge well. Reshape deals"
-            " the numbers out in memory order: cut the last axis into (h, d_k), then swap the axes of tokens"
-            " and heads.", _variant(split=_reshape_only)),
-        Misconception("merged-by-reshape", "Your heads are right, and the merge scrambles them: (B, h, T,"
-            " d_k) must become (B, T, h, d_k) before the last two axes are joined.",
-            _variant(merge=lambda H: H.reshape(_merged_shape(H)))),
-        Misconception("attends-between-heads", "Your scores compare the heads of one token with each other,"
-            " (B, T, h, h), because the tokens stand before the heads. Swap these axes after cutting: a head"
-            " is a (T, d_k) matrix.", _crossed),
-        Misconception("interleaved", "You deal the columns out to the heads in turn. Head i takes the block"
-            " of columns from i·d_k to (i+1)·d_k.",
+        ("no-heads", "You attend once with the full width. Split Q, K and V with split_heads first, and "
+            "merge afterwards.", _unsplit),
+        ("fits-one-head-only", "Right for one head, and an error for more, because the sizes no longer fit. "
+            "Project first, then split: split_heads(X @ W_q, n_heads). And put the heads side by side with "
+            "merge_heads before W_o; do not add them.", _split_first),
+        ("not-merged", "Your heads meet W_o one by one: (B, h, T, d_k) does not fit (d, d). Put them side by "
+            "side with merge_heads, then multiply by W_o.", _not_merged),
+        ("all-axes-turned", ".T turns round all four axes: (B, h, T, d_k) becomes (d_k, T, h, B). Exchange "
+            "the last two only: K.swapaxes(-1, -2).", _all_axes_turned),
+        ("reshape-without-transpose", "You split by reshape alone, which gives each head some tokens instead "
+            "of a slice of every token. Cut the last axis into (h, d_k), then swap the axes of tokens and "
+            "heads.", _variant(split=_reshape_only, merge=lambda H: H.reshape(_merged_shape(H)))),
+        ("split-by-reshape", "You split by reshape alone, although you merge well. Reshape deals the numbers "
+            "out in memory order: cut the last axis into (h, d_k), then swap the axes of tokens and heads.",
+            _variant(split=_reshape_only)),
+        ("merged-by-reshape",
+            "Your heads are right, and the merge scrambles them: (B, h, T, d_k) must become (B, T, h, d_k) "
+            "before the last two axes are joined.", _variant(merge=lambda H: H.reshape(_merged_shape(H)))),
+        ("attends-between-heads",
+            "Your scores compare the heads of one token with each other, (B, T, h, h), because the tokens "
+            "stand before the heads. Swap these axes after cutting: a head is a (T, d_k) matrix.", _crossed),
+        ("interleaved", "You deal the columns out to the heads in turn. Head i takes the block of columns "
+            "from i·d_k to (i+1)·d_k.",
             _variant(split=_interleaved, merge=lambda H: H.transpose(0, 2, 3, 1).reshape(_merged_shape(H)))),
-        Misconception("merged-in-turns", "The numbers of the heads take turns when you merge. All of head 0"
-            " comes first, then all of head 1.",
-            _variant(merge=lambda H: H.transpose(0, 2, 3, 1).reshape(_merged_shape(H)))),
-        Misconception("weights-averaged", "You average the weights of the heads, so all share one pattern."
-            " Each head mixes its values with its own weights; only W_o brings them together.", _one_for_all),
-        Misconception("softmax-over-queries", "Your weights sum to 1 down the columns. Softmax runs over the"
-            " keys, the last axis.", lambda *a: _mha(*a, axis=-2)),
-        Misconception("queries-and-keys-swapped", "Queries and keys are swapped: row i of the scores belongs"
-            " to query i, so they are Q Kᵀ.",
-            lambda X, Q, K, V, O, h, m: multi_head_attention(X, K, Q, V, O, h, m)),
-        Misconception("keys-and-values-swapped", "Keys and values are swapped: compare with X W_k, mix X W_v.",
+        ("merged-in-turns",
+            "The numbers of the heads take turns when you merge. All of head 0 comes first, then all of head "
+            "1.", _variant(merge=lambda H: H.transpose(0, 2, 3, 1).reshape(_merged_shape(H)))),
+        ("weights-averaged", "You average the weights of the heads, so all share one pattern. Each head "
+            "mixes its values with its own weights; only W_o brings them together.", _one_for_all),
+        ("softmax-over-queries", "Your weights sum to 1 down the columns. Softmax runs over the keys, the "
+            "last axis.", lambda *a: _mha(*a, axis=-2)),
+        ("queries-and-keys-swapped", "Queries and keys are swapped: row i of the scores belongs to query i, "
+            "so they are Q Kᵀ.", lambda X, Q, K, V, O, h, m: multi_head_attention(X, K, Q, V, O, h, m)),
+        ("keys-and-values-swapped", "Keys and values are swapped: compare with X W_k, mix X W_v.",
             lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, V, K, O, h, m)),
-        Misconception("weights-transposed", "You multiply by the transposed weight matrices, as"
-            " torch.nn.Linear stores them. Here it is X W, with W of shape (d_in, d_out).",
+        ("weights-transposed", "You multiply by the transposed weight matrices, as torch.nn.Linear stores "
+            "them. Here it is X W, with W of shape (d_in, d_out).",
             lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q.T, K.T, V.T, O.T, h, m)),
-        Misconception("none-hides-all", "Without a mask your output is zeros. np.where takes None for False,"
-            " so mask=None hides every key. Use True where the mask is None.",
+        ("none-hides-all", "Without a mask your output is zeros. np.where takes None for False, so mask=None "
+            "hides every key. Use True where the mask is None.",
             lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h, False if m is None else m)),
-        Misconception("mask-ignored", "Right without a mask, but the mask is never used. Where it is False,"
-            " the score becomes -∞ before the softmax.",
-            lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h)),
-        Misconception("mask-inverted", "Your mask works the other way round. Here True means that a query may"
-            " attend. (torch.nn.MultiheadAttention has it the other way, so take care when you compare.)",
+        ("mask-ignored",
+            "Right without a mask, but the mask is never used. Where it is False, the score becomes -∞ "
+            "before the softmax.", lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h)),
+        ("mask-inverted", "Your mask works the other way round. Here True means that a query may attend. "
+            "(torch.nn.MultiheadAttention has it the other way, so take care when you compare.)",
             _variant(invert=True)),
-        Misconception("mask-inverted-safely", "Your mask works the other way round. Here True means that a"
-            " query may attend. (torch.nn.MultiheadAttention has it the other way, so take care when you"
-            " compare.)",
+        ("mask-inverted-safely", "Your mask works the other way round. Here True means that a query may "
+            "attend. (torch.nn.MultiheadAttention has it the other way, so take care when you compare.)",
             lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h, None if m is None else ~m)),
-        Misconception("mask-after-softmax", "You set masked weights to 0 after the softmax, so the others no"
-            " longer sum to 1. Mask the scores, before the softmax.", _variant(zero_weights=True)),
-        Misconception("mask-shared-out", "You multiply by the mask after the softmax. That is right until"
-            " hidden keys have much larger scores than the others, whose weights are then rounded to 0. Put"
-            " -∞ into the scores before the softmax.", _variant(zero_weights=True, share=True)),
-        Misconception("mask-zero", "The hidden scores are 0, and e to the 0 is 1, so hidden keys keep weight."
-            " Replace a score by -∞ where the mask is False, with np.where.", _variant(fill=0.0)),
-        Misconception("nan-from-zero-times-inf", "0 · ∞ is NaN, so multiplying a mask by -np.inf spoils the"
-            " scores that should stay. Choose with np.where instead.",
+        ("mask-after-softmax", "You set masked weights to 0 after the softmax, so the others no longer sum "
+            "to 1. Mask the scores, before the softmax.", _variant(zero_weights=True)),
+        ("mask-shared-out", "You multiply by the mask after the softmax. That is right until hidden keys "
+            "have much larger scores than the others, whose weights are then rounded to 0. Put -∞ into the "
+            "scores before the softmax.", _variant(zero_weights=True, share=True)),
+        ("mask-zero", "The hidden scores are 0, and e to the 0 is 1, so hidden keys keep weight. Replace a "
+            "score by -∞ where the mask is False, with np.where.", _variant(fill=0.0)),
+        ("nan-from-zero-times-inf", "0 · ∞ is NaN, so multiplying a mask by -np.inf spoils the scores that "
+            "should stay. Choose with np.where instead.",
             lambda *a: _mha(*a[:-1], None if a[-1] is None else ~a[-1] * -np.inf, add_mask=True)),
-        Misconception("mask-added", "You add the mask to the scores: True adds 1 and nothing is hidden."
-            " Replace the score by -∞ where the mask is False, with np.where.", _variant(add_mask=True)),
-        Misconception("nan-where-all-masked", "Right, except for a query that may attend to nothing: softmax"
-            " of a row of -∞ is NaN. By convention its heads give zeros; attention.masked_attention does"
-            " that.", _variant()),
-        Misconception("mean-where-all-masked", "Right, except for a query that may attend to nothing: with a"
-            " large negative number instead of -∞ it gets the mean of all values. By convention its heads"
-            " give zeros.", _variant(fill=-1e30)),
+        ("mask-added", "You add the mask to the scores: True adds 1 and nothing is hidden. Replace the score "
+            "by -∞ where the mask is False, with np.where.", _variant(add_mask=True)),
+        ("nan-where-all-masked",
+            "Right, except for a query that may attend to nothing: softmax of a row of -∞ is NaN. By "
+            "convention its heads give zeros; attention.masked_attention does that.", _variant()),
+        ("mean-where-all-masked",
+            "Right, except for a query that may attend to nothing: with a large negative number instead of "
+            "-∞ it gets the mean of all values. By convention its heads give zeros.", _variant(fill=-1e30)),
     ),
     contracts=(
         Contract("a number of heads that does not divide d", lambda rng: _inputs(rng, 1, 2, 6, 4)),
@@ -400,39 +393,39 @@ COUNT_ATTENTION_PARAMETERS = Exercise(
             "With bias each of the four matrices has a vector of d numbers as well."),
         Probe("heads, bias", lambda rng: (4 * int(rng.integers(2, 6)), 4, True),
             "Four matrices of d × d and four vectors of d, however many heads share them."),
-        Probe("a large model", lambda rng: (12288, 96, True), "The same formula holds for a large model: d ="
-            " 12288, 96 heads."),
+        Probe("a large model", lambda rng: (12288, 96, True),
+            "The same formula holds for a large model: d = 12288, 96 heads."),
     ),
     misconceptions=(
-        Misconception("three-matrices", "You count W_q, W_k and W_v, with their biases if asked. The output"
-            " projection W_o is the fourth.", lambda d, h, bias: 3 * d * d + (3 * d if bias else 0)),
-        Misconception("times-heads", "You multiply by the number of heads. Each head is only d / h wide, so"
-            " all of them together have the size of one head of width d.",
-            lambda d, h, bias: h * (4 * d * d + (4 * d if bias else 0))),
-        Misconception("matrices-times-heads", "You count four d × d matrices for every head. Each head is"
-            " only d / h wide, so all of them together have the size of one head of width d.",
+        ("three-matrices", "You count W_q, W_k and W_v, with their biases if asked. The output projection "
+            "W_o is the fourth.", lambda d, h, bias: 3 * d * d + (3 * d if bias else 0)),
+        ("times-heads",
+            "You multiply by the number of heads. Each head is only d / h wide, so all of them together have "
+            "the size of one head of width d.", lambda d, h, bias: h * (4 * d * d + (4 * d if bias else 0))),
+        ("matrices-times-heads", "You count four d × d matrices for every head. Each head is only d / h "
+            "wide, so all of them together have the size of one head of width d.",
             lambda d, h, bias: h * 4 * d * d + (4 * d if bias else 0)),
-        Misconception("projections-times-heads", "You give every head its own d × d matrices W_q, W_k and"
-            " W_v. A head's are only d × d_k, with d_k = d / h, so the h heads share one d × d.",
+        ("projections-times-heads", "You give every head its own d × d matrices W_q, W_k and W_v. A head's "
+            "are only d × d_k, with d_k = d / h, so the h heads share one d × d.",
             lambda d, h, bias: 3 * h * d * d + d * d + (4 * d if bias else 0)),
-        Misconception("one-head-only", "Each of your matrices has d · d_k numbers, with d_k = d / h. That is"
-            " one head alone, or h heads that read only d_k numbers of a token. All h heads count, and each"
-            " reads all d numbers.", lambda d, h, bias: 4 * d * (d // h) + (4 * d if bias else 0)),
-        Misconception("bias-ignored", "You leave the bias vectors out. With bias=True each of the four"
-            " matrices has one of d numbers.", lambda d, h, bias: 4 * d * d),
-        Misconception("bias-always", "You always count the bias vectors. With bias=False there are none.",
+        ("one-head-only", "Each of your matrices has d · d_k numbers, with d_k = d / h. That is one head "
+            "alone, or h heads that read only d_k numbers of a token. All h heads count, and each reads "
+            "all d numbers.", lambda d, h, bias: 4 * d * (d // h) + (4 * d if bias else 0)),
+        ("bias-ignored", "You leave the bias vectors out. With bias=True each of the four matrices has one "
+            "of d numbers.", lambda d, h, bias: 4 * d * d),
+        ("bias-always", "You always count the bias vectors. With bias=False there are none.",
             lambda d, h, bias: 4 * d * d + 4 * d),
-        Misconception("one-bias", "You count one bias vector. Each of the four matrices has its own.",
+        ("one-bias", "You count one bias vector. Each of the four matrices has its own.",
             lambda d, h, bias: 4 * d * d + (d if bias else 0)),
-        Misconception("no-output-bias", "You count three bias vectors. W_o has one as well.",
+        ("no-output-bias", "You count three bias vectors. W_o has one as well.",
             lambda d, h, bias: 4 * d * d + (3 * d if bias else 0)),
-        Misconception("one-number-of-bias", "You add one number for each bias. A bias is a vector of d"
-            " numbers.", lambda d, h, bias: 4 * d * d + (4 if bias else 0)),
-        Misconception("not-a-whole-number", "The number is right, and it is a float, because / was used. A"
-            " count is a whole number: use //, or do not divide at all.",
-            lambda d, h, bias: float(count_attention_parameters(d, h, bias))),
-        Misconception("bias-of-one-head", "Your biases are d / h long. All heads together need d numbers for"
-            " each of the four.", lambda d, h, bias: 4 * d * d + (4 * (d // h) if bias else 0)),
+        ("one-number-of-bias", "You add one number for each bias. A bias is a vector of d numbers.",
+            lambda d, h, bias: 4 * d * d + (4 if bias else 0)),
+        ("not-a-whole-number",
+            "The number is right, and it is a float, because / was used. A count is a whole number: use //, "
+            "or do not divide at all.", lambda d, h, bias: float(count_attention_parameters(d, h, bias))),
+        ("bias-of-one-head", "Your biases are d / h long. All heads together need d numbers for each of the "
+            "four.", lambda d, h, bias: 4 * d * d + (4 * (d // h) if bias else 0)),
     ),
     contracts=(
         Contract("a number of heads that does not divide d_model", lambda rng: (6, 4, False)),

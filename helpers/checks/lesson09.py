@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Exercise, Misconception, Probe, larger
+from helpers.checks.core import Exercise, Probe, larger
 from helpers.transformer import feed_forward, layer_norm, pre_norm_block
 
 # ---------------------------------------------------------------- layer_norm
@@ -126,101 +126,99 @@ LAYER_NORM = Exercise(
     reference=layer_norm,
     probes=(
         Probe("one number", lambda rng: (_exact(rng, 2, 1), _gain(rng, 1), _gain(rng, 1), 1e-5),
-            "With d = 1 a number equals its own mean, so x - μ is 0 and the result is the bias. A variance"
-            " that divides by d - 1 divides by 0 here."),
-        Probe("by hand", _by_hand, "The numbers 1, 1, 5, 5 have mean 3 and standard deviation 2, so each"
-            " becomes -1 or 1 (gain 1, bias 0)."),
+            "With d = 1 a number equals its own mean, so x - μ is 0 and the result is the bias. A variance "
+            "that divides by d - 1 divides by 0 here."),
+        Probe("by hand", _by_hand, "The numbers 1, 1, 5, 5 have mean 3 and standard deviation 2, so each "
+            "becomes -1 or 1 (gain 1, bias 0)."),
         Probe("one row, no gain and bias", _norm_inputs(6, std=2.0, mean=1.0, learned=False, eps=1e-5),
             "Gain is 1 and bias is 0 here. Check that the result has mean 0 and variance 1 (dividing by d)."),
         Probe("a large eps", _norm_inputs(2, 5, eps=3.0, learned=False),
             "eps is 3 here: use the argument. It stands under the root, √(σ² + eps).", special=True),
-        Probe("no variation", _constant_row, "All numbers of a row are equal, so x - μ is 0 and σ is 0. With"
-            " eps under the root the result is the bias, not NaN."),
-        Probe("gain and bias", _norm_inputs(3, 4), "First normalise, then multiply by gain, then add bias;"
-            " both have shape (d,) and work on the last axis."),
-        Probe("a batch", _norm_inputs(2, 4, 3, mean=2.0, std=3.0), "x has shape (B, T, d) = (2, 4, 3) here."
-            " Each token has its own mean and variance: dim=-1, with keepdim=True."),
-        Probe("sizes all equal", _norm_inputs(4, 4, 4, mean=-1.0), "B, T and d are all 4 here, so a mean"
-            " without keepdim=True, or over the wrong axis, goes through without an error."),
-        Probe("large numbers", _norm_inputs(2, 3, 7, std=1e4, mean=1e4),
-            "The numbers are in the ten thousands here. Normalising brings them to the same range as small"
-            " ones."),
-        Probe("far from zero", _far_from_zero, "The numbers are about 10,000 here, in float32, and vary by"
-            " about 1. The mean of x² minus μ² loses so small a variance: average the squares of x - μ.",
-            extreme=True, absolute=0.05),
+        Probe("no variation", _constant_row, "All numbers of a row are equal, so x - μ is 0 and σ is 0. With "
+            "eps under the root the result is the bias, not NaN."),
+        Probe("gain and bias", _norm_inputs(3, 4), "First normalise, then multiply by gain, then add bias; "
+            "both have shape (d,) and work on the last axis."),
+        Probe("a batch", _norm_inputs(2, 4, 3, mean=2.0, std=3.0), "x has shape (B, T, d) = (2, 4, 3) here. "
+            "Each token has its own mean and variance: dim=-1, with keepdim=True."),
+        Probe("sizes all equal", _norm_inputs(4, 4, 4, mean=-1.0), "B, T and d are all 4 here, so a mean "
+            "without keepdim=True, or over the wrong axis, goes through without an error."),
+        Probe("large numbers", _norm_inputs(2, 3, 7, std=1e4, mean=1e4), "The numbers are in the ten "
+            "thousands here. Normalising brings them to the same range as small ones."),
+        Probe("far from zero", _far_from_zero,
+            "The numbers are about 10,000 here, in float32, and vary by about 1. The mean of x² minus μ² "
+            "loses so small a variance: average the squares of x - μ.", extreme=True, absolute=0.05),
         larger(_norm_inputs(5, 9, 10)),
     ),
     misconceptions=(
-        Misconception("square-forgotten", "The mean of x - μ is always 0: what lies above the mean cancels"
-            " what lies below. So your σ is √eps for every row. Square the deviations before you average"
-            " them.", _mean_of(lambda d, x: d)),
-        Misconception("square-forgotten-no-eps", "The mean of x - μ is always 0: what lies above the mean"
-            " cancels what lies below. You divide by its root, so by 0. Square the deviations before you"
-            " average them, and add eps.", _square_forgotten),
-        Misconception("square-forgotten-eps-outside", "The mean of x - μ is always 0: what lies above the"
-            " mean cancels what lies below. You divide by eps alone. Square the deviations before you average"
-            " them, and add eps under the root.",
+        ("square-forgotten",
+            "The mean of x - μ is always 0: what lies above the mean cancels what lies below. So your σ is "
+            "√eps for every row. Square the deviations before you average them.", _mean_of(lambda d, x: d)),
+        ("square-forgotten-no-eps", "The mean of x - μ is always 0: what lies above the mean cancels what "
+            "lies below. You divide by its root, so by 0. Square the deviations before you average them, "
+            "and add eps.", _square_forgotten),
+        ("square-forgotten-eps-outside",
+            "The mean of x - μ is always 0: what lies above the mean cancels what lies below. You divide by "
+            "eps alone. Square the deviations before you average them, and add eps under the root.",
             lambda x, gain, bias, eps: _square_forgotten(x, gain, bias, eps, added=eps)),
-        Misconception("keepdim-forgotten", "Without keepdim=True the mean of (B, T, d) has shape (B, T), and"
-            " no longer lines up with x. Give it to the mean and to the variance.", _without_keepdim),
-        Misconception("keepdim-in-the-mean-only", "Your mean keeps its axis, your variance does not, so it no"
-            " longer lines up with x. Give keepdim=True to both.", _keepdim_in_the_mean_only),
-        Misconception("keepdim-in-the-variance-only", "Your variance keeps its axis, your mean does not, so"
-            " it no longer lines up with x. Give keepdim=True to both.", _keepdim_in_the_variance_only),
-        Misconception("std-alone", "You divide by torch's std. It divides by d - 1 unless you say"
-            " correction=0, and eps is missing: it is added to the variance, under the root.", _std_alone),
-        Misconception("divides-by-d-minus-1", "Your variance divides by d - 1, which is what torch's std and"
-            " var do unless you tell them otherwise. Layer normalisation divides by d: correction=0.",
-            _norm(correction=1)),
-        Misconception("std-plus-eps", "You divide by std + eps, with torch's std, which divides by d - 1. A"
-            " well-known tutorial does so too. Here the variance divides by d (correction=0), and eps stands"
-            " under the root.", _norm(correction=1, spread="outside")),
-        Misconception("eps-outside", "You add eps to the standard deviation. It is added to the variance,"
-            " under the root: √(σ² + eps).", _norm(spread="outside")),
-        Misconception("no-eps", "eps is missing. A row of equal numbers then gives 0 / 0 = NaN. Add eps to"
-            " the variance, under the root.", _norm(spread="none")),
-        Misconception("divides-by-variance", "You divide by the variance. Divide by its square root: only"
-            " then is the new variance 1.", _norm(spread="variance")),
-        Misconception("not-centred", "You divide by the standard deviation, and the mean stays in. Subtract"
-            " the mean first.", _norm(centre=False)),
-        Misconception("rms-norm", "You leave the mean in, and divide by the root of the mean square. That is"
-            " RMSNorm, which many newer models use. LayerNorm subtracts the mean first.", _rms),
-        Misconception("mean-square-of-x", "You subtract the mean, but your σ comes from x itself. Average the"
-            " squares of x - μ.", _mean_of(lambda d, x: x.square())),
-        Misconception("mean-absolute-deviation", "You divide by the mean of |x - μ|. The standard deviation"
-            " is the root of the mean of (x - μ)².", _absolute),
-        Misconception("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take"
-            " the mean of the squares: the result then has length √d, and variance 1.", _unit_length),
-        Misconception("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).",
-            _no_division),
-        Misconception("across-tokens", "You normalise each column over the tokens (dim=-2), so the tokens"
-            " mix. Each token is normalised by itself, over its d numbers: dim=-1.", _norm(dims=(-2,))),
-        Misconception("first-axis", "You normalise over the first axis (dim=0), over the sentences of a"
-            " batch. Each token is normalised by itself, over its d numbers: dim=-1.", _norm(dims=(0,))),
-        Misconception("second-axis", "You count the axes from the front: dim=1 is the last axis of a (T, d)"
-            " matrix, and the tokens of a (B, T, d) batch. dim=-1 is always the last.", _norm(dims=(1,))),
-        Misconception("batch-norm", BATCH_NORM,
+        ("keepdim-forgotten", "Without keepdim=True the mean of (B, T, d) has shape (B, T), and no longer "
+            "lines up with x. Give it to the mean and to the variance.", _without_keepdim),
+        ("keepdim-in-the-mean-only", "Your mean keeps its axis, your variance does not, so it no longer "
+            "lines up with x. Give keepdim=True to both.", _keepdim_in_the_mean_only),
+        ("keepdim-in-the-variance-only", "Your variance keeps its axis, your mean does not, so it no longer "
+            "lines up with x. Give keepdim=True to both.", _keepdim_in_the_variance_only),
+        ("std-alone", "You divide by torch's std. It divides by d - 1 unless you say correction=0, and eps "
+            "is missing: it is added to the variance, under the root.", _std_alone),
+        ("divides-by-d-minus-1",
+            "Your variance divides by d - 1, which is what torch's std and var do unless you tell them "
+            "otherwise. Layer normalisation divides by d: correction=0.", _norm(correction=1)),
+        ("std-plus-eps", "You divide by std + eps, with torch's std, which divides by d - 1. A well-known "
+            "tutorial does so too. Here the variance divides by d (correction=0), and eps stands under the "
+            "root.", _norm(correction=1, spread="outside")),
+        ("eps-outside", "You add eps to the standard deviation. It is added to the variance, under the root: "
+            "√(σ² + eps).", _norm(spread="outside")),
+        ("no-eps", "eps is missing. A row of equal numbers then gives 0 / 0 = NaN. Add eps to the variance, "
+            "under the root.", _norm(spread="none")),
+        ("divides-by-variance", "You divide by the variance. Divide by its square root: only then is the new "
+            "variance 1.", _norm(spread="variance")),
+        ("not-centred", "You divide by the standard deviation, and the mean stays in. Subtract the mean "
+            "first.", _norm(centre=False)),
+        ("rms-norm", "You leave the mean in, and divide by the root of the mean square. That is RMSNorm, "
+            "which many newer models use. LayerNorm subtracts the mean first.", _rms),
+        ("mean-square-of-x", "You subtract the mean, but your σ comes from x itself. Average the squares of "
+            "x - μ.", _mean_of(lambda d, x: x.square())),
+        ("mean-absolute-deviation", "You divide by the mean of |x - μ|. The standard deviation is the root "
+            "of the mean of (x - μ)².", _absolute),
+        ("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take the mean of "
+            "the squares: the result then has length √d, and variance 1.", _unit_length),
+        ("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).", _no_division),
+        ("across-tokens", "You normalise each column over the tokens (dim=-2), so the tokens mix. Each token "
+            "is normalised by itself, over its d numbers: dim=-1.", _norm(dims=(-2,))),
+        ("first-axis", "You normalise over the first axis (dim=0), over the sentences of a batch. Each token "
+            "is normalised by itself, over its d numbers: dim=-1.", _norm(dims=(0,))),
+        ("second-axis", "You count the axes from the front: dim=1 is the last axis of a (T, d) matrix, and "
+            "the tokens of a (B, T, d) batch. dim=-1 is always the last.", _norm(dims=(1,))),
+        ("batch-norm", BATCH_NORM,
             lambda x, gain, bias, eps: _norm(dims=tuple(range(x.ndim - 1)))(x, gain, bias, eps)),
-        Misconception("batch-norm-of-two-axes", BATCH_NORM, _norm(dims=(0, 1))),
-        Misconception("whole-sentence", "You take one mean and one variance for a whole sentence. Each token"
-            " has its own: dim=-1.", _norm(dims=(-2, -1))),
-        Misconception("everything-at-once", "You take one mean and one variance of all numbers together:"
-            " x.mean() without dim. Each token has its own: dim=-1, keepdim=True.", _norm(dims=None)),
-        Misconception("variance-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: x.var(correction=0).expand_as(x))),
-        Misconception("mean-square-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: d.square().mean().expand_as(x))),
-        Misconception("no-gain", "gain is not used. Multiply the normalised x by it.",
+        ("batch-norm-of-two-axes", BATCH_NORM, _norm(dims=(0, 1))),
+        ("whole-sentence", "You take one mean and one variance for a whole sentence. Each token has its own: "
+            "dim=-1.", _norm(dims=(-2, -1))),
+        ("everything-at-once", "You take one mean and one variance of all numbers together: x.mean() without "
+            "dim. Each token has its own: dim=-1, keepdim=True.", _norm(dims=None)),
+        ("variance-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: x.var(correction=0).expand_as(x))),
+        ("mean-square-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: d.square().mean().expand_as(x))),
+        ("no-gain", "gain is not used. Multiply the normalised x by it.",
             lambda x, gain, bias, eps: layer_norm(x, torch.ones_like(gain), bias, eps)),
-        Misconception("no-bias", "bias is not used. Add it at the end.",
+        ("no-bias", "bias is not used. Add it at the end.",
             lambda x, gain, bias, eps: layer_norm(x, gain, torch.zeros_like(bias), eps)),
-        Misconception("neither-gain-nor-bias", "gain and bias are not used. Multiply the normalised x by"
-            " gain, then add bias.",
+        ("neither-gain-nor-bias",
+            "gain and bias are not used. Multiply the normalised x by gain, then add bias.",
             lambda x, gain, bias, eps: layer_norm(x, torch.ones_like(gain), torch.zeros_like(bias), eps)),
-        Misconception("gain-and-bias-swapped", "You multiply by bias and add gain. It is gain · normalised +"
-            " bias.", lambda x, gain, bias, eps: layer_norm(x, bias, gain, eps)),
-        Misconception("bias-before-gain", "You add bias before you multiply by gain. It is gain · normalised"
-            " + bias: bias comes last.", lambda x, gain, bias, eps: layer_norm(x, gain, gain * bias, eps)),
-        Misconception("gain-first", "You multiply x by gain and add bias before normalising, which takes most"
-            " of both out again. Normalise first.",
+        ("gain-and-bias-swapped", "You multiply by bias and add gain. It is gain · normalised + bias.",
+            lambda x, gain, bias, eps: layer_norm(x, bias, gain, eps)),
+        ("bias-before-gain", "You add bias before you multiply by gain. It is gain · normalised + bias: bias "
+            "comes last.", lambda x, gain, bias, eps: layer_norm(x, gain, gain * bias, eps)),
+        ("gain-first", "You multiply x by gain and add bias before normalising, which takes most of both out "
+            "again. Normalise first.",
             lambda x, gain, bias, eps: layer_norm(gain * x + bias, torch.ones_like(gain), torch.zeros_like(bias), eps)),
     ),
 )
@@ -269,70 +267,70 @@ FEED_FORWARD = Exercise(
              "torch.relu(h) and h.clamp(min=0)."),
             ("'ReLU' and 'Tensor'", "nn.ReLU(h) makes a layer and does not run it. torch.relu(h) gives the numbers.")),
     probes=(
-        Probe("all units off", _all_off, "b1 is about -100 here, so x W1 + b1 is negative everywhere, the"
-            " ReLU gives 0, and the result is b2 in every row."),
-        Probe("all units on", _all_on, "b1 is about 10 here, so the ReLU changes nothing: the result is (x W1"
-            " + b1) W2 + b2."),
-        Probe("the absolute value", _absolute_value, "These weights make |x| of every number, as ReLU(x) +"
-            " ReLU(-x): first x W1 + b1, then the ReLU, then W2 and b2."),
-        Probe("no biases", _mlp_inputs(3, 2, m=5, biased=False), "Both biases are 0 here: the result is"
-            " ReLU(x W1) W2."),
-        Probe("one token", _mlp_inputs(1, 1, 3, m=6), "One token: x W1 + b1, then the ReLU, then times W2,"
-            " then + b2."),
-        Probe("hidden layer narrower than d", _mlp_inputs(4, 6, m=2), "W1 is (6, 2) and W2 is (2, 6) here:"
-            " rows times matrices, x @ W1, nothing is transposed."),
-        Probe("square matrices", _mlp_inputs(2, 3, 4, m=4), "W1 and W2 are square here, so a transposed"
-            " matrix goes through without an error. It is x @ W1, as it stands."),
+        Probe("all units off", _all_off, "b1 is about -100 here, so x W1 + b1 is negative everywhere, the "
+            "ReLU gives 0, and the result is b2 in every row."),
+        Probe("all units on", _all_on,
+            "b1 is about 10 here, so the ReLU changes nothing: the result is (x W1 + b1) W2 + b2."),
+        Probe("the absolute value", _absolute_value, "These weights make |x| of every number, as ReLU(x) + "
+            "ReLU(-x): first x W1 + b1, then the ReLU, then W2 and b2."),
+        Probe("no biases", _mlp_inputs(3, 2, m=5, biased=False), "Both biases are 0 here: the result is "
+            "ReLU(x W1) W2."),
+        Probe("one token", _mlp_inputs(1, 1, 3, m=6),
+            "One token: x W1 + b1, then the ReLU, then times W2, then + b2."),
+        Probe("hidden layer narrower than d", _mlp_inputs(4, 6, m=2),
+            "W1 is (6, 2) and W2 is (2, 6) here: rows times matrices, x @ W1, nothing is transposed."),
+        Probe("square matrices", _mlp_inputs(2, 3, 4, m=4), "W1 and W2 are square here, so a transposed "
+            "matrix goes through without an error. It is x @ W1, as it stands."),
         Probe("a batch of large numbers", _mlp_inputs(2, 5, 3, m=12, std=50.0),
-            "x has shape (B, T, d) = (2, 5, 3) and large entries here. The ReLU keeps positive numbers as"
-            " they are, however large."),
+            "x has shape (B, T, d) = (2, 5, 3) and large entries here. The ReLU keeps positive numbers as "
+            "they are, however large."),
         larger(_mlp_inputs(5, 9, 10, m=11)),
     ),
     misconceptions=(
-        Misconception("no-relu", "There is no ReLU between the two layers, so they amount to a single matrix,"
-            " W1 W2. Replace negative numbers of the hidden layer by 0.", _bend(lambda h: h)),
-        Misconception("relu-at-the-end", "The ReLU stands after the second layer. It belongs between the two:"
-            " at the end it would only let the MLP add, never subtract.",
+        ("no-relu", "There is no ReLU between the two layers, so they amount to a single matrix, W1 W2. "
+            "Replace negative numbers of the hidden layer by 0.", _bend(lambda h: h)),
+        ("relu-at-the-end", "The ReLU stands after the second layer. It belongs between the two: at the end "
+            "it would only let the MLP add, never subtract.",
             lambda x, W1, b1, W2, b2: torch.relu((x @ W1 + b1) @ W2 + b2)),
-        Misconception("relu-twice", "You apply the ReLU after the second layer as well. The result may be"
-            " negative: one ReLU, between the layers.",
-            lambda x, W1, b1, W2, b2: torch.relu(feed_forward(x, W1, b1, W2, b2))),
-        Misconception("relu-on-the-input", "The ReLU acts on x. It belongs after the first layer: x W1 + b1"
-            " first.", lambda x, W1, b1, W2, b2: (torch.relu(x) @ W1 + b1) @ W2 + b2),
-        Misconception("relu-before-b1", "You add b1 after the ReLU. It comes before: b1 decides from where on"
-            " a hidden unit is on.", lambda x, W1, b1, W2, b2: (torch.relu(x @ W1) + b1) @ W2 + b2),
-        Misconception("keeps-the-negative", "You keep the negative numbers and drop the positive ones."
-            " ReLU(x) is max(0, x).", _bend(lambda h: h.clamp(max=0))),
-        Misconception("gelu", "You use GELU, as BERT and GPT do. The original transformer, and this exercise,"
-            " use ReLU: max(0, x).", _bend(F.gelu)),
-        Misconception("sigmoid", "You use the sigmoid. ReLU(x) is max(0, x): it keeps positive numbers as"
-            " they are.", _bend(torch.sigmoid)),
-        Misconception("tanh", "You use tanh. ReLU(x) is max(0, x): it keeps positive numbers as they are.",
-            _bend(torch.tanh)),
-        Misconception("softmax", "You put the hidden layer through a softmax. Hidden units do not compete:"
-            " use ReLU(x) = max(0, x).", _bend(lambda h: torch.softmax(h, dim=-1))),
-        Misconception("absolute-value", "You take the absolute value of the hidden layer. ReLU turns negative"
-            " numbers into 0, not into positive ones.", _bend(torch.abs)),
-        Misconception("leaky-relu", "Your negative numbers become small, not 0: that is a leaky ReLU. Use"
-            " max(0, x).", _bend(F.leaky_relu)),
-        Misconception("step", "Your hidden units are 0 or 1: you keep whether a number is positive, and lose"
-            " how large it is.", _bend(lambda h: (h > 0).to(h.dtype))),
-        Misconception("no-b1", "b1 is not used. Add it before the ReLU.",
+        ("relu-twice",
+            "You apply the ReLU after the second layer as well. The result may be negative: one ReLU, "
+            "between the layers.", lambda x, W1, b1, W2, b2: torch.relu(feed_forward(x, W1, b1, W2, b2))),
+        ("relu-on-the-input", "The ReLU acts on x. It belongs after the first layer: x W1 + b1 first.",
+            lambda x, W1, b1, W2, b2: (torch.relu(x) @ W1 + b1) @ W2 + b2),
+        ("relu-before-b1", "You add b1 after the ReLU. It comes before: b1 decides from where on a hidden "
+            "unit is on.", lambda x, W1, b1, W2, b2: (torch.relu(x @ W1) + b1) @ W2 + b2),
+        ("keeps-the-negative", "You keep the negative numbers and drop the positive ones. ReLU(x) is max(0, "
+            "x).", _bend(lambda h: h.clamp(max=0))),
+        ("gelu", "You use GELU, as BERT and GPT do. The original transformer, and this exercise, use ReLU: "
+            "max(0, x).", _bend(F.gelu)),
+        ("sigmoid", "You use the sigmoid. ReLU(x) is max(0, x): it keeps positive numbers as they are.",
+            _bend(torch.sigmoid)),
+        ("tanh",
+            "You use tanh. ReLU(x) is max(0, x): it keeps positive numbers as they are.", _bend(torch.tanh)),
+        ("softmax", "You put the hidden layer through a softmax. Hidden units do not compete: use ReLU(x) = "
+            "max(0, x).", _bend(lambda h: torch.softmax(h, dim=-1))),
+        ("absolute-value", "You take the absolute value of the hidden layer. ReLU turns negative numbers "
+            "into 0, not into positive ones.", _bend(torch.abs)),
+        ("leaky-relu", "Your negative numbers become small, not 0: that is a leaky ReLU. Use max(0, x).",
+            _bend(F.leaky_relu)),
+        ("step", "Your hidden units are 0 or 1: you keep whether a number is positive, and lose how large it "
+            "is.", _bend(lambda h: (h > 0).to(h.dtype))),
+        ("no-b1", "b1 is not used. Add it before the ReLU.",
             lambda x, W1, b1, W2, b2: feed_forward(x, W1, torch.zeros_like(b1), W2, b2)),
-        Misconception("no-b2", "b2 is not used. Add it at the end.",
+        ("no-b2", "b2 is not used. Add it at the end.",
             lambda x, W1, b1, W2, b2: feed_forward(x, W1, b1, W2, torch.zeros_like(b2))),
-        Misconception("no-biases", "b1 and b2 are not used. Add b1 before the ReLU and b2 at the end.",
+        ("no-biases", "b1 and b2 are not used. Add b1 before the ReLU and b2 at the end.",
             lambda x, W1, b1, W2, b2: torch.relu(x @ W1) @ W2),
-        Misconception("adds-x", "You add x. That is the residual connection, which belongs to the block"
-            " around the MLP, not into it.", lambda x, W1, b1, W2, b2: x + feed_forward(x, W1, b1, W2, b2)),
-        Misconception("first-layer-only", "You stop after the first layer. The hidden layer is multiplied by"
-            " W2, which brings it back to d numbers, and b2 is added.",
-            lambda x, W1, b1, W2, b2: torch.relu(x @ W1 + b1)),
-        Misconception("transposed", "You transpose the matrices. torch's own nn.Linear and F.linear do, since"
-            " they store them as (out, in). Here they are (in, out): x @ W1.",
+        ("adds-x", "You add x. That is the residual connection, which belongs to the block around the MLP, "
+            "not into it.", lambda x, W1, b1, W2, b2: x + feed_forward(x, W1, b1, W2, b2)),
+        ("first-layer-only",
+            "You stop after the first layer. The hidden layer is multiplied by W2, which brings it back to d "
+            "numbers, and b2 is added.", lambda x, W1, b1, W2, b2: torch.relu(x @ W1 + b1)),
+        ("transposed", "You transpose the matrices. torch's own nn.Linear and F.linear do, since they store "
+            "them as (out, in). Here they are (in, out): x @ W1.",
             lambda x, W1, b1, W2, b2: F.linear(torch.relu(F.linear(x, W1, b1)), W2, b2)),
-        Misconception("max-over-axis-0", "torch.max(h, 0) does not compare with 0: it takes the maximum along"
-            " axis 0. Use torch.relu(h) or h.clamp(min=0).", _bend(lambda h: torch.max(h, 0).values)),
+        ("max-over-axis-0", "torch.max(h, 0) does not compare with 0: it takes the maximum along axis 0. Use "
+            "torch.relu(h) or h.clamp(min=0).", _bend(lambda h: torch.max(h, 0).values)),
     ),
 )
 
@@ -391,93 +389,82 @@ PRE_NORM_BLOCK = Exercise(
     nudges=(("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),),
     probes=(
         Probe("silent sublayers", _block_inputs(1, 2, 3, attention=False, mlp=False),
-            "Both sublayers return zeros here, so nothing is added to the stream: the block must give back x"
-            " as it is, not normalised."),
-        Probe("whole numbers", _whole_numbers, "Follow it by hand: attention doubles, feed_forward triples,"
-            " norm1 adds 10, norm2 adds 100. First x + 2 (x + 10)."),
-        Probe("attention alone", _block_inputs(1, 3, 4, mlp=False), "feed_forward returns zeros here, so the"
-            " result is x + attention(norm1(x))."),
-        Probe("MLP alone", _block_inputs(1, 3, 4, attention=False), "attention returns zeros here, so the"
-            " result is x + feed_forward(norm2(x))."),
-        Probe("a sentence without a batch", _block_inputs(3, 2), "x has shape (T, d) = (3, 2) here, with no"
-            " batch in front. The block only adds and calls: it need not know B."),
-        Probe("one token", _block_inputs(2, 1, 4), "T = 1 here. The second sublayer starts from the result of"
-            " the first: both its norm and its sum."),
-        Probe("a batch", _block_inputs(2, 5, 3), "x has shape (B, T, d) = (2, 5, 3). The stream after"
-            " attention, x + attention(norm1(x)), takes the place of x in the second step."),
-        Probe("a large stream", _block_inputs(2, 3, 6, std=40.0), "The entries of x are large here. The"
-            " stream itself is never normalised, so they stay large."),
+            "Both sublayers return zeros here, so nothing is added to the stream: the block must give back x "
+            "as it is, not normalised."),
+        Probe("whole numbers", _whole_numbers, "Follow it by hand: attention doubles, feed_forward triples, "
+            "norm1 adds 10, norm2 adds 100. First x + 2 (x + 10)."),
+        Probe("attention alone", _block_inputs(1, 3, 4, mlp=False),
+            "feed_forward returns zeros here, so the result is x + attention(norm1(x))."),
+        Probe("MLP alone", _block_inputs(1, 3, 4, attention=False),
+            "attention returns zeros here, so the result is x + feed_forward(norm2(x))."),
+        Probe("a sentence without a batch", _block_inputs(3, 2), "x has shape (T, d) = (3, 2) here, with no "
+            "batch in front. The block only adds and calls: it need not know B."),
+        Probe("one token", _block_inputs(2, 1, 4), "T = 1 here. The second sublayer starts from the result "
+            "of the first: both its norm and its sum."),
+        Probe("a batch", _block_inputs(2, 5, 3), "x has shape (B, T, d) = (2, 5, 3). The stream after "
+            "attention, x + attention(norm1(x)), takes the place of x in the second step."),
+        Probe("a large stream", _block_inputs(2, 3, 6, std=40.0),
+            "The entries of x are large here. The stream itself is never normalised, so they stay large."),
         larger(_block_inputs(5, 9, 10)),
     ),
     misconceptions=(
-        Misconception("post-norm", (
-            "You normalise after each sum. That is post-norm, as in the original transformer of 2017. In a "
-            "pre-norm block the norm stands in front of each sublayer, inside the sum."
-        ),
+        ("post-norm", "You normalise after each sum. That is post-norm, as in the original transformer of "
+            "2017. In a pre-norm block the norm stands in front of each sublayer, inside the sum.",
             lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x + a(x)),
                                            lambda x, y, f, n: n(y + f(y)))),
-        Misconception("no-residuals", "Nothing is added to x: each sublayer replaces the stream. Add each"
-            " result to what went in.", lambda x, a, f, n1, n2: f(n2(a(n1(x))))),
-        Misconception("no-first-residual", "The attention replaces the stream. Add its result to x.",
+        ("no-residuals", "Nothing is added to x: each sublayer replaces the stream. Add each result to what "
+            "went in.", lambda x, a, f, n1, n2: f(n2(a(n1(x))))),
+        ("no-first-residual", "The attention replaces the stream. Add its result to x.",
             lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)), lambda x, y, f, n: y + f(n(y)))),
-        Misconception("no-second-residual", "The MLP replaces the stream. Add its result to what went in.",
+        ("no-second-residual", "The MLP replaces the stream. Add its result to what went in.",
             lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)), lambda x, y, f, n: f(n(y)))),
-        Misconception("stream-normalised", (
-            "You write x = norm1(x) and then add to that, so the stream itself is normalised. Only the copy "
-            "that the sublayer reads is: x + attention(norm1(x))."
-        ),
+        ("stream-normalised", "You write x = norm1(x) and then add to that, so the stream itself is "
+            "normalised. Only the copy that the sublayer reads is: x + attention(norm1(x)).",
             lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)),
                                            lambda x, y, f, n: n(y) + f(n(y)))),
-        Misconception("first-stream-normalised", (
-            "In the first step the stream itself is normalised: norm1(x) + …. Add to x as it is."
-        ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)),
+        ("first-stream-normalised", "In the first step the stream itself is normalised: norm1(x) + …. Add to "
+            "x as it is.", lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)),
                                            lambda x, y, f, n: y + f(n(y)))),
-        Misconception("second-stream-normalised", (
-            "In the second step the stream itself is normalised: norm2(…) + …. Add to the stream as it is."
-        ),
+        ("second-stream-normalised",
+            "In the second step the stream itself is normalised: norm2(…) + …. Add to the stream as it is.",
             lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
                                            lambda x, y, f, n: n(y) + f(n(y)))),
-        Misconception("second-sum-from-x", (
-            "The second sum starts from the block's input again, so what attention added is lost from the "
-            "stream. One source prints its block like that. Start from the result of the first sum."
-        ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
+        ("second-sum-from-x", "The second sum starts from the block's input again, so what attention added "
+            "is lost from the stream. One source prints its block like that. Start from the result of the "
+            "first sum.", lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
                                            lambda x, y, f, n: x + f(n(y)))),
-        Misconception("second-sum-without-x", "Your second sum is what attention has written plus what the"
-            " MLP writes, and x itself is gone. Give the first sum a name, such as x, and start from it in"
-            " both places of the second step.", lambda x, a, f, n1, n2: a(n1(x)) + f(n2(x + a(n1(x))))),
-        Misconception("parallel", "Both sublayers read the block's input, side by side. Some models do that."
-            " Here the MLP reads the stream after attention has written to it.",
-            lambda x, a, f, n1, n2: x + a(n1(x)) + f(n2(x))),
-        Misconception("norms-swapped", "norm1 belongs to the attention and norm2 to the MLP; yours have"
-            " changed places. Each has its own learned gain and bias.",
-            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n2, n1)),
-        Misconception("norm1-twice", "You use norm1 for both sublayers. The MLP has a norm of its own, norm2.",
+        ("second-sum-without-x", "Your second sum is what attention has written plus what the MLP writes, "
+            "and x itself is gone. Give the first sum a name, such as x, and start from it in both places "
+            "of the second step.", lambda x, a, f, n1, n2: a(n1(x)) + f(n2(x + a(n1(x))))),
+        ("parallel",
+            "Both sublayers read the block's input, side by side. Some models do that. Here the MLP reads "
+            "the stream after attention has written to it.", lambda x, a, f, n1, n2: x + a(n1(x)) + f(n2(x))),
+        ("norms-swapped",
+            "norm1 belongs to the attention and norm2 to the MLP; yours have changed places. Each has its "
+            "own learned gain and bias.", lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n2, n1)),
+        ("norm1-twice", "You use norm1 for both sublayers. The MLP has a norm of its own, norm2.",
             lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, n1)),
-        Misconception("mlp-first", "The MLP comes before the attention. Attention gathers first, then the MLP"
-            " works on what was gathered.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n2, n1)),
-        Misconception("mlp-first-norms-kept", "The MLP comes before the attention, and reads norm1. Attention"
-            " comes first, with norm1.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n1, n2)),
-        Misconception("no-norms", "norm1 and norm2 are not used. Each sublayer reads a normalised copy of the"
-            " stream.", lambda x, a, f, n1, n2: pre_norm_block(x, a, f, _same, _same)),
-        Misconception("no-norm1", "norm1 is not used. The attention reads norm1(x).",
+        ("mlp-first", "The MLP comes before the attention. Attention gathers first, then the MLP works on "
+            "what was gathered.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n2, n1)),
+        ("mlp-first-norms-kept", "The MLP comes before the attention, and reads norm1. Attention comes "
+            "first, with norm1.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n1, n2)),
+        ("no-norms", "norm1 and norm2 are not used. Each sublayer reads a normalised copy of the stream.",
+            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, _same, _same)),
+        ("no-norm1", "norm1 is not used. The attention reads norm1(x).",
             lambda x, a, f, n1, n2: pre_norm_block(x, a, f, _same, n2)),
-        Misconception("no-norm2", "norm2 is not used. The MLP reads a normalised copy of the stream, too.",
+        ("no-norm2", "norm2 is not used. The MLP reads a normalised copy of the stream, too.",
             lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, _same)),
-        Misconception("norm-after-sublayer", "You normalise what a sublayer returns. The norm stands in front"
-            " of the sublayer: attention(norm1(x)).",
+        ("norm-after-sublayer", "You normalise what a sublayer returns. The norm stands in front of the "
+            "sublayer: attention(norm1(x)).",
             lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: n1(a(v)), lambda v: n2(f(v)), _same, _same)),
-        Misconception("attention-only", "The MLP is missing. After attention, add feed_forward of the"
-            " normalised stream.", lambda x, a, f, n1, n2: x + a(n1(x))),
-        Misconception("first-of-a-pair", "You take [0] of what attention returns. The function that is given"
-            " here returns one tensor, not a pair, so [0] is its first sentence, or its first row.",
+        ("attention-only", "The MLP is missing. After attention, add feed_forward of the normalised stream.",
+            lambda x, a, f, n1, n2: x + a(n1(x))),
+        ("first-of-a-pair", "You take [0] of what attention returns. The function that is given here returns "
+            "one tensor, not a pair, so [0] is its first sentence, or its first row.",
             lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: a(v)[0], f, n1, n2)),
-        Misconception("mlp-result-only-on-attention", (
-            "The MLP reads norm2 of what attention returned, without the stream. It reads norm2 of the "
-            "whole sum."
-        ),
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)),
+        ("mlp-result-only-on-attention",
+            "The MLP reads norm2 of what attention returned, without the stream. It reads norm2 of the whole "
+            "sum.", lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)),
                                            lambda x, y, f, n: x + y + f(n(y)))),
     ),
 )

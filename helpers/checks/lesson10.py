@@ -3,7 +3,7 @@ tensors."""
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, larger
 from helpers.transformer import cross_attention, decoder_block, feed_forward, greedy_decode, shift_right
 
 # ---------------------------------------------------------------- cross_attention
@@ -118,100 +118,100 @@ CROSS_ATTENTION = Exercise(
             ("numpy.ndarray' and 'Tensor'", "One side is a NumPy array, the other a tensor. The functions of the earlier "
              "lessons and np.where make arrays: stay with torch, such as torch.softmax.")),
     probes=(
-        Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2), "With one source word the weight is 1, so the"
-            " output is that word's value, encoder_X @ W_v."),
+        Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2),
+            "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."),
         Probe("one source word, more target words", _texts(1, 3, 1, 2, 2, 2, 2),
-            "There is one source word, so each of the three target words gets its value: the output has a row"
-            " for each row of decoder_X."),
-        Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4), "One target word asks three source words:"
-            " weights of shape (1, 1, 3) that sum to 1. Check which text gives the queries, which the keys,"
-            " and the division by √d_k."),
+            "There is one source word, so each of the three target words gets its value: the output has a "
+            "row for each row of decoder_X."),
+        Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
+            "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which "
+            "text gives the queries, which the keys, and the division by √d_k."),
         Probe("more target words than source words", _texts(2, 5, 3, 4, 4, 4, 4),
-            "T_t = 5 and T_s = 3: the weights have a row for each target word and a column for each source"
-            " word."),
+            "T_t = 5 and T_s = 3: the weights have a row for each target word and a column for each source "
+            "word."),
         Probe("more source words than target words", _texts(2, 3, 5, 4, 4, 4, 4),
             "T_t = 3 and T_s = 5. A target word may look at every source word, also at the later ones."),
-        Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), "Here d = 5, d_e = 6, d_k = 7 and d_v = 3."
-            " The scale is the root of d_k, the width of a query and of a key."),
+        Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. "
+            "The scale is the root of d_k, the width of a query and of a key."),
         Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]),
-            "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and rows"
-            " sum to 1."),
+            "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and rows "
+            "sum to 1."),
         Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]),
-            "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the"
-            " queries."),
+            "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the "
+            "queries."),
         Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]),
             "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row.",
             special=True),
-        Probe("padding anywhere", _scattered_mask, "The mask may have False anywhere. Use it as it is, do not"
-            " count words from it."),
+        Probe("padding anywhere", _scattered_mask,
+            "The mask may have False anywhere. Use it as it is, do not count words from it."),
         Probe("large scores", _texts(2, 6, 4, 4, 4, 4, 4, lengths=[1, 4], size=1e5),
-            "The scores are huge here. Put -inf where the mask is False before the softmax, and let"
-            " torch.softmax subtract the maximum.", extreme=True),
+            "The scores are huge here. Put -inf where the mask is False before the softmax, and let "
+            "torch.softmax subtract the maximum.", extreme=True),
         larger(_texts(9, 11, 10, 12, 13, 14, 15, lengths=[10, 1, 9, 3, 7, 2, 8, 6, 4])),
     ),
     misconceptions=(
-        Misconception("roles-swapped", SWAPPED, _cross(queries="encoder", keys="decoder", values="decoder")),
-        Misconception("roles-swapped-rows-masked", SWAPPED,
+        ("roles-swapped", SWAPPED, _cross(queries="encoder", keys="decoder", values="decoder")),
+        ("roles-swapped-rows-masked", SWAPPED,
             _cross(queries="encoder", keys="decoder", values="decoder", mask="rows")),
-        Misconception("roles-swapped-unmasked", SWAPPED,
+        ("roles-swapped-unmasked", SWAPPED,
             _cross(queries="encoder", keys="decoder", values="decoder", mask="none")),
-        Misconception("queries-and-keys-exchanged", "Your queries come from the encoder and your keys from"
-            " the decoder. It is the other way round: the decoder asks, and what can be found, keys and"
-            " values, is in the encoder's text.", _cross(queries="encoder", keys="decoder")),
-        Misconception("scores-transposed", "Your scores have a row for each source word: K Qᵀ in the place of"
-            " Q Kᵀ. A row belongs to a word that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s).",
+        ("queries-and-keys-exchanged", "Your queries come from the encoder and your keys from the decoder. "
+            "It is the other way round: the decoder asks, and what can be found, keys and values, is in "
+            "the encoder's text.", _cross(queries="encoder", keys="decoder")),
+        ("scores-transposed", "Your scores have a row for each source word: K Qᵀ in the place of Q Kᵀ. A row "
+            "belongs to a word that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s).",
             lambda dX, eX, Wq, Wk, Wv, m: _cross(queries="encoder", keys="decoder")(dX, eX, Wk, Wq, Wv, m)),
-        Misconception("decoder-attends-to-itself", "Queries, keys and values all come from the decoder: that"
-            " is self-attention. Here keys and values come from encoder_X.",
-            _cross(keys="decoder", values="decoder", mask="none")),
-        Misconception("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder"
-            " is never asked. Q is decoder_X @ W_q.", _cross(queries="encoder")),
-        Misconception("values-from-decoder", "The keys come from the encoder and the values from the decoder."
-            " A weight on a source word must bring that word's value: both come from encoder_X.",
-            _cross(values="decoder")),
-        Misconception("values-not-projected", "The weights are right, but the values are encoder_X itself."
-            " Multiply it by W_v first.", _values_not_projected),
-        Misconception("keys-projected-with-W_v", "The keys are made with W_v. W_k makes what is compared, W_v"
-            " what is brought back.", lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wv, Wv, m)),
-        Misconception("values-projected-with-W_k", "The values are made with W_k. W_k makes what is compared,"
-            " W_v what is brought back.", lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wk, Wk, m)),
-        Misconception("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as"
-            " in lesson 05.", _cross(scale=lambda d_k, d: 1.0)),
-        Misconception("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.",
+        ("decoder-attends-to-itself",
+            "Queries, keys and values all come from the decoder: that is self-attention. Here keys and "
+            "values come from encoder_X.", _cross(keys="decoder", values="decoder", mask="none")),
+        ("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder is never "
+            "asked. Q is decoder_X @ W_q.", _cross(queries="encoder")),
+        ("values-from-decoder",
+            "The keys come from the encoder and the values from the decoder. A weight on a source word must "
+            "bring that word's value: both come from encoder_X.", _cross(values="decoder")),
+        ("values-not-projected", "The weights are right, but the values are encoder_X itself. Multiply it by "
+            "W_v first.", _values_not_projected),
+        ("keys-projected-with-W_v", "The keys are made with W_v. W_k makes what is compared, W_v what is "
+            "brought back.", lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wv, Wv, m)),
+        ("values-projected-with-W_k", "The values are made with W_k. W_k makes what is compared, W_v what is "
+            "brought back.", lambda dX, eX, Wq, Wk, Wv, m: _cross()(dX, eX, Wq, Wk, Wk, m)),
+        ("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05.",
+            _cross(scale=lambda d_k, d: 1.0)),
+        ("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.",
             _cross(scale=lambda d_k, d: d_k)),
-        Misconception("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width"
-            " of a query: Q.shape[-1].", _cross(scale=lambda d_k, d: d ** 0.5)),
-        Misconception("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own"
-            " weight over the source words: softmax over the last axis.", _cross(axis=-2)),
-        Misconception("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is"
-            " False, before the softmax.", _cross(mask="none")),
-        Misconception("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no"
-            " longer sum to 1. Put -inf into the scores before it.", _cross(mask="after")),
-        Misconception("mask-shared-out", "You multiply the mask in after the softmax and divide by the sum."
-            " That is right until padding has a much larger score than the words: their weights are rounded"
-            " to 0, and 0/0 is NaN. Put -inf into the scores before the softmax.", _cross(mask="shared")),
-        Misconception("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is"
-            " hidden: use the mask only `if source_mask is not None`.", _always_masked),
-        Misconception("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is"
-            " hidden: use the mask only `if source_mask is not None`.", _always_unsqueezed),
-        Misconception("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use"
-            " -inf.", _cross(mask="zero")),
-        Misconception("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the"
-            " scores that should stay. Use masked_fill or torch.where instead.", _cross(mask="times")),
-        Misconception("mask-inverted", "The words are hidden and the padding is seen. True in source_mask"
-            " means: may be looked at.", _cross(mask="inverted")),
-        Misconception("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the"
-            " source words, the columns: source_mask[:, None] has shape (B, 1, T_s).", _masked_queries),
-        Misconception("mask-without-query-axis", "source_mask is (B, T_s) and the scores are (B, T_t, T_s):"
-            " without a new axis its rows are taken for target words. Use source_mask[:, None], of shape (B,"
-            " 1, T_s).", _batch_mixed),
-        Misconception("causal", "You hide later source words. The whole source is known when the translation"
-            " begins, so no causal mask belongs here.", _causal),
-        Misconception("scores-returned", "The output is right. The second result should be the weights, after"
-            " the softmax.", _scores_returned),
-        Misconception("order-of-results", "You return (weights, output). The exercise asks for (output,"
-            " weights).", _cross(swap=True)),
-        Misconception("output-only", "The output is right. Return the weights as well: (output, weights).",
+        ("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: "
+            "Q.shape[-1].", _cross(scale=lambda d_k, d: d ** 0.5)),
+        ("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the "
+            "source words: softmax over the last axis.", _cross(axis=-2)),
+        ("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before "
+            "the softmax.", _cross(mask="none")),
+        ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
+            "Put -inf into the scores before it.", _cross(mask="after")),
+        ("mask-shared-out", "You multiply the mask in after the softmax and divide by the sum. That is right "
+            "until padding has a much larger score than the words: their weights are rounded to 0, and 0/0 "
+            "is NaN. Put -inf into the scores before the softmax.", _cross(mask="shared")),
+        ("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the "
+            "mask only `if source_mask is not None`.", _always_masked),
+        ("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the "
+            "mask only `if source_mask is not None`.", _always_unsqueezed),
+        ("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.",
+            _cross(mask="zero")),
+        ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the scores that "
+            "should stay. Use masked_fill or torch.where instead.", _cross(mask="times")),
+        ("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be "
+            "looked at.", _cross(mask="inverted")),
+        ("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the source words, the "
+            "columns: source_mask[:, None] has shape (B, 1, T_s).", _masked_queries),
+        ("mask-without-query-axis",
+            "source_mask is (B, T_s) and the scores are (B, T_t, T_s): without a new axis its rows are taken "
+            "for target words. Use source_mask[:, None], of shape (B, 1, T_s).", _batch_mixed),
+        ("causal", "You hide later source words. The whole source is known when the translation begins, so "
+            "no causal mask belongs here.", _causal),
+        ("scores-returned", "The output is right. The second result should be the weights, after the softmax.",
+            _scores_returned),
+        ("order-of-results",
+            "You return (weights, output). The exercise asks for (output, weights).", _cross(swap=True)),
+        ("output-only", "The output is right. Return the weights as well: (output, weights).",
             lambda *args: cross_attention(*args)[0]),
     ),
 )
@@ -381,132 +381,125 @@ DECODER_BLOCK = Exercise(
     nudges=(("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),),
     probes=(
         Probe("silent sublayers", _decoder_inputs(1, 2, 3, 4, back=False, across=False, mlp=False),
-            "All three sublayers return zeros here, so nothing is added to the stream: the block must give"
-            " back x as it is."),
-        Probe("whole numbers", _by_hand, "Follow it by hand: self_attention doubles, cross_attention adds"
-            " 1,000 times the memory, feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7."
-            " First x + 2 (x + 10)."),
+            "All three sublayers return zeros here, so nothing is added to the stream: the block must give "
+            "back x as it is."),
+        Probe("whole numbers", _by_hand,
+            "Follow it by hand: self_attention doubles, cross_attention adds 1,000 times the memory, "
+            "feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7. First x + 2 (x + 10)."),
         Probe("self-attention alone", _decoder_inputs(1, 3, 2, 4, across=False, mlp=False),
             "The other two sublayers return zeros here, so the result is x + self_attention(norm1(x))."),
         Probe("cross-attention alone", _decoder_inputs(1, 3, 2, 4, back=False, mlp=False),
-            "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x),"
-            " memory)."),
+            "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x), "
+            "memory)."),
         Probe("MLP alone", _decoder_inputs(1, 3, 2, 4, back=False, across=False),
             "The two attentions return zeros here, so the result is x + feed_forward(norm3(x))."),
-        Probe("no MLP", _decoder_inputs(1, 4, 3, 5, mlp=False), "The MLP returns zeros here. Cross-attention"
-            " asks with the stream after self-attention has written to it, and adds to that same stream."),
-        Probe("no self-attention", _decoder_inputs(1, 4, 3, 5, back=False),
-            "Self-attention returns zeros here. The MLP reads the stream after cross-attention has written to"
-            " it."),
-        Probe("one word written", _decoder_inputs(1, 1, 4, 3), "T = 1 and T_s = 4: the very first word. The"
-            " result has one row; what was read from memory is added to it."),
-        Probe("a longer source", _decoder_inputs(2, 3, 5, 4), "T = 3 and T_s = 5. x and memory have different"
-            " numbers of rows, so they can never be added to each other."),
+        Probe("no MLP", _decoder_inputs(1, 4, 3, 5, mlp=False), "The MLP returns zeros here. Cross-attention "
+            "asks with the stream after self-attention has written to it, and adds to that same stream."),
+        Probe("no self-attention", _decoder_inputs(1, 4, 3, 5, back=False), "Self-attention returns zeros "
+            "here. The MLP reads the stream after cross-attention has written to it."),
+        Probe("one word written", _decoder_inputs(1, 1, 4, 3), "T = 1 and T_s = 4: the very first word. The "
+            "result has one row; what was read from memory is added to it."),
+        Probe("a longer source", _decoder_inputs(2, 3, 5, 4), "T = 3 and T_s = 5. x and memory have "
+            "different numbers of rows, so they can never be added to each other."),
         Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3),
-            "T = T_s = 4 here, so that nothing stops you from confusing x and memory. cross_attention(x,"
-            " memory) takes the normalised stream first and the memory, as it is, second."),
-        Probe("a large stream", _decoder_inputs(2, 3, 5, 6, std=40.0), "The entries of x are large here. The"
-            " stream itself is never normalised, so they stay large."),
+            "T = T_s = 4 here, so that nothing stops you from confusing x and memory. cross_attention(x, "
+            "memory) takes the normalised stream first and the memory, as it is, second."),
+        Probe("a large stream", _decoder_inputs(2, 3, 5, 6, std=40.0),
+            "The entries of x are large here. The stream itself is never normalised, so they stay large."),
         larger(_decoder_inputs(6, 9, 11, 10)),
     ),
     misconceptions=(
-        Misconception("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished"
-            " output, and the encoder has a norm of its own: hand it over as it is.", _memory_through(6)),
-        Misconception("memory-norm1", "You normalise the memory with norm1. The norms belong to the decoder's"
-            " stream; the memory is used as it is.", _memory_through(5)),
-        Misconception("memory-norm3", "You normalise the memory with norm3. The norms belong to the decoder's"
-            " stream; the memory is used as it is.", _memory_through(7)),
-        Misconception("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself"
-            " a second time and never at the source. Its second argument is memory.",
+        ("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished output, and "
+            "the encoder has a norm of its own: hand it over as it is.", _memory_through(6)),
+        ("memory-norm1", "You normalise the memory with norm1. The norms belong to the decoder's stream; the "
+            "memory is used as it is.", _memory_through(5)),
+        ("memory-norm3", "You normalise the memory with norm3. The norms belong to the decoder's stream; the "
+            "memory is used as it is.", _memory_through(7)),
+        ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second "
+            "time and never at the source. Its second argument is memory.",
             _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
-        Misconception("raw-x-as-memory", "Your cross-attention gets the stream in the place of memory, so it"
-            " never sees the source.", _three(second=lambda x, m, c, n: x + c(n(x), x))),
-        Misconception("roles-swapped", "The two texts have changed places in cross_attention: the source asks"
-            " and the text being written answers. The decoder asks, so its stream comes first:"
-            " cross_attention(..., memory).", _three(second=lambda x, m, c, n: x + c(m, n(x)))),
-        Misconception("memory-as-query", "cross_attention gets the memory twice, so the source looks at"
-            " itself. The decoder asks: its normalised stream comes first.",
-            _three(second=lambda x, m, c, n: x + c(m, m))),
-        Misconception("no-cross-attention", "Cross-attention is left out, so nothing of the source arrives."
-            " It is the second of three sublayers.", _three(second=lambda x, m, c, n: x)),
-        Misconception("no-self-attention", "Self-attention is left out, so no word knows what has been"
-            " written before it. It is the first of three sublayers.", _three(first=lambda x, s, n: x)),
-        Misconception("no-mlp", "The MLP is left out. After the two attentions, add feed_forward(norm3(x)).",
+        ("raw-x-as-memory", "Your cross-attention gets the stream in the place of memory, so it never sees "
+            "the source.", _three(second=lambda x, m, c, n: x + c(n(x), x))),
+        ("roles-swapped", "The two texts have changed places in cross_attention: the source asks and the "
+            "text being written answers. The decoder asks, so its stream comes first: cross_attention(..., "
+            "memory).", _three(second=lambda x, m, c, n: x + c(m, n(x)))),
+        ("memory-as-query",
+            "cross_attention gets the memory twice, so the source looks at itself. The decoder asks: its "
+            "normalised stream comes first.", _three(second=lambda x, m, c, n: x + c(m, m))),
+        ("no-cross-attention", "Cross-attention is left out, so nothing of the source arrives. It is the "
+            "second of three sublayers.", _three(second=lambda x, m, c, n: x)),
+        ("no-self-attention", "Self-attention is left out, so no word knows what has been written before it. "
+            "It is the first of three sublayers.", _three(first=lambda x, s, n: x)),
+        ("no-mlp", "The MLP is left out. After the two attentions, add feed_forward(norm3(x)).",
             _three(third=lambda x, f, n: x)),
-        Misconception("no-residuals", "Nothing is added: each sublayer replaces the stream. Add each result"
-            " to what went in.", lambda x, m, s, c, f, n1, n2, n3: f(n3(c(n2(s(n1(x))), m)))),
-        Misconception("no-first-residual", "Self-attention replaces the stream. Add its result to x.",
+        ("no-residuals", "Nothing is added: each sublayer replaces the stream. Add each result to what went "
+            "in.", lambda x, m, s, c, f, n1, n2, n3: f(n3(c(n2(s(n1(x))), m)))),
+        ("no-first-residual", "Self-attention replaces the stream. Add its result to x.",
             _three(first=lambda x, s, n: s(n(x)))),
-        Misconception("no-second-residual", "Cross-attention replaces the stream, so what was written so far"
-            " is lost. Add its result to the stream.", _three(second=lambda x, m, c, n: c(n(x), m))),
-        Misconception("memory-as-stream", "What cross-attention found is added to the memory. It is added to"
-            " the stream: the memory is only read.", _three(second=lambda x, m, c, n: m + c(n(x), m))),
-        Misconception("no-third-residual", "The MLP replaces the stream. Add its result to what went in.",
+        ("no-second-residual", "Cross-attention replaces the stream, so what was written so far is lost. Add "
+            "its result to the stream.", _three(second=lambda x, m, c, n: c(n(x), m))),
+        ("memory-as-stream", "What cross-attention found is added to the memory. It is added to the stream: "
+            "the memory is only read.", _three(second=lambda x, m, c, n: m + c(n(x), m))),
+        ("no-third-residual", "The MLP replaces the stream. Add its result to what went in.",
             _three(third=lambda x, f, n: f(n(x)))),
-        Misconception("post-norm", "You normalise after each sum. That is post-norm, as in the paper of 2017."
-            " In a pre-norm block the norm comes before each sublayer, inside the sum.", _post_norm),
-        Misconception("stream-normalised", "You write x = norm(x) and then add to that, so the stream itself"
-            " is normalised. Only the copy that the sublayer reads is: x + self_attention(norm1(x)).",
-            _stream_normalised),
-        Misconception("second-stream-normalised", "At the cross-attention the stream itself is normalised:"
-            " norm2(x) + …. Add to the stream as it is.", _three(second=lambda x, m, c, n: n(x) + c(n(x), m))),
-        Misconception("cross-attention-first", "Cross-attention comes before self-attention. First the text"
-            " looks back at itself, so that it knows what has been written; then it asks the source.",
-            _cross_first),
-        Misconception("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads"
-            " norm1. It should be self-attention first, with norm1.", _cross_first_by_place),
-        Misconception("mlp-before-cross", "The MLP comes before cross-attention, so it cannot work on what"
-            " was found in the source. It is the last of three.", _mlp_between),
-        Misconception("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It"
-            " should be cross-attention second, with norm2, and the MLP third, with norm3.",
-            _mlp_between_by_place),
-        Misconception("mlp-twice", "The MLP runs twice, after each attention. A decoder block has one, at its"
-            " end.", _mlp_between_too),
-        Misconception("norms-1-and-2-swapped", "norm1 and norm2 have changed places: norm1 belongs before"
-            " self-attention, norm2 before cross-attention.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
-        Misconception("norms-2-and-3-swapped", "norm2 and norm3 have changed places: norm2 belongs before"
-            " cross-attention, norm3 before the MLP.",
+        ("post-norm", "You normalise after each sum. That is post-norm, as in the paper of 2017. In a "
+            "pre-norm block the norm comes before each sublayer, inside the sum.", _post_norm),
+        ("stream-normalised",
+            "You write x = norm(x) and then add to that, so the stream itself is normalised. Only the copy "
+            "that the sublayer reads is: x + self_attention(norm1(x)).", _stream_normalised),
+        ("second-stream-normalised", "At the cross-attention the stream itself is normalised: norm2(x) + …. "
+            "Add to the stream as it is.", _three(second=lambda x, m, c, n: n(x) + c(n(x), m))),
+        ("cross-attention-first", "Cross-attention comes before self-attention. First the text looks back at "
+            "itself, so that it knows what has been written; then it asks the source.", _cross_first),
+        ("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads norm1. It "
+            "should be self-attention first, with norm1.", _cross_first_by_place),
+        ("mlp-before-cross", "The MLP comes before cross-attention, so it cannot work on what was found in "
+            "the source. It is the last of three.", _mlp_between),
+        ("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It should be "
+            "cross-attention second, with norm2, and the MLP third, with norm3.", _mlp_between_by_place),
+        ("mlp-twice", "The MLP runs twice, after each attention. A decoder block has one, at its end.",
+            _mlp_between_too),
+        ("norms-1-and-2-swapped",
+            "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 before "
+            "cross-attention.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
+        ("norms-2-and-3-swapped", "norm2 and norm3 have changed places: norm2 belongs before "
+            "cross-attention, norm3 before the MLP.",
             lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n3, n2)),
-        Misconception("norms-1-and-3-swapped", "norm1 and norm3 have changed places: norm1 belongs before"
-            " self-attention, norm3 before the MLP.",
+        ("norms-1-and-3-swapped",
+            "norm1 and norm3 have changed places: norm1 belongs before self-attention, norm3 before the MLP.",
             lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n3, n2, n1)),
-        Misconception("norm1-everywhere", "You use norm1 for all three sublayers. Each has a norm of its own.",
+        ("norm1-everywhere", "You use norm1 for all three sublayers. Each has a norm of its own.",
             lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n1, n1)),
-        Misconception("no-norms", "The norms are not used. Each sublayer reads a normalised copy of the"
-            " stream.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, _same, _same, _same)),
-        Misconception("no-norm2", "norm2 is not used. Cross-attention asks with a normalised copy of the"
-            " stream: norm2 of it.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, _same, n3)),
-        Misconception("norm-after-sublayer", (
-            "You normalise what a sublayer returns. The norm comes before it: self_attention(norm1(x))."
-        ), lambda x, m, s, c, f, n1, n2, n3: decoder_block(
+        ("no-norms", "The norms are not used. Each sublayer reads a normalised copy of the stream.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, _same, _same, _same)),
+        ("no-norm2", "norm2 is not used. Cross-attention asks with a normalised copy of the stream: norm2 of "
+            "it.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, _same, n3)),
+        ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes before it: "
+            "self_attention(norm1(x)).", lambda x, m, s, c, f, n1, n2, n3: decoder_block(
             x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), _same, _same, _same)),
-        Misconception("first-of-a-pair", PAIR, _three(second=lambda x, m, c, n: x + c(n(x), m)[0])),
-        Misconception("first-of-both-pairs", PAIR,
+        ("first-of-a-pair", PAIR, _three(second=lambda x, m, c, n: x + c(n(x), m)[0])),
+        ("first-of-both-pairs", PAIR,
             _three(first=lambda x, s, n: x + s(n(x))[0], second=lambda x, m, c, n: x + c(n(x), m)[0])),
-        Misconception("old-queries", "Cross-attention asks with the x that came into the block, so it does"
-            " not know what self-attention has found. It reads the stream after the first sum.", _old_queries),
-        Misconception("norm-of-norm", "norm2 gets what norm1 returned, so cross-attention does not know what"
-            " self-attention has found. norm2 gets the stream after the first sum.", _normed_twice),
-        Misconception("second-sum-from-x", "The second sum starts from the block's input again, so what"
-            " self-attention added is lost. Start from the result of the first sum.", _old_stream),
-        Misconception("third-sum-from-x", "The last sum starts from the block's input again, so what the"
-            " attentions added is lost from the stream. Start from the result of the second sum.",
-            _last_sum_from_x),
-        Misconception("third-sum-before-cross", "The last sum starts from the stream before cross-attention,"
-            " so what was found in the source reaches the MLP alone. Start from the result of the second sum.",
-            _last_sum_before_cross),
-        Misconception("parallel", "All three sublayers read the block's input, side by side. Each reads the"
-            " stream after the one before has written to it.",
+        ("old-queries", "Cross-attention asks with the x that came into the block, so it does not know what "
+            "self-attention has found. It reads the stream after the first sum.", _old_queries),
+        ("norm-of-norm", "norm2 gets what norm1 returned, so cross-attention does not know what "
+            "self-attention has found. norm2 gets the stream after the first sum.", _normed_twice),
+        ("second-sum-from-x", "The second sum starts from the block's input again, so what self-attention "
+            "added is lost. Start from the result of the first sum.", _old_stream),
+        ("third-sum-from-x", "The last sum starts from the block's input again, so what the attentions added "
+            "is lost from the stream. Start from the result of the second sum.", _last_sum_from_x),
+        ("third-sum-before-cross",
+            "The last sum starts from the stream before cross-attention, so what was found in the source "
+            "reaches the MLP alone. Start from the result of the second sum.", _last_sum_before_cross),
+        ("parallel", "All three sublayers read the block's input, side by side. Each reads the stream after "
+            "the one before has written to it.",
             lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
-        Misconception("no-norm3", "norm3 is not used. The MLP reads a normalised copy of the stream: norm3 of"
-            " it.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n2, _same)),
-        Misconception("no-norm1", "norm1 is not used. Self-attention reads a normalised copy of the stream:"
-            " norm1 of it.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, _same, n2, n3)),
-        Misconception("every-sum-from-x", "Every sum starts from the block's input again, so what the"
-            " sublayers before added is lost. Each starts from the result of the sum before it.",
-            _every_sum_from_x),
+        ("no-norm3", "norm3 is not used. The MLP reads a normalised copy of the stream: norm3 of it.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n2, _same)),
+        ("no-norm1", "norm1 is not used. Self-attention reads a normalised copy of the stream: norm1 of it.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, _same, n2, n3)),
+        ("every-sum-from-x", "Every sum starts from the block's input again, so what the sublayers before "
+            "added is lost. Each starts from the result of the sum before it.", _every_sum_from_x),
     ),
 )
 
@@ -552,50 +545,48 @@ SHIFT_RIGHT = Exercise(
     nudges=(("Dimension out of range|expected Tensor as element|same number of dimensions", "torch.cat joins tensors with "
              "the same number of axes: bos has to be a column, (B, 1), as tokens[:, :1] is."),),
     probes=(
-        Probe("one word", _ids(1, 1), "With one word to write, nothing but the start is read: the result is"
-            " [[bos]]."),
+        Probe("one word", _ids(1, 1),
+            "With one word to write, nothing but the start is read: the result is [[bos]]."),
         Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
         Probe("two sentences", _ids(2, 3), "Each sentence, a row, is shifted by itself and begins with bos."),
-        Probe("more sentences than words", _ids(5, 2), "B = 5 and T = 2: words move along the last axis, not"
-            " from sentence to sentence."),
-        Probe("long sentences", _ids(2, 11), "The shape stays (B, T): bos comes in on the left and the last"
-            " word falls out."),
-        Probe("padding", lambda rng: (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
-            "Padding and the end sign are ids like any other here: everything moves one place.", draws=1),
-        Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands"
-            " in the text."),
+        Probe("more sentences than words", _ids(5, 2),
+            "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."),
+        Probe("long sentences", _ids(2, 11),
+            "The shape stays (B, T): bos comes in on the left and the last word falls out."),
+        example("padding", (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
+            "Padding and the end sign are ids like any other here: everything moves one place."),
+        Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands "
+            "in the text."),
         larger(_ids(9, 10)),
     ),
     misconceptions=(
-        Misconception("floats", "The places are right, but the result has a decimal dtype. Ids are whole"
-            " numbers: give bos the dtype of tokens, as torch.full_like(tokens[:, :1], bos) does.",
+        ("floats", "The places are right, but the result has a decimal dtype. Ids are whole numbers: give "
+            "bos the dtype of tokens, as torch.full_like(tokens[:, :1], bos) does.",
             lambda t, b: shift_right(t, b).double()),
-        Misconception("shifted-left", "You shift to the left, so the decoder reads the word after the one it"
-            " should write. Put bos in front and drop the last word.",
-            lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
-        Misconception("longer-by-one", "bos is there, but nothing was dropped: the result has T + 1 columns."
-            " The last word is never read, because nothing comes after it.",
-            lambda t, b: torch.cat([_start(t, b), t], dim=1)),
-        Misconception("first-dropped", "bos has taken the place of the first word, and the others have not"
-            " moved. So the decoder reads the very word it should write. Drop the last word, not the first.",
-            _first_overwritten),
-        Misconception("not-shifted", "Nothing has moved: the decoder would read what it should write.",
-            lambda t, b: t.clone()),
-        Misconception("first-repeated", "The first word stands everywhere: your loop overwrites each word"
-            " before it is moved. Read from tokens and write to another tensor.", _first_repeated),
-        Misconception("wrapped-around", "The last word has come in on the left. bos belongs there.",
+        ("shifted-left",
+            "You shift to the left, so the decoder reads the word after the one it should write. Put bos in "
+            "front and drop the last word.", lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
+        ("longer-by-one",
+            "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is never "
+            "read, because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
+        ("first-dropped",
+            "bos has taken the place of the first word, and the others have not moved. So the decoder reads "
+            "the very word it should write. Drop the last word, not the first.", _first_overwritten),
+        ("not-shifted",
+            "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
+        ("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is "
+            "moved. Read from tokens and write to another tensor.", _first_repeated),
+        ("wrapped-around", "The last word has come in on the left. bos belongs there.",
             lambda t, b: torch.roll(t, 1, dims=1)),
-        Misconception("rows-shifted", "You shift down, so each sentence gets the words of the one before."
-            " Shift along the last axis.", _down),
-        Misconception("no-bos", "The last word is dropped, and bos is missing in front.",
-            lambda t, b: t[:, :-1]),
-        Misconception("always-bos-1", "You write the id 1 in front, whatever bos is.",
-            lambda t, b: shift_right(t, 1)),
-        Misconception("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with"
-            " the last word of the sentence before. Shift each row by itself.", _rolled),
-        Misconception("bos-behind", "bos stands at the end. It belongs in front, where nothing has been"
-            " written yet.", lambda t, b: torch.cat([t[:, :-1], _start(t, b)], dim=1)),
-        Misconception("shifted-by-two", "Everything moved by two places. One is enough: the word before.",
+        ("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the "
+            "last axis.", _down),
+        ("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
+        ("always-bos-1", "You write the id 1 in front, whatever bos is.", lambda t, b: shift_right(t, 1)),
+        ("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word "
+            "of the sentence before. Shift each row by itself.", _rolled),
+        ("bos-behind", "bos stands at the end. It belongs in front, where nothing has been written yet.",
+            lambda t, b: torch.cat([t[:, :-1], _start(t, b)], dim=1)),
+        ("shifted-by-two", "Everything moved by two places. One is enough: the word before.",
             lambda t, b: torch.cat([_start(t, b), _start(t, b), t], dim=1)[:, :t.shape[1]]),
     ),
 )
@@ -726,63 +717,59 @@ GREEDY_DECODE = Exercise(
     reference=greedy_decode,
     use=_as_list,
     probes=(
-        Probe("nothing to say", _ends_after(0), "The first best id is eos here: the result is [eos]. bos is"
-            " not returned, eos is."),
+        Probe("nothing to say", _ends_after(0),
+            "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
         Probe("one word", _ends_after(1), "One word, then eos: the result has two ids."),
         Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
             "max_length = 1: one id comes back, and no eos, because there was no room for it."),
         Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
         Probe("eos just fits", _exact_fit, "Two words and eos fill max_length = 3 exactly."),
-        Probe("eos does not fit", _one_short, "max_length = 2 ends the text before eos: the result has two"
-            " ids, without eos."),
-        Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does"
-            " not count. Each id depends on all the ids before, bos included."),
-        Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the"
-            " arguments."),
+        Probe("eos does not fit", _one_short,
+            "max_length = 2 ends the text before eos: the result has two ids, without eos."),
+        Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
+            "not count. Each id depends on all the ids before, bos included."),
+        Probe("other signs", _other_ids,
+            "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
         Probe("negative scores", _negative, "All scores are negative. The best is still the largest."),
         Probe("the id 0", _pad_written, "The id 0 is written in the middle here. Only eos ends a text."),
-        Probe("bos once more", _bos_written, "The best id is bos once, in the middle of a text. What was"
-            " written is returned, whatever it is: only the bos that you put in front is left out."),
+        Probe("bos once more", _bos_written, "The best id is bos once, in the middle of a text. What was "
+            "written is returned, whatever it is: only the bos that you put in front is left out."),
         Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),
             "max_length = 0 leaves room for nothing: [].", draws=1),
         larger(lambda rng: (_Chain(20, 3, rng), 13, EOS, 12)),
     ),
     misconceptions=(
-        Misconception("keeps-bos", "bos is in the result. The model needs it to begin, but it is no word of"
-            " the text.", _decode(keep_bos=True)),
-        Misconception("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader"
-            " knows the text has ended.", _decode(drop_eos=True)),
-        Misconception("never-stops", "You go on after eos until max_length. Stop as soon as eos has been"
-            " written.", _decode(stop=False)),
-        Misconception("one-too-many", "When eos does not come, you return max_length + 1 ids.",
-            _decode(limit=1)),
-        Misconception("bos-counted", "When eos does not come, you return max_length - 1 ids: bos does not"
-            " count.", _decode(limit=-1)),
-        Misconception("without-bos", "next_logits is called without bos in front. A text begins with it: the"
-            " first call is next_logits([bos]).", _decode(inputs=lambda bos, ids: list(ids))),
-        Misconception("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos,"
-            " first, second, …].", _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
-        Misconception("same-question", "next_logits is asked once, and its answer is used again and again."
-            " Ask anew after every word.", _same_prefix),
-        Misconception("newest-first", "The ids are given to next_logits in reverse order. bos comes first,"
-            " the newest id last.", _decode(inputs=lambda bos, ids: [bos, *ids][::-1])),
-        Misconception("bos-behind", "bos stands at the end of what you give to next_logits. It comes first.",
+        ("keeps-bos", "bos is in the result. The model needs it to begin, but it is no word of the text.",
+            _decode(keep_bos=True)),
+        ("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader knows the text "
+            "has ended.", _decode(drop_eos=True)),
+        ("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.",
+            _decode(stop=False)),
+        ("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
+        ("bos-counted",
+            "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
+        ("without-bos", "next_logits is called without bos in front. A text begins with it: the first call "
+            "is next_logits([bos]).", _decode(inputs=lambda bos, ids: list(ids))),
+        ("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos, first, "
+            "second, …].", _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
+        ("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after "
+            "every word.", _same_prefix),
+        ("newest-first", "The ids are given to next_logits in reverse order. bos comes first, the newest id "
+            "last.", _decode(inputs=lambda bos, ids: [bos, *ids][::-1])),
+        ("bos-behind", "bos stands at the end of what you give to next_logits. It comes first.",
             _decode(inputs=lambda bos, ids: [*ids, bos])),
-        Misconception("argmin", "You take the id with the lowest score. Take the highest.",
+        ("argmin", "You take the id with the lowest score. Take the highest.",
             _decode(pick=lambda s: int(s.argmin()))),
-        Misconception("largest-by-size", "You take the score that is largest in size, so a very negative one"
-            " wins. Do not use the absolute value.", _decode(pick=lambda s: int(s.abs().argmax()))),
-        Misconception("padded", "You fill the result up to max_length. It ends with eos.",
-            _after_eos_by_padding),
-        Misconception("eos-forced", "When there is no more room, you put eos in place of the last word."
-            " Return what was written.", _stop_before_writing),
-        Misconception("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
+        ("largest-by-size", "You take the score that is largest in size, so a very negative one wins. Do not "
+            "use the absolute value.", _decode(pick=lambda s: int(s.abs().argmax()))),
+        ("padded", "You fill the result up to max_length. It ends with eos.", _after_eos_by_padding),
+        ("eos-forced", "When there is no more room, you put eos in place of the last word. Return what was "
+            "written.", _stop_before_writing),
+        ("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
             lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
-        Misconception("bos-filtered", "You take every bos out of the result. Only the one in front is left"
-            " out; what was written stays.",
-            lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
-        Misconception("eos-is-2", "You stop at the id 2, whatever eos is.",
-            lambda n, b, e, m: greedy_decode(n, b, 2, m)),
+        ("bos-filtered", "You take every bos out of the result. Only the one in front is left out; what was "
+            "written stays.", lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
+        ("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
     ),
     contracts=(Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),),
 )

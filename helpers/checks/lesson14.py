@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 from helpers.efficient import (
     decode_step,
     grouped_query_attention,
@@ -117,8 +117,8 @@ SLIDING_WINDOW_MASK = Exercise(
         Probe("window 1", lambda rng: (int(rng.integers(5, 8)), 1, False),
             "With window = 1 a token sees itself and one neighbour on each side: three diagonals."),
         Probe("window 1, causal", lambda rng: (int(rng.integers(5, 8)), 1, True),
-            "With window = 1 and causal a token sees itself and the one before it. Rows are queries, columns"
-            " are keys."),
+            "With window = 1 and causal a token sees itself and the one before it. Rows are queries, columns "
+            "are keys."),
         Probe("both sides", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), False),
             "Without causal the window reaches the same distance to both sides: |i - j| ≤ window."),
         Probe("causal", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), True),
@@ -128,65 +128,59 @@ SLIDING_WINDOW_MASK = Exercise(
         larger(lambda rng: (int(rng.integers(18, 25)), int(rng.integers(5, 9)), bool(rng.integers(2)))),
     ),
     misconceptions=(
-        Misconception("strictly-inside", "Your window is one place too short: a key at distance window still"
-            " counts. Use ≤, not <.", _mask(lambda d, w: d.abs() < w)),
-        Misconception("one-too-wide", "Your window reaches one place too far: the distance may be window, and"
-            " no more.", _mask(lambda d, w: d.abs() <= w + 1)),
-        Misconception("window-is-the-whole-width", "You take window for the width of the whole window and"
-            " give half of it to each side. Here it is the reach to one side: |i - j| ≤ window.",
-            _mask(lambda d, w: d.abs() <= w // 2)),
-        Misconception("causal-ignored", "causal makes no difference in your mask. When it is True, hide the"
-            " keys after the query as well: keep those with j ≤ i.",
-            _mask(_right, lambda d: torch.ones_like(d).bool())),
-        Misconception("always-causal", "You hide the keys after the query even when causal is False. Without"
-            " causal the window reaches to both sides.",
-            lambda T, window, causal: sliding_window_mask(T, window, True)),
-        Misconception("causal-swapped", "You do the opposite of what causal says: causal=True hides the later"
-            " keys, causal=False does not.",
-            lambda T, window, causal: sliding_window_mask(T, window, not causal)),
-        Misconception("sees-the-future", "With causal you keep the keys after the query and hide those before"
-            " it. Rows are queries, columns are keys: keep j ≤ i.", _mask(_right, lambda d: d <= 0)),
-        Misconception("not-itself", "A token does not see itself in your causal mask. The key at j = i is"
-            " part of it: j ≤ i.", _mask(_right, lambda d: d > 0)),
-        Misconception("diagonal-left-out", "No token sees itself in your mask: the diagonal is False. The"
-            " distance 0 lies inside every window.", _mask(lambda d, w: _right(d, w) & (d != 0))),
-        Misconception("no-absolute-value", "Nothing limits your window on the right: i - j ≤ window holds for"
-            " every later key, whose distance is negative. Take the absolute value.",
-            _mask(lambda d, w: d <= w)),
-        Misconception("limits-the-wrong-side", "Your window limits the keys after the query and none before"
-            " it. Take the absolute value of the distance.", _mask(lambda d, w: -d <= w)),
-        Misconception("window-ignored", "The window makes no difference in your mask: far keys are visible."
-            " Keep |i - j| ≤ window.", _mask(lambda d, w: d == d)),
-        Misconception("either-condition", (
-            "You keep a pair that fulfils one of the two conditions. It has to fulfil both: & and not |."
-        ),
+        ("strictly-inside", "Your window is one place too short: a key at distance window still counts. Use "
+            "≤, not <.", _mask(lambda d, w: d.abs() < w)),
+        ("one-too-wide", "Your window reaches one place too far: the distance may be window, and no more.",
+            _mask(lambda d, w: d.abs() <= w + 1)),
+        ("window-is-the-whole-width",
+            "You take window for the width of the whole window and give half of it to each side. Here it is "
+            "the reach to one side: |i - j| ≤ window.", _mask(lambda d, w: d.abs() <= w // 2)),
+        ("causal-ignored", "causal makes no difference in your mask. When it is True, hide the keys after "
+            "the query as well: keep those with j ≤ i.", _mask(_right, lambda d: torch.ones_like(d).bool())),
+        ("always-causal", "You hide the keys after the query even when causal is False. Without causal the "
+            "window reaches to both sides.", lambda T, window, causal: sliding_window_mask(T, window, True)),
+        ("causal-swapped", "You do the opposite of what causal says: causal=True hides the later keys, "
+            "causal=False does not.", lambda T, window, causal: sliding_window_mask(T, window, not causal)),
+        ("sees-the-future", "With causal you keep the keys after the query and hide those before it. Rows "
+            "are queries, columns are keys: keep j ≤ i.", _mask(_right, lambda d: d <= 0)),
+        ("not-itself", "A token does not see itself in your causal mask. The key at j = i is part of it: j ≤ "
+            "i.", _mask(_right, lambda d: d > 0)),
+        ("diagonal-left-out", "No token sees itself in your mask: the diagonal is False. The distance 0 lies "
+            "inside every window.", _mask(lambda d, w: _right(d, w) & (d != 0))),
+        ("no-absolute-value", "Nothing limits your window on the right: i - j ≤ window holds for every later "
+            "key, whose distance is negative. Take the absolute value.", _mask(lambda d, w: d <= w)),
+        ("limits-the-wrong-side", "Your window limits the keys after the query and none before it. Take the "
+            "absolute value of the distance.", _mask(lambda d, w: -d <= w)),
+        ("window-ignored", "The window makes no difference in your mask: far keys are visible. Keep |i - j| "
+            "≤ window.", _mask(lambda d, w: d == d)),
+        ("either-condition",
+            "You keep a pair that fulfils one of the two conditions. It has to fulfil both: & and not |.",
             lambda T, window, causal: (_right(_distance(T), window) | (_distance(T) >= 0)) if causal
             else _right(_distance(T), window)),
-        Misconception("true-means-hidden", "True and False have changed places. In this course True = may"
-            " attend, as in PyTorch's scaled_dot_product_attention.",
+        ("true-means-hidden", "True and False have changed places. In this course True = may attend, as in "
+            "PyTorch's scaled_dot_product_attention.",
             lambda T, window, causal: ~sliding_window_mask(T, window, causal)),
-        Misconception("blocks", "You cut the text into blocks, and a token sees its own block. A window"
-            " slides: each token stands in the middle of its own.", _blocks),
-        Misconception("round-the-corner", "Your window goes round the corner: the first token sees the last"
-            " ones. A text has two ends; perhaps torch.roll, or a negative index, brought the end to the"
-            " front.", _round_the_corner),
-        Misconception("ones-and-zeros", "You return 1 and 0. Give True and False: with numbers, ~mask and"
-            " masked_fill do not work.",
-            lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
-        Misconception("brackets-missing", "& binds more tightly than <=, so a <= b & c means a <= (b & c)."
-            " Put each condition into brackets: (a <= b) & c.", _without_brackets),
-        Misconception("far-instead-of-near", "You keep the keys that are window places away or further. A"
-            " window keeps the near ones.", _mask(lambda d, w: d.abs() >= w)),
-        Misconception("ends-cut-off", "Your first and last queries see nothing: a window that reaches beyond"
-            " an end of the text is shorter there, and not empty.", _only_whole_windows),
-        Misconception("slice-ends-early", "The last key of each window is missing. A slice a:b ends before b,"
-            " so the window of query i ends at i + 1 when causal, and else at i + window + 1.",
+        ("blocks", "You cut the text into blocks, and a token sees its own block. A window slides: each "
+            "token stands in the middle of its own.", _blocks),
+        ("round-the-corner",
+            "Your window goes round the corner: the first token sees the last ones. A text has two ends; "
+            "perhaps torch.roll, or a negative index, brought the end to the front.", _round_the_corner),
+        ("ones-and-zeros", "You return 1 and 0. Give True and False: with numbers, ~mask and masked_fill do "
+            "not work.", lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
+        ("brackets-missing", "& binds more tightly than <=, so a <= b & c means a <= (b & c). Put each "
+            "condition into brackets: (a <= b) & c.", _without_brackets),
+        ("far-instead-of-near", "You keep the keys that are window places away or further. A window keeps "
+            "the near ones.", _mask(lambda d, w: d.abs() >= w)),
+        ("ends-cut-off", "Your first and last queries see nothing: a window that reaches beyond an end of "
+            "the text is shorter there, and not empty.", _only_whole_windows),
+        ("slice-ends-early", "The last key of each window is missing. A slice a:b ends before b, so the "
+            "window of query i ends at i + 1 when causal, and else at i + window + 1.",
             _by_slices(lambda i, w: max(0, i - w), 0)),
-        Misconception("negative-start", "Near the beginning i - window is negative, and a negative number in"
-            " a slice counts from the end, so the slice is empty. Begin at max(0, i - window).",
-            _by_slices(lambda i, w: i - w, 1)),
-        Misconception("additive", "You return what is added to the scores, 0 and -inf. The task asks for the"
-            " mask itself, True and False.", _additive),
+        ("negative-start",
+            "Near the beginning i - window is negative, and a negative number in a slice counts from the "
+            "end, so the slice is empty. Begin at max(0, i - window).", _by_slices(lambda i, w: i - w, 1)),
+        ("additive", "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, "
+            "True and False.", _additive),
     ),
     contracts=(Contract("a negative window", lambda rng: (4, -1, False)),),
 )
@@ -301,25 +295,25 @@ LINEAR_ATTENTION = Exercise(
     reference=linear_attention,
     probes=(
         Probe("one key", _linear_inputs(T=1, d=3, d_v=2, feature_map=_elu_plus_1),
-            "With one key its weight is 1, whatever the features are: the result is V. Check that you divide"
-            " by φ(q) · Σ φ(k)."),
-        Probe("by hand", _by_hand, "φ is the absolute value here. The first query (1, 0) gives the keys the"
-            " weights 1 and 3, so its output is (1·4 + 3·8) / 4 = 7.", draws=1),
+            "With one key its weight is 1, whatever the features are: the result is V. Check that you divide "
+            "by φ(q) · Σ φ(k)."),
+        Probe("by hand", _by_hand, "φ is the absolute value here. The first query (1, 0) gives the keys the "
+            "weights 1 and 3, so its output is (1·4 + 3·8) / 4 = 7.", draws=1),
         Probe("features that are all 1", _linear_inputs(T=3, d=2, d_v=2, feature_map=_ones),
             "φ gives 1 everywhere here, so all weights are equal and every output is the mean of V."),
         Probe("elu + 1", _linear_inputs(T=4, d=3, d_v=5, feature_map=_elu_plus_1),
-            "φ(x) = elu(x) + 1 here. Apply φ to Q and to K, not to V; multiply φ(K)ᵀ with V first; divide"
-            " each row by φ(q) · Σ φ(k)."),
+            "φ(x) = elu(x) + 1 here. Apply φ to Q and to K, not to V; multiply φ(K)ᵀ with V first; divide "
+            "each row by φ(q) · Σ φ(k)."),
         Probe("squares", _linear_inputs(T=5, d=2, d_v=3, feature_map=_square),
             "φ(x) = x² + 0.1 here. Use the feature_map that is given, and no other."),
         Probe("more features than dimensions", _linear_inputs(T=3, d=4, d_v=2, feature_map=_wider),
             "φ makes 8 features of 4 numbers here: φ(K)ᵀ V has shape (8, d_v), and Σ φ(k) has 8 numbers."),
         Probe("as many tokens as features", _linear_inputs(T=4, d=4, d_v=4, feature_map=_elu_plus_1),
-            "T, d and d_v are all 4 here, so a wrong axis goes through without an error. Σ φ(k) runs over the"
-            " keys, axis -2."),
+            "T, d and d_v are all 4 here, so a wrong axis goes through without an error. Σ φ(k) runs over "
+            "the keys, axis -2."),
         Probe("batch and heads", _linear_inputs(2, 3, T=4, d=5, d_v=6, feature_map=_elu_plus_1),
-            "Q, K and V have axes in front here, (B, h, T, d). Count from the back: K.mT or K.transpose(-1,"
-            " -2), and sum(dim=-2)."),
+            "Q, K and V have axes in front here, (B, h, T, d). Count from the back: K.mT or K.transpose(-1, "
+            "-2), and sum(dim=-2)."),
         Probe("more keys than queries", _linear_inputs(2, T=3, d=4, d_v=2, feature_map=_square, T_k=7),
             "There are 3 queries and 7 keys here."),
         Probe("a long text", _linear_inputs(T=97, T_k=101, d=3, d_v=2, feature_map=_elu_plus_1),
@@ -328,108 +322,86 @@ LINEAR_ATTENTION = Exercise(
         larger(_linear_inputs(5, 6, T=9, T_k=10, d=11, d_v=12, feature_map=_elu_plus_1)),
     ),
     misconceptions=(
-        Misconception("quadratic", "The numbers are right, and the order is not: you make a weight for every"
-            " pair of query and key, T × T of them, in one table or row by row. Multiply φ(K)ᵀ with V first;"
-            " then nothing you make is larger than the input.",
+        ("quadratic", "The numbers are right, and the order is not: you make a weight for every pair of "
+            "query and key, T × T of them, in one table or row by row. Multiply φ(K)ᵀ with V first; then "
+            "nothing you make is larger than the input.",
             lambda Q, K, V, feature_map: _normalised(_weights(Q, K, feature_map), V)),
-        Misconception("not-normalised", "You do not divide. The weights φ(q) · φ(k) of a query do not sum to"
-            " 1 by themselves: divide each row by φ(q) · Σ φ(k).", _linear(divide=False)),
-        Misconception("plain-softmax", "That is softmax attention: the feature map is not used. Here the"
-            " weights are φ(q) · φ(k), divided by their sum.", _real_softmax),
-        Misconception("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here:"
-            " φ takes the place of exp, and the weights are only divided by their sum.", _softmax_of_kernel),
-        Misconception("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or"
-            " weights can be negative.", _linear(q=_same)),
-        Misconception("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or"
-            " weights can be negative.", _linear(k=_same)),
-        Misconception("no-features", "The feature map is not used at all: q · k can be negative, and weights"
-            " with it. Apply φ to Q and to K.", _linear(q=_same, k=_same)),
-        Misconception("features-of-the-values", "You apply φ to V too. The values are what is mixed: they"
-            " stay as they are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
-        Misconception("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
+        ("not-normalised", "You do not divide. The weights φ(q) · φ(k) of a query do not sum to 1 by "
+            "themselves: divide each row by φ(q) · Σ φ(k).", _linear(divide=False)),
+        ("plain-softmax", "That is softmax attention: the feature map is not used. Here the weights are φ(q) "
+            "· φ(k), divided by their sum.", _real_softmax),
+        ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the "
+            "place of exp, and the weights are only divided by their sum.", _softmax_of_kernel),
+        ("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or weights can be "
+            "negative.", _linear(q=_same)),
+        ("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or weights can be "
+            "negative.", _linear(k=_same)),
+        ("no-features", "The feature map is not used at all: q · k can be negative, and weights with it. "
+            "Apply φ to Q and to K.", _linear(q=_same, k=_same)),
+        ("features-of-the-values", "You apply φ to V too. The values are what is mixed: they stay as they "
+            "are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
+        ("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
             _linear(_elu_plus_1, _elu_plus_1)),
-        Misconception("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: the"
-            " softmax, for which scaling is made, is gone.",
+        ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: the softmax, for "
+            "which scaling is made, is gone.",
             lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
-        Misconception("causal", "Your queries see only the keys up to their own place. Here every query sees"
-            " every key.", _causal),
-        Misconception("divided-by-T", "You divide by the number of keys. The weights of a query sum to φ(q) ·"
-            " Σ φ(k): divide by that.",
+        ("causal", "Your queries see only the keys up to their own place. Here every query sees every key.",
+            _causal),
+        ("divided-by-T",
+            "You divide by the number of keys. The weights of a query sum to φ(q) · Σ φ(k): divide by that.",
             lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map) / K.shape[-2]),
-        Misconception("sum-of-all-weights", (
+        ("sum-of-all-weights",
             "You divide all rows by the same number, the sum over all pairs. Each query has its own, φ(q) · "
-            "Σ φ(k)."
-        ),
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+            "Σ φ(k).", lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
             / (feature_map(Q) @ feature_map(K).sum(-2)[..., None]).sum(-2, keepdim=True)),
-        Misconception("normalised-over-queries", "Your weights sum to 1 over the queries. Each query divides"
-            " by the sum over the keys: φ(q) · Σ φ(k), where the sum runs over k.",
+        ("normalised-over-queries", "Your weights sum to 1 over the queries. Each query divides by the sum "
+            "over the keys: φ(q) · Σ φ(k), where the sum runs over k.",
             lambda Q, K, V, feature_map: _normalised(_weights(Q, K, feature_map), V, dim=-2)),
-        Misconception("divided-without-the-query", (
-            "You divide by a sum of key features that does not depend on the query. The sum of a query's "
-            "weights is φ(q) · Σ φ(k)."
-        ),
+        ("divided-without-the-query", "You divide by a sum of key features that does not depend on the "
+            "query. The sum of a query's weights is φ(q) · Σ φ(k).",
             lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
 / feature_map(K).sum((-2, -1))[..., None, None]),
-        Misconception("two-axes-only", "Your function is right for (T, d) and fails when there are axes in"
-            " front, such as (B, h, T, d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of"
-            " sum(0), and [..., None].", _two_axes_only),
-        Misconception("sum-not-a-column", "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2)"
-            " has one number for a query and no axis for them to be divided by. Make it a column first:"
-            " φ(K).sum(-2)[..., None].", _sum_not_a_column),
-        Misconception("sum-over-the-features", (
-            "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ φ(k), where the "
-            "sum runs over the keys, axis -2."
-        ),
+        ("two-axes-only", "Your function is right for (T, d) and fails when there are axes in front, such as "
+            "(B, h, T, d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and "
+            "[..., None].", _two_axes_only),
+        ("sum-not-a-column", "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2) has one "
+            "number for a query and no axis for them to be divided by. Make it a column first: "
+            "φ(K).sum(-2)[..., None].", _sum_not_a_column),
+        ("sum-over-the-features", "You sum φ(K) over its features, one number for each key. The divisor is "
+            "φ(q) · Σ φ(k), where the sum runs over the keys, axis -2.",
             lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
             / (feature_map(Q) @ feature_map(K).sum(-1)[..., None])),
-        Misconception("features-of-the-sum", (
-            "You add the keys first and apply φ to their sum. φ belongs to each key: Σ φ(k), and not φ(Σ k)."
-        ),
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+        ("features-of-the-sum", "You add the keys first and apply φ to their sum. φ belongs to each key: Σ "
+            "φ(k), and not φ(Σ k).", lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
             / (feature_map(Q) @ feature_map(K.sum(-2, keepdim=True)).mT)),
-        Misconception("output-normalised", (
+        ("output-normalised",
             "You divide the output by its own sum. What has to sum to 1 are the weights: divide by φ(q) · Σ "
-            "φ(k)."
-        ),
-            lambda Q, K, V, feature_map: (lambda out: out / out.sum(-1, keepdim=True))(
+            "φ(k).", lambda Q, K, V, feature_map: (lambda out: out / out.sum(-1, keepdim=True))(
                 _linear(divide=False)(Q, K, V, feature_map))),
-        Misconception("product-number-by-number", "You multiply φ(K) and V number by number. The summary has"
-            " a number for every feature *and* every column of V: φ(K)ᵀ V, (r, d_v).", _number_by_number),
-        Misconception("values-averaged", (
-            "All your queries get the same output, the mean of the values weighted by the keys alone. The "
-            "weights are φ(q) · φ(k)."
-        ),
+        ("product-number-by-number", "You multiply φ(K) and V number by number. The summary has a number for "
+            "every feature *and* every column of V: φ(K)ᵀ V, (r, d_v).", _number_by_number),
+        ("values-averaged", "All your queries get the same output, the mean of the values weighted by the "
+            "keys alone. The weights are φ(q) · φ(k).",
             lambda Q, K, V, feature_map: (feature_map(K).sum(-1)[..., None] * V).sum(-2, keepdim=True)
             .expand(*Q.shape[:-1], V.shape[-1]) / feature_map(K).sum((-2, -1))[..., None, None]),
-        Misconception("sum-over-everything", (
-            "You divide everything by one number: .sum() without dim adds up all pairs, heads and texts. Each query "
-            "has its own sum, φ(q) · Σ φ(k)."
-        ),
+        ("sum-over-everything", "You divide everything by one number: .sum() without dim adds up all pairs, "
+            "heads and texts. Each query has its own sum, φ(q) · Σ φ(k).",
             lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
             / (feature_map(Q) @ feature_map(K).sum(-2)[..., None]).sum()),
-        Misconception("divided-by-the-query", (
-            "You divide by the sum of the query's own features. The weights of a query sum to φ(q) · Σ φ(k), so the "
-            "keys have to be in it too."
-        ),
+        ("divided-by-the-query", "You divide by the sum of the query's own features. The weights of a query "
+            "sum to φ(q) · Σ φ(k), so the keys have to be in it too.",
             lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
             / feature_map(Q).sum(-1, keepdim=True)),
-        Misconception("softmaxes-instead", (
-            "You take a softmax of φ(Q) over the features and one of φ(K) over the keys, in place of the division. "
-            "There is no softmax here: divide by φ(q) · Σ φ(k)."
-        ),
+        ("softmaxes-instead", "You take a softmax of φ(Q) over the features and one of φ(K) over the keys, "
+            "in place of the division. There is no softmax here: divide by φ(q) · Σ φ(k).",
             lambda Q, K, V, feature_map: torch.softmax(feature_map(Q), -1)
             @ (torch.softmax(feature_map(K), -2).mT @ V)),
-        Misconception("own-key-only", (
-            "You divide by φ(q) · φ(k) of the key at the query's own place. It is the sum over all keys: φ(q) · Σ "
-            "φ(k)."
-        ),
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
+        ("own-key-only",
+            "You divide by φ(q) · φ(k) of the key at the query's own place. It is the sum over all keys: "
+            "φ(q) · Σ φ(k).", lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
             / (feature_map(Q) * feature_map(K)).sum(-1, keepdim=True)),
-        Misconception("divided-by-the-length", (
-            "You divide by the lengths of the feature vectors, as a cosine does. The weights of a query "
-            "have to sum to 1: divide by φ(q) · Σ φ(k)."
-        ),
+        ("divided-by-the-length", "You divide by the lengths of the feature vectors, as a cosine does. The "
+            "weights of a query have to sum to 1: divide by φ(q) · Σ φ(k).",
             lambda Q, K, V, feature_map: F.normalize(feature_map(Q), dim=-1)
                 @ (F.normalize(feature_map(K), dim=-1).mT @ V)),
     ),
@@ -512,86 +484,84 @@ _TRANSPOSE = (("first two dimensions of batch2|matrix transpose on tensors|of no
 GROUPED_QUERY_ATTENTION = Exercise(
     reference=grouped_query_attention,
     probes=(
-        Probe("one key", _grouped_inputs(1, 4, 2, 1, 3, T_k=1), "With one key its weight is 1, so query head"
-            " i returns the value of its group, V[:, i // (h / g)]."),
+        Probe("one key", _grouped_inputs(1, 4, 2, 1, 3, T_k=1), "With one key its weight is 1, so query head "
+            "i returns the value of its group, V[:, i // (h / g)]."),
         Probe("as many groups as heads", _grouped_inputs(1, 2, 2, 3, 4),
             "g = h here: every query head has keys and values of its own, as in multi-head attention."),
-        Probe("one group", _grouped_inputs(1, 3, 1, 2, 4), "g = 1 here: all query heads share one head of"
-            " keys and values."),
-        Probe("two groups of two", _grouped_inputs(1, 4, 2, 3, 5), "h = 4 and g = 2: heads 0 and 1 use group"
-            " 0, heads 2 and 3 use group 1."),
+        Probe("one group", _grouped_inputs(1, 3, 1, 2, 4),
+            "g = 1 here: all query heads share one head of keys and values."),
+        Probe("two groups of two", _grouped_inputs(1, 4, 2, 3, 5),
+            "h = 4 and g = 2: heads 0 and 1 use group 0, heads 2 and 3 use group 1."),
         Probe("two groups of three, a batch", _grouped_inputs(2, 6, 2, 3, 4),
-            "h = 6 and g = 2: heads 0, 1, 2 use group 0 and heads 3, 4, 5 use group 1. Scores are divided by"
-            " √d_k."),
-        Probe("three groups of two", _grouped_inputs(2, 6, 3, 5, 2), "h = 6 and g = 3: heads 0 and 1 use"
-            " group 0, heads 2 and 3 use group 1, heads 4 and 5 use group 2."),
+            "h = 6 and g = 2: heads 0, 1, 2 use group 0 and heads 3, 4, 5 use group 1. Scores are divided by "
+            "√d_k."),
+        Probe("three groups of two", _grouped_inputs(2, 6, 3, 5, 2), "h = 6 and g = 3: heads 0 and 1 use "
+            "group 0, heads 2 and 3 use group 1, heads 4 and 5 use group 2."),
         Probe("one query, many keys", _grouped_inputs(3, 4, 2, 1, 6, T_k=7),
             "One query and 7 keys, as when a model writes: K and V have another length than Q."),
         Probe("large numbers", _grouped_inputs(1, 4, 2, 3, 4, std=30.0), _LARGE, extreme=True),
         larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
     ),
     misconceptions=(
-        Misconception("groups-in-turn", "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one"
-            " group stand side by side: 0, 0, 1, 1. torch's repeat does the former, repeat_interleave the"
-            " latter.", _grouped(False, False)),
-        Misconception("keys-in-turn", "The values go to the right heads, the keys do not: you spread K over"
-            " the heads in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=False)),
-        Misconception("values-in-turn", "The keys go to the right heads, the values do not: you spread V over"
-            " the heads in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=False)),
-        Misconception("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
+        ("groups-in-turn",
+            "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by side: 0, "
+            "0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _grouped(False, False)),
+        ("keys-in-turn", "The values go to the right heads, the keys do not: you spread K over the heads in "
+            "turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=False)),
+        ("values-in-turn", "The keys go to the right heads, the values do not: you spread V over the heads "
+            "in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=False)),
+        ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
             _grouped(scale=lambda Q, K: 1.0)),
-        Misconception("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.",
+        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.",
             _grouped(scale=lambda Q, K: Q.shape[-1])),
-        Misconception("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width."
-            " Each head is scaled by its own width, √d_k.",
-            _grouped(scale=lambda Q, K: math.sqrt(Q.shape[1] * Q.shape[-1]))),
-        Misconception("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i"
-            " uses group i // (h / g).", _one_group(0)),
-        Misconception("last-group-for-all", "All heads use the last group. Head i uses group i // (h / g).",
-            _one_group(-1)),
-        Misconception("groups-averaged", "You average the groups and give all heads the mean. Head i uses"
-            " group i // (h / g), as it stands.",
-            lambda Q, K, V: _attend(Q, K.mean(1, keepdim=True), V.mean(1, keepdim=True))),
-        Misconception("queries-averaged", "You average the queries of a group. The keys and values are"
-            " shared, the queries are not: each head keeps its own.", _queries_averaged),
-        Misconception("groups-reversed", "The groups are in reverse order: head 0 uses group 0.",
+        ("scaled-by-the-model-width",
+            "You divide by √(h · d_k), the root of the model's width. Each head is scaled by its own width, "
+            "√d_k.", _grouped(scale=lambda Q, K: math.sqrt(Q.shape[1] * Q.shape[-1]))),
+        ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
+            "(h / g).", _one_group(0)),
+        ("last-group-for-all",
+            "All heads use the last group. Head i uses group i // (h / g).", _one_group(-1)),
+        ("groups-averaged",
+            "You average the groups and give all heads the mean. Head i uses group i // (h / g), as it "
+            "stands.", lambda Q, K, V: _attend(Q, K.mean(1, keepdim=True), V.mean(1, keepdim=True))),
+        ("queries-averaged", "You average the queries of a group. The keys and values are shared, the "
+            "queries are not: each head keeps its own.", _queries_averaged),
+        ("groups-reversed", "The groups are in reverse order: head 0 uses group 0.",
             lambda Q, K, V: grouped_query_attention(Q, K.flip(1), V.flip(1))),
-        Misconception("softmax-over-queries", "Your softmax runs over the queries. It runs over the keys, the"
-            " last axis.", _grouped(dim=lambda Q, K: -2)),
-        Misconception("softmax-over-heads", "Your softmax runs over the heads. It runs over the keys, the"
-            " last axis.", _grouped(dim=lambda Q, K: 1)),
-        Misconception("no-softmax", "There is no softmax: the weights are the scores themselves.",
+        ("softmax-over-queries", "Your softmax runs over the queries. It runs over the keys, the last axis.",
+            _grouped(dim=lambda Q, K: -2)),
+        ("softmax-over-heads", "Your softmax runs over the heads. It runs over the keys, the last axis.",
+            _grouped(dim=lambda Q, K: 1)),
+        ("no-softmax", "There is no softmax: the weights are the scores themselves.",
             lambda Q, K, V: Q @ _spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ _spread(V, Q.shape[1])),
-        Misconception("causal", "You hide the later keys. There is no mask here.",
+        ("causal", "You hide the later keys. There is no mask here.",
             _grouped(mask=lambda Q, K: torch.ones(Q.shape[2], K.shape[2]).tril().bool())),
-        Misconception("heads-lost", "You return g heads: the other queries are lost. The result has as many"
-            " heads as Q.", _heads_not_spread),
-        Misconception("not-spread", "K and V have g heads and Q has h: torch lines them up only when g is 1"
-            " or h. Give each query head the keys of its group, or put the queries of a group below each"
-            " other.", _attend),
-        Misconception("divided-by-g", "Your head i uses group i // g. There are h // g heads in a group, so"
-            " it is i // (h // g).", _group_of_head(lambda i, h, g: i // g)),
-        Misconception("repeated-g-times", "You repeat each head of keys g times. There are h // g query heads"
-            " for each of them.", _repeated_g_times),
-        Misconception("keys-for-values", "You mix the keys. The output is a mixture of the values.",
+        ("heads-lost", "You return g heads: the other queries are lost. The result has as many heads as Q.",
+            _heads_not_spread),
+        ("not-spread",
+            "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
+            "head the keys of its group, or put the queries of a group below each other.", _attend),
+        ("divided-by-g", "Your head i uses group i // g. There are h // g heads in a group, so it is i // (h "
+            "// g).", _group_of_head(lambda i, h, g: i // g)),
+        ("repeated-g-times", "You repeat each head of keys g times. There are h // g query heads for each of "
+            "them.", _repeated_g_times),
+        ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
             lambda Q, K, V: grouped_query_attention(Q, K, K)),
-        Misconception("weights-returned", "You return the weights. One product is left: weights @ V.",
-            _weights_only),
-        Misconception("scaled-by-length", "You divide by the root of the number of keys. It is √d_k, the"
-            " width of a head.", _grouped(scale=lambda Q, K: math.sqrt(K.shape[2]))),
-        Misconception("heads-in-front", "You stack the heads on a new first axis, (h, B, T, d_k). They are"
-            " the second: dim=1.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(0, 1)),
-        Misconception("averaged-and-lost", "You average the queries of a group, and g heads come back. The"
-            " keys and values are shared, the queries are not: the result has as many heads as Q.",
+        ("weights-returned", "You return the weights. One product is left: weights @ V.", _weights_only),
+        ("scaled-by-length", "You divide by the root of the number of keys. It is √d_k, the width of a head.",
+            _grouped(scale=lambda Q, K: math.sqrt(K.shape[2]))),
+        ("heads-in-front", "You stack the heads on a new first axis, (h, B, T, d_k). They are the second: "
+            "dim=1.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(0, 1)),
+        ("averaged-and-lost", "You average the queries of a group, and g heads come back. The keys and "
+            "values are shared, the queries are not: the result has as many heads as Q.",
             lambda Q, K, V: _attend(Q.unflatten(1, (K.shape[1], -1)).mean(2), K, V)),
-        Misconception("tokens-before-heads", "You return (B, T, h, d_k). The axes stay in their order here:"
-            " (B, h, T, d_k).", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
-        Misconception("heads-added-up", "You add up the heads of a group, and only g are left. The result has"
-            " as many heads as Q.",
+        ("tokens-before-heads", "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, "
+            "d_k).", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
+        ("heads-added-up",
+            "You add up the heads of a group, and only g are left. The result has as many heads as Q.",
             lambda Q, K, V: grouped_query_attention(Q, K, V).unflatten(1, (K.shape[1], -1)).sum(2)),
-        Misconception("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k):"
-            " merging comes later.",
-            lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
+        ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
+            "later.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
     ),
     contracts=(
         Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
@@ -679,116 +649,104 @@ DECODE_STEP = Exercise(
     reference=decode_step,
     results=("the output", "the new cache"),
     probes=(
-        Probe("the first token", _step_inputs(1, 1, 0, 3), "The cache is None here: the token sees only"
-            " itself, so the output is v, and the new cache is (k, v)."),
-        Probe("the second token", _step_inputs(1, 1, 1, 3), "One position is cached. The token sees it and"
-            " itself, and the new cache holds 2 positions, the old one first."),
+        Probe("the first token", _step_inputs(1, 1, 0, 3), "The cache is None here: the token sees only "
+            "itself, so the output is v, and the new cache is (k, v)."),
+        Probe("the second token", _step_inputs(1, 1, 1, 3), "One position is cached. The token sees it and "
+            "itself, and the new cache holds 2 positions, the old one first."),
         Probe("heads and a batch, first token", _step_inputs(2, 3, 0, 4),
             "The cache is None here, with B = 2 and h = 3: the output is v, and the new cache is (k, v)."),
-        Probe("some cached positions", _step_inputs(1, 2, 4, 3), "4 positions are cached: the weights run"
-            " over 5 keys, the cached ones and the new one, and scores are divided by √d_k."),
-        Probe("a batch", _step_inputs(2, 3, 5, 4), "B = 2, h = 3, and 5 positions are cached: positions are"
-            " axis -2 of (B, h, t, d_k)."),
-        Probe("as many positions as dimensions", _step_inputs(3, 2, 3, 4),
-            "t + 1 equals d_k here, so a wrong axis goes through without an error. Softmax over the keys, the"
-            " last axis of the scores."),
+        Probe("some cached positions", _step_inputs(1, 2, 4, 3), "4 positions are cached: the weights run "
+            "over 5 keys, the cached ones and the new one, and scores are divided by √d_k."),
+        Probe("a batch", _step_inputs(2, 3, 5, 4),
+            "B = 2, h = 3, and 5 positions are cached: positions are axis -2 of (B, h, t, d_k)."),
+        Probe("as many positions as dimensions", _step_inputs(3, 2, 3, 4), "t + 1 equals d_k here, so a "
+            "wrong axis goes through without an error. Softmax over the keys, the last axis of the scores."),
         Probe("large numbers", _step_inputs(1, 2, 6, 4, std=30.0), _LARGE, extreme=True),
         Probe("large numbers beside small ones", _one_small_text, _LARGE, draws=1, extreme=True),
         larger(_step_inputs(5, 6, 9, 11)),
     ),
     misconceptions=(
-        Misconception("cache-not-used", "You do not look at `cache`: the new token sees only itself, and"
-            " nothing of the past is kept. Append k and v first.",
-            lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
-        Misconception("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all"
-            " cached positions as well.", _step(lambda K, V, k, v, cache: (k, v))),
-        Misconception("does-not-see-itself", "Your token sees the cached positions and not itself. Append k"
-            " and v first, then attend.", _step(_or_new)),
-        Misconception("nothing-appended", "The output is right, but you give back the old cache: the next"
-            " token will not see this one. Return the longer one.", _step(keep=_or_new)),
-        Misconception("old-cache-returned", "The output is right, but you give back `cache` as it came: None"
-            " for the first token, and later without the new position. Return the longer one, (K, V).",
+        ("cache-not-used", "You do not look at `cache`: the new token sees only itself, and nothing of the "
+            "past is kept. Append k and v first.", lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
+        ("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all cached "
+            "positions as well.", _step(lambda K, V, k, v, cache: (k, v))),
+        ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
+            "then attend.", _step(_or_new)),
+        ("nothing-appended", "The output is right, but you give back the old cache: the next token will not "
+            "see this one. Return the longer one.", _step(keep=_or_new)),
+        ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the "
+            "first token, and later without the new position. Return the longer one, (K, V).",
             _step(keep=lambda K, V, k, v, cache: cache)),
-        Misconception("keeps-the-new-only", "The output is right, but your new cache holds only the new"
-            " position: the others are lost for the next token.", _step(keep=lambda K, V, k, v, cache: (k, v))),
-        Misconception("new-in-front", (
+        ("keeps-the-new-only", "The output is right, but your new cache holds only the new position: the "
+            "others are lost for the next token.", _step(keep=lambda K, V, k, v, cache: (k, v))),
+        ("new-in-front",
             "You put the new position in front of the cached ones. The output is the same, but the cache is "
-            "kept in the order of the text: append at the end."
-        ),
-            _step(keep=lambda K, V, k, v, cache: (
+            "kept in the order of the text: append at the end.", _step(keep=lambda K, V, k, v, cache: (
                 (k, v) if cache is None else (torch.cat([k, cache[0]], -2), torch.cat([v, cache[1]], -2))))),
-        Misconception("mask-of-one-row", "Your token sees only the first position: a causal mask for one"
-            " query, as is_causal=True or tril make it, keeps its first column. No mask is needed, because"
-            " nothing later is in the cache.", _step(lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
-        Misconception("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
+        ("mask-of-one-row", "Your token sees only the first position: a causal mask for one query, as "
+            "is_causal=True or tril make it, keeps its first column. No mask is needed, because nothing "
+            "later is in the cache.", _step(lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
+        ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
             _step(scale=lambda q, K: 1.0)),
-        Misconception("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.",
-            _step(scale=lambda q, K: q.shape[-1])),
-        Misconception("scaled-by-length", "You divide by the root of the number of positions. It is √d_k, the"
-            " width of a head, however long the cache.", _step(scale=lambda q, K: math.sqrt(K.shape[-2]))),
-        Misconception("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1,"
-            " so every weight is 1. It runs over the keys, the last axis.", _step(dim=lambda q, K: -2)),
-        Misconception("no-softmax", (
-            "There is no softmax: the weights are the scores themselves."
-        ),
-            lambda q, k, v, cache: (
+        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _step(scale=lambda q, K: q.shape[-1])),
+        ("scaled-by-length", "You divide by the root of the number of positions. It is √d_k, the width of a "
+            "head, however long the cache.", _step(scale=lambda q, K: math.sqrt(K.shape[-2]))),
+        ("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1, so every "
+            "weight is 1. It runs over the keys, the last axis.", _step(dim=lambda q, K: -2)),
+        ("no-softmax", "There is no softmax: the weights are the scores themselves.", lambda q, k, v, cache: (
                 q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]) @ _joined(k, v, cache)[1],
                     _joined(k, v, cache))),
-        Misconception("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
+        ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
             _step(keep=lambda K, V, k, v, cache: (V, K))),
-        Misconception("keys-for-values", "You mix the keys. The output is a mixture of the values.",
+        ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
             _step(lambda K, V, k, v, cache: (K, K))),
-        Misconception("values-not-appended", "You append k and not v, or cache only one of them. Both grow"
-            " together.", _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
-        Misconception("one-not-joined", "Only one of K and V is joined with the cache when you attend, so the"
-            " weights and the values differ in their number of positions. Both grow together: torch.cat along"
-            " dim=2, for K and for V.",
-            lambda q, k, v, cache: (_attend(q, _joined(k, v, cache)[0], v), _joined(k, v, cache))),
-        Misconception("along-the-heads", "You join the tensors along the axis of the heads. Positions are"
-            " axis -2 of (B, h, t, d_k).", _along_heads),
-        Misconception("along-the-features", "You join the tensors along their last axis, that of the d_k"
-            " numbers. Positions are axis -2 of (B, h, t, d_k): dim=2.",
-            _joined_by(lambda old, new: torch.cat([old, new], -1))),
-        Misconception("along-the-batch", "You join the tensors along axis 0, that of the texts, as torch.cat"
-            " does when no dim is given. Positions are axis -2 of (B, h, t, d_k): dim=2.",
+        ("values-not-appended", "You append k and not v, or cache only one of them. Both grow together.",
+            _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
+        ("one-not-joined",
+            "Only one of K and V is joined with the cache when you attend, so the weights and the values "
+            "differ in their number of positions. Both grow together: torch.cat along dim=2, for K and for "
+            "V.", lambda q, k, v, cache: (_attend(q, _joined(k, v, cache)[0], v), _joined(k, v, cache))),
+        ("along-the-heads", "You join the tensors along the axis of the heads. Positions are axis -2 of (B, "
+            "h, t, d_k).", _along_heads),
+        ("along-the-features",
+            "You join the tensors along their last axis, that of the d_k numbers. Positions are axis -2 of "
+            "(B, h, t, d_k): dim=2.", _joined_by(lambda old, new: torch.cat([old, new], -1))),
+        ("along-the-batch", "You join the tensors along axis 0, that of the texts, as torch.cat does when no "
+            "dim is given. Positions are axis -2 of (B, h, t, d_k): dim=2.",
             _joined_by(lambda old, new: torch.cat([old, new]))),
-        Misconception("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the"
-            " new position behind the old ones, on an axis that is there.",
+        ("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the new position "
+            "behind the old ones, on an axis that is there.",
             _joined_by(lambda old, new: torch.stack([old, new], 2))),
-        Misconception("added", "You add the new key and value to the cached ones, number by number. They get"
-            " a place of their own: torch.cat along dim=2.", _joined_by(_added)),
-        Misconception("appended-twice", "The output is right, but your new cache holds the new position"
-            " twice: it is appended once more when you return it.",
+        ("added", "You add the new key and value to the cached ones, number by number. They get a place of "
+            "their own: torch.cat along dim=2.", _joined_by(_added)),
+        ("appended-twice", "The output is right, but your new cache holds the new position twice: it is "
+            "appended once more when you return it.",
             _step(keep=lambda K, V, k, v, cache: (torch.cat([K, k], -2), torch.cat([V, v], -2)))),
-        Misconception("weights-returned", (
-            "You return the weights in place of the output. One product is left: weights @ V."
-        ), lambda q, k, v, cache: (torch.softmax(q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]), -1),
+        ("weights-returned",
+            "You return the weights in place of the output. One product is left: weights @ V.",
+            lambda q, k, v, cache: (torch.softmax(q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]), -1),
                                    _joined(k, v, cache))),
-        Misconception("cache-first", "You return the cache first. It is output, (K, V).",
+        ("cache-first", "You return the cache first. It is output, (K, V).",
             lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
-        Misconception("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width."
-            " Each head is scaled by its own width, √d_k.",
-            _step(scale=lambda q, K: math.sqrt(q.shape[1] * q.shape[-1]))),
-        Misconception("softmax-over-heads", "Your softmax runs over the heads, axis 1. It runs over the keys,"
-            " the last axis: dim=-1.", _step(dim=lambda q, K: 1)),
-        Misconception("output-cached", "You keep the output in the cache. The next token needs the keys and"
-            " the values, K and V.",
-            lambda q, k, v, cache: (lambda out: (out, (out, out)))(decode_step(q, k, v, cache)[0])),
-        Misconception("query-for-key", "You append q where k belongs. The query asks in this step only; what"
-            " stays is the key.", lambda q, k, v, cache: decode_step(q, q, v, cache)),
-        Misconception("oldest-dropped", "Your cache loses its oldest position at each step. It grows: nothing"
-            " is dropped.",
+        ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
+            "scaled by its own width, √d_k.", _step(scale=lambda q, K: math.sqrt(q.shape[1] * q.shape[-1]))),
+        ("softmax-over-heads", "Your softmax runs over the heads, axis 1. It runs over the keys, the last "
+            "axis: dim=-1.", _step(dim=lambda q, K: 1)),
+        ("output-cached", "You keep the output in the cache. The next token needs the keys and the values, K "
+            "and V.", lambda q, k, v, cache: (lambda out: (out, (out, out)))(decode_step(q, k, v, cache)[0])),
+        ("query-for-key", "You append q where k belongs. The query asks in this step only; what stays is the "
+            "key.", lambda q, k, v, cache: decode_step(q, q, v, cache)),
+        ("oldest-dropped", "Your cache loses its oldest position at each step. It grows: nothing is dropped.",
             _step(keep=lambda K, V, k, v, cache: (K, V) if cache is None else (K[..., 1:, :], V[..., 1:, :]))),
-        Misconception("only-the-output", "You return the output alone. The caller needs the new cache too:"
-            " return output, (K, V).", _only_output),
-        Misconception("three-values", "You return three things. Keys and values belong into one tuple: return"
-            " output, (K, V).",
-            lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], *decode_step(q, k, v, cache)[1])),
-        Misconception("none-not-handled", "For the first token the cache is None, and there is nothing to"
-            " append to: then k and v themselves are the keys and values.",
+        ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
+            "(K, V).", _only_output),
+        ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
+            "V).", lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], *decode_step(q, k, v, cache)[1])),
+        ("none-not-handled", "For the first token the cache is None, and there is nothing to append to: then "
+            "k and v themselves are the keys and values.",
             lambda q, k, v, cache: decode_step(q, k, v, (cache[0], cache[1]))),
-        Misconception("query-cached", "You cache queries as well. A query is used once, in its own step: only"
-            " keys and values are needed again.",
+        ("query-cached", "You cache queries as well. A query is used once, in its own step: only keys and "
+            "values are needed again.",
             lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], (q, *_joined(k, v, cache)))),
     ),
     contracts=(Contract("more than one new token",
@@ -966,138 +924,132 @@ def _values_not_summed(largest, total, output, scores, v):
 ONLINE_SOFTMAX_ATTENTION = Exercise(
     reference=online_softmax_attention,
     probes=(
-        Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. Check"
-            " the division at the end, and the start: exp(-inf) is 0."),
-        Probe("one block", _online_inputs(3, 4, 2, 3), "All keys fit into one block here, so this is"
-            " attention as you know it: scores divided by √d."),
+        Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. "
+            "Check the division at the end, and the start: exp(-inf) is 0."),
+        Probe("one block", _online_inputs(3, 4, 2, 3),
+            "All keys fit into one block here, so this is attention as you know it: scores divided by √d."),
         Probe("a larger score comes later", _with_scores(0.0, 1.0, 3.0, 2.0),
-            "The second block has the larger scores: what was summed up before has to shrink by exp(old"
-            " largest - new largest).", special=True),
+            "The second block has the larger scores: what was summed up before has to shrink by exp(old "
+            "largest - new largest).", special=True),
         Probe("a smaller score comes later", _with_scores(3.0, 2.0, 0.0, 1.0),
-            "The first block has the largest score: nothing shrinks, and the second block is measured against"
-            " the same largest score."),
-        Probe("one key at a time", _online_inputs(4, 3, 2, 1), "block = 1 here: after each key, total and"
-            " output are what they would be if the text ended there."),
+            "The first block has the largest score: nothing shrinks, and the second block is measured "
+            "against the same largest score."),
+        Probe("one key at a time", _online_inputs(4, 3, 2, 1), "block = 1 here: after each key, total and "
+            "output are what they would be if the text ended there."),
         Probe("a last block that is not full", _online_inputs(7, 4, 3, 3, std=2.0),
             "T = 7 and block = 3: the last block holds one key. A slice beyond the end is simply shorter."),
-        Probe("a block longer than the text", _online_inputs(5, 3, 2, 8),
-            "block is larger than T here: there is a single block."),
-        Probe("several blocks", _online_inputs(12, 5, 2, 4, std=2.0), "T = 12 and block = 4: three blocks,"
-            " and the largest score may stand in any of them."),
+        Probe("a block longer than the text", _online_inputs(5, 3, 2, 8), "block is larger than T here: "
+            "there is a single block."),
+        Probe("several blocks", _online_inputs(12, 5, 2, 4, std=2.0),
+            "T = 12 and block = 4: three blocks, and the largest score may stand in any of them."),
         Probe("huge scores", _with_scores(900.0, 1000.0, 1001.0, 1000.5, 800.0),
-            "The scores are near 1000 here, and exp(1000) is too large for a number. Subtract the largest"
-            " score so far before exp.", extreme=True),
+            "The scores are near 1000 here, and exp(1000) is too large for a number. Subtract the largest "
+            "score so far before exp.", extreme=True),
         Probe("scores far apart", _with_scores(0.0, 1500.0, 1501.0, 3.0),
-            "The scores of one block lie 1500 apart here. Subtract the largest, and the others become exp of"
-            " something below 0.", extreme=True),
+            "The scores of one block lie 1500 apart here. Subtract the largest, and the others become exp of "
+            "something below 0.", extreme=True),
         Probe("the largest scores first", _with_scores(1500.0, 1499.0, 0.0, 1.0),
-            "The first block has scores near 1500 here, the second near 0. The largest score so far stays"
-            " 1500, and exp(old - new) is 1.", extreme=True),
+            "The first block has scores near 1500 here, the second near 0. The largest score so far stays "
+            "1500, and exp(old - new) is 1.", extreme=True),
         Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0),
-            "The first block has scores near 0 here, the second one near 1500. The largest score so far"
-            " becomes 1500, and what was summed up before shrinks to 0.", extreme=True),
+            "The first block has scores near 0 here, the second one near 1500. The largest score so far "
+            "becomes 1500, and what was summed up before shrinks to 0.", extreme=True),
         Probe("a far larger score comes later, in single precision",
-            _with_scores(0.0, 1.0, 1500.0, 2.0, dtype=torch.float32), "The numbers have 32 bits here, as in"
-            " most models, and one score of the second block is near 1500. Subtract the largest score so far,"
-            " that of this block included.", draws=1, extreme=True),
+            _with_scores(0.0, 1.0, 1500.0, 2.0, dtype=torch.float32),
+            "The numbers have 32 bits here, as in most models, and one score of the second block is near "
+            "1500. Subtract the largest score so far, that of this block included.", draws=1, extreme=True),
         Probe("the largest scores first, in single precision",
             _with_scores(1500.0, 1499.0, 0.0, 1.0, dtype=torch.float32),
-            "The numbers have 32 bits here, as in most models, and the first block has scores near 1500. The"
-            " largest score so far stays 1500.", draws=1, extreme=True),
+            "The numbers have 32 bits here, as in most models, and the first block has scores near 1500. The "
+            "largest score so far stays 1500.", draws=1, extreme=True),
         Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5),
-            "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0"
-            " / 0 is NaN.", extreme=True),
-        Probe("a long text", _online_inputs(121, 5, 7, 4), "T = 121 and block = 4 here: compute the scores of"
-            " one block inside the loop, and never all 121.", draws=1, extreme=True),
+            "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0 "
+            "/ 0 is NaN.", extreme=True),
+        Probe("a long text", _online_inputs(121, 5, 7, 4), "T = 121 and block = 4 here: compute the scores "
+            "of one block inside the loop, and never all 121.", draws=1, extreme=True),
         larger(_online_inputs(11, 9, 10, 6)),
     ),
     misconceptions=(
-        Misconception("all-scores-at-once", "The numbers are right, but you hold more than block scores at"
-            " once. Compute the scores of one block at a time, inside the loop, and keep only the largest"
-            " score, the total and the output.",
-            lambda q, K, V, block: torch.softmax(K @ q / math.sqrt(len(q)), 0) @ V),
-        Misconception("joined-at-the-end", "The numbers are right. But you keep a largest score and a total"
-            " of every block and join them at the end, so they grow in number with the text. Keep one of"
-            " each, and let what was summed up shrink in the loop.", _joined_at_the_end),
-        Misconception("nothing-shrinks", "When a larger score turns up, what you have summed up so far stays"
-            " as it was. Multiply both total and output by exp(old largest - new largest).",
-            _online(False, False)),
-        Misconception("total-does-not-shrink", "output shrinks when a larger score turns up, and total does"
-            " not. Both were measured against the old largest score.", _online(shrink_total=False)),
-        Misconception("output-does-not-shrink", "total shrinks when a larger score turns up, and output does"
-            " not. Both were measured against the old largest score.", _online(shrink_output=False)),
-        Misconception("grows-instead", "You multiply by exp(new - old), which grows. What was summed up so"
-            " far has to shrink: exp(old - new).", _online(factor=lambda old, new: torch.exp(new - old))),
-        Misconception("turned-round-from-the-start", "Your result is NaN, even with one key. Is the exponent"
-            " turned round? At the start the old largest score is -inf: exp(old - new) is 0, but exp(new -"
-            " old) is infinite, and infinity times 0 is NaN.", _each_step(_turned_round_from_the_start)),
-        Misconception("largest-of-the-block", "You measure each block against its own largest score, so that"
-            " the sums of two blocks are in different units. Keep the largest score so far, and shrink what"
-            " was summed up before by exp(old - new).", _online(False, False, keep_largest=False)),
-        Misconception("largest-forgotten", "Your largest score is that of the block, whatever came before."
-            " After a block of scores near 1500, one near 0 makes exp(old - new) overflow. Keep the largest"
-            " so far, of old and of this block.", _online(keep_largest=False)),
-        Misconception("largest-of-the-first-block", "Your largest score is that of the first block, and later"
-            " blocks never change it. When a score far above it comes, exp overflows. Look for a larger one"
-            " in every block, and shrink what was summed up.",
-            _online(from_score=lambda old, scores: scores.max() if torch.isinf(old) else old)),
-        Misconception("block-means-averaged", "You take the softmax in each block and average the blocks. A"
-            " block with larger scores must count for more: keep total and output apart, and divide once, at"
-            " the end.", _each_block(lambda parts: parts.mean(0))),
-        Misconception("block-results-added", "You take the softmax in each block and add the results, so the"
-            " weights sum to the number of blocks. Keep total and output apart, and divide once, at the end.",
+        ("all-scores-at-once", "The numbers are right, but you hold more than block scores at once. Compute "
+            "the scores of one block at a time, inside the loop, and keep only the largest score, the "
+            "total and the output.", lambda q, K, V, block: torch.softmax(K @ q / math.sqrt(len(q)), 0) @ V),
+        ("joined-at-the-end", "The numbers are right. But you keep a largest score and a total of every "
+            "block and join them at the end, so they grow in number with the text. Keep one of each, and "
+            "let what was summed up shrink in the loop.", _joined_at_the_end),
+        ("nothing-shrinks", "When a larger score turns up, what you have summed up so far stays as it was. "
+            "Multiply both total and output by exp(old largest - new largest).", _online(False, False)),
+        ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
+            "were measured against the old largest score.", _online(shrink_total=False)),
+        ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "
+            "were measured against the old largest score.", _online(shrink_output=False)),
+        ("grows-instead", "You multiply by exp(new - old), which grows. What was summed up so far has to "
+            "shrink: exp(old - new).", _online(factor=lambda old, new: torch.exp(new - old))),
+        ("turned-round-from-the-start", "Your result is NaN, even with one key. Is the exponent turned "
+            "round? At the start the old largest score is -inf: exp(old - new) is 0, but exp(new - old) is "
+            "infinite, and infinity times 0 is NaN.", _each_step(_turned_round_from_the_start)),
+        ("largest-of-the-block", "You measure each block against its own largest score, so that the sums of "
+            "two blocks are in different units. Keep the largest score so far, and shrink what was summed "
+            "up before by exp(old - new).", _online(False, False, keep_largest=False)),
+        ("largest-forgotten", "Your largest score is that of the block, whatever came before. After a block "
+            "of scores near 1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of "
+            "old and of this block.", _online(keep_largest=False)),
+        ("largest-of-the-first-block",
+            "Your largest score is that of the first block, and later blocks never change it. When a score "
+            "far above it comes, exp overflows. Look for a larger one in every block, and shrink what was "
+            "summed up.", _online(from_score=lambda old, scores: scores.max() if torch.isinf(old) else old)),
+        ("block-means-averaged", "You take the softmax in each block and average the blocks. A block with "
+            "larger scores must count for more: keep total and output apart, and divide once, at the end.",
+            _each_block(lambda parts: parts.mean(0))),
+        ("block-results-added", "You take the softmax in each block and add the results, so the weights sum "
+            "to the number of blocks. Keep total and output apart, and divide once, at the end.",
             _each_block(lambda parts: parts.sum(0))),
-        Misconception("last-block-only", "Your result is that of the last block: the earlier ones are"
-            " overwritten. Add to what is there.", _each_block(lambda parts: parts[-1])),
-        Misconception("first-block-only", "Your result is that of the first block: a return inside the loop,"
-            " perhaps.", _each_block(lambda parts: parts[0])),
-        Misconception("not-divided", "You do not divide by total at the end, so the weights do not sum to 1.",
-            _online(divide=False)),
-        Misconception("nothing-subtracted", "Right for small scores; exp of a large one overflows. Subtract"
-            " the largest score so far before exp.", _nothing_subtracted),
-        Misconception("largest-starts-at-0", "Your largest score starts at 0. When all scores are far below"
-            " 0, every exp is 0 and the division fails. Start at -inf.", _online(start=0.0)),
-        Misconception("not-scaled", "The scores are not scaled: divide them by √d.",
-            _online(scale=lambda q: 1.0)),
-        Misconception("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _online(scale=len)),
-        Misconception("scaled-by-block", "You divide by √block or √T. It is √d, the length of the query.",
+        ("last-block-only", "Your result is that of the last block: the earlier ones are overwritten. Add to "
+            "what is there.", _each_block(lambda parts: parts[-1])),
+        ("first-block-only", "Your result is that of the first block: a return inside the loop, perhaps.",
+            _each_block(lambda parts: parts[0])),
+        ("not-divided",
+            "You do not divide by total at the end, so the weights do not sum to 1.", _online(divide=False)),
+        ("nothing-subtracted", "Right for small scores; exp of a large one overflows. Subtract the largest "
+            "score so far before exp.", _nothing_subtracted),
+        ("largest-starts-at-0", "Your largest score starts at 0. When all scores are far below 0, every exp "
+            "is 0 and the division fails. Start at -inf.", _online(start=0.0)),
+        ("not-scaled", "The scores are not scaled: divide them by √d.", _online(scale=lambda q: 1.0)),
+        ("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _online(scale=len)),
+        ("scaled-by-block", "You divide by √block or √T. It is √d, the length of the query.",
             lambda q, K, V, block: _online(scale=lambda q: math.sqrt(min(block, len(K))))(q, K, V, block)),
-        Misconception("rest-forgotten", "The keys after the last full block are forgotten: T // block is too"
-            " few blocks when T is no multiple. Use range(0, T, block).", _online(whole_blocks=True)),
-        Misconception("last-block-forgotten", "Your loop ends one block too early: range(0, T - block, block)"
-            " leaves the last one out. It is range(0, T, block).",
-            _slices(lambda T, block: range(0, T - block, block))),
-        Misconception("number-for-place", "You use the number of a block as the place where it begins, so the"
-            " slices overlap and most keys are never read. Block i begins at i · block: range(0, T, block)"
-            " counts in such steps.", _slices(lambda T, block: range(-(-T // block)))),
-        Misconception("sliding-blocks", "Your blocks overlap: each begins one key after the last, so most"
-            " keys count several times. The next block begins where the last one ended: range(0, T, block).",
+        ("rest-forgotten", "The keys after the last full block are forgotten: T // block is too few blocks "
+            "when T is no multiple. Use range(0, T, block).", _online(whole_blocks=True)),
+        ("last-block-forgotten", "Your loop ends one block too early: range(0, T - block, block) leaves the "
+            "last one out. It is range(0, T, block).", _slices(lambda T, block: range(0, T - block, block))),
+        ("number-for-place", "You use the number of a block as the place where it begins, so the slices "
+            "overlap and most keys are never read. Block i begins at i · block: range(0, T, block) counts "
+            "in such steps.", _slices(lambda T, block: range(-(-T // block)))),
+        ("sliding-blocks", "Your blocks overlap: each begins one key after the last, so most keys count "
+            "several times. The next block begins where the last one ended: range(0, T, block).",
             _slices(lambda T, block: range(T))),
-        Misconception("divided-in-the-loop", "You divide output by total in every block, and then add to what"
-            " is divided already. Keep the two apart in the loop, and divide once, behind it.",
-            _divided_in_the_loop),
-        Misconception("new-block-shrinks", "You add the new block first and shrink afterwards, so the new"
-            " block shrinks too. It is measured against the new largest score already: shrink what was there,"
-            " then add.", _each_step(_all_shrink)),
-        Misconception("not-subtracted", "What was there shrinks, and the exponentials of the new block are"
-            " taken of the scores as they are. Both are measured against the new largest score: exp(scores -"
-            " new).", _each_step(_shrunk_unsubtracted)),
-        Misconception("old-largest-subtracted", "You subtract the largest score of the blocks before from the"
-            " new scores, and then let it grow. Find the new largest first: exp(scores - new).",
-            _each_step(_old_subtracted)),
-        Misconception("keys-counted", "Your total counts the keys. It is the sum of their exponentials.",
-            _each_step(_keys_counted)),
-        Misconception("values-not-summed", "You multiply each value by its weight, and do not add them up:"
-            " the result has a row for each key of a block. weights @ v does both.",
-            _each_step(_values_not_summed)),
-        Misconception("scale-put-back", "You multiply total by exp(largest) at the end. Output and total are"
-            " measured against the same largest score, which cancels: output / total.",
+        ("divided-in-the-loop", "You divide output by total in every block, and then add to what is divided "
+            "already. Keep the two apart in the loop, and divide once, behind it.", _divided_in_the_loop),
+        ("new-block-shrinks", "You add the new block first and shrink afterwards, so the new block shrinks "
+            "too. It is measured against the new largest score already: shrink what was there, then add.",
+            _each_step(_all_shrink)),
+        ("not-subtracted", "What was there shrinks, and the exponentials of the new block are taken of the "
+            "scores as they are. Both are measured against the new largest score: exp(scores - new).",
+            _each_step(_shrunk_unsubtracted)),
+        ("old-largest-subtracted",
+            "You subtract the largest score of the blocks before from the new scores, and then let it grow. "
+            "Find the new largest first: exp(scores - new).", _each_step(_old_subtracted)),
+        ("keys-counted",
+            "Your total counts the keys. It is the sum of their exponentials.", _each_step(_keys_counted)),
+        ("values-not-summed", "You multiply each value by its weight, and do not add them up: the result has "
+            "a row for each key of a block. weights @ v does both.", _each_step(_values_not_summed)),
+        ("scale-put-back", "You multiply total by exp(largest) at the end. Output and total are measured "
+            "against the same largest score, which cancels: output / total.",
             _each_step(_right_step, lambda largest, total, output: output / (total * torch.exp(largest)))),
-        Misconception("difference-not-raised", "You multiply by old - new itself. The largest score is in the"
-            " exponent, so what was summed up shrinks by exp(old - new).",
+        ("difference-not-raised", "You multiply by old - new itself. The largest score is in the exponent, "
+            "so what was summed up shrinks by exp(old - new).",
             _online(factor=lambda old, new: torch.where(torch.isinf(old), 0.0, old - new))),
-        Misconception("mean-subtracted", "You subtract something other than the largest score, such as a"
-            " mean. The largest of all exponents has to be 0, or exp can overflow.",
+        ("mean-subtracted", "You subtract something other than the largest score, such as a mean. The "
+            "largest of all exponents has to be 0, or exp can overflow.",
             _online(from_score=lambda old, scores: scores.mean())),
     ),
     contracts=(Contract("a block below 1", _online_inputs(3, 2, 2, 0)),),

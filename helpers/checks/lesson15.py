@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from itertools import combinations, pairwise
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe
+from helpers.checks.core import Contract, Exercise, Probe, example
 from helpers.tokens import bits_per_byte, bpe_decode, bpe_encode, count_pairs, learn_merges, merge_pair
 
 A, B, C, D = 97, 98, 99, 100  # the bytes of a b c d
@@ -79,81 +79,77 @@ COUNT_PAIRS = Exercise(
     reference=count_pairs,
     use=_plain,
     probes=(
-        Probe("one pair", lambda rng: ({(A, B): 1},), "One word of two ids, seen once: the result is {(97,"
-            " 98): 1}.", draws=1),
+        example("one pair", ({(A, B): 1},), "One word of two ids, seen once: the result is {(97, 98): 1}."),
         Probe("seen often", lambda rng: ({(A, B): int(rng.integers(3, 9_999))},),
             "The word was seen several times. Its pairs count as often as the word itself."),
-        Probe("both orders", lambda rng: ({(A, B, A): 1},), "The word a b a holds the pairs (a, b) and (b,"
-            " a). They are two different pairs.", draws=1),
-        Probe("three of a kind", lambda rng: ({(A, A, A): 1},), "The word a a a holds the pair (a, a) twice,"
-            " at its first and at its second place.", draws=1),
-        Probe("five of a kind", lambda rng: ({(A,) * 5: 1},), "The word a a a a a holds the pair (a, a) four"
-            " times: each place counts, also where two overlap.", draws=1),
-        Probe("one pair twice", lambda rng: ({(A, B, C, A, B): 2},), "The pair (a, b) is at two places in"
-            " this word: each counts.", draws=1),
+        example("both orders", ({(A, B, A): 1},),
+            "The word a b a holds the pairs (a, b) and (b, a). They are two different pairs."),
+        example("three of a kind", ({(A, A, A): 1},),
+            "The word a a a holds the pair (a, a) twice, at its first and at its second place."),
+        example("five of a kind", ({(A,) * 5: 1},), "The word a a a a a holds the pair (a, a) four times: "
+            "each place counts, also where two overlap."),
+        example("one pair twice", ({(A, B, C, A, B): 2},), "The pair (a, b) is at two places in this word: "
+            "each counts."),
         Probe("one pair in two words", lambda rng: _two(rng, (A, B, C), (D, A, B)),
             "The pair (a, b) is in both words. Add the counts."),
-        Probe("a word of one id", lambda rng: _two(rng, (A,), (B, C)), "A word of one id has no pair, and no"
-            " pair reaches from one word to the next."),
+        Probe("a word of one id", lambda rng: _two(rng, (A,), (B, C)),
+            "A word of one id has no pair, and no pair reaches from one word to the next."),
         Probe("seen once, seen often", lambda rng: ({(A, B): 1, (C, D): int(rng.integers(2, 9))},),
             "The pair (a, b) was seen once: it counts 1, and is not left out.", draws=1),
-        Probe("byte 0", lambda rng: ({(0, A, 0): 1},), "0 is an id like any other: this word holds the pairs"
-            " (0, 97) and (97, 0).", draws=1),
-        Probe("no words", lambda rng: ({},), "Without words there are no pairs: the result is {}.", draws=1,
-            extreme=True),
-        Probe("many words", lambda rng: (_words(rng),), "Several words of different lengths, some with ids"
-            " above 255. Go through the neighbours of each word, and add the word's count for each.", draws=3),
-        Probe("more words", lambda rng: (_words(rng, 60, 12, 9),), "Sixty words of up to twelve ids. Is there"
-            " a number in your code that should come from a length?", draws=1),
+        example("byte 0", ({(0, A, 0): 1},),
+            "0 is an id like any other: this word holds the pairs (0, 97) and (97, 0)."),
+        example("no words", ({},), "Without words there are no pairs: the result is {}.", extreme=True),
+        Probe("many words", lambda rng: (_words(rng),), "Several words of different lengths, some with ids "
+            "above 255. Go through the neighbours of each word, and add the word's count for each.", draws=3),
+        Probe("more words", lambda rng: (_words(rng, 60, 12, 9),), "Sixty words of up to twelve ids. Is "
+            "there a number in your code that should come from a length?", draws=1),
     ),
     misconceptions=(
-        Misconception("count-ignored", "Each place counts 1, however often the word was seen. Add the word's"
-            " count, because the pair is in each copy.", _counted(weight=lambda count: 1)),
-        Misconception("once-a-word", "A pair that stands twice in a word is counted once. Each place counts.",
+        ("count-ignored", "Each place counts 1, however often the word was seen. Add the word's count, "
+            "because the pair is in each copy.", _counted(weight=lambda count: 1)),
+        ("once-a-word", "A pair that stands twice in a word is counted once. Each place counts.",
             _counted(lambda ids: dict.fromkeys(pairwise(ids)))),
-        Misconception("no-overlap", "In a a a you count (a, a) once. Here every place counts, also where two"
-            " pairs overlap; only merging avoids that.", _counted(_no_overlap)),
-        Misconception("last-word-wins", "A pair that is in several words keeps the count of the last one. Add"
-            " to what is there: pairs[pair] = pairs.get(pair, 0) + count.", _last_wins),
-        Misconception("order-ignored", "You count (a, b) and (b, a) as one pair. The order matters: 'th' is"
-            " not 'ht'.", _counted(lambda ids: (tuple(sorted(pair)) for pair in pairwise(ids)))),
-        Misconception("across-words", "You count a pair of the last id of a word and the first one of the"
-            " next. Words are separate: no token crosses their borders.", _across),
-        Misconception("zero-left-out", "You leave out pairs with the id 0, perhaps because `if a and b` takes"
-            " 0 for false. It is a byte like any other.",
-            _counted(lambda ids: (pair for pair in pairwise(ids) if all(pair)))),
-        Misconception("wraps-around", "You pair the last id of a word with its first one. A pair is side by"
-            " side.", _counted(lambda ids: ((ids[i - 1], ids[i]) for i in range(len(ids))))),
-        Misconception("last-pair-missing", "The last pair of each word is missing. A word of n ids has n - 1"
-            " pairs.", _counted(lambda ids: list(pairwise(ids))[:-1])),
-        Misconception("first-pair-missing", "The first pair of each word is missing. Places count from 0.",
+        ("no-overlap", "In a a a you count (a, a) once. Here every place counts, also where two pairs "
+            "overlap; only merging avoids that.", _counted(_no_overlap)),
+        ("last-word-wins", "A pair that is in several words keeps the count of the last one. Add to what is "
+            "there: pairs[pair] = pairs.get(pair, 0) + count.", _last_wins),
+        ("order-ignored", "You count (a, b) and (b, a) as one pair. The order matters: 'th' is not 'ht'.",
+            _counted(lambda ids: (tuple(sorted(pair)) for pair in pairwise(ids)))),
+        ("across-words", "You count a pair of the last id of a word and the first one of the next. Words are "
+            "separate: no token crosses their borders.", _across),
+        ("zero-left-out",
+            "You leave out pairs with the id 0, perhaps because `if a and b` takes 0 for false. It is a byte "
+            "like any other.", _counted(lambda ids: (pair for pair in pairwise(ids) if all(pair)))),
+        ("wraps-around", "You pair the last id of a word with its first one. A pair is side by side.",
+            _counted(lambda ids: ((ids[i - 1], ids[i]) for i in range(len(ids))))),
+        ("last-pair-missing", "The last pair of each word is missing. A word of n ids has n - 1 pairs.",
+            _counted(lambda ids: list(pairwise(ids))[:-1])),
+        ("first-pair-missing", "The first pair of each word is missing. Places count from 0.",
             _counted(lambda ids: list(pairwise(ids))[1:])),
-        Misconception("every-second-pair", "You cut the word into pairs and miss those between them: in a b c"
-            " the pair (b, c) too is side by side.", _counted(lambda ids: list(pairwise(ids))[::2])),
-        Misconception("all-pairs", "You count any two ids of a word. A pair is side by side.",
+        ("every-second-pair", "You cut the word into pairs and miss those between them: in a b c the pair "
+            "(b, c) too is side by side.", _counted(lambda ids: list(pairwise(ids))[::2])),
+        ("all-pairs", "You count any two ids of a word. A pair is side by side.",
             _counted(lambda ids: combinations(ids, 2))),
-        Misconception("single-ids", "You count single ids. Count two neighbours: zip(ids, ids[1:]) gives them.",
+        ("single-ids", "You count single ids. Count two neighbours: zip(ids, ids[1:]) gives them.",
             _counted(lambda ids: ids)),
-        Misconception("shares", "You divide by the number of all pairs. Return the counts themselves.",
-            _shares),
-        Misconception("first-word-wins", "A pair that is in several words keeps the count of the first one,"
-            " perhaps because of an `if pair not in pairs`. Add to what is there, in each word.",
+        ("shares", "You divide by the number of all pairs. Return the counts themselves.", _shares),
+        ("first-word-wins", "A pair that is in several words keeps the count of the first one, perhaps "
+            "because of an `if pair not in pairs`. Add to what is there, in each word.",
             lambda words: _last_wins(dict(reversed(words.items())))),
-        Misconception("one-too-many", "Every count is one too high. A pair that was not seen yet has 0:"
-            " pairs.get(pair, 0) + count.",
-            lambda words: {pair: count + 1 for pair, count in count_pairs(words).items()}),
-        Misconception("number-of-words", "You count for each pair how many different words hold it. Add the"
-            " count of each word, for each place.",
-            lambda words: dict(Counter(pair for ids in words for pair in set(pairwise(ids))))),
-        Misconception("only-the-winner", "You return the most frequent pair. That comes later: return the"
-            " counts of all pairs, as a dict.",
+        ("one-too-many", "Every count is one too high. A pair that was not seen yet has 0: pairs.get(pair, "
+            "0) + count.", lambda words: {pair: count + 1 for pair, count in count_pairs(words).items()}),
+        ("number-of-words",
+            "You count for each pair how many different words hold it. Add the count of each word, for each "
+            "place.", lambda words: dict(Counter(pair for ids in words for pair in set(pairwise(ids))))),
+        ("only-the-winner",
+            "You return the most frequent pair. That comes later: return the counts of all pairs, as a dict.",
             lambda words: max(count_pairs(words), key=count_pairs(words).get, default=None)),
-        Misconception("sorted-list", "You return a sorted list. Return a dict from pair to count, in any"
-            " order.", lambda words: Counter(count_pairs(words)).most_common()),
-        Misconception("list-of-pairs", "You return a list. Return a dict from pair to count, such as {(97,"
-            " 98): 3}.", lambda words: list(count_pairs(words).items())),
-        Misconception("half-a-pair", "Your last pair of each word holds one id alone. A word of n ids has n -"
-            " 1 pairs.", _counted(lambda ids: (tuple(ids[i:i + 2]) for i in range(len(ids))))),
+        ("sorted-list", "You return a sorted list. Return a dict from pair to count, in any order.",
+            lambda words: Counter(count_pairs(words)).most_common()),
+        ("list-of-pairs", "You return a list. Return a dict from pair to count, such as {(97, 98): 3}.",
+            lambda words: list(count_pairs(words).items())),
+        ("half-a-pair", "Your last pair of each word holds one id alone. A word of n ids has n - 1 pairs.",
+            _counted(lambda ids: (tuple(ids[i:i + 2]) for i in range(len(ids))))),
     ),
     nudges=(
         ("unhashable type: 'list'", "A list cannot be a key of a dict. Make a tuple of the two ids: (a, b)."),
@@ -227,95 +223,87 @@ MERGE_PAIR = Exercise(
     reference=merge_pair,
     use=_plain,
     probes=(
-        Probe("only the pair", lambda rng: ([A, B], (A, B), 256), "The whole list is the pair: the result is"
-            " [256].", draws=1),
-        Probe("nothing to merge", lambda rng: ([B, A, C], (A, B), 256),
-            "The pair (a, b) is not here; b a is another one. The ids stay as they are, the last one too.",
-            draws=1),
-        Probe("at the end", lambda rng: ([C, A, B], (A, B), 300), "The pair is at the end: the result is [99,"
-            " 300].", draws=1),
-        Probe("in front", lambda rng: ([A, B, C], (A, B), 300), "The pair is in front: the result is [300,"
-            " 99].", draws=1),
-        Probe("three of a kind", lambda rng: ([A, A, A], (A, A), 256), "From left to right: the first two"
-            " become 256, and the third one is left over. An id is used once.", draws=1),
-        Probe("twice", lambda rng: ([A, B, C, A, B, D], (A, B), 256), "The pair is at two places, and both"
-            " are merged.", draws=1),
-        Probe("an odd place", lambda rng: ([C, A, B, D, D, A, B], (A, B), 256),
-            "The pair may begin at any place, even or odd.", draws=1),
-        Probe("numbers that look alike", lambda rng: ([197, B, A, 985], (A, B), 256),
-            "The pair (97, 98) is not here: 197 is not 97, and 985 is not 98. Compare the numbers themselves.",
-            draws=1),
-        Probe("byte 0", lambda rng: ([10, 0, A, B, 0], (0, A), 256), "0 is an id like any other: (0, 97) is"
-            " merged, and the 0 at the end stays.", draws=1),
-        Probe("learned ids", lambda rng: (list(map(int, "300 97 301 300 97".split())), (int("300"), A), 302),
-            "Ids above 255 are in pairs as well. Here (300, 97) is merged. Compare numbers with ==, and not"
-            " with `is`.", draws=1),
-        Probe("two learned ids",
-            lambda rng: (list(map(int, "300 97 300 301 300".split())), (int("300"), int("301")), 302),
-            "Both ids of a pair may be above 255. Here (300, 301) is merged.", draws=1),
-        Probe("nothing at all", lambda rng: ([], (A, B), 256), "Without ids the result is an empty list.",
-            draws=1, extreme=True),
-        Probe("one id", lambda rng: ([A], (A, B), 256), "One id has no neighbour: it stays.", draws=1,
+        example("only the pair", ([A, B], (A, B), 256), "The whole list is the pair: the result is [256]."),
+        example("nothing to merge", ([B, A, C], (A, B), 256),
+            "The pair (a, b) is not here; b a is another one. The ids stay as they are, the last one too."),
+        example("at the end", ([C, A, B], (A, B), 300), "The pair is at the end: the result is [99, 300]."),
+        example("in front", ([A, B, C], (A, B), 300), "The pair is in front: the result is [300, 99]."),
+        example("three of a kind", ([A, A, A], (A, A), 256), "From left to right: the first two become 256, "
+            "and the third one is left over. An id is used once."),
+        example("twice", ([A, B, C, A, B, D], (A, B), 256), "The pair is at two places, and both are merged."),
+        example("an odd place", ([C, A, B, D, D, A, B], (A, B), 256), "The pair may begin at any place, even "
+            "or odd."),
+        example("numbers that look alike", ([197, B, A, 985], (A, B), 256), "The pair (97, 98) is not here: "
+            "197 is not 97, and 985 is not 98. Compare the numbers themselves."),
+        example("byte 0", ([10, 0, A, B, 0], (0, A), 256),
+            "0 is an id like any other: (0, 97) is merged, and the 0 at the end stays."),
+        example("learned ids", (list(map(int, "300 97 301 300 97".split())), (int("300"), A), 302),
+            "Ids above 255 are in pairs as well. Here (300, 97) is merged. Compare numbers with ==, and not "
+            "with `is`."),
+        example("two learned ids",
+            (list(map(int, "300 97 300 301 300".split())), (int("300"), int("301")), 302),
+            "Both ids of a pair may be above 255. Here (300, 301) is merged."),
+        example("nothing at all", ([], (A, B), 256), "Without ids the result is an empty list.",
             extreme=True),
-        Probe("many ids", _with_pair, "Go from left to right, and jump over both ids after a merge.", draws=3),
+        example("one id", ([A], (A, B), 256), "One id has no neighbour: it stays.", extreme=True),
+        Probe("many ids", _with_pair, "Go from left to right, and jump over both ids after a merge.",
+            draws=3),
         Probe("many of a kind", lambda rng: ([A] * int(rng.integers(6, 12)) + [B] + [A] * 3, (A, A), 256),
             "Long runs of one id: they are merged two by two, from the left."),
-        Probe("more ids", lambda rng: _with_pair(rng, 90), "Ninety ids. Is there a number in your code that"
-            " should come from a length?", draws=1),
+        Probe("more ids", lambda rng: _with_pair(rng, 90),
+            "Ninety ids. Is there a number in your code that should come from a length?", draws=1),
     ),
     misconceptions=(
-        Misconception("is-in-place-of-equals", "You compare numbers with `is`. It asks for the same object,"
-            " and Python keeps one object for each number up to 256 only: compare with ==.",
+        ("is-in-place-of-equals", "You compare numbers with `is`. It asks for the same object, and Python "
+            "keeps one object for each number up to 256 only: compare with ==.",
             _merged(match=lambda a, b, pair: a is pair[0] and b is pair[1])),
-        Misconception("overlap", "You use an id for two merges: a a a becomes two new ids. After a merge go"
-            " on behind both ids.", lambda ids, pair, new_id: _overlapping(ids, tuple(pair), new_id)),
-        Misconception("second-id-stays", "The new id is there, and the second one of the pair as well. The"
-            " new id stands for both: jump over two.", _merged(step=1)),
-        Misconception("from-the-right", "You merge from the right. In a a a the first two are merged: go from"
-            " left to right.", _from_the_right),
-        Misconception("first-only", "Only the first place is merged. Merge the pair everywhere.",
-            _merged(times=1)),
-        Misconception("last-id-lost", "The last id is lost when it is not part of a pair. It has no neighbour"
-            " to look at, and it stays.", _merged(last=False)),
-        Misconception("order-ignored", "You merge b a as well, where the pair is a b. The order matters.",
+        ("overlap", "You use an id for two merges: a a a becomes two new ids. After a merge go on behind "
+            "both ids.", lambda ids, pair, new_id: _overlapping(ids, tuple(pair), new_id)),
+        ("second-id-stays", "The new id is there, and the second one of the pair as well. The new id stands "
+            "for both: jump over two.", _merged(step=1)),
+        ("from-the-right", "You merge from the right. In a a a the first two are merged: go from left to "
+            "right.", _from_the_right),
+        ("first-only", "Only the first place is merged. Merge the pair everywhere.", _merged(times=1)),
+        ("last-id-lost", "The last id is lost when it is not part of a pair. It has no neighbour to look at, "
+            "and it stays.", _merged(last=False)),
+        ("order-ignored", "You merge b a as well, where the pair is a b. The order matters.",
             _merged(match=lambda a, b, pair: sorted((a, b)) == sorted(pair))),
-        Misconception("first-id-decides", "You merge wherever the first id of the pair is. Its neighbour has"
-            " to be the second one.", _merged(match=lambda a, b, pair: a == pair[0])),
-        Misconception("either-id", "You merge where only one of the two ids is right. Both have to be.",
+        ("first-id-decides", "You merge wherever the first id of the pair is. Its neighbour has to be the "
+            "second one.", _merged(match=lambda a, b, pair: a == pair[0])),
+        ("either-id", "You merge where only one of the two ids is right. Both have to be.",
             _merged(match=lambda a, b, pair: a == pair[0] or b == pair[1])),
-        Misconception("even-places", "You look at places 0, 2, 4 only. A pair can begin at any place.",
-            _every_second),
-        Misconception("only-new-ids", "You return the merged places only. All other ids stay where they are.",
+        ("even-places", "You look at places 0, 2, 4 only. A pair can begin at any place.", _every_second),
+        ("only-new-ids", "You return the merged places only. All other ids stay where they are.",
             lambda ids, pair, new_id: [i for i in merge_pair(ids, pair, new_id) if i == new_id]),
-        Misconception("removed", "The pair is gone, and nothing stands for it. Put new_id in its place.",
+        ("removed", "The pair is gone, and nothing stands for it. Put new_id in its place.",
             _merged(put=lambda a, b, new: [])),
-        Misconception("pair-kept", "You put new_id beside the pair. It takes the pair's place.",
+        ("pair-kept", "You put new_id beside the pair. It takes the pair's place.",
             _merged(put=lambda a, b, new: [a, b, new])),
-        Misconception("nothing-merged", "Your result is the ids as they were: no place was found. A slice of"
-            " a list is a list, and never equal to a tuple: compare tuple(ids[i:i + 2]) with pair.",
-            lambda ids, pair, new_id: list(ids)),
-        Misconception("nothing-merged-last-lost", "No place was found, and the last id is lost. A slice or"
-            " [a, b] is a list, and never equal to a tuple: compare tuples with tuples. And the last id,"
-            " which has no neighbour, stays.", lambda ids, pair, new_id: list(ids[:-1])),
-        Misconception("each-neighbour", "You go through all neighbours and write one id for each: so the"
-            " second id of a merged pair comes again, and the last id never. A while loop can jump over two"
-            " after a merge.", _merged(step=1, last=False)),
-        Misconception("each-id-replaced", "You replace every id that is one of the two. They have to be side"
-            " by side, in this order.", lambda ids, pair, new_id: [new_id if i in pair else i for i in ids]),
-        Misconception("two-new-ids", "You write new_id twice, once for each id of the pair. One new id takes"
-            " the place of both.", _merged(put=lambda a, b, new: [new, new])),
-        Misconception("from-behind-only", "Only the last place is merged. Merge the pair everywhere, from"
-            " left to right.", lambda ids, pair, new_id: _merged(times=1)(ids[::-1], pair[::-1], new_id)[::-1]),
-        Misconception("written-as-text", 'You write the ids into a text and replace there: but "97 98" is'
-            ' also a part of "197 98". Compare the numbers themselves.', _in_a_text),
-        Misconception("zero-lost", "An id of 0 is lost. `if i` takes 0 for false, and it is a byte like any"
-            " other: mark a place with None, or build a new list.",
+        ("nothing-merged",
+            "Your result is the ids as they were: no place was found. A slice of a list is a list, and never "
+            "equal to a tuple: compare tuple(ids[i:i + 2]) with pair.", lambda ids, pair, new_id: list(ids)),
+        ("nothing-merged-last-lost", "No place was found, and the last id is lost. A slice or [a, b] is a "
+            "list, and never equal to a tuple: compare tuples with tuples. And the last id, which has no "
+            "neighbour, stays.", lambda ids, pair, new_id: list(ids[:-1])),
+        ("each-neighbour", "You go through all neighbours and write one id for each: so the second id of a "
+            "merged pair comes again, and the last id never. A while loop can jump over two after a merge.",
+            _merged(step=1, last=False)),
+        ("each-id-replaced", "You replace every id that is one of the two. They have to be side by side, in "
+            "this order.", lambda ids, pair, new_id: [new_id if i in pair else i for i in ids]),
+        ("two-new-ids", "You write new_id twice, once for each id of the pair. One new id takes the place of "
+            "both.", _merged(put=lambda a, b, new: [new, new])),
+        ("from-behind-only", "Only the last place is merged. Merge the pair everywhere, from left to right.",
+            lambda ids, pair, new_id: _merged(times=1)(ids[::-1], pair[::-1], new_id)[::-1]),
+        ("written-as-text", 'You write the ids into a text and replace there: but "97 98" is also a part of '
+            '"197 98". Compare the numbers themselves.', _in_a_text),
+        ("zero-lost", "An id of 0 is lost. `if i` takes 0 for false, and it is a byte like any other: mark a "
+            "place with None, or build a new list.",
             lambda ids, pair, new_id: [i for i in merge_pair(ids, pair, new_id) if i]),
-        Misconception("always-256", "You write 256 for the pair. The new id is the argument new_id.",
+        ("always-256", "You write 256 for the pair. The new id is the argument new_id.",
             _merged(put=lambda a, b, new: [256])),
-        Misconception("from-the-right-first-lost", "You go from right to left, and the loop ends before the"
-            " first id, which is lost where no pair begins with it. Go from left to right, and keep what is"
-            " left over.", _from_the_right_first_lost),
+        ("from-the-right-first-lost",
+            "You go from right to left, and the loop ends before the first id, which is lost where no pair "
+            "begins with it. Go from left to right, and keep what is left over.", _from_the_right_first_lost),
     ),
     nudges=(
         (
@@ -457,161 +445,147 @@ LEARN_MERGES = Exercise(
     reference=learn_merges,
     use=_plain,
     probes=(
-        Probe("one pair", lambda rng: ({(A, B): 3}, 1), "There is one pair, and one merge is asked for: the"
-            " result is [(97, 98)].", draws=1),
-        Probe("no merge", lambda rng: ({(A, B): 3}, 0), "No merge is asked for: the result is [].", draws=1),
-        Probe("none left", lambda rng: ({(A, B): 3, (C,): 2}, 4), "After one merge no neighbours are left."
-            " Then stop: the result is [(97, 98)].", draws=1),
-        Probe("seen once", lambda rng: ({(A, B): 2, (C, D): 1}, 2), "The pair (c, d) was seen once, and that"
-            " is enough: it is the second merge.", draws=1),
-        Probe("the most frequent", lambda rng: ({(A, B): 2, (C, D): 7, (B, A): 3}, 3),
-            "The most frequent pair comes first: (c, d), then (b, a), then (a, b).", draws=1),
-        Probe("words have counts", lambda rng: ({(A, B): 1, (A, B, C): 1, (C, D): 5}, 1),
-            "The pair (c, d) comes five times, in one word that was seen five times; (a, b) comes twice.",
-            draws=1),
-        Probe("twice in a word", lambda rng: ({(A, B, C, A, B): 2, (D, C): 3}, 1),
-            "The pair (a, b) is at two places of a word that was seen twice: that makes 4, more than the 3 of"
-            " (d, c).", draws=1),
-        Probe("an overlap", lambda rng: ({(A, A, A): 2, (B, C): 3}, 1),
-            "The pair (a, a) is at two places of a a a, which was seen twice: that makes 4, more than the 3"
-            " of (b, c).", draws=1),
-        Probe("a tie", lambda rng: ({(C, D): 4, (A, B): 4}, 2), "Both pairs come 4 times. Of equals the lower"
-            " pair of ids goes first, wherever it was met: (97, 98) before (99, 100).", draws=1),
-        Probe("a tie of the first ids", lambda rng: ({(A, D): 4, (A, B): 4}, 2),
-            "Both pairs come 4 times and begin with 97. Then the second id decides: (97, 98) before (97,"
-            " 100).", draws=1),
-        Probe("ties of numbers", lambda rng: ({(100, 98): 4, (97, 110): 4, (99, 101): 3, (98, 103): 3}, 4),
-            "Of pairs with equal counts the one with the lower first id goes first: (97, 110) before (100,"
-            " 98). Python compares tuples in this way.", draws=1),
-        Probe("a merge of a merge", lambda rng: ({(A, B, C): 5, (D, C): 2}, 2),
-            "First (a, b) becomes 256. Now 256 stands before c, so the second merge is (256, 99). Put the new"
-            " id into the words, and count again.", draws=1),
-        Probe("counted again", lambda rng: ({(A, B, C): 5, (B, C): 1, (D, D, A): 4, (D, A): 1}, 4),
-            "A merge takes pairs away: after (b, c) the pair (a, b) is gone, and (a, 256) has come. Count"
-            " again after each merge.", draws=1),
-        Probe("a new pair in a tie", lambda rng: ({(A, B, C): 5, (D, C): 5}, 3),
-            "After the first merge (256, c) and (d, c) both come 5 times. The lower pair is (100, 99).",
-            draws=1),
-        Probe("three of a kind", lambda rng: ({(A, A, A): 3, (B, A): 1}, 3),
-            "In a a a the first two are merged, so the second merge is (256, 97).", draws=1),
-        Probe("four of a kind", lambda rng: ({(A, A, A, A): 1, (C, D): 2}, 3),
-            "In a a a a the pair (a, a) has three places: it is counted as by count_pairs, and merged twice.",
-            draws=1),
-        Probe("two places", lambda rng: ({(A, B, D, A, B): 3, (C, D): 2}, 4),
-            "The pair (a, b) is at two places of the word. Both are merged.", draws=1),
-        Probe("byte 0", lambda rng: ({(0, A, 0): 4, (A, B): 3}, 2), "0 is an id like any other. The first"
-            " merge is (0, 97), the second one (256, 0).", draws=1),
-        Probe("bytes above 127", lambda rng: ({(200, 201): 4, (A, B): 3}, 1),
-            "Bytes reach up to 255. The pair (200, 201) comes four times, more than the 3 of (97, 98).",
-            draws=1),
-        Probe("seen thousands of times", lambda rng: ({(A, B): 4_000, (C, D): 5_000}, 2),
-            "The pair (c, d) was seen 5,000 times, and (a, b) 4,000 times: (c, d) comes first.", draws=1),
-        Probe("one id", lambda rng: ({(A,): 3}, 4), "A word of one id has no pair: the result is [].", draws=1,
+        example("one pair", ({(A, B): 3}, 1),
+            "There is one pair, and one merge is asked for: the result is [(97, 98)]."),
+        example("no merge", ({(A, B): 3}, 0), "No merge is asked for: the result is []."),
+        example("none left", ({(A, B): 3, (C,): 2}, 4),
+            "After one merge no neighbours are left. Then stop: the result is [(97, 98)]."),
+        example("seen once", ({(A, B): 2, (C, D): 1}, 2),
+            "The pair (c, d) was seen once, and that is enough: it is the second merge."),
+        example("the most frequent", ({(A, B): 2, (C, D): 7, (B, A): 3}, 3),
+            "The most frequent pair comes first: (c, d), then (b, a), then (a, b)."),
+        example("words have counts", ({(A, B): 1, (A, B, C): 1, (C, D): 5}, 1),
+            "The pair (c, d) comes five times, in one word that was seen five times; (a, b) comes twice."),
+        example("twice in a word", ({(A, B, C, A, B): 2, (D, C): 3}, 1), "The pair (a, b) is at two places "
+            "of a word that was seen twice: that makes 4, more than the 3 of (d, c)."),
+        example("an overlap", ({(A, A, A): 2, (B, C): 3}, 1), "The pair (a, a) is at two places of a a a, "
+            "which was seen twice: that makes 4, more than the 3 of (b, c)."),
+        example("a tie", ({(C, D): 4, (A, B): 4}, 2), "Both pairs come 4 times. Of equals the lower pair of "
+            "ids goes first, wherever it was met: (97, 98) before (99, 100)."),
+        example("a tie of the first ids", ({(A, D): 4, (A, B): 4}, 2), "Both pairs come 4 times and begin "
+            "with 97. Then the second id decides: (97, 98) before (97, 100)."),
+        example("ties of numbers", ({(100, 98): 4, (97, 110): 4, (99, 101): 3, (98, 103): 3}, 4),
+            "Of pairs with equal counts the one with the lower first id goes first: (97, 110) before (100, "
+            "98). Python compares tuples in this way."),
+        example("a merge of a merge", ({(A, B, C): 5, (D, C): 2}, 2),
+            "First (a, b) becomes 256. Now 256 stands before c, so the second merge is (256, 99). Put the "
+            "new id into the words, and count again."),
+        example("counted again", ({(A, B, C): 5, (B, C): 1, (D, D, A): 4, (D, A): 1}, 4),
+            "A merge takes pairs away: after (b, c) the pair (a, b) is gone, and (a, 256) has come. Count "
+            "again after each merge."),
+        example("a new pair in a tie", ({(A, B, C): 5, (D, C): 5}, 3),
+            "After the first merge (256, c) and (d, c) both come 5 times. The lower pair is (100, 99)."),
+        example("three of a kind", ({(A, A, A): 3, (B, A): 1}, 3),
+            "In a a a the first two are merged, so the second merge is (256, 97)."),
+        example("four of a kind", ({(A, A, A, A): 1, (C, D): 2}, 3), "In a a a a the pair (a, a) has three "
+            "places: it is counted as by count_pairs, and merged twice."),
+        example("two places", ({(A, B, D, A, B): 3, (C, D): 2}, 4),
+            "The pair (a, b) is at two places of the word. Both are merged."),
+        example("byte 0", ({(0, A, 0): 4, (A, B): 3}, 2),
+            "0 is an id like any other. The first merge is (0, 97), the second one (256, 0)."),
+        example("bytes above 127", ({(200, 201): 4, (A, B): 3}, 1),
+            "Bytes reach up to 255. The pair (200, 201) comes four times, more than the 3 of (97, 98)."),
+        example("seen thousands of times", ({(A, B): 4_000, (C, D): 5_000}, 2),
+            "The pair (c, d) was seen 5,000 times, and (a, b) 4,000 times: (c, d) comes first."),
+        example("one id", ({(A,): 3}, 4), "A word of one id has no pair: the result is [].", extreme=True),
+        example("no words", ({}, 3), "Without words there is nothing to learn: the result is [].",
             extreme=True),
-        Probe("no words", lambda rng: ({}, 3), "Without words there is nothing to learn: the result is [].",
-            draws=1, extreme=True),
-        Probe("many words", lambda rng: (_texts(rng), 6), "Several words. In each round: count the pairs,"
-            " choose the most frequent one (of equals the lowest), put its new id into every word, and note"
-            " the pair.", draws=4),
-        Probe("more words", lambda rng: (_texts(rng, 60, 12, 9), 40), "Sixty words and forty merges. Is there"
-            " a number in your code that should come from an argument?", draws=1),
+        Probe("many words", lambda rng: (_texts(rng), 6),
+            "Several words. In each round: count the pairs, choose the most frequent one (of equals the "
+            "lowest), put its new id into every word, and note the pair.", draws=4),
+        Probe("more words", lambda rng: (_texts(rng, 60, 12, 9), 40), "Sixty words and forty merges. Is "
+            "there a number in your code that should come from an argument?", draws=1),
     ),
     misconceptions=(
-        Misconception("ties-first-met", "Of pairs that are equally frequent you take the one that was met"
-            " first, as max(pairs, key=pairs.get) does. Take the lowest: compare (-pairs[pair], pair), and"
-            " the smallest wins.", _learner(choose=lambda pairs: max(pairs, key=pairs.get))),
-        Misconception("ties-last-met", "Of pairs that are equally frequent you take the one that was met"
-            " last, as a loop with >= does. Take the lowest pair of ids.",
+        ("ties-first-met", "Of pairs that are equally frequent you take the one that was met first, as "
+            "max(pairs, key=pairs.get) does. Take the lowest: compare (-pairs[pair], pair), and the "
+            "smallest wins.", _learner(choose=lambda pairs: max(pairs, key=pairs.get))),
+        ("ties-last-met", "Of pairs that are equally frequent you take the one that was met last, as a loop "
+            "with >= does. Take the lowest pair of ids.",
             _learner(choose=lambda pairs: max(reversed(pairs), key=pairs.get))),
-        Misconception("ties-highest", "Of pairs that are equally frequent you take the highest: max compares"
-            " the pairs upwards too. Take the lowest, for example as the min of (-pairs[pair], pair).",
+        ("ties-highest", "Of pairs that are equally frequent you take the highest: max compares the pairs "
+            "upwards too. Take the lowest, for example as the min of (-pairs[pair], pair).",
             _learner(choose=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair)))),
-        Misconception("ties-first-id-only", "Of pairs that are equally frequent you compare the first ids"
-            " only. Where these are equal too, the second id decides: compare the whole pair.",
-            _tied(lambda pair: pair[0])),
-        Misconception("ties-second-id", "Of pairs that are equally frequent you compare the second ids first."
-            " Compare the pairs as they are.", _tied(lambda pair: pair[::-1])),
-        Misconception("ties-sum", "Of pairs that are equally frequent you take the one with the lower sum."
-            " Compare the pairs: the first id decides, then the second.",
-            _tied(lambda pair: (sum(pair), pair))),
-        Misconception("ties-as-text", 'You compare pairs as texts, where "100" comes before "97". Compare the'
-            " numbers.", _tied(str)),
-        Misconception("counted-once", "You count once, at the beginning, and return the most frequent pairs."
-            " Each merge changes the words: merge, then count again.", _by_first_count),
-        Misconception("old-counts", "You merge, but choose by the counts of the beginning. New pairs come"
-            " with each merge, such as (256, 99): count again each time.", _old_counts),
-        Misconception("never-merged", "The same pair comes again and again: you count again, but the words"
-            " stay as they were. Put the new id into every word before the next round. (Or your merge_pair"
-            " finds no pair in a tuple: give it list(word).)", _never_merged),
-        Misconception("crashes-at-the-end", "Your function stops with an error where no pair is left. Then it"
-            " is done: leave the loop, and return the merges so far.", _crashes_at_the_end),
-        Misconception("always-256", "Every merge gets the id 256. The second one learned is 257, the third"
-            " 258: 256 + len(merges), say.", _learner(new_id=lambda words, n: 256)),
-        Misconception("from-257", "Your new ids begin with 257. The bytes are 0 to 255, so the first new one"
-            " is 256. (After merges.append the length is one more.)",
-            _learner(new_id=lambda words, n: 257 + n)),
-        Misconception("from-255", "Your new ids begin with 255, which is a byte. The first new one is 256.",
+        ("ties-first-id-only",
+            "Of pairs that are equally frequent you compare the first ids only. Where these are equal too, "
+            "the second id decides: compare the whole pair.", _tied(lambda pair: pair[0])),
+        ("ties-second-id", "Of pairs that are equally frequent you compare the second ids first. Compare the "
+            "pairs as they are.", _tied(lambda pair: pair[::-1])),
+        ("ties-sum", "Of pairs that are equally frequent you take the one with the lower sum. Compare the "
+            "pairs: the first id decides, then the second.", _tied(lambda pair: (sum(pair), pair))),
+        ("ties-as-text",
+            'You compare pairs as texts, where "100" comes before "97". Compare the numbers.', _tied(str)),
+        ("counted-once", "You count once, at the beginning, and return the most frequent pairs. Each merge "
+            "changes the words: merge, then count again.", _by_first_count),
+        ("old-counts", "You merge, but choose by the counts of the beginning. New pairs come with each "
+            "merge, such as (256, 99): count again each time.", _old_counts),
+        ("never-merged", "The same pair comes again and again: you count again, but the words stay as they "
+            "were. Put the new id into every word before the next round. (Or your merge_pair finds no pair "
+            "in a tuple: give it list(word).)", _never_merged),
+        ("crashes-at-the-end", "Your function stops with an error where no pair is left. Then it is done: "
+            "leave the loop, and return the merges so far.", _crashes_at_the_end),
+        ("always-256", "Every merge gets the id 256. The second one learned is 257, the third 258: 256 + "
+            "len(merges), say.", _learner(new_id=lambda words, n: 256)),
+        ("from-257", "Your new ids begin with 257. The bytes are 0 to 255, so the first new one is 256. "
+            "(After merges.append the length is one more.)", _learner(new_id=lambda words, n: 257 + n)),
+        ("from-255", "Your new ids begin with 255, which is a byte. The first new one is 256.",
             _learner(new_id=lambda words, n: 255 + n)),
-        Misconception("from-0", "Your new ids begin with 0, which is a byte. The first new one is 256.",
+        ("from-0", "Your new ids begin with 0, which is a byte. The first new one is 256.",
             _learner(new_id=lambda words, n: n)),
-        Misconception("after-the-highest", "Your new ids begin behind the highest byte that occurs. They"
-            " begin with 256, whatever occurs.",
+        ("after-the-highest",
+            "Your new ids begin behind the highest byte that occurs. They begin with 256, whatever occurs.",
             _learner(new_id=lambda words, n: 1 + n + max(i for ids in words for i in ids))),
-        Misconception("counts-ignored", "You count each word once, however often it was seen."
-            " count_pairs(words) adds the counts.", _learner(count=_counted(weight=lambda count: 1))),
-        Misconception("once-a-word", "A pair that is twice in a word is counted once. count_pairs(words)"
-            " counts each place.", _learner(count=_counted(lambda ids: dict.fromkeys(pairwise(ids))))),
-        Misconception("no-overlap", "In a a a you count (a, a) once. Count as count_pairs does, each place;"
-            " only merging avoids an overlap.", _learner(count=_counted(_no_overlap))),
-        Misconception("counts-lost", "After the first merge every word counts 1. Carry its count over to the"
-            " merged word.", _counts_lost),
-        Misconception("only-the-merged", "Words that do not hold the merged pair are lost. Carry every word"
-            " over, merged or not.", _only_the_merged),
-        Misconception("across-words", "You count a pair of the last id of a word and the first one of the"
-            " next. Words are separate.", _learner(count=_across)),
-        Misconception("zero-left-out", "You leave out pairs with the id 0, perhaps because `if a and b` takes"
-            " 0 for false. It is a byte like any other.",
+        ("counts-ignored", "You count each word once, however often it was seen. count_pairs(words) adds the "
+            "counts.", _learner(count=_counted(weight=lambda count: 1))),
+        ("once-a-word", "A pair that is twice in a word is counted once. count_pairs(words) counts each "
+            "place.", _learner(count=_counted(lambda ids: dict.fromkeys(pairwise(ids))))),
+        ("no-overlap", "In a a a you count (a, a) once. Count as count_pairs does, each place; only merging "
+            "avoids an overlap.", _learner(count=_counted(_no_overlap))),
+        ("counts-lost", "After the first merge every word counts 1. Carry its count over to the merged word.",
+            _counts_lost),
+        ("only-the-merged", "Words that do not hold the merged pair are lost. Carry every word over, merged "
+            "or not.", _only_the_merged),
+        ("across-words", "You count a pair of the last id of a word and the first one of the next. Words are "
+            "separate.", _learner(count=_across)),
+        ("zero-left-out", "You leave out pairs with the id 0, perhaps because `if a and b` takes 0 for "
+            "false. It is a byte like any other.",
             _learner(count=_counted(lambda ids: (pair for pair in pairwise(ids) if all(pair))))),
-        Misconception("bytes-only", "You prefer pairs of bytes, even where a pair with a new id is more"
-            " frequent. A new id counts like any other.", _learner(choose=_of_bytes)),
-        Misconception("least-frequent", "You take the least frequent pair. The most frequent one comes first:"
-            " with min, compare -pairs[pair].",
-            _learner(choose=lambda pairs: min(pairs, key=lambda pair: (pairs[pair], pair)))),
-        Misconception("lowest-pair", "You take the lowest pair, whatever its count: min(pairs) compares the"
-            " pairs themselves. The count decides, and the pair only where counts are equal.",
-            _learner(choose=min)),
-        Misconception("not-when-seen-once", "You stop when the most frequent pair was seen once. Here once is"
-            " enough: go on while there is a pair.",
-            _learner(ends=lambda pairs, merges: max(pairs.values()) < 2)),
-        Misconception("first-place-only", "In each word you merge only the first place. merge_pair merges all"
-            " of them.", _learner(merge=_merged(times=1))),
-        Misconception("from-the-right", "You merge from the right. In a a a the first two are merged, as by"
-            " merge_pair.", _learner(merge=_from_the_right)),
-        Misconception("second-id-stays", "The new id is there, and the second one of the pair as well."
-            " merge_pair puts one id in the place of two.", _learner(merge=_merged(step=1))),
-        Misconception("one-merge", "You return after the first merge. The return belongs behind the loop.",
+        ("bytes-only", "You prefer pairs of bytes, even where a pair with a new id is more frequent. A new "
+            "id counts like any other.", _learner(choose=_of_bytes)),
+        ("least-frequent",
+            "You take the least frequent pair. The most frequent one comes first: with min, compare "
+            "-pairs[pair].", _learner(choose=lambda pairs: min(pairs, key=lambda pair: (pairs[pair], pair)))),
+        ("lowest-pair", "You take the lowest pair, whatever its count: min(pairs) compares the pairs "
+            "themselves. The count decides, and the pair only where counts are equal.", _learner(choose=min)),
+        ("not-when-seen-once", "You stop when the most frequent pair was seen once. Here once is enough: go "
+            "on while there is a pair.", _learner(ends=lambda pairs, merges: max(pairs.values()) < 2)),
+        ("first-place-only", "In each word you merge only the first place. merge_pair merges all of them.",
+            _learner(merge=_merged(times=1))),
+        ("from-the-right", "You merge from the right. In a a a the first two are merged, as by merge_pair.",
+            _learner(merge=_from_the_right)),
+        ("second-id-stays", "The new id is there, and the second one of the pair as well. merge_pair puts "
+            "one id in the place of two.", _learner(merge=_merged(step=1))),
+        ("one-merge", "You return after the first merge. The return belongs behind the loop.",
             lambda words, n_merges: learn_merges(words, min(n_merges, 1))),
-        Misconception("one-too-few", "One merge is missing at the end: a range or a comparison ends one"
-            " early. n_merges are wanted, if there are as many.",
-            lambda words, n_merges: learn_merges(words, max(n_merges - 1, 0))),
-        Misconception("one-too-many", "There is one merge too many: a comparison with <=, perhaps. n_merges"
-            " are wanted at most.", lambda words, n_merges: learn_merges(words, n_merges + 1)),
-        Misconception("at-least-one", "Where 0 merges are asked for, you give one. Ask whether there are"
-            " enough before you merge.", _at_least_one),
-        Misconception("upside-down", "The merges are right, but in the wrong order: the one learned first"
-            " comes first.", lambda words, n_merges: learn_merges(words, n_merges)[::-1]),
-        Misconception("dict", "You return a dict, {pair: id}. Here a list of the pairs is wanted, in the"
-            " order learned.",
+        ("one-too-few",
+            "One merge is missing at the end: a range or a comparison ends one early. n_merges are wanted, "
+            "if there are as many.", lambda words, n_merges: learn_merges(words, max(n_merges - 1, 0))),
+        ("one-too-many", "There is one merge too many: a comparison with <=, perhaps. n_merges are wanted at "
+            "most.", lambda words, n_merges: learn_merges(words, n_merges + 1)),
+        ("at-least-one", "Where 0 merges are asked for, you give one. Ask whether there are enough before "
+            "you merge.", _at_least_one),
+        ("upside-down", "The merges are right, but in the wrong order: the one learned first comes first.",
+            lambda words, n_merges: learn_merges(words, n_merges)[::-1]),
+        ("dict", "You return a dict, {pair: id}. Here a list of the pairs is wanted, in the order learned.",
             lambda words, n_merges: {pair: 256 + n for n, pair in enumerate(learn_merges(words, n_merges))}),
-        Misconception("with-counts", "You return each pair with its count. The pairs alone are wanted: [(97,"
-            " 98), ...].", _with_counts),
-        Misconception("with-ids", "You return each pair with its new id. The pairs alone are wanted: the"
-            " place in the list tells the id.",
+        ("with-counts", "You return each pair with its count. The pairs alone are wanted: [(97, 98), ...].",
+            _with_counts),
+        ("with-ids", "You return each pair with its new id. The pairs alone are wanted: the place in the "
+            "list tells the id.",
             lambda words, n_merges: [(pair, 256 + n) for n, pair in enumerate(learn_merges(words, n_merges))]),
-        Misconception("spelt", "You return the bytes of the new tokens. The pairs are wanted, such as (256,"
-            " 99).", _spelt),
-        Misconception("words", "You return the words as they are after the merges. The pairs are wanted, in"
-            " the order learned.", _learned_words),
+        ("spelt", "You return the bytes of the new tokens. The pairs are wanted, such as (256, 99).", _spelt),
+        ("words", "You return the words as they are after the merges. The pairs are wanted, in the order "
+            "learned.", _learned_words),
     ),
     nudges=(
         (
@@ -765,98 +739,89 @@ BPE_ENCODE = Exercise(
     reference=bpe_encode,
     use=_plain,
     probes=(
-        Probe("one merge", lambda rng: ([A, B, C], {(A, B): 256}), "One merge was learned: the result is"
-            " [256, 99].", draws=1),
-        Probe("no merges", lambda rng: (_letters(rng, 4), {}), "Nothing was learned, so the bytes stay as"
-            " they are."),
-        Probe("the earlier one is on the right", lambda rng: ([A, B, C], {(B, C): 256, (A, B): 257}),
-            "Both (a, b) and (b, c) were learned, and (b, c) earlier. So b c is merged first, and a is left"
-            " alone.", draws=1),
-        Probe("a merge of merges", lambda rng: ([A, B, C], {(A, B): 256, (256, C): 257}),
-            "First a b becomes 256, then 256 c becomes 257. Look again after each merge.", draws=1),
-        Probe("back to the left", lambda rng: ([A, B, C], {(B, C): 256, (A, B): 257, (A, 256): 258}),
-            "First b c becomes 256. Then a is before 256, and this pair was learned as well: the result is"
-            " [258].", draws=1),
-        Probe("frequent and late",
-            lambda rng: ([B, C, A, B, A, B], {(B, C): 256, (C, A): 257, (A, B): 258, (258, A): 259}),
-            "What counts is which pair was learned first, not how often it is in this text.", draws=1),
-        Probe("neither frequent nor low",
-            lambda rng: ([A, B, C, B, C], {(C, B): 256, (B, C): 257, (A, B): 258}),
-            "What counts is which pair was learned first, not how often it is here, nor its ids.", draws=1),
-        Probe("a small piece learned early",
-            lambda rng: ([A, A, A, A, B], {(A, A): 256, (256, B): 257, (256, 256): 258}),
-            "After a a has become 256 both (256, 98) and (256, 256) fit. The first was learned earlier, and"
-            " so it is merged, although it makes the smaller piece.", draws=1),
-        Probe("early ones have large ids inside",
-            lambda rng: ([D, C, B, A, A, B], {(C, B): 256, (D, 256): 257, (B, A): 258, (A, A): 259, (A, B): 260}),
-            "The order of learning decides, not how small the ids of a pair are.", draws=1),
-        Probe("three of a kind", lambda rng: ([A, A, A], {(A, A): 256}),
-            "From left to right: the first two are merged, and the third one is left over.", draws=1),
-        Probe("gaps", lambda rng: ([A, B, A, B, C], {(A, B): 300, (300, 300): 70_000}),
-            "The ids of merges may have gaps, and may be large. Take the new id from merges.", draws=1),
-        Probe("900 and 1200", lambda rng: ([A, B, C], {(B, C): 900, (A, B): 1200}),
-            "The pair (b, c) was learned first, because 900 is less than 1200 as a number.", draws=1),
-        Probe("four levels", lambda rng: ([A] * 16 + [B], _doublings(4)),
-            "Merges of merges of merges of merges: sixteen bytes a become one token. Look again until no pair"
-            " is left that was learned.", draws=1),
-        Probe("twelve levels", lambda rng: ([A, *[B] * 12, C], _chain(12)),
-            "Twelve merges, each of the one before and b: all but the last byte becomes one token. Look again"
-            " until no pair is left that was learned.", draws=1),
-        Probe("bytes of all kinds",
-            lambda rng: ([0, 0xC3, 0xA9, A, 10, 0xFF], {(0xC3, 0xA9): 256, (256, A): 257}),
-            "The bytes of a text can be any numbers from 0 to 255. None of them is left out.", draws=1),
-        Probe("byte 0 in a merge", lambda rng: ([B, 0, A, 0], {(0, A): 256, (256, 0): 257}),
-            "0 is an id like any other: (0, 97) becomes 256, and (256, 0) becomes 257.", draws=1),
-        Probe("one byte", lambda rng: ([A], {(A, B): 256}), "One byte has no neighbour: the result is [97].",
-            draws=1, extreme=True),
-        Probe("nothing at all", lambda rng: ([], {(A, B): 256}), "Without ids the result is an empty list.",
-            draws=1, extreme=True),
-        Probe("a longer text", _text_and_merges, "Several merges compete. Among the pairs that stand side by"
-            " side now, merge the one that was learned first; then look again, until none of them is in"
-            " merges.", draws=6),
-        Probe("more", lambda rng: _text_and_merges(rng, 150, 25), "150 bytes and 25 merges. Is there a number"
-            " in your code that should come from a length?"),
+        example("one merge", ([A, B, C], {(A, B): 256}), "One merge was learned: the result is [256, 99]."),
+        Probe("no merges", lambda rng: (_letters(rng, 4), {}), "Nothing was learned, so the bytes stay as "
+            "they are."),
+        example("the earlier one is on the right", ([A, B, C], {(B, C): 256, (A, B): 257}),
+            "Both (a, b) and (b, c) were learned, and (b, c) earlier. So b c is merged first, and a is left "
+            "alone."),
+        example("a merge of merges", ([A, B, C], {(A, B): 256, (256, C): 257}),
+            "First a b becomes 256, then 256 c becomes 257. Look again after each merge."),
+        example("back to the left", ([A, B, C], {(B, C): 256, (A, B): 257, (A, 256): 258}),
+            "First b c becomes 256. Then a is before 256, and this pair was learned as well: the result is "
+            "[258]."),
+        example("frequent and late",
+            ([B, C, A, B, A, B], {(B, C): 256, (C, A): 257, (A, B): 258, (258, A): 259}),
+            "What counts is which pair was learned first, not how often it is in this text."),
+        example("neither frequent nor low", ([A, B, C, B, C], {(C, B): 256, (B, C): 257, (A, B): 258}),
+            "What counts is which pair was learned first, not how often it is here, nor its ids."),
+        example("a small piece learned early",
+            ([A, A, A, A, B], {(A, A): 256, (256, B): 257, (256, 256): 258}),
+            "After a a has become 256 both (256, 98) and (256, 256) fit. The first was learned earlier, and "
+            "so it is merged, although it makes the smaller piece."),
+        example("early ones have large ids inside",
+            ([D, C, B, A, A, B], {(C, B): 256, (D, 256): 257, (B, A): 258, (A, A): 259, (A, B): 260}),
+            "The order of learning decides, not how small the ids of a pair are."),
+        example("three of a kind", ([A, A, A], {(A, A): 256}),
+            "From left to right: the first two are merged, and the third one is left over."),
+        example("gaps", ([A, B, A, B, C], {(A, B): 300, (300, 300): 70_000}),
+            "The ids of merges may have gaps, and may be large. Take the new id from merges."),
+        example("900 and 1200", ([A, B, C], {(B, C): 900, (A, B): 1200}),
+            "The pair (b, c) was learned first, because 900 is less than 1200 as a number."),
+        example("four levels", ([A] * 16 + [B], _doublings(4)), "Merges of merges of merges of merges: "
+            "sixteen bytes a become one token. Look again until no pair is left that was learned."),
+        example("twelve levels", ([A, *[B] * 12, C], _chain(12)), "Twelve merges, each of the one before and "
+            "b: all but the last byte becomes one token. Look again until no pair is left that was learned."),
+        example("bytes of all kinds", ([0, 0xC3, 0xA9, A, 10, 0xFF], {(0xC3, 0xA9): 256, (256, A): 257}),
+            "The bytes of a text can be any numbers from 0 to 255. None of them is left out."),
+        example("byte 0 in a merge", ([B, 0, A, 0], {(0, A): 256, (256, 0): 257}),
+            "0 is an id like any other: (0, 97) becomes 256, and (256, 0) becomes 257."),
+        example("one byte", ([A], {(A, B): 256}), "One byte has no neighbour: the result is [97].",
+            extreme=True),
+        example("nothing at all", ([], {(A, B): 256}), "Without ids the result is an empty list.",
+            extreme=True),
+        Probe("a longer text", _text_and_merges,
+            "Several merges compete. Among the pairs that stand side by side now, merge the one that was "
+            "learned first; then look again, until none of them is in merges.", draws=6),
+        Probe("more", lambda rng: _text_and_merges(rng, 150, 25),
+            "150 bytes and 25 merges. Is there a number in your code that should come from a length?"),
     ),
     misconceptions=(
-        Misconception("left-first", "You merge the leftmost pair that can be merged. Look at all pairs first,"
-            " and take the one that was learned earliest.", _leftmost),
-        Misconception("latest-first", "You merge the pair that was learned last. Early merges are the"
-            " frequent ones: the smallest new id comes first.",
-            _by_rule(lambda found, merges, ids: max(found, key=merges.get))),
-        Misconception("most-frequent", "You merge the pair that is most frequent in this text. That is how"
-            " merges are learned. To encode, what was learned first comes first.",
+        ("left-first", "You merge the leftmost pair that can be merged. Look at all pairs first, and take "
+            "the one that was learned earliest.", _leftmost),
+        ("latest-first", "You merge the pair that was learned last. Early merges are the frequent ones: the "
+            "smallest new id comes first.", _by_rule(lambda found, merges, ids: max(found, key=merges.get))),
+        ("most-frequent", "You merge the pair that is most frequent in this text. That is how merges are "
+            "learned. To encode, what was learned first comes first.",
             _by_rule(lambda found, merges, ids: Counter(found).most_common(1)[0][0])),
-        Misconception("lowest-pair", "You merge the pair with the lowest ids. The order of learning decides:"
-            " compare merges[pair], not pair.", _by_rule(lambda found, merges, ids: min(found))),
-        Misconception("from-the-right", "You merge a pair from the right. In a a a the first two are merged:"
-            " go from left to right.",
-            _by_rule(lambda found, merges, ids: min(found, key=merges.get), _from_the_right)),
-        Misconception("two-levels", "You stop at merges of merges. They can be merged again: look again,"
-            " until no pair is left that was learned.", _two_levels),
-        Misconception("one-merge", "You stop after one merge. Look again, until no pair is left that was"
-            " learned.", _only_one),
-        Misconception("one-pass", "You go through the text once. Merged ids can be merged again, and the"
-            " order of learning decides, not the place.", _one_pass),
-        Misconception("bytes-only", "You merge pairs of bytes only. New ids are in pairs too, such as (256,"
-            " 99).", _bytes_only),
-        Misconception("longest-match", "You take the longest token that fits, from the left. Other tokenizers"
-            " do that. Byte-pair encoding repeats its merges in the order learned, and can end with shorter"
-            " ones.", _longest),
-        Misconception("reversed-once", "You go through the merges from the last learned to the first. The"
-            " first learned goes first, and later ones are built on it.",
-            lambda ids, merges: _in_turn(ids, reversed(merges.items()))),
-        Misconception("stops-at-a-gap", "You stop at the first merge whose pair does not occur. Later ones"
-            " may occur: go on with the next.",
-            lambda ids, merges: _in_turn(ids, _until_one_is_absent(ids, merges))),
-        Misconception("cut-in-twos", "You cut the ids into twos and merge those. A pair can begin at any"
-            " place, even or odd.", _in_twos),
-        Misconception("largest-piece", "You merge the pair that stands for most bytes. What was learned first"
-            " comes first.", _largest_piece),
-        Misconception("numbered-again", "The pairs are right, but you number the new ids 256, 257 and so on."
-            " They may have gaps: take merges[pair].", _numbered_again),
-        Misconception("nothing-merged", "Your result is the bytes themselves: nothing was merged. A pair has"
-            " to be a tuple to be found in merges: (ids[i], ids[i + 1]), not a list.",
-            lambda ids, merges: list(ids)),
+        ("lowest-pair", "You merge the pair with the lowest ids. The order of learning decides: compare "
+            "merges[pair], not pair.", _by_rule(lambda found, merges, ids: min(found))),
+        ("from-the-right", "You merge a pair from the right. In a a a the first two are merged: go from left "
+            "to right.", _by_rule(lambda found, merges, ids: min(found, key=merges.get), _from_the_right)),
+        ("two-levels", "You stop at merges of merges. They can be merged again: look again, until no pair is "
+            "left that was learned.", _two_levels),
+        ("one-merge",
+            "You stop after one merge. Look again, until no pair is left that was learned.", _only_one),
+        ("one-pass", "You go through the text once. Merged ids can be merged again, and the order of "
+            "learning decides, not the place.", _one_pass),
+        ("bytes-only",
+            "You merge pairs of bytes only. New ids are in pairs too, such as (256, 99).", _bytes_only),
+        ("longest-match",
+            "You take the longest token that fits, from the left. Other tokenizers do that. Byte-pair "
+            "encoding repeats its merges in the order learned, and can end with shorter ones.", _longest),
+        ("reversed-once",
+            "You go through the merges from the last learned to the first. The first learned goes first, and "
+            "later ones are built on it.", lambda ids, merges: _in_turn(ids, reversed(merges.items()))),
+        ("stops-at-a-gap", "You stop at the first merge whose pair does not occur. Later ones may occur: go "
+            "on with the next.", lambda ids, merges: _in_turn(ids, _until_one_is_absent(ids, merges))),
+        ("cut-in-twos", "You cut the ids into twos and merge those. A pair can begin at any place, even or "
+            "odd.", _in_twos),
+        ("largest-piece", "You merge the pair that stands for most bytes. What was learned first comes first.",
+            _largest_piece),
+        ("numbered-again", "The pairs are right, but you number the new ids 256, 257 and so on. They may "
+            "have gaps: take merges[pair].", _numbered_again),
+        ("nothing-merged", "Your result is the bytes themselves: nothing was merged. A pair has to be a "
+            "tuple to be found in merges: (ids[i], ids[i + 1]), not a list.", lambda ids, merges: list(ids)),
     ),
     nudges=(
         (
@@ -921,82 +886,78 @@ BPE_DECODE = Exercise(
     reference=bpe_decode,
     use=_plain,
     probes=(
-        Probe("bytes", lambda rng: ([A, B], {}), "Ids below 256 are bytes: the result is b'ab'.", draws=1),
-        Probe("one merge", lambda rng: ([256, C], {(A, B): 256}), "256 stands for a b, so the result is"
-            " b'abc'.", draws=1),
-        Probe("a merge of merges", lambda rng: ([257], {(A, B): 256, (256, C): 257}),
-            "257 stands for 256 and c, and 256 for a b. Take apart until only bytes are left: b'abc'.",
-            draws=1),
-        Probe("half a character", lambda rng: ([0xC3, B, 0xFF], {}), "Not all bytes are text: 0xC3 alone is"
-            " half of a character. The result is bytes, as they are.", draws=1),
-        Probe("a merge that ends in half a character", lambda rng: ([256, 0xA9], {(B, 0xC3): 256}),
-            "256 stands for b and the first half of é, and the second half comes as a token of its own. Put"
-            " bytes together, not characters.", draws=1),
-        Probe("blanks and zeros", lambda rng: ([32, 0, 256, 13, 10], {(A, B): 256}),
-            "A blank, byte 0 and the end of a line are bytes like any others: nothing is cut off.", draws=1),
-        Probe("four levels", lambda rng: ([259, B], _doublings(4)), "Merges of merges of merges of merges."
-            " Take apart until only bytes are left: sixteen a, and b.", draws=1),
-        Probe("twelve levels", lambda rng: ([267, C], _chain(12)), "267 is the twelfth merge, each of the one"
-            " before and b. Take apart until only bytes are left.", draws=1),
-        Probe("byte 0 in a merge", lambda rng: ([256, B], {(A, 0): 256}),
-            "256 stands for a and byte 0, so the result is b'a\\x00b'. 0 is a byte like any other.", draws=1),
-        Probe("gaps", lambda rng: ([400, 300], {(A, B): 300, (C, D): 400}),
-            "The ids of merges may have gaps. Look the id up in merges instead of counting from 256.", draws=1),
-        Probe("nothing at all", lambda rng: ([], {(A, B): 256}), "Without ids there are no bytes: the result"
-            " is b''.", draws=1, extreme=True),
-        Probe("many ids", _ids_and_merges, "Merges of merges of merges. Build a table from id to bytes, in"
-            " the order learned: when a merge comes, both of its parts are already there.", draws=3),
-        Probe("more ids", lambda rng: _ids_and_merges(rng, 60, 30), "Sixty ids and thirty merges. Is there a"
-            " number in your code that should come from a length?", draws=1),
+        example("bytes", ([A, B], {}), "Ids below 256 are bytes: the result is b'ab'."),
+        example("one merge", ([256, C], {(A, B): 256}), "256 stands for a b, so the result is b'abc'."),
+        example("a merge of merges", ([257], {(A, B): 256, (256, C): 257}),
+            "257 stands for 256 and c, and 256 for a b. Take apart until only bytes are left: b'abc'."),
+        example("half a character", ([0xC3, B, 0xFF], {}),
+            "Not all bytes are text: 0xC3 alone is half of a character. The result is bytes, as they are."),
+        example("a merge that ends in half a character", ([256, 0xA9], {(B, 0xC3): 256}),
+            "256 stands for b and the first half of é, and the second half comes as a token of its own. Put "
+            "bytes together, not characters."),
+        example("blanks and zeros", ([32, 0, 256, 13, 10], {(A, B): 256}),
+            "A blank, byte 0 and the end of a line are bytes like any others: nothing is cut off."),
+        example("four levels", ([259, B], _doublings(4)),
+            "Merges of merges of merges of merges. Take apart until only bytes are left: sixteen a, and b."),
+        example("twelve levels", ([267, C], _chain(12)),
+            "267 is the twelfth merge, each of the one before and b. Take apart until only bytes are left."),
+        example("byte 0 in a merge", ([256, B], {(A, 0): 256}),
+            "256 stands for a and byte 0, so the result is b'a\\x00b'. 0 is a byte like any other."),
+        example("gaps", ([400, 300], {(A, B): 300, (C, D): 400}),
+            "The ids of merges may have gaps. Look the id up in merges instead of counting from 256."),
+        example("nothing at all", ([], {(A, B): 256}), "Without ids there are no bytes: the result is b''.",
+            extreme=True),
+        Probe("many ids", _ids_and_merges, "Merges of merges of merges. Build a table from id to bytes, in "
+            "the order learned: when a merge comes, both of its parts are already there.", draws=3),
+        Probe("more ids", lambda rng: _ids_and_merges(rng, 60, 30), "Sixty ids and thirty merges. Is there a "
+            "number in your code that should come from a length?", draws=1),
     ),
     misconceptions=(
-        Misconception("text", "You return a string. Return the bytes: the ids of a piece of text may end in"
-            " the middle of a character, and then no string is right.",
+        ("text", "You return a string. Return the bytes: the ids of a piece of text may end in the middle of "
+            "a character, and then no string is right.",
             lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "replace")),
-        Misconception("text-or-an-error", "You decode to a string, and where the bytes are half of a"
-            " character that stops with an error. Return the bytes.",
-            lambda ids, merges: bpe_decode(ids, merges).decode()),
-        Misconception("text-of-the-ids", "You make a string of the ids. Ids from 256 on are no bytes, they"
-            " stand for several; and not all bytes are text. Build a table from id to bytes, and return"
-            " bytes.", lambda ids, merges: bytes(ids).decode()),
-        Misconception("latin-text", "You make a character of each byte. Characters such as é consist of two"
-            " bytes: return the bytes themselves.",
-            lambda ids, merges: bpe_decode(ids, merges).decode("latin-1")),
-        Misconception("list", "These are the right numbers, in a list. Make bytes of them: bytes(numbers).",
+        ("text-or-an-error", "You decode to a string, and where the bytes are half of a character that stops "
+            "with an error. Return the bytes.", lambda ids, merges: bpe_decode(ids, merges).decode()),
+        ("text-of-the-ids", "You make a string of the ids. Ids from 256 on are no bytes, they stand for "
+            "several; and not all bytes are text. Build a table from id to bytes, and return bytes.",
+            lambda ids, merges: bytes(ids).decode()),
+        ("latin-text", "You make a character of each byte. Characters such as é consist of two bytes: return "
+            "the bytes themselves.", lambda ids, merges: bpe_decode(ids, merges).decode("latin-1")),
+        ("list", "These are the right numbers, in a list. Make bytes of them: bytes(numbers).",
             lambda ids, merges: list(bpe_decode(ids, merges))),
-        Misconception("list-of-pieces", "You return a list with the bytes of each token. Join them:"
-            " b''.join(pieces).", lambda ids, merges: [bpe_decode([i], merges) for i in ids]),
-        Misconception("taken-apart-once", "You take each token apart once. Its parts can be merges too: go on"
-            " until only bytes are left.", _taken_apart(1)),
-        Misconception("taken-apart-twice", "You take each token apart twice. Merges go deeper than that: go"
-            " on until only bytes are left.", _taken_apart(2)),
-        Misconception("each-token-as-text", "You make a string of each token. A token may hold half of a"
-            " character, and no string can: put the bytes of all tokens together.", _in_characters),
-        Misconception("stripped", "Blanks or ends of lines at the ends are gone: strip has no place here."
-            " They belong to the text.", lambda ids, merges: bpe_decode(ids, merges).strip()),
-        Misconception("zero-lost", "Byte 0 is lost. `if i` takes 0 for false, and it is a byte like any other.",
+        ("list-of-pieces", "You return a list with the bytes of each token. Join them: b''.join(pieces).",
+            lambda ids, merges: [bpe_decode([i], merges) for i in ids]),
+        ("taken-apart-once", "You take each token apart once. Its parts can be merges too: go on until only "
+            "bytes are left.", _taken_apart(1)),
+        ("taken-apart-twice", "You take each token apart twice. Merges go deeper than that: go on until only "
+            "bytes are left.", _taken_apart(2)),
+        ("each-token-as-text", "You make a string of each token. A token may hold half of a character, and "
+            "no string can: put the bytes of all tokens together.", _in_characters),
+        ("stripped", "Blanks or ends of lines at the ends are gone: strip has no place here. They belong to "
+            "the text.", lambda ids, merges: bpe_decode(ids, merges).strip()),
+        ("zero-lost", "Byte 0 is lost. `if i` takes 0 for false, and it is a byte like any other.",
             lambda ids, merges: bytes(i for i in bpe_decode(ids, merges) if i)),
-        Misconception("parts-swapped", "You put the two parts of a merge together in the wrong order: first"
-            " a, then b.", _reversed),
-        Misconception("merges-lost", "You leave out the ids above 255. Each stands for the two parts that"
-            " were merged into it.", lambda ids, merges: bytes(i for i in ids if i < 256)),
-        Misconception("bytes-of-ids", "bytes(ids) works for ids below 256 only. A learned id stands for"
-            " several bytes: look it up first.", lambda ids, merges: bytes(ids)),
-        Misconception("bytes-of-a-number", "bytes(97) makes 97 bytes of value 0. One byte of value 97 is"
-            " bytes([97]), with a list.",
+        ("parts-swapped",
+            "You put the two parts of a merge together in the wrong order: first a, then b.", _reversed),
+        ("merges-lost", "You leave out the ids above 255. Each stands for the two parts that were merged "
+            "into it.", lambda ids, merges: bytes(i for i in ids if i < 256)),
+        ("bytes-of-ids", "bytes(ids) works for ids below 256 only. A learned id stands for several bytes: "
+            "look it up first.", lambda ids, merges: bytes(ids)),
+        ("bytes-of-a-number",
+            "bytes(97) makes 97 bytes of value 0. One byte of value 97 is bytes([97]), with a list.",
             lambda ids, merges: b"".join(bytes(i) for part in ids for i in bpe_decode([part], merges))),
-        Misconception("as-printed", "You return what print would show, b'...' and all. Return the bytes"
-            " themselves, without str.", lambda ids, merges: str(bpe_decode(ids, merges))),
-        Misconception("characters-encoded", "You make a character of each byte and encode these characters:"
-            " then é, two bytes, becomes four. The bytes are right as they are: join them.",
+        ("as-printed", "You return what print would show, b'...' and all. Return the bytes themselves, "
+            "without str.", lambda ids, merges: str(bpe_decode(ids, merges))),
+        ("characters-encoded", "You make a character of each byte and encode these characters: then é, two "
+            "bytes, becomes four. The bytes are right as they are: join them.",
             lambda ids, merges: bpe_decode(ids, merges).decode("latin-1").encode()),
-        Misconception("halves-dropped", "Bytes are lost that are no whole character, perhaps by"
-            " errors='ignore'. Decode nothing: return bytes.",
-            lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "ignore").encode()),
-        Misconception("joined-with-blanks", "There are blanks between the tokens. A blank is a byte of the"
-            " text: join with b''.", lambda ids, merges: b" ".join(bpe_decode([i], merges) for i in ids)),
-        Misconception("counted-from-256", "You find a token by its place in merges, counted from 256. The ids"
-            " may have gaps: use merges' own ids.", _by_position),
+        ("halves-dropped",
+            "Bytes are lost that are no whole character, perhaps by errors='ignore'. Decode nothing: return "
+            "bytes.", lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "ignore").encode()),
+        ("joined-with-blanks", "There are blanks between the tokens. A blank is a byte of the text: join "
+            "with b''.", lambda ids, merges: b" ".join(bpe_decode([i], merges) for i in ids)),
+        ("counted-from-256", "You find a token by its place in merges, counted from 256. The ids may have "
+            "gaps: use merges' own ids.", _by_position),
     ),
     contracts=(Contract("an id that was never learned", lambda rng: ([A, 300], {(A, B): 256})),),
     nudges=(
@@ -1026,59 +987,49 @@ BITS_PER_BYTE = Exercise(
     reference=bits_per_byte,
     use=_plain,
     probes=(
-        Probe("one bit", lambda rng: (math.log(2), 1, 1), "One token of one byte with log 2 nats: 1 bit per"
-            " byte.", draws=1),
-        Probe("bytes as tokens", lambda rng: (math.log(256), 10, 10), "Each byte is a token, and all 256 are"
-            " equally probable: 8 bits per byte.", draws=1),
-        Probe("tokens of four bytes", lambda rng: (math.log(2), 10, 40),
-            "Ten tokens cost one bit each, and they stand for 40 bytes: a quarter of a bit per byte.", draws=1),
-        Probe("a text", _measured, "All nats of the text are loss · n_tokens. Make bits of them, and share"
-            " them out among the bytes.", draws=3),
-        Probe("worse than guessing", lambda rng: (math.log(2) * 20, 10, 10),
-            "20 bits for each token of one byte: a model that is sure and wrong needs more than 8 bits per"
-            " byte.", draws=1),
-        Probe("more tokens than bytes", lambda rng: (math.log(2), 30, 20),
-            "30 tokens for 20 bytes, since marks such as the end of a text have no bytes: 1.5 bits per byte.",
-            draws=1),
-        Probe("no loss", lambda rng: (0.0, 5, 9), "A loss of 0 is 0 bits, however long the text is.", draws=1,
-            extreme=True),
+        example("one bit", (math.log(2), 1, 1), "One token of one byte with log 2 nats: 1 bit per byte."),
+        example("bytes as tokens", (math.log(256), 10, 10),
+            "Each byte is a token, and all 256 are equally probable: 8 bits per byte."),
+        example("tokens of four bytes", (math.log(2), 10, 40),
+            "Ten tokens cost one bit each, and they stand for 40 bytes: a quarter of a bit per byte."),
+        Probe("a text", _measured, "All nats of the text are loss · n_tokens. Make bits of them, and share "
+            "them out among the bytes.", draws=3),
+        example("worse than guessing", (math.log(2) * 20, 10, 10), "20 bits for each token of one byte: a "
+            "model that is sure and wrong needs more than 8 bits per byte."),
+        example("more tokens than bytes", (math.log(2), 30, 20), "30 tokens for 20 bytes, since marks such "
+            "as the end of a text have no bytes: 1.5 bits per byte."),
+        example("no loss", (0.0, 5, 9), "A loss of 0 is 0 bits, however long the text is.", extreme=True),
     ),
     misconceptions=(
-        Misconception("nats", "Your result is in nats. One bit is log 2 ≈ 0.69 nats: divide by log 2.",
+        ("nats", "Your result is in nats. One bit is log 2 ≈ 0.69 nats: divide by log 2.",
             lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes),
-        Misconception("times-log-2", "You multiply by log 2. A nat is more than a bit, so the number of bits"
-            " is the larger one: divide by log 2.",
-            lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes * math.log(2)),
-        Misconception("bits-a-token", "These are bits per token. Multiply by the number of tokens, and divide"
-            " by the number of bytes.", lambda loss, n_tokens, n_bytes: loss / math.log(2)),
-        Misconception("upside-down", "Tokens and bytes are swapped. A token of many bytes shares its bits out"
-            " among them: divide by the bytes.",
-            lambda loss, n_tokens, n_bytes: loss * n_bytes / n_tokens / math.log(2)),
-        Misconception("tokens-forgotten", "You divide the loss by the bytes. It is a mean for each token:"
-            " multiply by the number of tokens first.",
-            lambda loss, n_tokens, n_bytes: loss / n_bytes / math.log(2)),
-        Misconception("bits-of-the-text", "These are the bits of the whole text. Divide by the number of"
-            " bytes.", lambda loss, n_tokens, n_bytes: loss * n_tokens / math.log(2)),
-        Misconception("at-most-8", "You cut off at 8 bits. A byte has 8, but a model that is sure and wrong"
-            " can need more.",
+        ("times-log-2",
+            "You multiply by log 2. A nat is more than a bit, so the number of bits is the larger one: "
+            "divide by log 2.", lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes * math.log(2)),
+        ("bits-a-token", "These are bits per token. Multiply by the number of tokens, and divide by the "
+            "number of bytes.", lambda loss, n_tokens, n_bytes: loss / math.log(2)),
+        ("upside-down", "Tokens and bytes are swapped. A token of many bytes shares its bits out among them: "
+            "divide by the bytes.", lambda loss, n_tokens, n_bytes: loss * n_bytes / n_tokens / math.log(2)),
+        ("tokens-forgotten", "You divide the loss by the bytes. It is a mean for each token: multiply by the "
+            "number of tokens first.", lambda loss, n_tokens, n_bytes: loss / n_bytes / math.log(2)),
+        ("bits-of-the-text", "These are the bits of the whole text. Divide by the number of bytes.",
+            lambda loss, n_tokens, n_bytes: loss * n_tokens / math.log(2)),
+        ("at-most-8", "You cut off at 8 bits. A byte has 8, but a model that is sure and wrong can need more.",
             lambda loss, n_tokens, n_bytes: min(8.0, bits_per_byte(loss, n_tokens, n_bytes))),
-        Misconception("base-10", "You take the logarithm of 2 to base 10. The loss is in nats: use math.log,"
-            " the natural logarithm.",
-            lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes / math.log10(2)),
-        Misconception("log-of-the-loss", "You take the logarithm of the loss. The loss is a logarithm"
-            " already: divide it by log 2.",
+        ("base-10", "You take the logarithm of 2 to base 10. The loss is in nats: use math.log, the natural "
+            "logarithm.", lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes / math.log10(2)),
+        ("log-of-the-loss",
+            "You take the logarithm of the loss. The loss is a logarithm already: divide it by log 2.",
             lambda loss, n_tokens, n_bytes: math.log2(loss) * n_tokens / n_bytes if loss else -math.inf),
-        Misconception("an-eighth", "You divide by 8. These are bits for each byte already, and not bits for"
-            " each bit.", lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) / 8),
-        Misconception("times-8", "You multiply by 8. A byte has 8 bits when nothing is known; the loss says"
-            " how many it takes now.",
-            lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) * 8),
-        Misconception("whole-bits", "You round the result. A byte can take less than one bit on average: keep"
-            " the fraction.",
+        ("an-eighth", "You divide by 8. These are bits for each byte already, and not bits for each bit.",
+            lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) / 8),
+        ("times-8", "You multiply by 8. A byte has 8 bits when nothing is known; the loss says how many it "
+            "takes now.", lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) * 8),
+        ("whole-bits",
+            "You round the result. A byte can take less than one bit on average: keep the fraction.",
             lambda loss, n_tokens, n_bytes: float(round(bits_per_byte(loss, n_tokens, n_bytes)))),
-        Misconception("two-to-the-power", "You raise 2 to the power of the bits. That is a perplexity: leave"
-            " the bits as they are.",
-            lambda loss, n_tokens, n_bytes: 2 ** bits_per_byte(loss, n_tokens, n_bytes)),
+        ("two-to-the-power", "You raise 2 to the power of the bits. That is a perplexity: leave the bits as "
+            "they are.", lambda loss, n_tokens, n_bytes: 2 ** bits_per_byte(loss, n_tokens, n_bytes)),
     ),
     contracts=(Contract("a text without bytes", lambda rng: (1.0, 3, 0)),),
 )

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 from helpers.inside import ablate_heads, induction_score, logit_lens, patching_effect
 
 
@@ -63,98 +63,95 @@ def _share_of_winners(weights, period):
 INDUCTION_SCORE = Exercise(
     reference=induction_score,
     probes=(
-        Probe("one repeated token", _heads(1, 3, 2), "Three tokens, period 2: only token 2 repeats one, token"
-            " 0. What came after token 0 is token 1, so the score is the weight in row 2, column 1."),
-        Probe("two repeated tokens", _heads(1, 5, 3), "Five tokens, period 3: average the weights in row 3,"
-            " column 1 and in row 4, column 2."),
-        Probe("four known heads", _known_heads, "Head 0 always looks at the token after the last occurrence"
-            " here, so its score is 1. The others look at that occurrence itself, one token back, and at the"
-            " first token: their score is 0.", draws=1),
-        Probe("several heads", _heads(4, 7, 4), "Each head has a score of its own: the result has shape (h,)."),
-        Probe("as many heads as tokens", _heads(6, 6, 2), "There are 6 heads and 6 tokens here: count the"
-            " axes from the back, query is -2 and key is -1."),
-        Probe("more than two rounds", _heads(3, 11, 3), "The text repeats more than once. Each token from"
-            " place 3 on looks 2 places back."),
-        Probe("period 1", _heads(2, 5, 1), "With period 1 every token is the one before it again. What came"
-            " after that one is the token itself.", extreme=True),
+        Probe("one repeated token", _heads(1, 3, 2), "Three tokens, period 2: only token 2 repeats one, "
+            "token 0. What came after token 0 is token 1, so the score is the weight in row 2, column 1."),
+        Probe("two repeated tokens", _heads(1, 5, 3),
+            "Five tokens, period 3: average the weights in row 3, column 1 and in row 4, column 2."),
+        Probe("four known heads", _known_heads, "Head 0 always looks at the token after the last occurrence "
+            "here, so its score is 1. The others look at that occurrence itself, one token back, and at "
+            "the first token: their score is 0.", draws=1),
+        Probe("several heads", _heads(4, 7, 4),
+            "Each head has a score of its own: the result has shape (h,)."),
+        Probe("as many heads as tokens", _heads(6, 6, 2),
+            "There are 6 heads and 6 tokens here: count the axes from the back, query is -2 and key is -1."),
+        Probe("more than two rounds", _heads(3, 11, 3),
+            "The text repeats more than once. Each token from place 3 on looks 2 places back."),
+        Probe("period 1", _heads(2, 5, 1), "With period 1 every token is the one before it again. What came "
+            "after that one is the token itself.", extreme=True),
         larger(_heads(9, 23, 10)),
     ),
     misconceptions=(
-        Misconception("same-token", "You average the weights to the same token, one round earlier. An"
-            " induction head looks at what came AFTER it, one place to the right: i - period + 1.",
+        ("same-token", "You average the weights to the same token, one round earlier. An induction head "
+            "looks at what came AFTER it, one place to the right: i - period + 1.",
             lambda w, p: _from(w, p, p, 0).mean(-1)),
-        Misconception("two-after", "You look two places after the last occurrence. The token that followed it"
-            " stands one place to its right: i - period + 1.", _two_after),
-        Misconception("one-too-early", "You begin one place too early. The whole diagonal holds i = period -"
-            " 1 too, where nothing has been repeated yet: drop its first number.",
-            lambda w, p: _from(w, p, p - 1, 1).mean(-1)),
-        Misconception("divided-by-T", "The sum is right, but you divide by T. In the first round there is"
-            " nothing to look back at: average over the T - period places i ≥ period.",
+        ("two-after", "You look two places after the last occurrence. The token that followed it stands one "
+            "place to its right: i - period + 1.", _two_after),
+        ("one-too-early",
+            "You begin one place too early. The whole diagonal holds i = period - 1 too, where nothing has "
+            "been repeated yet: drop its first number.", lambda w, p: _from(w, p, p - 1, 1).mean(-1)),
+        ("divided-by-T", "The sum is right, but you divide by T. In the first round there is nothing to look "
+            "back at: average over the T - period places i ≥ period.",
             lambda w, p: _from(w, p, p, 1).sum(-1) / w.shape[-1]),
-        Misconception("every-place", "You average over all places, and before the first repetition i - period"
-            " + 1 is negative, which counts from the end. Begin at i = period.", _every_place),
-        Misconception("sum", "You add the weights up. The score is their mean, so that it lies between 0 and"
-            " 1.", lambda w, p: _from(w, p, p, 1).sum(-1)),
-        Misconception("period-fixed", "You take half of the text for the period. The text may repeat more"
-            " than once: use the argument.",
-            lambda w, p: _from(w, w.shape[-1] // 2, w.shape[-1] // 2, 1).mean(-1)),
-        Misconception("second-round-only", "You stop after the second round. The text may go on: take every i"
-            " from period to the end.", lambda w, p: _from(w, p, p, 1)[:, :p].mean(-1)),
-        Misconception("transposed", "Query and key have changed places: you read the weight from i - period +"
-            " 1 to i, which lies in the future. The row is the query.",
-            lambda w, p: _from(w.mT, p, p, 1).mean(-1)),
-        Misconception("previous-token", "You average the weights to the token just before. That is the"
-            " previous-token score of lesson 12; here a head looks i - period + 1.",
+        ("every-place", "You average over all places, and before the first repetition i - period + 1 is "
+            "negative, which counts from the end. Begin at i = period.", _every_place),
+        ("sum", "You add the weights up. The score is their mean, so that it lies between 0 and 1.",
+            lambda w, p: _from(w, p, p, 1).sum(-1)),
+        ("period-fixed", "You take half of the text for the period. The text may repeat more than once: use "
+            "the argument.", lambda w, p: _from(w, w.shape[-1] // 2, w.shape[-1] // 2, 1).mean(-1)),
+        ("second-round-only", "You stop after the second round. The text may go on: take every i from period "
+            "to the end.", lambda w, p: _from(w, p, p, 1)[:, :p].mean(-1)),
+        ("transposed", "Query and key have changed places: you read the weight from i - period + 1 to i, "
+            "which lies in the future. The row is the query.", lambda w, p: _from(w.mT, p, p, 1).mean(-1)),
+        ("previous-token", "You average the weights to the token just before. That is the previous-token "
+            "score of lesson 12; here a head looks i - period + 1.",
             lambda w, p: w.diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1)),
-        Misconception("heads-averaged", "You give one number for all heads. Each head has its own: keep the"
-            " first axis.", lambda w, p: _from(w, p, p, 1).mean()),
-        Misconception("one-head", "You give the score of head 0 alone. Every head has one: shape (h,).",
+        ("heads-averaged", "You give one number for all heads. Each head has its own: keep the first axis.",
+            lambda w, p: _from(w, p, p, 1).mean()),
+        ("one-head", "You give the score of head 0 alone. Every head has one: shape (h,).",
             lambda w, p: _from(w[:1], p, p, 1).mean(-1)),
-        Misconception("block", "Two slices make a whole block of pairs: every query with every key in it."
-            " Index the pairs (i, i - period + 1) one by one, or take a diagonal.",
+        ("block", "Two slices make a whole block of pairs: every query with every key in it. Index the pairs "
+            "(i, i - period + 1) one by one, or take a diagonal.",
             lambda w, p: w[:, p:, 1:w.shape[-1] - p + 1].mean((-2, -1))),
-        Misconception("share-of-winners", "You count how often that token has the largest weight. The score"
-            " is the mean of the weights themselves.", _share_of_winners),
-        Misconception("largest", "You take the largest of the weights. The score is their mean.",
+        ("share-of-winners", "You count how often that token has the largest weight. The score is the mean "
+            "of the weights themselves.", _share_of_winners),
+        ("largest", "You take the largest of the weights. The score is their mean.",
             lambda w, p: _from(w, p, p, 1).max(-1).values),
-        Misconception("divided-by-period", "The sum is right, but you divide by the period. That is the"
-            " number of places only when the text repeats once: average over all places i ≥ period.",
-            lambda w, p: _from(w, p, p, 1).sum(-1) / p),
-        Misconception("one-before", "You look one place BEFORE the last occurrence. i - (period + 1) is one"
-            " to the left; the token that followed stands one to the right.", _one_before),
-        Misconception("last-query-missed", "You leave out the last position of the text. It repeats a token"
-            " too: i runs up to T - 1.", lambda w, p: _places(w, range(p, w.shape[-1] - 1), p)),
-        Misconception("first-query-missed", "You begin one place too late. The token at i = period is already"
-            " a repetition, of token 0.", lambda w, p: _places(w, range(p + 1, w.shape[-1]), p)),
-        Misconception("wrong-end-dropped", "You drop the last number of the diagonal. It is the first one"
-            " that belongs to no repetition: its query is period - 1.",
-            lambda w, p: w.diagonal(1 - p, -2, -1)[..., :-1].mean(-1)),
-        Misconception("above-the-diagonal", "This diagonal lies above the main one: there the key is later"
-            " than the query. A head looks back, so the offset is negative.",
-            lambda w, p: w.diagonal(p - 1, -2, -1).mean(-1)),
-        Misconception("return-inside-the-loop", "Only the first repeated token counts. Is your return inside"
-            " the loop?", lambda w, p: w[:, p, 1]),
-        Misconception("last-query-only", "Only the last token counts. Does each turn of your loop overwrite"
-            " the one before?", lambda w, p: w[:, -1, -p]),
-        Misconception("not-averaged", "You give a number for each place. The score is one number for each"
-            " head: their mean.", lambda w, p: _from(w, p, p, 1)),
-        Misconception("averaged-over-heads", "You average over the heads, and keep the places. It is the"
-            " other way round: one number for each head, the mean over its places.",
-            lambda w, p: _from(w, p, p, 1).mean(0)),
-        Misconception("softmax-again", "You take a softmax of the weights. They are weights already, and sum"
-            " to 1: use them as they are.", lambda w, p: _from(w.softmax(-1), p, p, 1).mean(-1)),
-        Misconception("diagonal-one-before", "This diagonal lies one place too far to the left: it looks"
-            " BEFORE the last occurrence. The token that followed is one place to the right of it.",
+        ("divided-by-period",
+            "The sum is right, but you divide by the period. That is the number of places only when the text "
+            "repeats once: average over all places i ≥ period.", lambda w, p: _from(w, p, p, 1).sum(-1) / p),
+        ("one-before", "You look one place BEFORE the last occurrence. i - (period + 1) is one to the left; "
+            "the token that followed stands one to the right.", _one_before),
+        ("last-query-missed", "You leave out the last position of the text. It repeats a token too: i runs "
+            "up to T - 1.", lambda w, p: _places(w, range(p, w.shape[-1] - 1), p)),
+        ("first-query-missed", "You begin one place too late. The token at i = period is already a "
+            "repetition, of token 0.", lambda w, p: _places(w, range(p + 1, w.shape[-1]), p)),
+        ("wrong-end-dropped",
+            "You drop the last number of the diagonal. It is the first one that belongs to no repetition: "
+            "its query is period - 1.", lambda w, p: w.diagonal(1 - p, -2, -1)[..., :-1].mean(-1)),
+        ("above-the-diagonal",
+            "This diagonal lies above the main one: there the key is later than the query. A head looks "
+            "back, so the offset is negative.", lambda w, p: w.diagonal(p - 1, -2, -1).mean(-1)),
+        ("return-inside-the-loop",
+            "Only the first repeated token counts. Is your return inside the loop?", lambda w, p: w[:, p, 1]),
+        ("last-query-only", "Only the last token counts. Does each turn of your loop overwrite the one "
+            "before?", lambda w, p: w[:, -1, -p]),
+        ("not-averaged", "You give a number for each place. The score is one number for each head: their "
+            "mean.", lambda w, p: _from(w, p, p, 1)),
+        ("averaged-over-heads", "You average over the heads, and keep the places. It is the other way round: "
+            "one number for each head, the mean over its places.", lambda w, p: _from(w, p, p, 1).mean(0)),
+        ("softmax-again", "You take a softmax of the weights. They are weights already, and sum to 1: use "
+            "them as they are.", lambda w, p: _from(w.softmax(-1), p, p, 1).mean(-1)),
+        ("diagonal-one-before", "This diagonal lies one place too far to the left: it looks BEFORE the last "
+            "occurrence. The token that followed is one place to the right of it.",
             lambda w, p: w.diagonal(-p - 1, -2, -1).mean(-1)),
-        Misconception("return-after-one-turn", "Only the first repeated token is added up, and then divided"
-            " by the number of all. Is your return inside the loop?",
-            lambda w, p: w[:, p, 1] / (w.shape[-1] - p)),
-        Misconception("score-of-head-0", "You give one number, the score of head 0. Every head has one: shape"
-            " (h,).", lambda w, p: _from(w, p, p, 1).mean(-1)[0]),
-        Misconception("median", "You take the median of the weights. The score is their mean.",
+        ("return-after-one-turn", "Only the first repeated token is added up, and then divided by the number "
+            "of all. Is your return inside the loop?", lambda w, p: w[:, p, 1] / (w.shape[-1] - p)),
+        ("score-of-head-0", "You give one number, the score of head 0. Every head has one: shape (h,).",
+            lambda w, p: _from(w, p, p, 1).mean(-1)[0]),
+        ("median", "You take the median of the weights. The score is their mean.",
             lambda w, p: _from(w, p, p, 1).median(-1).values),
-        Misconception("transposed-over-T", "Rows and columns have changed places, and you divide by T. The"
-            " query is the row, and the mean is over the T - period tokens that repeat one.",
+        ("transposed-over-T", "Rows and columns have changed places, and you divide by T. The query is the "
+            "row, and the mean is over the T - period tokens that repeat one.",
             lambda w, p: _from(w.mT, p, p, 1).sum(-1) / w.shape[-1]),
     ),
     contracts=(Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
@@ -196,123 +193,109 @@ def _norm_last(states, gain, W_U, eps=1e-5):
 LOGIT_LENS = Exercise(
     reference=logit_lens,
     probes=(
-        Probe("one layer, one token", _states(1, 1, 2, 3, gain=1.0), "One state of two numbers, gain 1:"
-            " divide it by the root of its mean square, then multiply by W_U. The shape is (1, 1, 3)."),
-        Probe("a gain", _states(1, 1, 3, 2), "The gain stretches each of the d numbers after they were"
-            " divided, and before W_U."),
-        Probe("a large mean", _states(1, 2, 4, 3, shift=5.0), "All numbers of a state are near 5 here."
-            " RMSNorm divides, and subtracts nothing.", special=True),
-        Probe("several tokens", _states(1, 4, 3, 5), "Four tokens, each with a length of its own: every token"
-            " is divided by its own root."),
-        Probe("several layers", _states(3, 2, 4, 5), "Three states: the result has shape (L, T, V) = (3, 2,"
-            " 5), the first layer first."),
-        Probe("a large eps", _states(2, 3, 4, 5, eps=2.0), "eps is 2 here: it is added to the mean square,"
-            " inside the root."),
-        Probe("as many tokens as numbers", _states(4, 3, 3, 3), "T, d and V are all 3 here: the norm runs"
-            " over the last axis of each state."),
-        Probe("huge states", _states(2, 2, 3, 4, size=1000.0), "Late states are long. The norm brings each"
-            " back to a mean square of 1.", extreme=True),
+        Probe("one layer, one token", _states(1, 1, 2, 3, gain=1.0), "One state of two numbers, gain 1: "
+            "divide it by the root of its mean square, then multiply by W_U. The shape is (1, 1, 3)."),
+        Probe("a gain", _states(1, 1, 3, 2),
+            "The gain stretches each of the d numbers after they were divided, and before W_U."),
+        Probe("a large mean", _states(1, 2, 4, 3, shift=5.0),
+            "All numbers of a state are near 5 here. RMSNorm divides, and subtracts nothing.", special=True),
+        Probe("several tokens", _states(1, 4, 3, 5),
+            "Four tokens, each with a length of its own: every token is divided by its own root."),
+        Probe("several layers", _states(3, 2, 4, 5),
+            "Three states: the result has shape (L, T, V) = (3, 2, 5), the first layer first."),
+        Probe("a large eps", _states(2, 3, 4, 5, eps=2.0),
+            "eps is 2 here: it is added to the mean square, inside the root."),
+        Probe("as many tokens as numbers", _states(4, 3, 3, 3),
+            "T, d and V are all 3 here: the norm runs over the last axis of each state."),
+        Probe("huge states", _states(2, 2, 3, 4, size=1000.0),
+            "Late states are long. The norm brings each back to a mean square of 1.", extreme=True),
         larger(_states(6, 9, 10, 11)),
     ),
     misconceptions=(
-        Misconception("no-norm", "You multiply the states by W_U as they are. The model never does: its last"
-            " norm comes first, with its gain.", lambda s, g, W, eps=1e-5: torch.stack(list(s)) @ W),
-        Misconception("gain-only", "The gain is there, but nothing is divided. RMSNorm divides each token by"
-            " the root of its mean square first.", lambda s, g, W, eps=1e-5: (g * torch.stack(list(s))) @ W),
-        Misconception("layer-norm", "You subtract the mean: that is LayerNorm. This model has RMSNorm, which"
-            " only divides by the root of the mean square.", _layer_norm),
-        Misconception("standard-deviation", (
-            "You divide by the standard deviation, which measures from the mean. Here it is the root of the"
-            " mean square, measured from 0."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("no-norm", "You multiply the states by W_U as they are. The model never does: its last norm comes "
+            "first, with its gain.", lambda s, g, W, eps=1e-5: torch.stack(list(s)) @ W),
+        ("gain-only", "The gain is there, but nothing is divided. RMSNorm divides each token by the root of "
+            "its mean square first.", lambda s, g, W, eps=1e-5: (g * torch.stack(list(s))) @ W),
+        ("layer-norm", "You subtract the mean: that is LayerNorm. This model has RMSNorm, which only divides "
+            "by the root of the mean square.", _layer_norm),
+        ("standard-deviation", "You divide by the standard deviation, which measures from the mean. Here it "
+            "is the root of the mean square, measured from 0.",
+            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.var(-1, unbiased=False, keepdim=True) + e))),
-        Misconception("no-gain", "The division is right, but the gain is missing: multiply by it before W_U.",
+        ("no-gain", "The division is right, but the gain is missing: multiply by it before W_U.",
             lambda s, g, W, eps=1e-5: _lens(s, torch.ones_like(g), W, eps)),
-        Misconception("gain-first", "You stretch by the gain, and then divide: the division sees the"
-            " stretched numbers. Divide first.",
-            lambda s, g, W, eps=1e-5: _lens([g * x for x in s], torch.ones_like(g), W, eps)),
-        Misconception("norm-last", "You take the norm of the logits. It belongs before W_U, on the states.",
-            _norm_last),
-        Misconception("length", (
-            "You divide by the length of the vector, the root of the SUM of squares. RMSNorm takes their"
-            " mean."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("gain-first", "You stretch by the gain, and then divide: the division sees the stretched numbers. "
+            "Divide first.", lambda s, g, W, eps=1e-5: _lens([g * x for x in s], torch.ones_like(g), W, eps)),
+        ("norm-last", "You take the norm of the logits. It belongs before W_U, on the states.", _norm_last),
+        ("length", "You divide by the length of the vector, the root of the SUM of squares. RMSNorm takes "
+            "their mean.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.square().sum(-1, keepdim=True) + e))),
-        Misconception("no-root", "You divide by the mean square itself. Take its root.",
+        ("no-root", "You divide by the mean square itself. Take its root.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.square().mean(-1, keepdim=True) + e)),
-        Misconception("eps-outside", (
-            "eps stands outside the root. It is added to the mean square: √(mean + eps)."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("eps-outside", "eps stands outside the root. It is added to the mean square: √(mean + eps).",
+            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.square().mean(-1, keepdim=True)) + e)),
-        Misconception("eps-ignored", "You do not use eps, or another one than the argument. It is added to"
-            " the mean square, inside the root, and may be large.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, 1e-5)),
-        Misconception("over-tokens", (
-            "You average the squares over the tokens. Each token is divided by its own root: the last axis."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("eps-ignored", "You do not use eps, or another one than the argument. It is added to the mean "
+            "square, inside the root, and may be large.", lambda s, g, W, eps=1e-5: _lens(s, g, W, 1e-5)),
+        ("over-tokens", "You average the squares over the tokens. Each token is divided by its own root: the "
+            "last axis.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.square().mean(-2, keepdim=True) + e))),
-        Misconception("one-root-a-layer", (
-            "You divide a whole layer by one number. Each token has its own: mean over the last axis, with"
-            " keepdim=True."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("one-root-a-layer",
+            "You divide a whole layer by one number. Each token has its own: mean over the last axis, with "
+            "keepdim=True.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.square().mean((-2, -1), keepdim=True) + e))),
-        Misconception("probabilities", "You return probabilities. The result is the logits: leave the softmax"
-            " out.", lambda s, g, W, eps=1e-5: torch.softmax(_lens(s, g, W, eps), -1)),
-        Misconception("running-sum", "You add the states up. Each already holds all that the layers before it"
-            " have written: the residual stream.",
-            lambda s, g, W, eps=1e-5: _lens(torch.stack(list(s)).cumsum(0), g, W, eps)),
-        Misconception("last-layer", "You look at the last state alone. Give one (T, V) for each state of the"
-            " list.", lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)),
-        Misconception("tokens-first", "Layers and tokens have changed places: the shape is (L, T, V).",
+        ("probabilities", "You return probabilities. The result is the logits: leave the softmax out.",
+            lambda s, g, W, eps=1e-5: torch.softmax(_lens(s, g, W, eps), -1)),
+        ("running-sum",
+            "You add the states up. Each already holds all that the layers before it have written: the "
+            "residual stream.", lambda s, g, W, eps=1e-5: _lens(torch.stack(list(s)).cumsum(0), g, W, eps)),
+        ("last-layer", "You look at the last state alone. Give one (T, V) for each state of the list.",
+            lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)),
+        ("tokens-first", "Layers and tokens have changed places: the shape is (L, T, V).",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).transpose(0, 1)),
-        Misconception("gain-added", "You add the gain. It stretches: multiply by it.",
+        ("gain-added", "You add the gain. It stretches: multiply by it.",
             lambda s, g, W, eps=1e-5: (_lens(s, torch.ones_like(g), torch.eye(len(g)).to(g), eps) + g) @ W),
-        Misconception("one-plus-gain", "You multiply by 1 + gain, as some other models do. Here the gain"
-            " itself is meant.", lambda s, g, W, eps=1e-5: _lens(s, 1 + g, W, eps)),
-        Misconception("mean-absolute", "You divide by the mean of the absolute values. RMSNorm takes the root"
-            " of the mean SQUARE.",
+        ("one-plus-gain", "You multiply by 1 + gain, as some other models do. Here the gain itself is meant.",
+            lambda s, g, W, eps=1e-5: _lens(s, 1 + g, W, eps)),
+        ("mean-absolute",
+            "You divide by the mean of the absolute values. RMSNorm takes the root of the mean SQUARE.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.abs().mean(-1, keepdim=True) + e)),
-        Misconception("square-of-the-mean", (
-            "You square the mean. Square each number first, and then take the mean."
-        ), lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("square-of-the-mean", "You square the mean. Square each number first, and then take the mean.",
+            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
             x.mean(-1, keepdim=True).square() + e))),
-        Misconception("one-root-for-all", "You divide all layers and tokens by one number. Each token of each"
-            " layer has its own root: mean over the last axis, with keepdim=True.",
+        ("one-root-for-all", "You divide all layers and tokens by one number. Each token of each layer has "
+            "its own root: mean over the last axis, with keepdim=True.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.square().mean() + e))),
-        Misconception("log-probabilities", "You return logarithms of probabilities. The result is the logits:"
-            " leave the log_softmax out.",
-            lambda s, g, W, eps=1e-5: torch.log_softmax(_lens(s, g, W, eps), -1)),
-        Misconception("likeliest-tokens", "You return the ids of the likeliest tokens. The result is the"
-            " logits of all V: leave the argmax to the caller.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).argmax(-1)),
-        Misconception("last-token-only", "You read the last token alone. Give the logits at every token:"
-            " shape (L, T, V).", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps)[:, -1]),
-        Misconception("input-dropped", "The first state is missing. Give one (T, V) for each state of the"
-            " list, the first one included.", lambda s, g, W, eps=1e-5: _lens(s[1:] or s, g, W, eps)),
-        Misconception("what-each-layer-added", "You read what each layer added. The lens reads the whole"
-            " stream after it: the states as they are.",
+        ("log-probabilities", "You return logarithms of probabilities. The result is the logits: leave the "
+            "log_softmax out.", lambda s, g, W, eps=1e-5: torch.log_softmax(_lens(s, g, W, eps), -1)),
+        ("likeliest-tokens", "You return the ids of the likeliest tokens. The result is the logits of all V: "
+            "leave the argmax to the caller.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).argmax(-1)),
+        ("last-token-only", "You read the last token alone. Give the logits at every token: shape (L, T, V).",
+            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps)[:, -1]),
+        ("input-dropped", "The first state is missing. Give one (T, V) for each state of the list, the first "
+            "one included.", lambda s, g, W, eps=1e-5: _lens(s[1:] or s, g, W, eps)),
+        ("what-each-layer-added", "You read what each layer added. The lens reads the whole stream after it: "
+            "the states as they are.",
             lambda s, g, W, eps=1e-5: _lens([s[0], *(b - a for a, b in zip(s, s[1:], strict=False))], g, W, eps)),
-        Misconception("length-without-eps", "You divide by the length of the vector, the root of the SUM of"
-            " squares, and without eps. RMSNorm takes the root of their mean, plus eps.",
+        ("length-without-eps", "You divide by the length of the vector, the root of the SUM of squares, and "
+            "without eps. RMSNorm takes the root of their mean, plus eps.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.norm(dim=-1, keepdim=True))),
-        Misconception("torch-std", "torch's std and var measure from the mean, and divide by d - 1. RMSNorm"
-            " takes the root of the mean square, measured from 0.",
+        ("torch-std", "torch's std and var measure from the mean, and divide by d - 1. RMSNorm takes the "
+            "root of the mean square, measured from 0.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.std(-1, keepdim=True) + e)),
-        Misconception("torch-var", "torch's var measures from the mean, and divides by d - 1. RMSNorm takes"
-            " the mean square, measured from 0.",
+        ("torch-var", "torch's var measures from the mean, and divides by d - 1. RMSNorm takes the mean "
+            "square, measured from 0.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.var(-1, keepdim=True) + e))),
-        Misconception("multiplied", "You multiply by the root of the mean square. RMSNorm divides by it.",
+        ("multiplied", "You multiply by the root of the mean square. RMSNorm divides by it.",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: 1 / _root(x, e))),
-        Misconception("last-layer-alone", "You give the logits of the last state alone, (T, V). Give one such"
-            " table for each state of the list: (L, T, V).",
-            lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)[0]),
-        Misconception("joined", "You join the states into one long list of tokens, as torch.cat does."
-            " torch.stack gives the layers an axis of their own: (L, T, V).",
+        ("last-layer-alone", "You give the logits of the last state alone, (T, V). Give one such table for "
+            "each state of the list: (L, T, V).", lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)[0]),
+        ("joined", "You join the states into one long list of tokens, as torch.cat does. torch.stack gives "
+            "the layers an axis of their own: (L, T, V).",
             lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).flatten(0, 1)),
-        Misconception("differences", (
-            "You read the differences between the states. The lens reads the whole stream after each layer: the"
-            " states as they are."
-        ), lambda s, g, W, eps=1e-5: _lens([b - a for a, b in zip(s, s[1:], strict=False)], g, W, eps)
+        ("differences", "You read the differences between the states. The lens reads the whole stream after "
+            "each layer: the states as they are.",
+            lambda s, g, W, eps=1e-5: _lens([b - a for a, b in zip(s, s[1:], strict=False)], g, W, eps)
             if len(s) > 1 else W.new_zeros(0, len(s[0]), W.shape[1])),
     ),
 )
@@ -382,91 +365,88 @@ def _dropped(z, heads, mean=False):
 ABLATE_HEADS = Exercise(
     reference=ablate_heads,
     probes=(
-        Probe("the only head", _outputs(1, 1, 1, 2, 1), "The only head goes: what is left is 0, in the same"
-            " shape.", draws=1),
+        Probe("the only head", _outputs(1, 1, 1, 2, 1), "The only head goes: what is left is 0, in the same "
+            "shape.", draws=1),
         Probe("one of two heads", _outputs(1, 2, 3, 2, 1), "One head becomes 0, the other stays as it is."),
-        Probe("two of five heads", _outputs(2, 5, 3, 4, 2), "Two heads of five, in any order. The heads are"
-            " axis 1 of (B, h, T, d_k)."),
-        Probe("no head", _outputs(2, 3, 4, 2, 0), "The list is empty: nothing is taken away, and the result"
-            " is a copy.", draws=1),
+        Probe("two of five heads", _outputs(2, 5, 3, 4, 2),
+            "Two heads of five, in any order. The heads are axis 1 of (B, h, T, d_k)."),
+        Probe("no head", _outputs(2, 3, 4, 2, 0),
+            "The list is empty: nothing is taken away, and the result is a copy.", draws=1),
         Probe("all heads", _outputs(2, 4, 3, 5, 4), "All four heads go, so every number is 0.", draws=1),
-        Probe("mean over positions", _outputs(1, 2, 3, 2, 1, True), "mean=True, one text: the head's mean"
-            " over the three positions, a vector of d_k numbers, stands in each of them."),
-        Probe("mean over the batch", _outputs(4, 2, 1, 3, 1, True), "mean=True, four texts of one token: the"
-            " head's mean over the four texts stands in each."),
-        Probe("mean over both", _outputs(3, 4, 5, 2, 2, True), "mean=True: one vector of d_k numbers for each"
-            " head, its mean over batch AND positions."),
-        Probe("no head, with means", _outputs(2, 3, 4, 2, 0, True), "mean=True and an empty list: nothing is"
-            " taken away, and the result is a copy.", draws=1),
+        Probe("mean over positions", _outputs(1, 2, 3, 2, 1, True), "mean=True, one text: the head's mean "
+            "over the three positions, a vector of d_k numbers, stands in each of them."),
+        Probe("mean over the batch", _outputs(4, 2, 1, 3, 1, True),
+            "mean=True, four texts of one token: the head's mean over the four texts stands in each."),
+        Probe("mean over both", _outputs(3, 4, 5, 2, 2, True),
+            "mean=True: one vector of d_k numbers for each head, its mean over batch AND positions."),
+        Probe("no head, with means", _outputs(2, 3, 4, 2, 0, True),
+            "mean=True and an empty list: nothing is taken away, and the result is a copy.", draws=1),
         larger(_outputs(5, 6, 9, 10, 3, True)),
     ),
     misconceptions=(
-        Misconception("nothing-removed", "The heads are still there. Did you change a copy and then return"
-            " the original?", lambda z, heads, mean=False: z.clone()),
-        Misconception("only-those-heads", "The named heads stay and all others go. It is the other way round.",
-            _others),
-        Misconception("first-of-the-list", "Only the first head of the list is taken away. Is your return"
-            " inside the loop?", lambda z, heads, mean=False: ablate_heads(z, heads[:1], mean)),
-        Misconception("as-many-heads", "You take away heads 0, 1, … as many as the list is long. The list"
-            " holds their numbers.", lambda z, heads, mean=False: ablate_heads(z, range(len(heads)), mean)),
-        Misconception("counted-from-1", "Other heads are missing: heads are counted from 0.",
+        ("nothing-removed", "The heads are still there. Did you change a copy and then return the original?",
+            lambda z, heads, mean=False: z.clone()),
+        ("only-those-heads", "The named heads stay and all others go. It is the other way round.", _others),
+        ("first-of-the-list", "Only the first head of the list is taken away. Is your return inside the loop?",
+            lambda z, heads, mean=False: ablate_heads(z, heads[:1], mean)),
+        ("as-many-heads", "You take away heads 0, 1, … as many as the list is long. The list holds their "
+            "numbers.", lambda z, heads, mean=False: ablate_heads(z, range(len(heads)), mean)),
+        ("counted-from-1", "Other heads are missing: heads are counted from 0.",
             lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
-        Misconception("tokens-removed", "Tokens are changed, in all heads. The heads are axis 1 of (B, h, T,"
-            " d_k).", _along(2)),
-        Misconception("texts-removed", "Texts of the batch are changed, in all heads. The heads are axis 1 of"
-            " (B, h, T, d_k).", _along(0)),
-        Misconception("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits."
-            " Leave their places.", _dropped),
-        Misconception("always-zero", "You never look at mean: when it is True, the head's mean stands in"
-            " place of 0.", lambda z, heads, mean=False: ablate_heads(z, heads)),
-        Misconception("always-mean", "You never look at mean: when it is False, 0 stands in place of the head.",
+        ("tokens-removed",
+            "Tokens are changed, in all heads. The heads are axis 1 of (B, h, T, d_k).", _along(2)),
+        ("texts-removed", "Texts of the batch are changed, in all heads. The heads are axis 1 of (B, h, T, "
+            "d_k).", _along(0)),
+        ("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits. Leave their "
+            "places.", _dropped),
+        ("always-zero", "You never look at mean: when it is True, the head's mean stands in place of 0.",
+            lambda z, heads, mean=False: ablate_heads(z, heads)),
+        ("always-mean", "You never look at mean: when it is False, 0 stands in place of the head.",
             lambda z, heads, mean=False: ablate_heads(z, heads, True)),
-        Misconception("mean-per-position", "You average over the batch only, so each position keeps a mean of"
-            " its own, and tells where it is. Average over positions too: axes 0 and 2.", _by_mean(0)),
-        Misconception("mean-per-text", "You average over the positions only, so each text keeps a mean of its"
-            " own, and news of it. Average over the batch too: axes 0 and 2.", _by_mean(1)),
-        Misconception("one-number", "You average the d_k numbers too, so one number stands everywhere. Each"
-            " of the d_k columns has a mean of its own: axes 0 and 2.", _by_mean((0, 1, 2))),
-        Misconception("mean-of-the-others", "You put the mean over the heads in its place. It is the head's"
-            " own mean, over batch and positions.",
+        ("mean-per-position", "You average over the batch only, so each position keeps a mean of its own, "
+            "and tells where it is. Average over positions too: axes 0 and 2.", _by_mean(0)),
+        ("mean-per-text", "You average over the positions only, so each text keeps a mean of its own, and "
+            "news of it. Average over the batch too: axes 0 and 2.", _by_mean(1)),
+        ("one-number", "You average the d_k numbers too, so one number stands everywhere. Each of the d_k "
+            "columns has a mean of its own: axes 0 and 2.", _by_mean((0, 1, 2))),
+        ("mean-of-the-others", "You put the mean over the heads in its place. It is the head's own mean, "
+            "over batch and positions.",
             lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean(1) if mean else 0)),
-        Misconception("one-mean-for-all", "You put one mean of all the named heads in their places. Each head"
-            " has its own mean.", _one_mean),
-        Misconception("mean-subtracted", "You subtract the mean, so only the news is left. Put the mean in"
-            " its place: the news goes.",
+        ("one-mean-for-all", "You put one mean of all the named heads in their places. Each head has its own "
+            "mean.", _one_mean),
+        ("mean-subtracted",
+            "You subtract the mean, so only the news is left. Put the mean in its place: the news goes.",
             lambda z, heads, mean=False: _filled(z, heads, lambda z, i: z[:, i] - z[:, i].mean((0, 1)) if mean else 0)),
-        Misconception("last-of-the-list", "Only the last head of the list is taken away. Do you begin with a"
-            " fresh copy in each turn of the loop?",
-            lambda z, heads, mean=False: ablate_heads(z, heads[-1:], mean)),
-        Misconception("mean-turned-round", "Zero and mean have changed places: with mean=True the mean stands"
-            " in place of the head, else 0.", lambda z, heads, mean=False: ablate_heads(z, heads, not mean)),
-        Misconception("numbers-removed", "One of the d_k numbers is changed, in all heads. The heads are axis"
-            " 1 of (B, h, T, d_k), not the last one.", _along(3)),
-        Misconception("mean-of-everything", "You put the mean of the whole tensor in its place. Each head has"
-            " its own mean, and each of its d_k numbers too.",
+        ("last-of-the-list", "Only the last head of the list is taken away. Do you begin with a fresh copy "
+            "in each turn of the loop?", lambda z, heads, mean=False: ablate_heads(z, heads[-1:], mean)),
+        ("mean-turned-round", "Zero and mean have changed places: with mean=True the mean stands in place of "
+            "the head, else 0.", lambda z, heads, mean=False: ablate_heads(z, heads, not mean)),
+        ("numbers-removed", "One of the d_k numbers is changed, in all heads. The heads are axis 1 of (B, h, "
+            "T, d_k), not the last one.", _along(3)),
+        ("mean-of-everything", "You put the mean of the whole tensor in its place. Each head has its own "
+            "mean, and each of its d_k numbers too.",
             lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean() if mean else 0)),
-        Misconception("mean-over-batch-and-heads", "You average over the batch and the heads: axes 0 and 1 of"
-            " (B, h, T, d_k). Positions are axis 2; pick the head first, or average over axes 0 and 2.",
+        ("mean-over-batch-and-heads", "You average over the batch and the heads: axes 0 and 1 of (B, h, T, "
+            "d_k). Positions are axis 2; pick the head first, or average over axes 0 and 2.",
             lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1)) if mean else 0)),
-        Misconception("side-by-side", "You put the heads side by side, (B, T, h · d_k). That comes later:"
-            " keep the shape.",
+        ("side-by-side", "You put the heads side by side, (B, T, h · d_k). That comes later: keep the shape.",
             lambda z, heads, mean=False: ablate_heads(z, heads, mean).transpose(1, 2).flatten(2)),
-        Misconception("minus-infinity", "You write minus infinity, as a mask does before a softmax. Here the"
-            " softmax is long past: a head that says nothing is 0.",
+        ("minus-infinity", "You write minus infinity, as a mask does before a softmax. Here the softmax is "
+            "long past: a head that says nothing is 0.",
             lambda z, heads, mean=False: _filled(z, heads, lambda z, i: z[:, i].mean((0, 1)) if mean else -torch.inf)),
-        Misconception("added-on-top", "You add the mean to the head's output, so nothing is taken away. Put"
-            " the mean in its place.",
+        ("added-on-top",
+            "You add the mean to the head's output, so nothing is taken away. Put the mean in its place.",
             lambda z, heads, mean=False: _filled(z, heads, lambda z, i: z[:, i] + z[:, i].mean((0, 1)) if mean else 0)),
-        Misconception("texts-indexed", "z[i] is text i of the batch, with all its heads. The heads are axis"
-            " 1: z[:, i].", _at(lambda i: (i,))),
-        Misconception("tokens-indexed", "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i].",
+        ("texts-indexed", "z[i] is text i of the batch, with all its heads. The heads are axis 1: z[:, i].",
+            _at(lambda i: (i,))),
+        ("tokens-indexed", "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i].",
             _at(lambda i: (slice(None), slice(None), i))),
-        Misconception("numbers-indexed", "z[..., i] is number i of the d_k, in all heads. The heads are axis"
-            " 1: z[:, i].", _at(lambda i: (..., i))),
-        Misconception("kept-in-zeros", "You begin with zeros and fill in the named heads, so all others are"
-            " gone. It is the other way round: begin with a copy of all.", _kept_in_zeros),
-        Misconception("mean-over-all-heads", "You average over all heads as well. Each head has its own mean:"
-            " pick the head first, then average over batch and positions.",
+        ("numbers-indexed", "z[..., i] is number i of the d_k, in all heads. The heads are axis 1: z[:, i].",
+            _at(lambda i: (..., i))),
+        ("kept-in-zeros", "You begin with zeros and fill in the named heads, so all others are gone. It is "
+            "the other way round: begin with a copy of all.", _kept_in_zeros),
+        ("mean-over-all-heads", "You average over all heads as well. Each head has its own mean: pick the "
+            "head first, then average over batch and positions.",
             lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1, 2)) if mean else 0)),
     ),
     nudges=(("non-empty", "The list of heads may be empty: then nothing is taken away."),),
@@ -516,124 +496,114 @@ def _leads(function):
 PATCHING_EFFECT = Exercise(
     reference=patching_effect,
     probes=(
-        Probe("by hand", _by_hand, "Right is word 0, wrong is word 1. The differences are 3 (clean), -5"
-            " (corrupt), 1 (patched): from -5 to 1 it is 6 of 8, so the effect is 0.75.", draws=1),
-        Probe("another word leads", _by_hand_with_another, "Word 2 has the largest logit of the clean run"
-            " here, and does not count: right is word 0, wrong is word 1. Use the ids that are given. The"
-            " effect is 0.75.", draws=1),
+        Probe("by hand", _by_hand, "Right is word 0, wrong is word 1. The differences are 3 (clean), -5 "
+            "(corrupt), 1 (patched): from -5 to 1 it is 6 of 8, so the effect is 0.75.", draws=1),
+        Probe("another word leads", _by_hand_with_another,
+            "Word 2 has the largest logit of the clean run here, and does not count: right is word 0, wrong "
+            "is word 1. Use the ids that are given. The effect is 0.75.", draws=1),
         Probe("nothing comes back", _runs(4, 0.0), "The patched run is the corrupt one: the effect is 0."),
         Probe("all comes back", _runs(4, 1.0), "The patched run is the clean one: the effect is 1."),
-        Probe("two words", _runs(2), "Two words only: right and wrong. Compare the differences of their"
-            " logits."),
-        Probe("many words", _runs(9), "Two of nine words count. Each run is judged by the logit of right"
-            " minus the logit of wrong.", draws=4),
-        Probe("too far", _runs(5, 1.6), "A patch may bring back more than was lost: the effect is 1.6 here,"
-            " and is not cut off."),
+        Probe("two words", _runs(2),
+            "Two words only: right and wrong. Compare the differences of their logits."),
+        Probe("many words", _runs(9), "Two of nine words count. Each run is judged by the logit of right "
+            "minus the logit of wrong.", draws=4),
+        Probe("too far", _runs(5, 1.6),
+            "A patch may bring back more than was lost: the effect is 1.6 here, and is not cut off."),
         Probe("the wrong way", _runs(5, -0.7), "A patch may also do harm: the effect is negative here."),
-        Probe("corrupt leads", _all_prefer_the_right, "The differences are 3 (clean), 4 (corrupt), 2"
-            " (patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as"
-            " from 4 to 3, so the effect is 2.", draws=1, extreme=True),
+        Probe("corrupt leads", _all_prefer_the_right, "The differences are 3 (clean), 4 (corrupt), 2 "
+            "(patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as "
+            "from 4 to 3, so the effect is 2.", draws=1, extreme=True),
         larger(_runs(40), draws=2),
     ),
     misconceptions=(
-        Misconception("clean-and-corrupt-swapped", "Clean and corrupt have changed places: your result is 1"
-            " where nothing comes back. Count from the corrupt run: (patched - corrupt) / (clean - corrupt).",
+        ("clean-and-corrupt-swapped", "Clean and corrupt have changed places: your result is 1 where nothing "
+            "comes back. Count from the corrupt run: (patched - corrupt) / (clean - corrupt).",
             _leads(lambda a, b, c: (c - a) / (b - a))),
-        Misconception("not-normalised", "You give the change of the difference itself. Divide it by what"
-            " could change at most, clean - corrupt.", _leads(lambda a, b, c: c - b)),
-        Misconception("patched-alone", "You give the patched run's difference, without what it was before."
-            " Subtract the corrupt run's and divide.", _leads(lambda a, b, c: c)),
-        Misconception("share-of-clean", "You divide patched by clean. A run that is as corrupt as before"
-            " should have 0: subtract corrupt from both.", _leads(lambda a, b, c: c / a)),
-        Misconception("divided-by-clean", "You divide by the clean difference alone. All that could come back"
-            " is clean - corrupt.", _leads(lambda a, b, c: (c - b) / a)),
-        Misconception("divided-by-corrupt", "You divide by the corrupt difference alone. All that could come"
-            " back is clean - corrupt.", _leads(lambda a, b, c: (c - b) / b)),
-        Misconception("upside-down", "Your fraction is upside down: what came back stands above, what could"
-            " come back below.", _leads(lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
-        Misconception("brackets-forgotten", "A division comes before a subtraction: put brackets round"
-            " patched - corrupt.", _leads(lambda a, b, c: c - b / (a - b))),
-        Misconception("brackets-forgotten-below", "A division comes before a subtraction: put brackets round"
-            " clean - corrupt.", _leads(lambda a, b, c: (c - b) / a - b)),
-        Misconception("brackets-inside", (
-            "You subtract corrupt[right] - corrupt[wrong] without brackets, so that its second part is"
-            " subtracted and not added. Compute the difference of each run first, in a variable of its own."
-        ), lambda clean, corrupt, patched, r, w: float(
+        ("not-normalised", "You give the change of the difference itself. Divide it by what could change at "
+            "most, clean - corrupt.", _leads(lambda a, b, c: c - b)),
+        ("patched-alone", "You give the patched run's difference, without what it was before. Subtract the "
+            "corrupt run's and divide.", _leads(lambda a, b, c: c)),
+        ("share-of-clean", "You divide patched by clean. A run that is as corrupt as before should have 0: "
+            "subtract corrupt from both.", _leads(lambda a, b, c: c / a)),
+        ("divided-by-clean", "You divide by the clean difference alone. All that could come back is clean - "
+            "corrupt.", _leads(lambda a, b, c: (c - b) / a)),
+        ("divided-by-corrupt", "You divide by the corrupt difference alone. All that could come back is "
+            "clean - corrupt.", _leads(lambda a, b, c: (c - b) / b)),
+        ("upside-down", "Your fraction is upside down: what came back stands above, what could come back "
+            "below.", _leads(lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
+        ("brackets-forgotten", "A division comes before a subtraction: put brackets round patched - corrupt.",
+            _leads(lambda a, b, c: c - b / (a - b))),
+        ("brackets-forgotten-below", "A division comes before a subtraction: put brackets round clean - "
+            "corrupt.", _leads(lambda a, b, c: (c - b) / a - b)),
+        ("brackets-inside", "You subtract corrupt[right] - corrupt[wrong] without brackets, so that its "
+            "second part is subtracted and not added. Compute the difference of each run first, in a "
+            "variable of its own.", lambda clean, corrupt, patched, r, w: float(
             (patched[r] - patched[w] - corrupt[r] - corrupt[w])
             / (clean[r] - clean[w] - corrupt[r] - corrupt[w]))),
-        Misconception("most-probable-words", (
-            "You take the words that lead in the runs. Which two words count is given: right and wrong."
-        ), lambda clean, corrupt, patched, r, w: _effect(
+        ("most-probable-words", "You take the words that lead in the runs. Which two words count is given: "
+            "right and wrong.", lambda clean, corrupt, patched, r, w: _effect(
             clean, corrupt, patched, int(clean.argmax()), int(corrupt.argmax()))),
-        Misconception("right-only", "You look at the logit of right alone. A patch that lifts all logits"
-            " would seem to help: subtract the logit of wrong.",
-            lambda *args: _effect(*args, lead=lambda x, r, w: x[r])),
-        Misconception("wrong-only", "You look at the logit of wrong alone. Take the logit of right minus that"
-            " of wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: x[w])),
-        Misconception("added", "You add the two logits. It is a difference: right minus wrong.",
+        ("right-only", "You look at the logit of right alone. A patch that lifts all logits would seem to "
+            "help: subtract the logit of wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: x[r])),
+        ("wrong-only", "You look at the logit of wrong alone. Take the logit of right minus that of wrong.",
+            lambda *args: _effect(*args, lead=lambda x, r, w: x[w])),
+        ("added", "You add the two logits. It is a difference: right minus wrong.",
             lambda *args: _effect(*args, lead=lambda x, r, w: x[r] + x[w])),
-        Misconception("probabilities", "You compare probabilities. They are squeezed near 0 and 1; use the"
-            " logits as they are.",
-            lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r] - x.softmax(-1)[w])),
-        Misconception("cut-off", "You keep the result between 0 and 1. More than all may come back, and a"
-            " patch may do harm: leave it.", lambda *args: min(max(patching_effect(*args), 0.0), 1.0)),
-        Misconception("without-sign", "Your result is never negative. A patch that makes things worse has a"
-            " negative effect.", lambda *args: abs(patching_effect(*args))),
-        Misconception("percent", "You give a percentage. The effect is a share: 1 when all comes back.",
+        ("probabilities", "You compare probabilities. They are squeezed near 0 and 1; use the logits as they "
+            "are.", lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r] - x.softmax(-1)[w])),
+        ("cut-off", "You keep the result between 0 and 1. More than all may come back, and a patch may do "
+            "harm: leave it.", lambda *args: min(max(patching_effect(*args), 0.0), 1.0)),
+        ("without-sign", "Your result is never negative. A patch that makes things worse has a negative "
+            "effect.", lambda *args: abs(patching_effect(*args))),
+        ("percent", "You give a percentage. The effect is a share: 1 when all comes back.",
             lambda *args: 100 * patching_effect(*args)),
-        Misconception("all-words", "You compare all words. Only two count: right and wrong.",
+        ("all-words", "You compare all words. Only two count: right and wrong.",
             lambda *args: _effect(*args, lead=lambda x, r, w: x.sum())),
-        Misconception("brackets-forgotten-twice", "A division comes before a subtraction: put brackets round"
-            " patched - corrupt, and round clean - corrupt.", _leads(lambda a, b, c: c - b / a - b)),
-        Misconception("brackets-inside-above", (
-            "Above the line you subtract corrupt[right] - corrupt[wrong] without brackets, so that its second"
-            " part is subtracted and not added. Compute the difference of each run first."
-        ), lambda clean, corrupt, patched, r, w: float(
+        ("brackets-forgotten-twice", "A division comes before a subtraction: put brackets round patched - "
+            "corrupt, and round clean - corrupt.", _leads(lambda a, b, c: c - b / a - b)),
+        ("brackets-inside-above", "Above the line you subtract corrupt[right] - corrupt[wrong] without "
+            "brackets, so that its second part is subtracted and not added. Compute the difference of each "
+            "run first.", lambda clean, corrupt, patched, r, w: float(
             (patched[r] - patched[w] - corrupt[r] - corrupt[w])
             / ((clean[r] - clean[w]) - (corrupt[r] - corrupt[w])))),
-        Misconception("brackets-inside-below", (
-            "Below the line you subtract corrupt[right] - corrupt[wrong] without brackets, so that its second"
-            " part is subtracted and not added. Compute the difference of each run first."
-        ), lambda clean, corrupt, patched, r, w: float(
+        ("brackets-inside-below", "Below the line you subtract corrupt[right] - corrupt[wrong] without "
+            "brackets, so that its second part is subtracted and not added. Compute the difference of each "
+            "run first.", lambda clean, corrupt, patched, r, w: float(
             ((patched[r] - patched[w]) - (corrupt[r] - corrupt[w]))
             / (clean[r] - clean[w] - corrupt[r] - corrupt[w]))),
-        Misconception("no-brackets-at-all", (
-            "There are no brackets in your formula, so only two of the terms are divided. Compute the"
-            " difference of each run first, in a variable of its own."
-        ), lambda clean, corrupt, patched, r, w: float(
+        ("no-brackets-at-all", "There are no brackets in your formula, so only two of the terms are divided. "
+            "Compute the difference of each run first, in a variable of its own.",
+            lambda clean, corrupt, patched, r, w: float(
             patched[r] - patched[w] - corrupt[r] - corrupt[w] / clean[r] - clean[w] - corrupt[r] - corrupt[w])),
-        Misconception("sign-turned", "The sign is turned round: below the line you have corrupt - clean."
-            " Subtract corrupt both times.", _leads(lambda a, b, c: (c - b) / (b - a))),
-        Misconception("corrupt-and-patched-swapped", "Corrupt and patched have changed places: the argument"
-            " in the middle is the corrupted run, and the third the patched one.",
-            _leads(lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
-        Misconception("not-from-corrupt", "Below the line is clean - corrupt, but above it the corrupted run"
-            " is not subtracted: where nothing comes back the effect should be 0.",
-            _leads(lambda a, b, c: c / (a - b))),
-        Misconception("divided-by-the-sum", "You divide by clean + corrupt. What could come back is their"
-            " difference, clean - corrupt.", _leads(lambda a, b, c: (c - b) / (a + b))),
-        Misconception("word-by-word", (
-            "You divide for each of the two words, and then subtract. Subtract the logits first, in each run;"
-            " then divide once."
-        ), lambda clean, corrupt, patched, r, w: float(
+        ("sign-turned", "The sign is turned round: below the line you have corrupt - clean. Subtract corrupt "
+            "both times.", _leads(lambda a, b, c: (c - b) / (b - a))),
+        ("corrupt-and-patched-swapped",
+            "Corrupt and patched have changed places: the argument in the middle is the corrupted run, and "
+            "the third the patched one.", _leads(lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
+        ("not-from-corrupt",
+            "Below the line is clean - corrupt, but above it the corrupted run is not subtracted: where "
+            "nothing comes back the effect should be 0.", _leads(lambda a, b, c: c / (a - b))),
+        ("divided-by-the-sum", "You divide by clean + corrupt. What could come back is their difference, "
+            "clean - corrupt.", _leads(lambda a, b, c: (c - b) / (a + b))),
+        ("word-by-word", "You divide for each of the two words, and then subtract. Subtract the logits "
+            "first, in each run; then divide once.", lambda clean, corrupt, patched, r, w: float(
             (patched[r] - corrupt[r]) / (clean[r] - corrupt[r])
             - (patched[w] - corrupt[w]) / (clean[w] - corrupt[w]))),
-        Misconception("whole-vector", "You give a number for each word of the vocabulary. The effect is one"
-            " number, from the logits of right and wrong.",
+        ("whole-vector", "You give a number for each word of the vocabulary. The effect is one number, from "
+            "the logits of right and wrong.",
             lambda clean, corrupt, patched, r, w: (patched - corrupt) / (clean - corrupt)),
-        Misconception("size-of-the-lead", "You take the absolute difference of the two logits, so a run that"
-            " prefers the wrong word counts like one that prefers the right one. Keep the sign: right minus"
-            " wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: abs(x[r] - x[w]))),
-        Misconception("yes-or-no", "You only say whether the right word is above the wrong one again. The"
-            " effect says how far the patch comes.",
-            lambda clean, corrupt, patched, r, w: float(patched[r] > patched[w])),
-        Misconception("probability-of-right", "You compare the probability of right alone. Use logits, and"
-            " subtract that of wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r])),
-        Misconception("likeliest-is-right", "You only say whether the right word is the likeliest again. The"
-            " effect says how far the patch comes.",
-            lambda clean, corrupt, patched, r, w: float(int(patched.argmax()) == r)),
-        Misconception("rounded", "You round the result. Return the number as it is, and round where you print"
-            " it.", lambda *args: round(patching_effect(*args), 2)),
+        ("size-of-the-lead", "You take the absolute difference of the two logits, so a run that prefers the "
+            "wrong word counts like one that prefers the right one. Keep the sign: right minus wrong.",
+            lambda *args: _effect(*args, lead=lambda x, r, w: abs(x[r] - x[w]))),
+        ("yes-or-no", "You only say whether the right word is above the wrong one again. The effect says how "
+            "far the patch comes.", lambda clean, corrupt, patched, r, w: float(patched[r] > patched[w])),
+        ("probability-of-right", "You compare the probability of right alone. Use logits, and subtract that "
+            "of wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r])),
+        ("likeliest-is-right",
+            "You only say whether the right word is the likeliest again. The effect says how far the patch "
+            "comes.", lambda clean, corrupt, patched, r, w: float(int(patched.argmax()) == r)),
+        ("rounded", "You round the result. Return the number as it is, and round where you print it.",
+            lambda *args: round(patching_effect(*args), 2)),
     ),
 )
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 from helpers.reward import advantages, best_of_n, kl_to_reference, policy_gradient_loss
 
 
@@ -47,104 +47,102 @@ def _leave_one_out(r):
 ADVANTAGES = Exercise(
     reference=advantages,
     probes=(
-        Probe("two texts", _rewards(1, 2), "One group of two texts: the better one is 1 standard deviation"
-            " above the mean, the other 1 below, so the result is close to 1 and -1."),
-        Probe("one group of five", _rewards(1, 5), "One group: subtract its mean, then divide by its standard"
-            " deviation, the root of the mean squared distance from the mean."),
-        Probe("three groups", _rewards(3, 4), "Three groups with levels of their own: every row has its own"
-            " mean and its own standard deviation."),
-        Probe("more groups than texts", _rewards(5, 2), "Five groups of two: the mean and the spread are"
-            " taken along a row, over its n texts."),
-        Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: does"
-            " each row use its own mean? Keep the axis, with keepdim=True."),
-        Probe("negative rewards", _rewards(2, 6, shift=-20.0), "All rewards are negative here. The best text"
-            " of a group still has a positive advantage."),
-        Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The standard deviation is about as"
-            " small as 1e-6 here: it shows where that number is added. It is added to the standard deviation,"
-            " after the root.", extreme=True),
-        Probe("equal rewards", _equals, "In the first group all texts got the same reward: none is better"
-            " than usual, and all advantages are 0.", draws=1, extreme=True),
+        Probe("two texts", _rewards(1, 2), "One group of two texts: the better one is 1 standard deviation "
+            "above the mean, the other 1 below, so the result is close to 1 and -1."),
+        Probe("one group of five", _rewards(1, 5), "One group: subtract its mean, then divide by its "
+            "standard deviation, the root of the mean squared distance from the mean."),
+        Probe("three groups", _rewards(3, 4), "Three groups with levels of their own: every row has its own "
+            "mean and its own standard deviation."),
+        Probe("more groups than texts", _rewards(5, 2),
+            "Five groups of two: the mean and the spread are taken along a row, over its n texts."),
+        Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: "
+            "does each row use its own mean? Keep the axis, with keepdim=True."),
+        Probe("negative rewards", _rewards(2, 6, shift=-20.0),
+            "All rewards are negative here. The best text of a group still has a positive advantage."),
+        Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6),
+            "The standard deviation is about as small as 1e-6 here: it shows where that number is added. It "
+            "is added to the standard deviation, after the root.", extreme=True),
+        Probe("equal rewards", _equals, "In the first group all texts got the same reward: none is better "
+            "than usual, and all advantages are 0.", draws=1, extreme=True),
         larger(_rewards(9, 11)),
     ),
     misconceptions=(
-        Misconception("nothing-subtracted", "You give the rewards themselves. Subtract what is usual in the"
-            " group, its mean, and divide.", lambda r: r * 1.0),
-        Misconception("not-divided", "The mean is subtracted. Now divide by the standard deviation of the"
-            " row, so that a reward counted in hundreds teaches no faster than one counted in ones.",
-            lambda r: r - _mean(r)),
-        Misconception("mean-not-subtracted", "You divide by the standard deviation, and have not subtracted"
-            " the mean: an average text should get 0.", lambda r: r / (_std(r) + 1e-6)),
-        Misconception("all-texts-together", "You compare all texts with one another. A text is judged by its"
-            " own group, those with the same beginning: one mean and one standard deviation for each row.",
+        ("nothing-subtracted", "You give the rewards themselves. Subtract what is usual in the group, its "
+            "mean, and divide.", lambda r: r * 1.0),
+        ("not-divided", "The mean is subtracted. Now divide by the standard deviation of the row, so that a "
+            "reward counted in hundreds teaches no faster than one counted in ones.", lambda r: r - _mean(r)),
+        ("mean-not-subtracted", "You divide by the standard deviation, and have not subtracted the mean: an "
+            "average text should get 0.", lambda r: r / (_std(r) + 1e-6)),
+        ("all-texts-together", "You compare all texts with one another. A text is judged by its own group, "
+            "those with the same beginning: one mean and one standard deviation for each row.",
             lambda r: (r - r.mean()) / (r.std(unbiased=False) + 1e-6)),
-        Misconception("one-spread", "The means are those of the rows, but you divide all by one standard"
-            " deviation. Each row has its own.", lambda r: (r - _mean(r)) / (r.std(unbiased=False) + 1e-6)),
-        Misconception("one-mean", "You subtract one mean from all texts, and divide by the spread of each"
-            " row. Each row has its own mean too.", lambda r: (r - r.mean()) / (_std(r) + 1e-6)),
-        Misconception("columns", "You compare down the columns, texts of different beginnings. A group is a"
-            " row: the last axis.",
+        ("one-spread", "The means are those of the rows, but you divide all by one standard deviation. Each "
+            "row has its own.", lambda r: (r - _mean(r)) / (r.std(unbiased=False) + 1e-6)),
+        ("one-mean", "You subtract one mean from all texts, and divide by the spread of each row. Each row "
+            "has its own mean too.", lambda r: (r - r.mean()) / (_std(r) + 1e-6)),
+        ("columns",
+            "You compare down the columns, texts of different beginnings. A group is a row: the last axis.",
             lambda r: (r - r.mean(0, keepdim=True)) / (r.std(0, unbiased=False, keepdim=True) + 1e-6)),
-        Misconception("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does"
-            " when it is not told otherwise. Here it is n: unbiased=False.",
+        ("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does when it is "
+            "not told otherwise. Here it is n: unbiased=False.",
             lambda r: (r - _mean(r)) / (r.std(-1, keepdim=True) + 1e-6)),
-        Misconception("variance", "You divide by the variance. The standard deviation is its root.",
+        ("variance", "You divide by the variance. The standard deviation is its root.",
             lambda r: (r - _mean(r)) / (_without_root(r) + 1e-6)),
-        Misconception("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
+        ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
             lambda r: (r - _mean(r)) / torch.sqrt(_without_root(r) + 1e-6)),
-        Misconception("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it"
-            " is 0, and 0 / 0 is not a number: add 1e-6 to it.", lambda r: (r - _mean(r)) / _std(r)),
-        Misconception("sign", "The sign is turned round: you subtract the rewards from their mean. Better"
-            " than usual is positive.", lambda r: (_mean(r) - r) / (_std(r) + 1e-6)),
-        Misconception("no-keepdim", "The mean of each row has shape (G,), and is lined up with the texts of a"
-            " row, not with the rows. Keep the axis: keepdim=True, and the same for the standard deviation.",
+        ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
+            "0 is not a number: add 1e-6 to it.", lambda r: (r - _mean(r)) / _std(r)),
+        ("sign", "The sign is turned round: you subtract the rewards from their mean. Better than usual is "
+            "positive.", lambda r: (_mean(r) - r) / (_std(r) + 1e-6)),
+        ("no-keepdim", "The mean of each row has shape (G,), and is lined up with the texts of a row, not "
+            "with the rows. Keep the axis: keepdim=True, and the same for the standard deviation.",
             lambda r: (r - r.mean(-1)) / (r.std(-1, unbiased=False) + 1e-6)),
-        Misconception("no-keepdim-below", "The standard deviation of each row has shape (G,), and is lined up"
-            " with the texts of a row. Keep the axis: keepdim=True.",
-            lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False) + 1e-6)),
-        Misconception("no-brackets", "A division comes before a subtraction: only the mean is divided. Put"
-            " brackets round rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
-        Misconception("measured-from-0", "You divide by the root of the mean square of the rewards, measured"
-            " from 0. The standard deviation is measured from the mean.",
+        ("no-keepdim-below",
+            "The standard deviation of each row has shape (G,), and is lined up with the texts of a row. "
+            "Keep the axis: keepdim=True.", lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False) + 1e-6)),
+        ("no-brackets", "A division comes before a subtraction: only the mean is divided. Put brackets round "
+            "rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
+        ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The "
+            "standard deviation is measured from the mean.",
             lambda r: (r - _mean(r)) / (r.square().mean(-1, keepdim=True).sqrt() + 1e-6)),
-        Misconception("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row."
-            " The standard deviation takes their mean.",
+        ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The "
+            "standard deviation takes their mean.",
             lambda r: (r - _mean(r)) / ((r - _mean(r)).norm(dim=-1, keepdim=True) + 1e-6)),
-        Misconception("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
+        ("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
             lambda r: (r - r.sum(-1, keepdim=True)) / (_std(r) + 1e-6)),
-        Misconception("divided-by-the-mean", "You divide by the mean. That is a ratio, and goes wrong where"
-            " the mean is near 0 or below: divide by the standard deviation.",
-            lambda r: (r - _mean(r)) / (_mean(r) + 1e-6)),
-        Misconception("absolute-distance", "You divide by the mean absolute distance. The standard deviation"
-            " is the root of the mean SQUARED distance.",
+        ("divided-by-the-mean",
+            "You divide by the mean. That is a ratio, and goes wrong where the mean is near 0 or below: "
+            "divide by the standard deviation.", lambda r: (r - _mean(r)) / (_mean(r) + 1e-6)),
+        ("absolute-distance", "You divide by the mean absolute distance. The standard deviation is the root "
+            "of the mean SQUARED distance.",
             lambda r: (r - _mean(r)) / ((r - _mean(r)).abs().mean(-1, keepdim=True) + 1e-6)),
-        Misconception("range", "You divide by the distance of the largest from the smallest. It is the"
-            " standard deviation that is asked for.",
+        ("range", "You divide by the distance of the largest from the smallest. It is the standard deviation "
+            "that is asked for.",
             lambda r: (r - _mean(r)) / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-6)),
-        Misconception("others-only", "You compare each text with the mean of the others. That is a baseline"
-            " too (leave one out); here it is the mean of the whole row, the text itself with the rest.",
-            _leave_one_out),
-        Misconception("median", "You subtract the median. What is asked for is the mean.",
+        ("others-only", "You compare each text with the mean of the others. That is a baseline too (leave "
+            "one out); here it is the mean of the whole row, the text itself with the rest.", _leave_one_out),
+        ("median", "You subtract the median. What is asked for is the mean.",
             lambda r: (r - r.median(-1, keepdim=True).values) / (_std(r) + 1e-6)),
-        Misconception("worst-subtracted", "You subtract the worst reward, so no text is ever below usual."
-            " Subtract the mean.", lambda r: (r - r.amin(-1, keepdim=True)) / (_std(r) + 1e-6)),
-        Misconception("best-subtracted", "You subtract the best reward, so no text is ever above usual."
-            " Subtract the mean.", lambda r: (r - r.amax(-1, keepdim=True)) / (_std(r) + 1e-6)),
-        Misconception("softmax", "You make shares that sum to 1. An advantage may be negative: below usual is"
-            " less.", lambda r: r.softmax(-1)),
-        Misconception("sign-only", "You only say whether a text is above or below the mean. Say by how much,"
-            " in standard deviations.", lambda r: torch.sign(r - _mean(r))),
-        Misconception("flattened", "The numbers may be right, but they are in one row. Keep the shape (G, n).",
+        ("worst-subtracted", "You subtract the worst reward, so no text is ever below usual. Subtract the "
+            "mean.", lambda r: (r - r.amin(-1, keepdim=True)) / (_std(r) + 1e-6)),
+        ("best-subtracted", "You subtract the best reward, so no text is ever above usual. Subtract the mean.",
+            lambda r: (r - r.amax(-1, keepdim=True)) / (_std(r) + 1e-6)),
+        ("softmax", "You make shares that sum to 1. An advantage may be negative: below usual is less.",
+            lambda r: r.softmax(-1)),
+        ("sign-only", "You only say whether a text is above or below the mean. Say by how much, in standard "
+            "deviations.", lambda r: torch.sign(r - _mean(r))),
+        ("flattened", "The numbers may be right, but they are in one row. Keep the shape (G, n).",
             lambda r: advantages(r).flatten()),
-        Misconception("one-number-a-group", "You give one number for each group. Every text has an advantage"
-            " of its own: shape (G, n).", lambda r: advantages(r).mean(-1)),
-        Misconception("first-group", "Only the first group is there. Is your return inside the loop?",
-            lambda r: advantages(r)[:1]),
-        Misconception("all-texts-together-n-minus-1", "You compare all texts with one another, and with n -"
-            " 1. A text is judged by its own group: one mean and one standard deviation for each row, with"
-            " unbiased=False.", lambda r: (r - r.mean()) / (r.std() + 1e-6)),
-        Misconception("all-texts-together-n-minus-1-no-eps", "You compare all texts with one another, and"
-            " with n - 1. A text is judged by its own group: one mean and one standard deviation for each"
-            " row, with unbiased=False, and 1e-6 added to it.", lambda r: (r - r.mean()) / r.std()),
+        ("one-number-a-group", "You give one number for each group. Every text has an advantage of its own: "
+            "shape (G, n).", lambda r: advantages(r).mean(-1)),
+        ("first-group",
+            "Only the first group is there. Is your return inside the loop?", lambda r: advantages(r)[:1]),
+        ("all-texts-together-n-minus-1", "You compare all texts with one another, and with n - 1. A text is "
+            "judged by its own group: one mean and one standard deviation for each row, with "
+            "unbiased=False.", lambda r: (r - r.mean()) / (r.std() + 1e-6)),
+        ("all-texts-together-n-minus-1-no-eps", "You compare all texts with one another, and with n - 1. A "
+            "text is judged by its own group: one mean and one standard deviation for each row, with "
+            "unbiased=False, and 1e-6 added to it.", lambda r: (r - r.mean()) / r.std()),
     ),
 )
 
@@ -178,93 +176,90 @@ def _lined_up_with_words(log_p, a, mask):
 POLICY_GRADIENT_LOSS = Exercise(
     reference=policy_gradient_loss,
     probes=(
-        Probe("one word", _drawn(1, 1), "One text of one word: minus its advantage times its log probability."),
-        Probe("one text", _drawn(1, 4), "One text of four words, all of which count: every word gets the"
-            " advantage of its text, and the result is minus the mean of the four products."),
+        Probe("one word", _drawn(1, 1),
+            "One text of one word: minus its advantage times its log probability."),
+        Probe("one text", _drawn(1, 4), "One text of four words, all of which count: every word gets the "
+            "advantage of its text, and the result is minus the mean of the four products."),
         Probe("a better and a worse text", _drawn(2, 3, advantages=[1.0, -1.0]),
             "Two texts, one better than usual and one worse: both teach, in opposite directions."),
-        Probe("a beginning", _drawn(2, 5, start=2), "The first two words are the beginning's, where the mask"
-            " is False: they count neither above nor below the line."),
+        Probe("a beginning", _drawn(2, 5, start=2), "The first two words are the beginning's, where the mask "
+            "is False: they count neither above nor below the line."),
         Probe("texts of different lengths", _drawn(3, 6, lengths=[6, 1, 3]),
             "Texts of 6, 1 and 3 words: it is ONE mean over the ten words that count."),
-        Probe("as many texts as words", _drawn(4, 4, lengths=[4, 2, 3, 1]),
-            "B and T are both 4 here, so nothing warns you: an advantage belongs to a row. advantages[:,"
-            " None] has shape (B, 1)."),
-        Probe("all better", _drawn(3, 2, advantages=[0.5, 2.0, 3.0]), "All advantages are positive here; log"
-            " probabilities are negative, so the loss is positive."),
-        Probe("a text without a word", _drawn(3, 4, lengths=[2, 0, 4]),
-            "In the second text no word counts: it takes no part, and nothing is divided by its 0 words.",
-            extreme=True),
+        Probe("as many texts as words", _drawn(4, 4, lengths=[4, 2, 3, 1]), "B and T are both 4 here, so "
+            "nothing warns you: an advantage belongs to a row. advantages[:, None] has shape (B, 1)."),
+        Probe("all better", _drawn(3, 2, advantages=[0.5, 2.0, 3.0]),
+            "All advantages are positive here; log probabilities are negative, so the loss is positive."),
+        Probe("a text without a word", _drawn(3, 4, lengths=[2, 0, 4]), "In the second text no word counts: "
+            "it takes no part, and nothing is divided by its 0 words.", extreme=True),
         Probe("as good as usual", _drawn(3, 4, lengths=[2, 4, 3], advantages=[0.0, 1.0, -2.0]),
-            "The first text is as good as usual: its advantage is 0. Its words count all the same, below the"
-            " line."),
+            "The first text is as good as usual: its advantage is 0. Its words count all the same, below the "
+            "line."),
         larger(_drawn(9, 13, lengths=[13, 2, 7, 9, 11, 3, 5, 12, 8], start=1)),
     ),
     misconceptions=(
-        Misconception("sign", "The minus is missing. An optimiser makes the loss SMALLER, and the words of"
-            " better texts should become more probable.", lambda p, a, m: _weighted(p, a, m).mean()),
-        Misconception("mask-forgotten", "You average over all words. Those of the beginning, and what comes"
-            " after the end of a text, were not the model's choice: take only those where the mask is True.",
+        ("sign", "The minus is missing. An optimiser makes the loss SMALLER, and the words of better texts "
+            "should become more probable.", lambda p, a, m: _weighted(p, a, m).mean()),
+        ("mask-forgotten", "You average over all words. Those of the beginning, and what comes after the end "
+            "of a text, were not the model's choice: take only those where the mask is True.",
             lambda p, a, m: -(a[:, None] * p).mean()),
-        Misconception("divided-by-all", "The masked words are 0 above the line, but below it they are"
-            " counted. Divide by the number of words that count, mask.sum().",
-            lambda p, a, m: -(a[:, None] * p * m).mean()),
-        Misconception("sum", "You add up. Take the mean over the words that count, or long texts and large"
-            " batches make long steps.", lambda p, a, m: -_weighted(p, a, m).sum()),
-        Misconception("text-by-text", "You take the mean of each text first, and then the mean of those. So a"
-            " word of a short text weighs more than one of a long text: it is one mean over all words that"
-            " count.", lambda p, a, m: -_means_of_texts(a[:, None] * p, m)),
-        Misconception("divided-by-texts", "You divide by the number of texts. Divide by the number of words"
-            " that count, in all texts together.", lambda p, a, m: -_weighted(p, a, m).sum() / len(p)),
-        Misconception("no-advantage", "The advantages are not used, so every text that was drawn becomes more"
-            " probable, good or bad.", lambda p, a, m: -p[m].mean()),
-        Misconception("probabilities", "You use probabilities, exp of what you are given. The gradient of the"
-            " LOG probability is what is needed.", lambda p, a, m: -_weighted(p.exp(), a, m).mean()),
-        Misconception("log-again", "You take the logarithm once more. The numbers are log probabilities"
-            " already.", lambda p, a, m: -_weighted(torch.log(p.abs()), a, m).mean()),
-        Misconception("softmax-again", "You take a softmax of the log probabilities over the words of a text."
-            " They are one number for each word that was drawn, and ready to use.",
+        ("divided-by-all", "The masked words are 0 above the line, but below it they are counted. Divide by "
+            "the number of words that count, mask.sum().", lambda p, a, m: -(a[:, None] * p * m).mean()),
+        ("sum", "You add up. Take the mean over the words that count, or long texts and large batches make "
+            "long steps.", lambda p, a, m: -_weighted(p, a, m).sum()),
+        ("text-by-text", "You take the mean of each text first, and then the mean of those. So a word of a "
+            "short text weighs more than one of a long text: it is one mean over all words that count.",
+            lambda p, a, m: -_means_of_texts(a[:, None] * p, m)),
+        ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count, "
+            "in all texts together.", lambda p, a, m: -_weighted(p, a, m).sum() / len(p)),
+        ("no-advantage", "The advantages are not used, so every text that was drawn becomes more probable, "
+            "good or bad.", lambda p, a, m: -p[m].mean()),
+        ("probabilities", "You use probabilities, exp of what you are given. The gradient of the LOG "
+            "probability is what is needed.", lambda p, a, m: -_weighted(p.exp(), a, m).mean()),
+        ("log-again", "You take the logarithm once more. The numbers are log probabilities already.",
+            lambda p, a, m: -_weighted(torch.log(p.abs()), a, m).mean()),
+        ("softmax-again", "You take a softmax of the log probabilities over the words of a text. They are "
+            "one number for each word that was drawn, and ready to use.",
             lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
-        Misconception("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the"
-            " last axis. It belongs to the texts: advantages[:, None].", _lined_up_with_words),
-        Misconception("means-multiplied", "You multiply the mean advantage by the mean log probability."
-            " Multiply first, word by word: that is how a good text gets another sign than a bad one.",
-            lambda p, a, m: -a.mean() * p[m].mean()),
-        Misconception("mask-turned", "You take the words where the mask is False. True means: this word"
-            " counts.", lambda p, a, m: -_weighted(p, a, ~m).mean()),
-        Misconception("better-only", "You leave out what is worse than usual. Those texts teach too: their"
-            " words become less probable.", lambda p, a, m: -_weighted(p, a.clamp(min=0), m).mean()),
-        Misconception("size-only", "You take the size of the advantage without its sign, so bad texts are"
-            " learned like good ones.", lambda p, a, m: -_weighted(p, a.abs(), m).mean()),
-        Misconception("sign-of-advantage", "You take only the sign of the advantage. How much better a text"
-            " is counts too.", lambda p, a, m: -_weighted(p, a.sign(), m).mean()),
-        Misconception("normalised-again", "You subtract the mean of the advantages once more, or divide them"
-            " again. They come ready: use them as they are.",
-            lambda p, a, m: -_weighted(p, a - a.mean(), m).mean()),
-        Misconception("scaled-again", "You bring the advantages to mean 0 and spread 1 once more. They come"
-            " ready: use them as they are.",
-            lambda p, a, m: -_weighted(p, (a - a.mean()) / (a.std(unbiased=False) + 1e-6), m).mean()),
-        Misconception("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO"
-            " does. Its gradient is the same here; what is asked for is the loss with log probabilities.",
+        ("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the last axis. It "
+            "belongs to the texts: advantages[:, None].", _lined_up_with_words),
+        ("means-multiplied",
+            "You multiply the mean advantage by the mean log probability. Multiply first, word by word: that "
+            "is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
+        ("mask-turned", "You take the words where the mask is False. True means: this word counts.",
+            lambda p, a, m: -_weighted(p, a, ~m).mean()),
+        ("better-only", "You leave out what is worse than usual. Those texts teach too: their words become "
+            "less probable.", lambda p, a, m: -_weighted(p, a.clamp(min=0), m).mean()),
+        ("size-only", "You take the size of the advantage without its sign, so bad texts are learned like "
+            "good ones.", lambda p, a, m: -_weighted(p, a.abs(), m).mean()),
+        ("sign-of-advantage", "You take only the sign of the advantage. How much better a text is counts too.",
+            lambda p, a, m: -_weighted(p, a.sign(), m).mean()),
+        ("normalised-again", "You subtract the mean of the advantages once more, or divide them again. They "
+            "come ready: use them as they are.", lambda p, a, m: -_weighted(p, a - a.mean(), m).mean()),
+        ("scaled-again",
+            "You bring the advantages to mean 0 and spread 1 once more. They come ready: use them as they "
+            "are.", lambda p, a, m: -_weighted(p, (a - a.mean()) / (a.std(unbiased=False) + 1e-6), m).mean()),
+        ("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO does. Its "
+            "gradient is the same here; what is asked for is the loss with log probabilities.",
             lambda p, a, m: -_weighted((p - p.detach()).exp(), a, m).mean()),
-        Misconception("first-word", "Only the first word of each text counts. Every word where the mask is"
-            " True does.", lambda p, a, m: -(a * p[:, 0]).mean()),
-        Misconception("last-word", "Only the last word of each text counts. Every word where the mask is True"
-            " does.", lambda p, a, m: -(a * p[:, -1]).mean()),
-        Misconception("first-text", "Only the first text counts. Is your return inside the loop?",
+        ("first-word", "Only the first word of each text counts. Every word where the mask is True does.",
+            lambda p, a, m: -(a * p[:, 0]).mean()),
+        ("last-word", "Only the last word of each text counts. Every word where the mask is True does.",
+            lambda p, a, m: -(a * p[:, -1]).mean()),
+        ("first-text", "Only the first text counts. Is your return inside the loop?",
             lambda p, a, m: -(a[0] * p[0])[m[0]].mean()),
-        Misconception("last-text", "Only the last text counts. Does each turn of your loop overwrite the one"
-            " before?", lambda p, a, m: -(a[-1] * p[-1])[m[-1]].mean()),
-        Misconception("number-a-text", "You give a number for each text. A loss is one number, a mean over"
-            " all words that count.", lambda p, a, m: -(a[:, None] * p * m).sum(1) / m.sum(1)),
-        Misconception("number-a-word", "You give a number for each word. A loss is one number: their mean"
-            " where the mask is True.", lambda p, a, m: -(a[:, None] * p * m)),
-        Misconception("list-of-words", "You give the numbers of all words that count. A loss is one number:"
-            " their mean.", lambda p, a, m: -_weighted(p, a, m)),
-        Misconception("advantage-added", "You add the advantage. It multiplies the log probability, so that"
-            " its sign decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
-        Misconception("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0,"
-            " the words count too: divide by the number of words, mask.sum().",
+        ("last-text", "Only the last text counts. Does each turn of your loop overwrite the one before?",
+            lambda p, a, m: -(a[-1] * p[-1])[m[-1]].mean()),
+        ("number-a-text", "You give a number for each text. A loss is one number, a mean over all words that "
+            "count.", lambda p, a, m: -(a[:, None] * p * m).sum(1) / m.sum(1)),
+        ("number-a-word", "You give a number for each word. A loss is one number: their mean where the mask "
+            "is True.", lambda p, a, m: -(a[:, None] * p * m)),
+        ("list-of-words", "You give the numbers of all words that count. A loss is one number: their mean.",
+            lambda p, a, m: -_weighted(p, a, m)),
+        ("advantage-added", "You add the advantage. It multiplies the log probability, so that its sign "
+            "decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
+        ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, the words "
+            "count too: divide by the number of words, mask.sum().",
             lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
     ),
     contracts=(Contract("a mask that counts no word", _drawn(2, 3, lengths=[0, 0])),),
@@ -297,96 +292,91 @@ def _middle(z, r):
 KL_TO_REFERENCE = Exercise(
     reference=kl_to_reference,
     probes=(
-        Probe("one word of two", _two(1, 1, 2), "One place, two words: make probabilities p and q of the"
-            " logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
-        Probe("one word of five", _two(1, 1, 5), "One place, five words: the sum runs over the vocabulary,"
-            " weighted with the policy's own probabilities."),
-        Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place,"
-            " which changes no probability: take the (log) softmax over the last axis first."),
-        Probe("the same model", _two(2, 3, 4, equal=True), "Both models give the same probabilities here"
-            " (their logits differ by a constant): the result is 0.", draws=1),
-        Probe("a beginning", _two(2, 4, 3, start=2), "The first two places belong to the beginning, where the"
-            " mask is False: they count neither above nor below the line."),
+        Probe("one word of two", _two(1, 1, 2), "One place, two words: make probabilities p and q of the "
+            "logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
+        Probe("one word of five", _two(1, 1, 5), "One place, five words: the sum runs over the vocabulary, "
+            "weighted with the policy's own probabilities."),
+        Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place, "
+            "which changes no probability: take the (log) softmax over the last axis first."),
+        Probe("the same model", _two(2, 3, 4, equal=True), "Both models give the same probabilities here "
+            "(their logits differ by a constant): the result is 0.", draws=1),
+        Probe("a beginning", _two(2, 4, 3, start=2), "The first two places belong to the beginning, where "
+            "the mask is False: they count neither above nor below the line."),
         Probe("texts of different lengths", _two(3, 5, 4, lengths=[5, 1, 2]),
             "Texts of 5, 1 and 2 words: it is ONE mean over the eight words that count."),
-        Probe("as many words as places", _two(3, 3, 3, lengths=[3, 1, 2]),
-            "B, T and V are all 3 here, so nothing warns you: the softmax and the sum run over the last axis,"
-            " the vocabulary."),
-        Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]),
-            "In the second text no word counts: it takes no part, and nothing is divided by its 0 words.",
-            extreme=True),
+        Probe("as many words as places", _two(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 here, so "
+            "nothing warns you: the softmax and the sum run over the last axis, the vocabulary."),
+        Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), "In the second text no word counts: "
+            "it takes no part, and nothing is divided by its 0 words.", extreme=True),
         larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
     ),
     misconceptions=(
-        Misconception("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy)."
-            " Weight with the policy's own probabilities, and subtract the reference's logarithm.",
+        ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with "
+            "the policy's own probabilities, and subtract the reference's logarithm.",
             lambda z, r, m: _kl(r, z)[m].mean()),
-        Misconception("sign", "The sign is turned round. A KL divergence is never negative: log p - log q,"
-            " weighted with p.", lambda z, r, m: -_kl(z, r)[m].mean()),
-        Misconception("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The"
-            " mean is taken over what the policy says.",
+        ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "
+            "p.", lambda z, r, m: -_kl(z, r)[m].mean()),
+        ("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The mean is "
+            "taken over what the policy says.",
             lambda z, r, m: (r.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
-        Misconception("raw-logits", "You subtract the logits as they are. Logits may differ by a constant"
-            " that changes no probability: take log_softmax of both first.",
+        ("raw-logits", "You subtract the logits as they are. Logits may differ by a constant that changes no "
+            "probability: take log_softmax of both first.",
             lambda z, r, m: (z.softmax(-1) * (z - r)).sum(-1)[m].mean()),
-        Misconception("unweighted", "You subtract the logarithms, and do not weight the differences with the"
-            " policy's probabilities.",
-            lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
-        Misconception("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
+        ("unweighted", "You subtract the logarithms, and do not weight the differences with the policy's "
+            "probabilities.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
+        ("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
             lambda z, r, m: (z.log_softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
-        Misconception("averaged-over-words", "You average over the vocabulary. The sum is a mean already,"
-            " because the probabilities are its weights: add up the last axis, then average over the words"
-            " that count.", lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
-        Misconception("mask-forgotten", "You average over all places. Take only those where the mask is True.",
+        ("averaged-over-words", "You average over the vocabulary. The sum is a mean already, because the "
+            "probabilities are its weights: add up the last axis, then average over the words that count.",
+            lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
+        ("mask-forgotten", "You average over all places. Take only those where the mask is True.",
             lambda z, r, m: _kl(z, r).mean()),
-        Misconception("divided-by-all", "Masked places are 0 above the line, but below it they are counted."
-            " Divide by the number of words that count.", lambda z, r, m: (_kl(z, r) * m).mean()),
-        Misconception("mask-turned", "You take the places where the mask is False. True means: this word"
-            " counts.", lambda z, r, m: _kl(z, r)[~m].mean()),
-        Misconception("sum", "You add up over all words that count. Take their mean: nats per word.",
+        ("divided-by-all", "Masked places are 0 above the line, but below it they are counted. Divide by the "
+            "number of words that count.", lambda z, r, m: (_kl(z, r) * m).mean()),
+        ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
+            lambda z, r, m: _kl(z, r)[~m].mean()),
+        ("sum", "You add up over all words that count. Take their mean: nats per word.",
             lambda z, r, m: _kl(z, r)[m].sum()),
-        Misconception("divided-by-texts", "You divide by the number of texts. Divide by the number of words"
-            " that count.", lambda z, r, m: _kl(z, r)[m].sum() / len(z)),
-        Misconception("text-by-text", "You take the mean of each text first, and then the mean of those. It"
-            " is one mean over all words that count.", lambda z, r, m: _means_of_texts(_kl(z, r), m)),
-        Misconception("wrong-axis", "The softmax runs over the places of a text. It runs over the vocabulary,"
-            " the last axis.", lambda z, r, m: _kl(z, r, axis=1)[m].mean()),
-        Misconception("cross-entropy", "You give the cross-entropy, -Σ p log q, which is not 0 for equal"
-            " models. Subtract the policy's own entropy: log p - log q.",
+        ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count.",
+            lambda z, r, m: _kl(z, r)[m].sum() / len(z)),
+        ("text-by-text", "You take the mean of each text first, and then the mean of those. It is one mean "
+            "over all words that count.", lambda z, r, m: _means_of_texts(_kl(z, r), m)),
+        ("wrong-axis", "The softmax runs over the places of a text. It runs over the vocabulary, the last "
+            "axis.", lambda z, r, m: _kl(z, r, axis=1)[m].mean()),
+        ("cross-entropy", "You give the cross-entropy, -Σ p log q, which is not 0 for equal models. Subtract "
+            "the policy's own entropy: log p - log q.",
             lambda z, r, m: -(z.softmax(-1) * r.log_softmax(-1)).sum(-1)[m].mean()),
-        Misconception("entropy", "Only the policy's own probabilities are used. Compare them with the"
-            " reference's.", lambda z, r, m: -(z.softmax(-1) * z.log_softmax(-1)).sum(-1)[m].mean()),
-        Misconception("symmetric", "You average both directions. Only one is asked for: KL(policy ‖"
-            " reference).", lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean() / 2),
-        Misconception("both-directions", "You add up both directions. Only one is asked for: KL(policy ‖"
-            " reference).", lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean()),
-        Misconception("to-the-middle", "You measure from the mean of the two (Jensen and Shannon). Measure"
-            " from the reference itself.", lambda z, r, m: _middle(z, r)[m].mean()),
-        Misconception("bits", "You take logarithms to the base 2, so these are bits. Nats use the natural"
-            " logarithm.", lambda z, r, m: _kl(z, r)[m].mean() / torch.log(torch.tensor(2.0))),
-        Misconception("absolute", "You take the absolute differences of the logarithms. Some are negative,"
-            " and must be: only so equal models and no others give 0.",
+        ("entropy", "Only the policy's own probabilities are used. Compare them with the reference's.",
+            lambda z, r, m: -(z.softmax(-1) * z.log_softmax(-1)).sum(-1)[m].mean()),
+        ("symmetric", "You average both directions. Only one is asked for: KL(policy ‖ reference).",
+            lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean() / 2),
+        ("both-directions", "You add up both directions. Only one is asked for: KL(policy ‖ reference).",
+            lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean()),
+        ("to-the-middle", "You measure from the mean of the two (Jensen and Shannon). Measure from the "
+            "reference itself.", lambda z, r, m: _middle(z, r)[m].mean()),
+        ("bits", "You take logarithms to the base 2, so these are bits. Nats use the natural logarithm.",
+            lambda z, r, m: _kl(z, r)[m].mean() / torch.log(torch.tensor(2.0))),
+        ("absolute", "You take the absolute differences of the logarithms. Some are negative, and must be: "
+            "only so equal models and no others give 0.",
             lambda z, r, m: (z.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1)).abs()).sum(-1)[m].mean()),
-        Misconception("squared", "You compare the probabilities by squared differences. KL compares"
-            " logarithms, weighted with p.",
-            lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).square().sum(-1)[m].mean()),
-        Misconception("difference-of-probabilities", "You compare the probabilities by their differences. KL"
-            " compares their logarithms, weighted with p.",
-            lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).abs().sum(-1)[m].mean()),
-        Misconception("likeliest-word", (
-            "You compare the two at the policy's likeliest word only. The sum runs over the whole vocabulary."
-        ), lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).gather(
+        ("squared", "You compare the probabilities by squared differences. KL compares logarithms, weighted "
+            "with p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).square().sum(-1)[m].mean()),
+        ("difference-of-probabilities",
+            "You compare the probabilities by their differences. KL compares their logarithms, weighted with "
+            "p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).abs().sum(-1)[m].mean()),
+        ("likeliest-word", "You compare the two at the policy's likeliest word only. The sum runs over the "
+            "whole vocabulary.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).gather(
             -1, z.argmax(-1, keepdim=True))[..., 0][m].mean()),
-        Misconception("number-a-word", "You give a number for each place. What is asked for is one: their"
-            " mean where the mask is True.", lambda z, r, m: _kl(z, r) * m),
-        Misconception("list-of-words", "You give the numbers of all words that count. What is asked for is"
-            " their mean.", lambda z, r, m: _kl(z, r)[m]),
-        Misconception("kl-div-of-probabilities", "torch's kl_div wants LOG probabilities of what is measured"
-            " against, first, and the weights second: kl_div(log q, p). You hand it probabilities.",
+        ("number-a-word", "You give a number for each place. What is asked for is one: their mean where the "
+            "mask is True.", lambda z, r, m: _kl(z, r) * m),
+        ("list-of-words", "You give the numbers of all words that count. What is asked for is their mean.",
+            lambda z, r, m: _kl(z, r)[m]),
+        ("kl-div-of-probabilities", "torch's kl_div wants LOG probabilities of what is measured against, "
+            "first, and the weights second: kl_div(log q, p). You hand it probabilities.",
             lambda z, r, m: F.kl_div(r.softmax(-1), z.softmax(-1), reduction="none").sum(-1)[m].mean()),
-        Misconception("log-of-a-log", "Your result is not a number: a logarithm is taken of something"
-            " negative. log_softmax gives logarithms already; and torch's kl_div wants its second argument as"
-            " probabilities, if log_target=True does not say otherwise.",
+        ("log-of-a-log", "Your result is not a number: a logarithm is taken of something negative. "
+            "log_softmax gives logarithms already; and torch's kl_div wants its second argument as "
+            "probabilities, if log_target=True does not say otherwise.",
             lambda z, r, m: F.kl_div(r.log_softmax(-1), z.log_softmax(-1), reduction="none").sum(-1)[m].mean()),
     ),
     contracts=(Contract("a mask that counts no word", _two(2, 3, 4, lengths=[0, 0])),),
@@ -502,85 +492,83 @@ BEST_OF_N = Exercise(
     results=("the text", "the number of draws"),
     probes=(
         Probe("one draw", _contest(1), "n is 1: one text is drawn, and it is the best of its kind."),
-        Probe("two draws", _contest(2), "Two texts are drawn, and the one with the higher reward is returned:"
-            " the text, not its reward."),
-        Probe("five draws", _contest(5), "Five texts are drawn, no more and no fewer, and the best of these"
-            " five is returned."),
-        Probe("negative rewards", _contest(4, low=-99), "All rewards are negative here. One text is still the"
-            " best."),
-        Probe("positive rewards", _contest(4, low=3), "Four texts with positive rewards: the highest one"
-            " wins."),
-        Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here."
-            " Compare them as they are, and cut nothing off.", special=True),
-        Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other:"
-            " what is not there yet is None, and asked for with `is None`.", special=True),
-        Probe("equals", _contest(6, ties=True), "Several texts share the highest reward here: the first of"
-            " them is returned.", draws=6),
-        Probe("lists of words", _lists_of_words, "A text is a list of words here, as in the lesson. The one"
-            " with the highest reward is returned as it was drawn."),
-        Probe("far below 0", _contest(4, low=-10**7), "All rewards are far below 0 here. One is still the"
-            " best: begin with the first text, or with minus infinity."),
+        Probe("two draws", _contest(2),
+            "Two texts are drawn, and the one with the higher reward is returned: the text, not its reward."),
+        Probe("five draws", _contest(5),
+            "Five texts are drawn, no more and no fewer, and the best of these five is returned."),
+        Probe("negative rewards", _contest(4, low=-99), "All rewards are negative here. One text is still "
+            "the best."),
+        Probe("positive rewards", _contest(4, low=3), "Four texts with positive rewards: the highest one "
+            "wins."),
+        Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here. "
+            "Compare them as they are, and cut nothing off.", special=True),
+        Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other: "
+            "what is not there yet is None, and asked for with `is None`.", special=True),
+        Probe("equals", _contest(6, ties=True),
+            "Several texts share the highest reward here: the first of them is returned.", draws=6),
+        Probe("lists of words", _lists_of_words, "A text is a list of words here, as in the lesson. The one "
+            "with the highest reward is returned as it was drawn."),
+        Probe("far below 0", _contest(4, low=-10**7), "All rewards are far below 0 here. One is still the "
+            "best: begin with the first text, or with minus infinity."),
         larger(_contest(16)),
     ),
     misconceptions=(
-        Misconception("reward-returned", "You return the highest reward. Return the text that earned it.",
+        ("reward-returned", "You return the highest reward. Return the text that earned it.",
             lambda sample, reward, n: max(map(reward, _listed(sample, n)))),
-        Misconception("pair-returned", "You return the text and its reward. Only the text is asked for.",
+        ("pair-returned", "You return the text and its reward. Only the text is asked for.",
             lambda sample, reward, n: max(((reward(t), t) for t in _listed(sample, n)), key=lambda pair: pair[0])),
-        Misconception("pair-text-first", "You return the text with its reward. Only the text is asked for.",
+        ("pair-text-first", "You return the text with its reward. Only the text is asked for.",
             lambda sample, reward, n: max(((t, reward(t)) for t in _listed(sample, n)), key=lambda pair: pair[1])),
-        Misconception("worst", "You return the text with the lowest reward.",
+        ("worst", "You return the text with the lowest reward.",
             lambda sample, reward, n: min(_listed(sample, n), key=reward)),
-        Misconception("last-of-equals", "Of several equally good texts you return the last. Replace the best"
-            " so far only by a better one, > and not >=; and sorting puts the last of equals at the end,"
-            " where max keeps the first.",
+        ("last-of-equals",
+            "Of several equally good texts you return the last. Replace the best so far only by a better "
+            "one, > and not >=; and sorting puts the last of equals at the end, where max keeps the first.",
             lambda sample, reward, n: _fold(sample, reward, n, lambda new, best: new >= best)),
-        Misconception("first", "Only one text is drawn. Is your return inside the loop, or do you draw before"
-            " it and then judge the same text n times?", lambda sample, reward, n: sample()),
-        Misconception("first-of-all", "You draw all n, and return the first. Compare their rewards.",
+        ("first", "Only one text is drawn. Is your return inside the loop, or do you draw before it and then "
+            "judge the same text n times?", lambda sample, reward, n: sample()),
+        ("first-of-all", "You draw all n, and return the first. Compare their rewards.",
             lambda sample, reward, n: _listed(sample, n)[0]),
-        Misconception("last", "You return the last text. Each turn of the loop overwrites the one before:"
-            " keep the better of the two.", lambda sample, reward, n: _listed(sample, n)[-1]),
-        Misconception("one-too-many", "You draw n + 1 texts. The one before the loop counts too.",
+        ("last", "You return the last text. Each turn of the loop overwrites the one before: keep the better "
+            "of the two.", lambda sample, reward, n: _listed(sample, n)[-1]),
+        ("one-too-many", "You draw n + 1 texts. The one before the loop counts too.",
             lambda sample, reward, n: max(_listed(sample, n + 1), key=reward)),
-        Misconception("one-too-few", "You draw n - 1 texts. Does your loop begin at 1?",
+        ("one-too-few", "You draw n - 1 texts. Does your loop begin at 1?",
             lambda sample, reward, n: max(_listed(sample, max(n - 1, 1)), key=reward)),
-        Misconception("judged-then-drawn-again", "You judge texts and then draw new ones. Every call of"
-            " sample() gives another text: keep what was drawn, judge that, and return that.",
-            _judged_then_drawn),
-        Misconception("drawn-again-at-the-end", "You judge n texts and then return yet another one. Keep the"
-            " texts that you have judged.",
+        ("judged-then-drawn-again", "You judge texts and then draw new ones. Every call of sample() gives "
+            "another text: keep what was drawn, judge that, and return that.", _judged_then_drawn),
+        ("drawn-again-at-the-end",
+            "You judge n texts and then return yet another one. Keep the texts that you have judged.",
             lambda sample, reward, n: (max(reward(sample()) for _ in range(n)), sample())[1]),
-        Misconception("drawn-twice", (
-            "You draw twice in each turn, once to judge and once to keep, and these are two different texts. Draw once:"
-            " text = sample()."
-        ), lambda sample, reward, n: max(((reward(sample()), sample()) for _ in range(n)), key=lambda pair: pair[0])[1]),
-        Misconception("zero-at-first", "You begin with a best reward of 0, so no text wins where all rewards"
-            " are negative. Begin with the first text, or with minus infinity.", _beginning_with(0.0)),
-        Misconception("low-number-at-first", "You begin with a best reward such as -100, so no text wins"
-            " where all rewards are lower still. Begin with the first text, or with minus infinity.",
-            _beginning_with(-100.0)),
-        Misconception("index-returned", "You return the number of the best text. Return the text itself.",
+        ("drawn-twice", "You draw twice in each turn, once to judge and once to keep, and these are two "
+            "different texts. Draw once: text = sample().",
+            lambda sample, reward, n: max(((reward(sample()), sample()) for _ in range(n)), key=lambda pair: pair[0])[1]),
+        ("zero-at-first", "You begin with a best reward of 0, so no text wins where all rewards are "
+            "negative. Begin with the first text, or with minus infinity.", _beginning_with(0.0)),
+        ("low-number-at-first",
+            "You begin with a best reward such as -100, so no text wins where all rewards are lower still. "
+            "Begin with the first text, or with minus infinity.", _beginning_with(-100.0)),
+        ("index-returned", "You return the number of the best text. Return the text itself.",
             lambda sample, reward, n: [*map(reward, t := _listed(sample, n))].index(max(map(reward, t)))),
-        Misconception("no-key", "max without key=reward compares the texts themselves, by the alphabet."
-            " Compare their rewards.", lambda sample, reward, n: max(_listed(sample, n))),
-        Misconception("n-fixed", "The number of draws does not depend on n. Use the argument.",
+        ("no-key", "max without key=reward compares the texts themselves, by the alphabet. Compare their "
+            "rewards.", lambda sample, reward, n: max(_listed(sample, n))),
+        ("n-fixed", "The number of draws does not depend on n. Use the argument.",
             lambda sample, reward, n: max(_listed(sample, 4), key=reward)),
-        Misconception("first-rise", "You stop at the first text that is better than the one before. Go"
-            " through all n.", _first_rise),
-        Misconception("compared-with-the-one-before", "You compare each text with the one before it. Compare"
-            " it with the best so far.", _last_improvement),
-        Misconception("all-returned", "You return all texts. Only the best one is asked for.",
+        ("first-rise",
+            "You stop at the first text that is better than the one before. Go through all n.", _first_rise),
+        ("compared-with-the-one-before", "You compare each text with the one before it. Compare it with the "
+            "best so far.", _last_improvement),
+        ("all-returned", "You return all texts. Only the best one is asked for.",
             lambda sample, reward, n: sorted(_listed(sample, n), key=reward, reverse=True)),
-        Misconception("equals-by-the-alphabet", "Of equally good texts you return the last in the alphabet:"
-            " pairs (reward, text) are compared by their texts where the rewards are equal. Compare the"
-            " rewards alone, with a key.",
+        ("equals-by-the-alphabet",
+            "Of equally good texts you return the last in the alphabet: pairs (reward, text) are compared by "
+            "their texts where the rewards are equal. Compare the rewards alone, with a key.",
             lambda sample, reward, n: max((reward(t), t) for t in _listed(sample, n))[1]),
-        Misconception("cut-to-whole-numbers", "You cut the rewards to whole numbers, so two that differ by"
-            " less than 1 are equal. Compare them as they are.",
+        ("cut-to-whole-numbers", "You cut the rewards to whole numbers, so two that differ by less than 1 "
+            "are equal. Compare them as they are.",
             lambda sample, reward, n: max(_listed(sample, n), key=lambda text: int(reward(text)))),
-        Misconception("zero-taken-for-nothing", "You take a reward of 0 for none at all. Ask for what is not"
-            " there yet with `is None`.", _zero_is_nothing),
+        ("zero-taken-for-nothing", "You take a reward of 0 for none at all. Ask for what is not there yet "
+            "with `is None`.", _zero_is_nothing),
     ),
     nudges=(("unhashable type: 'list'|inhomogeneous", (
         "A text may be a list of words, of any length: no dict and no set takes it, and NumPy makes no array of several."
