@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from helpers.attention import split_heads
 from helpers.checks.adopt import adopt
-from helpers.checks.core import SECONDS, Contract, Exercise, Probe, call, example, larger
+from helpers.checks.core import SECONDS, Contract, Exercise, Probe, call, example, larger, variants
+from helpers.checks.pieces import joined, same, single, spread, spread_in_turn, tensor
 from helpers.smollm2 import (
     cached_attention,
     decoder_layer,
@@ -24,16 +25,6 @@ from helpers.smollm2 import (
 )
 from helpers.transformer import sample_next
 
-
-def _tensor(rng, *shape, std=1.0, mean=0.0):
-    return torch.tensor(rng.normal(mean, std, size=shape))
-
-
-def _single(rng, *shape, std=1.0, mean=0.0):
-    """float32, as in the model, and as what torch.full makes, a mask of -inf for example."""
-    return _tensor(rng, *shape, std=std, mean=mean).float()
-
-
 # ---------------------------------------------------------------- rms_norm
 
 
@@ -41,29 +32,24 @@ def _rms_inputs(*shape, eps=1e-5, std=2.0, mean=1.0, gain=None):
     """Tokens whose mean is not 0, so that it matters whether it is subtracted."""
     def make(rng):
         d = shape[-1]
-        return (_tensor(rng, *shape, std=std, mean=mean),
-                _tensor(rng, d, std=0.5, mean=1.0) if gain is None else torch.full((d,), gain).double(), eps)
+        return (tensor(rng, *shape, std=std, mean=mean),
+                tensor(rng, d, std=0.5, mean=1.0) if gain is None else torch.full((d,), gain).double(), eps)
     return make
-
-
-def _by(divisor, finish=lambda normed, gain: gain * normed, centre=False):
-    """x divided by ``divisor(x, eps)``, with or without its mean, then finished with the gain."""
-    def function(x, gain, eps=1e-5):
-        inner = x - x.mean(-1, keepdim=True) if centre else x
-        return finish(inner / divisor(inner, eps), gain)
-    return function
 
 
 def _mean_square(x, dim=-1):
     return x.square().mean(dim=dim, keepdim=True)
 
 
-def _root(x, eps):
-    return torch.sqrt(_mean_square(x) + eps)
+def _root(x, eps, dim=-1):
+    return torch.sqrt(_mean_square(x, dim) + eps)
 
 
-def _over_tokens(x, eps):
-    return torch.sqrt(_mean_square(x, dim=-2 if x.ndim > 1 else -1) + eps)
+@variants
+def _normed(x, gain, eps=1e-5, *, divisor=_root, finish=torch.mul, centre=False):
+    """The reference with another divisor, or another use of the gain."""
+    x = x - x.mean(-1, keepdim=True) if centre else x
+    return finish(x / divisor(x, eps), gain)
 
 
 RMS_NORM = Exercise(
@@ -74,8 +60,6 @@ RMS_NORM = Exercise(
             "result (0.85, 1.13)."),
         Probe("one number", _rms_inputs(1, gain=1.0), "A token of one number: it is divided by its own size, "
             "so what remains is its sign. (LayerNorm would leave 0.)"),
-        Probe("a gain of 1", _rms_inputs(5, gain=1.0), "The gain is 1 everywhere: the mean of the squares of "
-            "the result should be 1, and its mean need not be 0."),
         Probe("a gain", _rms_inputs(4),
             "The gain multiplies the normalised token, number by number; it takes no part in the root."),
         Probe("two tokens", _rms_inputs(2, 3),
@@ -86,7 +70,7 @@ RMS_NORM = Exercise(
             "x is (B, T, d) here. Count axes from the back: dim=-1 is always the numbers of one token."),
         Probe("a large eps", _rms_inputs(3, 4, eps=2.0), "eps is 2 here, so that its place shows: it is "
             "added to the mean square, inside the root.", special=True),
-        Probe("a token of zeros", lambda rng: (torch.zeros(2, 3).double(), _tensor(rng, 3), 1e-5),
+        Probe("a token of zeros", lambda rng: (torch.zeros(2, 3).double(), tensor(rng, 3), 1e-5),
             "The token is 0 here. eps keeps the division from being 0 / 0; the result is 0.", draws=1,
             extreme=True),
         Probe("no eps given", lambda rng: _rms_inputs(4, 6, std=0.003, mean=0.0)(rng)[:2],
@@ -96,74 +80,60 @@ RMS_NORM = Exercise(
     ),
     misconceptions=(
         ("layer-norm", "You subtract the mean: that is LayerNorm. RMSNorm leaves the mean where it is.",
-            _by(_root, centre=True)),
+            _normed(centre=True)),
         ("standard-deviation", "You divide by the standard deviation, which is measured from the mean. "
             "RMSNorm measures from 0: the mean of the squares of x itself.",
-            _by(lambda x, eps: torch.sqrt(x.var(-1, keepdim=True, correction=0) + eps))),
+            _normed(divisor=lambda x, eps: torch.sqrt(x.var(-1, keepdim=True, correction=0) + eps))),
         ("eps-outside-the-root", "You add eps to the root. It is added to the mean square, inside the root.",
-            _by(lambda x, eps: torch.sqrt(_mean_square(x)) + eps)),
-        ("eps-outside-everything", "You add eps to the result. It is added to the mean square, inside the "
-            "root.", lambda x, gain, eps=1e-5: rms_norm(x, gain, 0.0) + eps),
+            _normed(divisor=lambda x, eps: torch.sqrt(_mean_square(x)) + eps)),
         ("eps-forgotten", "You leave eps out, so a token of zeros gives 0 / 0. Add it to the mean square, "
-            "inside the root.", _by(lambda x, eps: torch.sqrt(_mean_square(x)))),
+            "inside the root.", _normed(divisor=lambda x, eps: torch.sqrt(_mean_square(x)))),
         ("eps-as-a-number", "You use 0.00001 whatever eps is given. Use the argument eps.",
             lambda x, gain, eps=1e-5: rms_norm(x, gain, 1e-5)),
         ("root-forgotten", "You divide by the mean square. Take its root first.",
-            _by(lambda x, eps: _mean_square(x) + eps)),
+            _normed(divisor=lambda x, eps: _mean_square(x) + eps)),
         ("sum-of-squares", "You divide by the root of the sum of the squares, the length. It is their mean: "
             "divide the sum by d before you take the root.",
-            _by(lambda x, eps: torch.sqrt(x.square().sum(-1, keepdim=True) + eps))),
-        ("divided-by-d-minus-1", "You divide the sum of the squares by d - 1. It is their mean: divide by d.",
-            _by(lambda x, eps: torch.sqrt(x.square().sum(-1, keepdim=True) / (x.shape[-1] - 1) + eps))),
-        ("square-of-the-mean", "You square the mean. It is the other way round: square the numbers first, "
-            "then take the mean.", _by(lambda x, eps: torch.sqrt(x.mean(-1, keepdim=True).square() + eps))),
-        ("mean-of-sizes", "You divide by the mean of |x|. It is the root of the mean of x².",
-            _by(lambda x, eps: x.abs().mean(-1, keepdim=True) + eps)),
+            _normed(divisor=lambda x, eps: torch.sqrt(x.square().sum(-1, keepdim=True) + eps))),
+        ("square-of-the-mean",
+            "You square the mean. It is the other way round: square the numbers first, then take the mean.",
+            _normed(divisor=lambda x, eps: torch.sqrt(x.mean(-1, keepdim=True).square() + eps))),
         ("one-root-for-all", "You take one mean over all tokens. Each token has a root of its own: "
-            "mean(dim=-1, keepdim=True).", _by(lambda x, eps: torch.sqrt(x.square().mean() + eps))),
+            "mean(dim=-1, keepdim=True).",
+            _normed(divisor=lambda x, eps: torch.sqrt(x.square().mean() + eps))),
         ("over-the-tokens", "Your mean runs over the tokens. It runs over the d numbers of one token, dim=-1.",
-            _by(_over_tokens)),
-        ("gain-forgotten", "The gain is missing: multiply the normalised token by it.",
-            _by(_root, lambda normed, gain: normed)),
-        ("gain-added", "You add the gain. It multiplies; RMSNorm adds nothing.",
-            _by(_root, lambda normed, gain: normed + gain)),
+            _normed(divisor=lambda x, eps: _root(x, eps, dim=-2 if x.ndim > 1 else -1))),
+        ("gain-forgotten", "The gain is missing: multiply the normalised token by it.", _normed(finish=same)),
+        ("gain-added", "You add the gain. It multiplies; RMSNorm adds nothing.", _normed(finish=torch.add)),
         ("one-plus-gain", "You multiply by 1 + gain, as some models do. Here it is the gain itself.",
-            _by(_root, lambda normed, gain: normed * (1 + gain))),
+            _normed(finish=lambda normed, gain: normed * (1 + gain))),
         ("gain-inside",
             "You multiply by the gain first and normalise afterwards, so the root sees it. Normalise x, then "
             "multiply.", lambda x, gain, eps=1e-5: rms_norm(gain * x, torch.ones_like(gain), eps)),
-        ("multiplied-by-the-root", "You multiply by the root. Divide by it.",
-            lambda x, gain, eps=1e-5: gain * x * _root(x, eps)),
         ("keepdim-forgotten", "mean(-1) without keepdim=True loses an axis: the roots, one a token, then "
             "meet the numbers of a token and not the tokens. With keepdim=True they are (…, 1).",
             lambda x, gain, eps=1e-5: gain * x / torch.sqrt(x.square().mean(-1) + eps)),
         ("torchs-standard-deviation", "You divide by x.std(-1), which is measured from the mean, and divides "
             "by d - 1 besides. RMSNorm measures from 0: the mean of the squares of x itself.",
-            _by(lambda x, eps: x.std(-1, keepdim=True) + eps)),
+            _normed(divisor=lambda x, eps: x.std(-1, keepdim=True) + eps)),
         ("torchs-variance", "You take the root of x.var(-1), which is measured from the mean, and divides by "
             "d - 1 besides. RMSNorm measures from 0: the mean of the squares of x itself.",
-            _by(lambda x, eps: torch.sqrt(x.var(-1, keepdim=True) + eps))),
+            _normed(divisor=lambda x, eps: torch.sqrt(x.var(-1, keepdim=True) + eps))),
         ("torchs-layer-norm",
             "You subtract the mean and divide by torch's standard deviation: that is nearly LayerNorm. "
             "RMSNorm leaves the mean where it is, and divides by the root of the mean of the squares.",
-            lambda x, gain, eps=1e-5: gain * (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True) + eps)),
+            _normed(divisor=lambda x, eps: torch.sqrt(x.var(-1, keepdim=True) + eps), centre=True)),
         ("over-the-first-axis", "Your mean runs over the first axis. It runs over the d numbers of one "
-            "token, the last one: dim=-1.", _by(lambda x, eps: torch.sqrt(_mean_square(x, dim=0) + eps))),
+            "token, the last one: dim=-1.", _normed(divisor=lambda x, eps: _root(x, eps, dim=0))),
         ("over-the-second-axis", "Your mean runs over axis 1, which is the last one only if x is (T, d). "
-            "Count from the back: dim=-1.", _by(lambda x, eps: torch.sqrt(_mean_square(x, dim=1) + eps))),
+            "Count from the back: dim=-1.", _normed(divisor=lambda x, eps: _root(x, eps, dim=1))),
         ("one-length-for-all", "You divide by one length, that of all numbers together. Each token has a "
-            "root of its own: mean(dim=-1, keepdim=True).", _by(lambda x, eps: x.norm() + eps)),
+            "root of its own: mean(dim=-1, keepdim=True).", _normed(divisor=lambda x, eps: x.norm() + eps)),
         ("length-of-a-token", "You divide by the length of the token, x.norm(dim=-1). That is √d times the "
             "root of the mean square: take the mean of the squares, not their sum.",
-            _by(lambda x, eps: x.norm(dim=-1, keepdim=True) + eps)),
+            _normed(divisor=lambda x, eps: x.norm(dim=-1, keepdim=True) + eps)),
         ("largest-number", "You divide by the largest |x|. It is the root of the mean of x².",
-            _by(lambda x, eps: x.abs().amax(-1, keepdim=True) + eps)),
-        ("divided-by-the-gain", "You divide by the gain. It multiplies.",
-            _by(_root, lambda normed, gain: normed / gain)),
-        ("x-forgotten", "You return the gain divided by the root: x itself is missing.",
-            lambda x, gain, eps=1e-5: gain / _root(x, eps) + 0 * x),
-        ("eps-subtracted", "You subtract eps. It is added to the mean square, so that the root is never 0.",
-            _by(lambda x, eps: torch.sqrt(_mean_square(x) - eps))),
+            _normed(divisor=lambda x, eps: x.abs().amax(-1, keepdim=True) + eps)),
     ),
     nudges=(("missing 1 required positional argument: 'eps'", (
         "decoder_layer will leave eps out: keep the default of the stub, eps=1e-5."
@@ -177,19 +147,14 @@ RMS_NORM = Exercise(
 def _mlp_inputs(*shape, m, std=1.0):
     def make(rng):
         d = shape[-1]
-        return (_tensor(rng, *shape, std=std), _tensor(rng, d, m), _tensor(rng, d, m), _tensor(rng, m, d))
+        return (tensor(rng, *shape, std=std), tensor(rng, d, m), tensor(rng, d, m), tensor(rng, m, d))
     return make
 
 
-def _gated(gate=F.silu, up=lambda a: a, join=torch.mul, inside=lambda a: a, outside=lambda a: a):
+@variants
+def _gated(x, W_gate, W_up, W_down, *, gate=F.silu, up=same, join=torch.mul, inside=same, outside=same):
     """The reference, with other functions in its places."""
-    def function(x, W_gate, W_up, W_down):
-        return outside(inside(join(gate(x @ W_gate), up(x @ W_up))) @ W_down)
-    return function
-
-
-def _same(a):
-    return a
+    return outside(inside(join(gate(x @ W_gate), up(x @ W_up))) @ W_down)
 
 
 GATED_MLP = Exercise(
@@ -201,18 +166,11 @@ GATED_MLP = Exercise(
             lambda rng: tuple(torch.tensor(a).double() for a in ([1.0], [[2.0]], [[3.0]], [[10.0]])),
             "x = 1, W_gate = 2, W_up = 3, W_down = 10. SiLU(2) = 2 / (1 + e⁻²) = 1.76, times 3 is 5.28, "
             "times 10 is 52.8.", draws=1),
-        Probe("one number in, one inside", _mlp_inputs(1, m=1),
-            "d = m = 1: the result is SiLU(x · W_gate) · (x · W_up) · W_down."),
         Probe("one token", _mlp_inputs(3, m=2), "SiLU(a) = a / (1 + exp(-a)) is applied to x W_gate, and to "
             "nothing else. The two branches are multiplied number by number, then comes W_down."),
         Probe("as wide inside as outside", _mlp_inputs(3, 4, m=4), "d and m are equal here, so a transposed "
             "matrix goes through without an error. All products are x @ W."),
-        Probe("tokens", _mlp_inputs(4, 3, m=5),
-            "Four tokens: each goes through alone, as in the MLP of lesson 09."),
         Probe("a batch", _mlp_inputs(2, 3, 4, m=7), "x is (B, T, d) here, and x @ W works for it as it is."),
-        Probe("large numbers", _mlp_inputs(2, 3, m=4, std=3000.0), "exp overflows here: exp(-a) for very "
-            "negative a, where SiLU(a) is 0, and exp(a) for large a, where inf / inf is not a number. a * "
-            "torch.sigmoid(a) copes with both, and so does F.silu.", extreme=True),
         larger(_mlp_inputs(5, 9, 11, m=12)),
     ),
     misconceptions=(
@@ -220,32 +178,30 @@ GATED_MLP = Exercise(
             "it is. Every shape fits, so no error will tell you.",
             lambda x, W_gate, W_up, W_down: gated_mlp(x, W_up, W_gate, W_down)),
         ("silu-left-out",
-            "You multiply the two branches as they are. SiLU belongs on x W_gate first.", _gated(_same)),
-        ("sigmoid", "You use the sigmoid, 1 / (1 + exp(-a)). SiLU is a times that.", _gated(torch.sigmoid)),
-        ("relu", "You use ReLU. The function here is SiLU: a / (1 + exp(-a)).", _gated(torch.relu)),
+            "You multiply the two branches as they are. SiLU belongs on x W_gate first.", _gated(gate=same)),
+        ("sigmoid",
+            "You use the sigmoid, 1 / (1 + exp(-a)). SiLU is a times that.", _gated(gate=torch.sigmoid)),
+        ("relu", "You use ReLU. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.relu)),
         ("gelu", "You use GELU. The function here is SiLU: a / (1 + exp(-a)), close to it and not the same.",
-            _gated(F.gelu)),
-        ("tanh", "You use tanh. The function here is SiLU: a / (1 + exp(-a)).", _gated(torch.tanh)),
-        ("softplus", "You use log(1 + exp(a)). SiLU is a / (1 + exp(-a)).", _gated(F.softplus)),
+            _gated(gate=F.gelu)),
+        ("tanh", "You use tanh. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.tanh)),
         ("wrong-sign", "The exponent has the wrong sign: SiLU(a) = a / (1 + exp(-a)), nearly a for large a "
-            "and nearly 0 for very negative a.", _gated(lambda a: a * torch.sigmoid(-a))),
+            "and nearly 0 for very negative a.", _gated(gate=lambda a: a * torch.sigmoid(-a))),
         ("silu-on-both", "You apply SiLU to both branches. Only x W_gate gets it.", _gated(up=F.silu)),
         ("silu-after-the-product", "You multiply first and apply SiLU to the product. SiLU comes first, on x "
-            "W_gate alone.", _gated(_same, inside=F.silu)),
+            "W_gate alone.", _gated(gate=same, inside=F.silu)),
         ("silu-at-the-end", "You apply SiLU to the result. It belongs on x W_gate, before the branches are "
-            "multiplied.", _gated(_same, outside=F.silu)),
+            "multiplied.", _gated(gate=same, outside=F.silu)),
         ("added", "You add the two branches. They are multiplied, number by number: that is what makes one "
             "the gate of the other.", _gated(join=torch.add)),
         ("no-up", "W_up is not used: that is the MLP of lesson 09 with SiLU for ReLU. Multiply by x W_up "
-            "before W_down.", _gated(join=lambda a, b: a)),
+            "before W_down.", _gated(join=same)),
         ("no-gate", "W_gate is not used. Multiply SiLU(x W_gate) with x W_up before W_down.",
             _gated(join=lambda a, b: b)),
         ("no-down", "You return the m numbers inside. W_down brings them back to d.",
             lambda x, W_gate, W_up, W_down: F.silu(x @ W_gate) * (x @ W_up)),
         ("residual-added", "You add x. The residual connection stands in the block, not in the MLP.",
             lambda x, W_gate, W_up, W_down: x + gated_mlp(x, W_gate, W_up, W_down)),
-        ("softmax-gate", "Your gate is a softmax over the m numbers. SiLU looks at each number alone.",
-            _gated(lambda a: torch.softmax(a, dim=-1))),
         ("linear-layers", "You multiply by the transposed matrices, as torch's linear layers do. Here all "
             "are (d_in, d_out): x @ W.",
             lambda x, W_gate, W_up, W_down: F.linear(F.silu(F.linear(x, W_gate)) * F.linear(x, W_up), W_down)),
@@ -254,25 +210,12 @@ GATED_MLP = Exercise(
         ("sigmoid-of-the-other", "The sigmoid looks at x W_up here. SiLU(a) is a times the sigmoid of the "
             "same a, a = x W_gate, and that is multiplied by x W_up.",
             lambda x, W_gate, W_up, W_down: ((x @ W_gate) * torch.sigmoid(x @ W_up)) @ W_down),
-        ("down-on-each-branch",
-            "You bring each branch down to d and multiply there. Multiply the m numbers first, then comes "
-            "W_down.", lambda x, W_gate, W_up, W_down: (F.silu(x @ W_gate) @ W_down) * ((x @ W_up) @ W_down)),
-        ("quick-gelu", "You use a · sigmoid(1.702 a), an approximation of GELU. SiLU is a · sigmoid(a).",
-            _gated(lambda a: a * torch.sigmoid(1.702 * a))),
-        ("tanh-gelu", "You use GELU, in its approximation with tanh. The function here is SiLU: a / (1 + "
-            "exp(-a)).", _gated(lambda a: F.gelu(a, approximate="tanh"))),
-        ("multiplied-by-the-bottom", "You multiply by 1 + exp(-a). SiLU divides by it: a / (1 + exp(-a)).",
-            _gated(lambda a: a * (1 + torch.exp(-a)))),
-        ("squared-relu", "You use the square of ReLU. The function here is SiLU: a / (1 + exp(-a)).",
-            _gated(lambda a: torch.relu(a) ** 2)),
         ("down-turned", "You multiply by the transpose of W_down. All matrices are (d_in, d_out) here: @ "
             "W_down.", lambda x, W_gate, W_up, W_down: (F.silu(x @ W_gate) * (x @ W_up)) @ W_down.T),
         ("up-used-twice", "Both branches come from W_up. The gate has a matrix of its own, W_gate.",
             lambda x, W_gate, W_up, W_down: gated_mlp(x, W_up, W_up, W_down)),
         ("gate-used-twice", "Both branches come from W_gate. The other branch has a matrix of its own, W_up.",
             lambda x, W_gate, W_up, W_down: gated_mlp(x, W_gate, W_gate, W_down)),
-        ("halved", "Your SiLU comes out as a · (1 + tanh(a)) / 2. With tanh it would be a · (1 + tanh(a / "
-            "2)) / 2.", _gated(lambda a: a * (1 + torch.tanh(a)) / 2)),
     ),
 )
 
@@ -287,14 +230,10 @@ def _blocks(n, most=256, least=0):
     return make
 
 
-def _counting(rng):
+def _counting():
     """Codes 0 to 15 in the low nibbles and 15 to 0 in the high ones."""
     low = torch.arange(16)
     return torch.ones(1).double(), torch.zeros(1).double(), (low + 16 * low.flip(0)).to(torch.uint8)[None]
-
-
-def _low_only(rng):
-    return _blocks(2, 16)(rng)
 
 
 def _high_only(rng):
@@ -302,45 +241,28 @@ def _high_only(rng):
     return scales, minima, codes * 16
 
 
-def _nibbles(codes):
-    return codes & 15, codes >> 4
-
-
-def _dequantised(order=lambda low, high: torch.cat([low, high], -1),
-                 value=lambda codes, scales, minima: scales * codes + minima):
-    """The reference, with another order of the nibbles or another formula."""
-    def function(scales, minima, codes):
-        return value(order(*_nibbles(codes)).to(scales.dtype), scales[:, None], minima[:, None])
-    return function
+def _side_by_side(low, high):
+    return torch.cat([low, high], -1)
 
 
 def _in_turn(low, high):
     return torch.stack([low, high], -1).flatten(-2)
 
 
-def _high_not_moved(scales, minima, codes):
-    return scales[:, None] * torch.cat([codes & 15, codes & 240], -1) + minima[:, None]
-
-
-def _moved_by_three(scales, minima, codes):
-    return scales[:, None] * torch.cat([codes & 15, codes >> 3], -1) + minima[:, None]
+@variants
+def _dequantised(scales, minima, codes, *, low=lambda codes: codes & 15, high=lambda codes: codes >> 4, order=_side_by_side,
+                 value=lambda codes, scales, minima: scales * codes + minima):
+    """The reference, with other halves of a byte, another order of them or another formula."""
+    return value(order(low(codes), high(codes)).to(scales.dtype), scales[:, None], minima[:, None])
 
 
 DEQUANTISE = Exercise(
     reference=dequantise,
     probes=(
-        Probe("counting", _counting, "One block, scale 1 and minimum 0, so the result is the codes: 0, 1, …, "
-            "15 from the low halves of the bytes, then 15, 14, …, 0 from the high ones.", draws=1),
-        Probe("one block", _blocks(1), "One block: value = scale · code + minimum. The low four bits (codes "
-            "& 15) are numbers 0-15, the high four (codes >> 4) numbers 16-31."),
-        Probe("low halves only", _low_only,
-            "The high four bits of every byte are 0 here, so numbers 16-31 are the minimum of their block."),
+        example("counting", _counting(), "One block, scale 1 and minimum 0, so the result is the codes: 0, "
+            "1, …, 15 from the low halves of the bytes, then 15, 14, …, 0 from the high ones."),
         Probe("high halves only", _high_only,
             "The low four bits of every byte are 0 here, so numbers 0-15 are the minimum of their block."),
-        Probe("a scale of 0", lambda rng: (torch.zeros(2).double(), _tensor(rng, 2), _blocks(2)(rng)[2]),
-            "The scale is 0 here: all 32 numbers of a block are its minimum."),
-        Probe("sixteen blocks", _blocks(16), "16 blocks, as many as a block has bytes, so a wrong axis goes "
-            "through without an error. Each row has its own scale: scales[:, None]."),
         Probe("thirty-two blocks", _blocks(32), "32 blocks, as many as a block has numbers, so a wrong axis "
             "goes through without an error. Each row has its own scale and minimum: [:, None]."),
         Probe("large codes", _blocks(3, 256, 240),
@@ -349,13 +271,14 @@ DEQUANTISE = Exercise(
         larger(_blocks(45)),
     ),
     misconceptions=(
-        ("nibbles-swapped", "You take the high halves first. The low four bits of the 16 bytes are numbers "
-            "0-15, the high four numbers 16-31.", _dequantised(lambda low, high: torch.cat([high, low], -1))),
+        ("nibbles-swapped",
+            "You take the high halves first. The low four bits of the 16 bytes are numbers 0-15, the high "
+            "four numbers 16-31.", _dequantised(order=lambda low, high: torch.cat([high, low], -1))),
         ("nibbles-in-turn", "You put the two halves of a byte side by side: low, high, low, high. All 16 low "
-            "halves come first, then all 16 high ones.", _dequantised(_in_turn)),
+            "halves come first, then all 16 high ones.", _dequantised(order=_in_turn)),
         ("nibbles-in-turn-high-first",
             "You put the two halves of a byte side by side, high, low, high, low. All 16 low halves come "
-            "first, then all 16 high ones.", _dequantised(lambda low, high: _in_turn(high, low))),
+            "first, then all 16 high ones.", _dequantised(order=lambda low, high: _in_turn(high, low))),
         ("minimum-forgotten", "You leave the minimum out. Codes run from 0 to 15, so without it no number "
             "could be negative.", _dequantised(value=lambda codes, scales, minima: scales * codes)),
         ("minimum-subtracted", "You subtract the minimum. It is added: code 0 stands for the minimum.",
@@ -368,64 +291,40 @@ DEQUANTISE = Exercise(
         ("codes-from-minus-8", "You subtract 8 from the codes, as a format without minima does. Here the "
             "minimum does that work.",
             _dequantised(value=lambda codes, scales, minima: scales * (codes - 8) + minima)),
-        ("codes-with-sign", "You read codes above 7 as negative. They are whole numbers from 0 to 15.",
-            _dequantised(value=lambda codes, scales, minima: scales * torch.where(codes > 7, codes - 16, codes)
-                        + minima)),
-        ("scale-over-15", "You divide the code by 15. The scale is the step from one code to the next, not "
-            "the whole range.",
-            _dequantised(value=lambda codes, scales, minima: scales * codes / 15 + minima)),
         ("divided-by-the-scale", "You divide by the scale. It multiplies the code.",
             _dequantised(value=lambda codes, scales, minima: codes / scales + minima)),
         ("high-half-not-moved", "You keep the high four bits where they are, so they count 16 times too "
-            "much. Move them down: codes >> 4.", _high_not_moved),
-        ("moved-by-three",
-            "You move the high half by three bits. A half has four: codes >> 4.", _moved_by_three),
+            "much. Move them down: codes >> 4.", _dequantised(high=lambda codes: codes & 240)),
         ("low-half-twice", "Numbers 16-31 repeat numbers 0-15: you take the low half both times. The high "
             "half is codes >> 4. (>> comes before &: codes & 0xF0 >> 4 is codes & 15.)",
-            _dequantised(lambda low, high: torch.cat([low, low], -1))),
-        ("whole-bytes-below",
-            "The first 16 numbers come from whole bytes. Take only the low four bits: codes & 15.",
-            lambda scales, minima, codes: scales[:, None] * torch.cat([codes, codes >> 4], -1) + minima[:, None]),
+            _dequantised(high=lambda codes: codes & 15)),
+        ("whole-bytes-below", "The first 16 numbers come from whole bytes. Take only the low four bits: "
+            "codes & 15.", _dequantised(low=same)),
         ("bytes-as-numbers", "You turn each byte into one number, 16 a block. A byte holds two codes of four "
-            "bits each: the result has 32 columns.",
-            lambda scales, minima, codes: scales[:, None] * codes + minima[:, None]),
+            "bits each: the result has 32 columns.", _dequantised(order=lambda low, high: low + 16 * high)),
         ("no-new-axis", "You multiply (n,) with (n, 32), so a scale meets a column and not its row. Give the "
             "scales and the minima an axis: [:, None].",
-            lambda scales, minima, codes: scales * torch.cat(_nibbles(codes), -1) + minima),
+            lambda scales, minima, codes: scales * torch.cat([codes & 15, codes >> 4], -1) + minima),
         ("flat", "Your numbers are right and stand in one row. Return (n, 32), one row a block.",
             lambda scales, minima, codes: dequantise(scales, minima, codes).flatten()),
-        ("divided-by-15", "You take codes % 15 and codes // 15. Four bits have 16 values, 0 to 15: & 15 and "
-            ">> 4, or % 16 and // 16.",
-            lambda scales, minima, codes: scales[:, None] * torch.cat([codes % 15, codes // 15], -1) + minima[:, None]),
+        ("divided-by-15",
+            "You take codes % 15 and codes // 15. Four bits have 16 values, 0 to 15: & 15 and >> 4, or % 16 "
+            "and // 16.", _dequantised(low=lambda codes: codes % 15, high=lambda codes: codes // 15)),
         ("and-16", "& 16 looks at one bit, the fifth. The low four are & 15, which is 0000 1111 in bits.",
-            lambda scales, minima, codes: scales[:, None] * torch.cat([codes & 16, codes >> 4], -1) + minima[:, None]),
-        ("and-7", "& 7 keeps three bits. The low four are & 15, which is 0000 1111 in bits.",
-            lambda scales, minima, codes: scales[:, None] * torch.cat([codes & 7, codes >> 4], -1) + minima[:, None]),
-        ("moved-up", "You move the bits up, codes << 4, and the high ones fall off the byte. The high half "
-            "comes down: codes >> 4.",
-            lambda scales, minima, codes: scales[:, None] * torch.cat([codes & 15, codes << 4], -1) + minima[:, None]),
-        ("divided-not-cut",
-            "codes / 16 keeps a fraction, made of the low bits. codes // 16 or codes >> 4 drops them.",
-            lambda scales, minima, codes: scales[:, None] * torch.cat([codes & 15, codes / 16], -1) + minima[:, None]),
+            _dequantised(low=lambda codes: codes & 16)),
+        ("divided-not-cut", "codes / 16 keeps a fraction, made of the low bits. codes // 16 or codes >> 4 "
+            "drops them.", _dequantised(high=lambda codes: codes / 16)),
         ("high-half-twice", "Numbers 0-15 repeat numbers 16-31: you take the high half both times. The low "
-            "half is codes & 15.", _dequantised(lambda low, high: torch.cat([high, high], -1))),
-        ("backwards", "Your block runs backwards: number 0 comes from the low half of byte 0, number 16 from "
-            "its high half.", _dequantised(lambda low, high: torch.cat([low, high], -1).flip(-1))),
+            "half is codes & 15.", _dequantised(low=lambda codes: codes >> 4)),
         ("halves-below-each-other", "You put the high halves below the low ones, (2n, 16). Put them beside "
             "each other: torch.cat([low, high], dim=-1).",
-            lambda scales, minima, codes: torch.cat([scales[:, None] * half + minima[:, None] for half in _nibbles(codes)])),
+            lambda s, m, codes: torch.cat([s[:, None] * half + m[:, None] for half in (codes & 15, codes >> 4)])),
         ("an-axis-too-many", "Your numbers are right and stand as (n, 2, 16). Return (n, 32): torch.cat "
             "joins along an axis that is there, torch.stack makes a new one.",
             lambda scales, minima, codes: dequantise(scales, minima, codes).unflatten(1, (2, 16))),
-        ("scales-in-turn", "You lay out scales and minima with repeat(32), which is in turn: 0, 1, 2, 0, 1, "
-            "2. Each is needed 32 times in a row, or give it an axis: [:, None].",
-            lambda scales, minima, codes: scales.repeat(32).reshape(-1, 32) * torch.cat(_nibbles(codes), -1)
-            + minima.repeat(32).reshape(-1, 32)),
         ("cut-to-whole-numbers", "Your result is cut off to whole numbers, maybe because it is put into a "
             "tensor of the codes' dtype. It has the dtype of the scales.",
             lambda scales, minima, codes: dequantise(scales, minima, codes).int().to(scales.dtype)),
-        ("minimum-times-code", "You multiply the minimum by the code as well. It is added once: scale · code "
-            "+ minimum.", _dequantised(value=lambda codes, scales, minima: (scales + minima) * codes)),
     ),
 )
 
@@ -436,99 +335,54 @@ DEQUANTISE = Exercise(
 def _cached_inputs(B, h, g, T, t, d_k, std=1.0):
     """T new tokens after t in the cache; t = 0: the cache is None."""
     def make(rng):
-        q = _single(rng, B, h, T, d_k, std=std)
-        k, v = _single(rng, B, g, T, d_k, std=std), _single(rng, B, g, T, d_k)
-        return q, k, v, (_single(rng, B, g, t, d_k, std=std), _single(rng, B, g, t, d_k)) if t else None
+        q = single(rng, B, h, T, d_k, std=std)
+        k, v = single(rng, B, g, T, d_k, std=std), single(rng, B, g, T, d_k)
+        return q, k, v, (single(rng, B, g, t, d_k, std=std), single(rng, B, g, t, d_k)) if t else None
     return make
 
 
-def _joined(k, v, cache):
-    return (k, v) if cache is None else (torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2))
+@variants
+def _attends(q, k, v, cache=None, *, see=joined, keep=joined, spread_keys=spread, spread_values=spread,
+             offset=lambda T, n: n - T, scale=lambda q: math.sqrt(q.shape[-1]), fill=-math.inf, dim=-1, form=same):
+    """The reference, with the faults that the arguments choose: ``offset(T, n)`` of the mask's diagonal, for T new
+    tokens and n keys; what hidden scores get, ``fill``; the axis ``dim`` of the softmax."""
+    h, T = q.shape[1:3]
+    K, V = see(k, v, cache)
+    may = torch.ones(T, K.shape[2]).tril(offset(T, K.shape[2])).bool()
+    scores = q @ spread_keys(K, h).mT / scale(q)
+    weights = torch.softmax(scores.masked_fill(~may, fill), dim)
+    return form(weights @ spread_values(V, h)), keep(k, v, cache)
 
 
-def _spread(x, h, in_turn=False):
-    n = h // x.shape[1]
-    return x.repeat(1, n, 1, 1) if in_turn else x.repeat_interleave(n, 1)
-
-
-def _offset(T, n):
-    return n - T
-
-
-def _attends(see=_joined, keep=_joined, offset=_offset, scale=lambda q, K: math.sqrt(q.shape[-1]),
-             weigh=lambda scores, may: torch.softmax(scores.masked_fill(~may, -math.inf), -1),
-             keys_in_turn=False, values_in_turn=False, form=lambda out: out):
-    """The reference, with the faults that the arguments choose."""
-    def function(q, k, v, cache=None):
-        h, T = q.shape[1:3]
-        K, V = see(k, v, cache)
-        scores = q @ _spread(K, h, keys_in_turn).mT / scale(q, K)
-        may = torch.ones(T, K.shape[2]).tril(offset(T, K.shape[2])).bool()
-        out = weigh(scores, may) @ _spread(V, h, values_in_turn)
-        return form(out), keep(k, v, cache)
-    return function
+def _both(spread):
+    return _attends(spread_keys=spread, spread_values=spread)
 
 
 def _new_first(k, v, cache):
     return (k, v) if cache is None else (torch.cat([k, cache[0]], 2), torch.cat([v, cache[1]], 2))
 
 
-def _heads_first(k, v, cache):
-    return (k, v) if cache is None else (torch.cat([cache[0], k], 1), torch.cat([cache[1], v], 1))
+def _along_heads(k, v, cache):
+    return joined(k, v, cache, axis=1)
 
 
-def _spread_cache(q, k, v, cache=None):
-    out, kept = cached_attention(q, k, v, cache)
-    return out, tuple(_spread(x, q.shape[1]) for x in kept)
+def _cache_spread(q, k, v, cache=None):
+    out, new = cached_attention(q, k, v, cache)
+    return out, tuple(spread(x, q.shape[1]) for x in new)
 
 
-def _mask_only_at_first(q, k, v, cache=None):
-    if cache is None:
-        return cached_attention(q, k, v)
-    return _attends(weigh=lambda scores, may: torch.softmax(scores, -1))(q, k, v, cache)
+def _weights_hidden(q, k, v, cache=None):
+    """The mask comes after the softmax."""
+    K, V = joined(k, v, cache)
+    weights = torch.softmax(q @ spread(K, q.shape[1]).mT / math.sqrt(q.shape[-1]), -1)
+    return weights.tril(K.shape[2] - q.shape[2]) @ spread(V, q.shape[1]), (K, V)
 
 
-def _one_group(group):
-    def picked(k, v, cache):
-        return tuple(x[:, group][:, None] for x in _joined(k, v, cache))
-    return _attends(see=picked)
-
-
-def _after_softmax(renormalise):
-    def weigh(scores, may):
-        weights = torch.softmax(scores, -1) * may
-        return weights / weights.sum(-1, keepdim=True) if renormalise else weights
-    return weigh
-
-
-def _cache_hidden(scores, may):
-    """Rows see the first columns up to their number, and all new ones."""
-    T, n = scores.shape[-2:]
-    seen = torch.ones(T, n).tril().bool() | (torch.arange(n) >= n - T)
-    return torch.softmax(scores.masked_fill(~seen, -math.inf), -1)
-
-
-def _by_group(group):
-    def function(q, k, v, cache=None):
-        h, g = q.shape[1], k.shape[1]
-        K, V = _joined(k, v, cache)
-        chosen = [group(i, h, g) for i in range(h)]
-        return cached_attention(q, K[:, chosen][:, :, -q.shape[2]:], V[:, chosen][:, :, -q.shape[2]:], tuple(
-            z[:, chosen][:, :, :-q.shape[2]] for z in (K, V)) if cache else None)[0], (K, V)
-    return function
-
-
-def _scaled_late(q, k, v, cache=None):
-    out, kept = _attends(scale=lambda q, K: 1.0)(q, k, v, cache)
-    return out / math.sqrt(q.shape[-1]), kept
-
-
-def _not_spread(q, k, v, cache=None):
-    K, V = _joined(k, v, cache)
-    T, n = q.shape[2], K.shape[2]
-    scores = q @ K.mT / math.sqrt(q.shape[-1])
-    may = torch.ones(T, n).tril(n - T).bool()
-    return torch.softmax(scores.masked_fill(~may, -math.inf), -1) @ V, (K, V)
+def _mask_inverted(q, k, v, cache=None):
+    K, V = joined(k, v, cache)
+    scores = q @ spread(K, q.shape[1]).mT / math.sqrt(q.shape[-1])
+    may = torch.ones_like(scores).tril(K.shape[2] - q.shape[2]).bool()
+    return torch.softmax(scores.masked_fill(may, -math.inf), -1) @ spread(V, q.shape[1]), (K, V)
 
 
 CACHED_ATTENTION = Exercise(
@@ -537,8 +391,6 @@ CACHED_ATTENTION = Exercise(
     probes=(
         Probe("one token, no cache", _cached_inputs(1, 1, 1, 1, 0, 3),
             "The first token of a text sees only itself: the output is v, and the new cache is (k, v)."),
-        Probe("one token, one cached", _cached_inputs(1, 1, 1, 1, 1, 2), "One token is cached. The new one "
-            "sees it and itself; the new cache holds both, the old one first."),
         Probe("a prompt, no cache", _cached_inputs(1, 2, 2, 4, 0, 3),
             "Four new tokens and no cache: plain causal attention. Token i sees tokens 0 to i."),
         Probe("one token, many cached", _cached_inputs(1, 2, 2, 1, 5, 3), "One new token and 5 cached ones: "
@@ -546,21 +398,14 @@ CACHED_ATTENTION = Exercise(
         Probe("a second piece of a prompt", _cached_inputs(1, 2, 2, 3, 4, 5),
             "Three new tokens after 4 cached ones: new token i stands at place 4 + i, and sees keys 0 to 4 + "
             "i. The mask begins 4 columns further to the right: tril(t)."),
-        Probe("two groups of two", _cached_inputs(1, 4, 2, 3, 0, 3), "h = 4 query heads and g = 2 heads of "
-            "keys: heads 0 and 1 use group 0, heads 2 and 3 use group 1."),
         Probe("three groups of two, with a cache", _cached_inputs(2, 6, 3, 2, 3, 4),
             "h = 6 and g = 3, with a batch and a cache: head i uses group i // (h // g). The cache keeps g "
             "heads, not h."),
         Probe("one group", _cached_inputs(2, 3, 1, 2, 2, 5), "g = 1: all query heads share one head of keys "
             "and values."),
-        Probe("as many keys as dimensions", _cached_inputs(2, 4, 2, 2, 2, 4),
-            "t + T equals d_k here, so a wrong axis goes through without an error. The softmax runs over the "
-            "keys, the last axis of the scores."),
         Probe("two groups of two, with a cache", _cached_inputs(1, 4, 2, 3, 2, 3),
             "h = 4, g = 2, and three new tokens after 2 cached ones: heads 0 and 1 use group 0, heads 2 and "
             "3 use group 1, and new token i sees keys 0 to 2 + i."),
-        Probe("large numbers", _cached_inputs(1, 4, 2, 3, 3, 4, std=30.0), "The scores are large here, and "
-            "torch.softmax copes with them. Divide by √d_k before it.", extreme=True, absolute=1e-3),
         larger(_cached_inputs(5, 10, 5, 9, 10, 11)),
     ),
     misconceptions=(
@@ -572,21 +417,22 @@ CACHED_ATTENTION = Exercise(
             "the cache. (is_causal=True does the same wrong.)", _attends(offset=lambda T, n: 0)),
         ("no-mask", "New tokens see those after them. New token i sees the cache and new tokens 0 to i.",
             _attends(offset=lambda T, n: n)),
-        ("mask-only-without-a-cache", "With a cache you use no mask. That is right for one new token, and "
-            "wrong for several: they would see those after them.", _mask_only_at_first),
+        ("mask-only-without-a-cache",
+            "With a cache you use no mask. That is right for one new token, and wrong for several: they "
+            "would see those after them.", _attends(offset=lambda T, n: 0 if n == T else n)),
         ("one-too-far", "Each new token also sees the one after it. The last key that new token i may see is "
             "t + i, itself.", _attends(offset=lambda T, n: n - T + 1)),
         ("does-not-see-itself", "A new token does not see itself, so the first of a text sees nothing. Token "
             "i sees keys 0 to t + i, its own included.", _attends(offset=lambda T, n: n - T - 1)),
-        ("groups-in-turn", "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand "
-            "side by side: 0, 0, 1, 1. torch's repeat does the former, repeat_interleave the latter.",
-            _attends(keys_in_turn=True, values_in_turn=True)),
+        ("groups-in-turn",
+            "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by side: 0, "
+            "0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _both(spread_in_turn)),
         ("keys-in-turn", "The values go to the right heads, the keys do not: you spread them in turn, 0, 1, "
-            "0, 1. It is 0, 0, 1, 1 for both.", _attends(keys_in_turn=True)),
+            "0, 1. It is 0, 0, 1, 1 for both.", _attends(spread_keys=spread_in_turn)),
         ("values-in-turn", "The keys go to the right heads, the values do not: you spread them in turn, 0, "
-            "1, 0, 1. It is 0, 0, 1, 1 for both.", _attends(values_in_turn=True)),
+            "1, 0, 1. It is 0, 0, 1, 1 for both.", _attends(spread_values=spread_in_turn)),
         ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
-            "(h // g).", _one_group(0)),
+            "(h // g).", _both(lambda x, h: x[:, :1])),
         ("cache-not-read", "Your new tokens do not see the cache, only each other. Put the cached keys and "
             "values in front, then attend.", _attends(see=lambda k, v, cache: (k, v))),
         ("nothing-appended",
@@ -595,40 +441,33 @@ CACHED_ATTENTION = Exercise(
         ("keeps-the-new-only", "The output is right, but your new cache holds only the new tokens: the "
             "others are lost for the next call.", _attends(keep=lambda k, v, cache: (k, v))),
         ("new-in-front", "You put the new tokens in front of the cached ones. The cache is kept in the order "
-            "of the text: append at the end.", _attends(_new_first, _new_first)),
-        ("kept-new-in-front", "The output is right, but in your new cache the new tokens stand in front. It "
-            "is kept in the order of the text: append at the end.", _attends(keep=_new_first)),
+            "of the text: append at the end.", _attends(see=_new_first, keep=_new_first)),
         ("values-not-appended",
             "You append the keys and not the values to the cache you return. Both grow together.",
-            _attends(keep=lambda k, v, cache: (_joined(k, v, cache)[0], v if cache is None else cache[1]))),
+            _attends(keep=lambda k, v, cache: (joined(k, v, cache)[0], v if cache is None else cache[1]))),
         ("cache-spread", "You keep keys and values for every query head, h of them. The cache keeps g: that "
-            "is what groups are for. Spread them over the heads after you have kept them.", _spread_cache),
+            "is what groups are for. Spread them over the heads after you have kept them.", _cache_spread),
         ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
-            _attends(keep=lambda k, v, cache: _joined(k, v, cache)[::-1])),
+            _attends(keep=lambda k, v, cache: joined(k, v, cache)[::-1])),
         ("along-the-heads", "You join the tensors along the axis of the heads. Tokens are axis 2 of (B, g, "
-            "t, d_k).", _attends(_heads_first, _heads_first)),
+            "t, d_k).", _attends(see=_along_heads, keep=_along_heads)),
         ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
-            _attends(scale=lambda q, K: 1.0)),
-        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.",
-            _attends(scale=lambda q, K: q.shape[-1])),
-        ("scaled-by-the-model-width",
-            "You divide by √(h · d_k), the root of the model's width. Each head is scaled by its own width, "
-            "√d_k.", _attends(scale=lambda q, K: math.sqrt(q.shape[1] * q.shape[-1]))),
-        ("softmax-over-queries", "Your softmax runs over the queries. It runs over the keys, the last axis.",
-            _attends(weigh=lambda scores, may: torch.softmax(scores.masked_fill(~may, -math.inf), -2))),
-        ("masked-after-the-softmax",
-            "You set the weights of hidden keys to 0 after the softmax, so the others no longer sum to 1. "
-            "Hide the scores: -inf before the softmax.", _attends(weigh=_after_softmax(False))),
+            _attends(scale=lambda q: 1.0)),
+        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _attends(scale=lambda q: q.shape[-1])),
+        ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
+            "scaled by its own width, √d_k.", _attends(scale=lambda q: math.sqrt(q.shape[1] * q.shape[-1]))),
+        ("softmax-over-queries",
+            "Your softmax runs over the queries. It runs over the keys, the last axis.", _attends(dim=-2)),
+        ("masked-after-the-softmax", "You set the weights of hidden keys to 0 after the softmax, so the "
+            "others no longer sum to 1. Hide the scores: -inf before the softmax.", _weights_hidden),
         ("scores-hidden-with-0", "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use "
-            "-inf.", _attends(weigh=lambda scores, may: torch.softmax(scores * may, -1))),
-        ("no-softmax", "There is no softmax: the weights are the scores themselves.",
-            _attends(weigh=lambda scores, may: scores * may)),
+            "-inf.", _attends(fill=0.0)),
         ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
             "later.", _attends(form=lambda out: out.transpose(1, 2).flatten(2))),
         ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
             "(K, V).", lambda q, k, v, cache=None: cached_attention(q, k, v, cache)[0]),
         ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
-            "V).", lambda q, k, v, cache=None: (cached_attention(q, k, v, cache)[0], *_joined(k, v, cache))),
+            "V).", lambda q, k, v, cache=None: (cached_attention(q, k, v, cache)[0], *joined(k, v, cache))),
         ("none-not-handled", "At the beginning the cache is None, and there is nothing to append to: then k "
             "and v themselves are the keys and values.",
             lambda q, k, v, cache=None: cached_attention(q, k, v, (cache[0], cache[1]))),
@@ -636,36 +475,14 @@ CACHED_ATTENTION = Exercise(
             "for several, as with is_causal = T > 1. After a cache several new tokens need it further to "
             "the right: new token i sees keys 0 to t + i.", _attends(offset=lambda T, n: n if T == 1 else 0)),
         ("mask-inverted", "Your mask is the wrong way round: it hides what a token may see. masked_fill "
-            "fills where its mask is True, so hand it ~may.",
-            _attends(weigh=lambda scores, may: torch.softmax(scores.masked_fill(may, -math.inf), -1))),
-        ("offset-by-the-new", "The triangle is moved by T, the number of new tokens. It is moved by t, the "
-            "number of cached ones: tril(t).", _attends(offset=lambda T, n: T)),
-        ("hidden-only-the-cache", "Each new token sees the cached ones only up to its own number, and all "
-            "new ones. It is the other way round: all of the cache, and the new tokens up to itself.",
-            _attends(weigh=_cache_hidden)),
-        ("heads-divided-by-g", "You use group i // g. It is i // (h // g): h // g heads in a row share a "
-            "group. Both are the same for h = 4 and g = 2.", _by_group(lambda i, h, g: i // g)),
-        ("last-group-for-all", "All heads use the last group. That is right for g = 1 only: head i uses "
-            "group i // (h // g).", _one_group(-1)),
-        ("mean-of-the-groups",
-            "You average the groups. Each head uses one of them: head i uses group i // (h // g).",
-            _attends(see=lambda k, v, cache: tuple(z.mean(1, keepdim=True) for z in _joined(k, v, cache)))),
+            "fills where its mask is True, so hand it ~may.", _mask_inverted),
+        ("heads-divided-by-g",
+            "You use group i // g. It is i // (h // g): h // g heads in a row share a group. Both are the "
+            "same for h = 4 and g = 2.", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
         ("groups-not-spread", "Your scores need as many heads of keys as of queries. Give every query head "
-            "its group: K.repeat_interleave(h // g, dim=1), after the cache is kept.", _not_spread),
-        ("scaled-by-the-length", "You divide by the root of the number of keys. It is √d_k, the width of a "
-            "head.", _attends(scale=lambda q, K: math.sqrt(K.shape[2]))),
-        ("scaled-after-the-softmax", "You divide the weights by √d_k, after the softmax, so they no longer "
-            "sum to 1. Divide the scores.", _scaled_late),
-        ("multiplied-by-the-root", "You multiply by √d_k. Divide by it.",
-            _attends(scale=lambda q, K: q.shape[-1] ** -0.5)),
-        ("softmax-over-heads", "Your softmax runs over the heads, axis 1. It runs over the keys, the last "
-            "axis.", _attends(weigh=lambda scores, may: torch.softmax(scores.masked_fill(~may, -1e30), 1))),
+            "its group: K.repeat_interleave(h // g, dim=1), after the cache is kept.", _both(same)),
         ("along-the-width", "You join the tensors along another axis than that of the tokens, which is axis "
-            "2 of (B, g, t, d_k), or -2.",
-            _attends(lambda k, v, cache: (k, v) if cache is None else (torch.cat([cache[0], k], -1),
-                                                                     torch.cat([cache[1], v], -1)))),
-        ("one-tensor-for-both", "You stack keys and values into one tensor. The cache is a tuple of two: (K, "
-            "V).", _attends(keep=lambda k, v, cache: torch.stack(_joined(k, v, cache)))),
+            "2 of (B, g, t, d_k), or -2.", _attends(see=functools.partial(joined, axis=-1))),
     ),
     contracts=(Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
                         _cached_inputs(1, 4, 3, 2, 0, 2)),),
@@ -693,13 +510,12 @@ def _whichever(function, probabilities, p):
     return torch.as_tensor(kept).sort(descending=True).values
 
 
-def _keeping(count, finish=lambda few: few / few.sum(), descending=True):
+@variants
+def _keeping(probabilities, p, *, count, finish=lambda few, p: few / few.sum(), descending=True):
     """Keep the first ``count(sums, ordered, p)`` of the words in order; ``sums``: their running sums."""
-    def function(probabilities, p):
-        ordered, ids = probabilities.sort(descending=descending, stable=True)
-        kept = ids[:int(count(ordered.cumsum(0), ordered, p))]
-        return finish(torch.zeros_like(probabilities).index_copy(0, kept, probabilities[kept]))
-    return function
+    ordered, ids = probabilities.sort(descending=descending, stable=True)
+    kept = ids[:int(count(ordered.cumsum(0), ordered, p))]
+    return finish(torch.zeros_like(probabilities).index_copy(0, kept, probabilities[kept]), p)
 
 
 def _enough(sums, ordered, p):
@@ -707,22 +523,31 @@ def _enough(sums, ordered, p):
     return len(ordered) if p == 1 else (sums - ordered < p).sum()
 
 
-def _where(keep, finish=lambda few, p: few / few.sum()):
-    def function(probabilities, p):
-        return finish(torch.where(keep(probabilities, p), probabilities, 0.0), p)
-    return function
-
-
-def _in_the_vocabularys_order(probabilities, p):
-    sums = probabilities.cumsum(0)
-    few = torch.where(sums - probabilities < p, probabilities, 0.0)
+@variants
+def _where(probabilities, p, *, keep):
+    """The words for which ``keep(probabilities, p)`` is True."""
+    few = torch.where(keep(probabilities, p), probabilities, 0.0)
     return few / few.sum()
 
 
-def _mask_not_put_back(probabilities, p):
-    ordered = probabilities.sort(descending=True).values
-    few = torch.where(ordered.cumsum(0) - ordered < p, probabilities, 0.0)
-    return few / few.sum()
+def _stays(probabilities, p):
+    return nucleus(probabilities, p) > 0
+
+
+def _sums_of_the_vocabulary(probabilities, p):
+    return probabilities.cumsum(0) - probabilities < p
+
+
+def _marks_of_the_sorted(probabilities, p):
+    return _sums_of_the_vocabulary(probabilities.sort(descending=True).values, p)
+
+
+def _too_few_marks_of_the_sorted(probabilities, p):
+    return probabilities.sort(descending=True).values.cumsum(0) <= p
+
+
+def _as_probable_as_the_last(probabilities, p):
+    return probabilities >= probabilities[_stays(probabilities, p)].min() * (1 - 1e-9)
 
 
 def _taken(probabilities, p):
@@ -741,20 +566,7 @@ def _kept_only(probabilities, p):
 
 
 def _softmax_again(probabilities, p):
-    kept = nucleus(probabilities, p) > 0
-    return torch.softmax(probabilities.masked_fill(~kept, -math.inf), 0)
-
-
-def _mask_not_put_back_and_too_few(probabilities, p):
-    ordered = probabilities.sort(descending=True).values
-    few = torch.where(ordered.cumsum(0) <= p, probabilities, 0.0)
-    return few / few.sum()
-
-
-def _shared_out(probabilities, p):
-    stays = nucleus(probabilities, p) > 0
-    few = torch.where(stays, probabilities, 0.0)
-    return torch.where(stays, few + (1 - few.sum()) / stays.sum(), 0.0)
+    return torch.softmax(probabilities.masked_fill(~_stays(probabilities, p), -math.inf), 0)
 
 
 NUCLEUS = Exercise(
@@ -770,8 +582,6 @@ NUCLEUS = Exercise(
             "probable words have exactly that: p or more is enough, so no third word stays."),
         Probe("many words", _drawn(30, 0.9), "Sort from the most probable down, take words until their sum "
             "is p or more, put them back in their places, and divide by what they have together."),
-        Probe("most words", _drawn(9, 0.99, 2.0),
-            "p = 0.99 here: nearly all words stay, and those that do sum to 1."),
         Probe("all words", _drawn(7, 1.0), "p = 1: every word stays, and nothing changes. (The running sum "
             "may end just below 1, and then no place has reached p.)"),
         Probe("a tiny p", _drawn(6, 1e-6),
@@ -784,38 +594,38 @@ NUCLEUS = Exercise(
     misconceptions=(
         ("one-too-few", "You leave out the word that crosses p, so those that stay have less than p, or none "
             "stays. It belongs to the nucleus: the sum must be p or more.",
-            _keeping(lambda sums, ordered, p: (sums <= p).sum())),
+            _keeping(count=lambda sums, ordered, p: (sums <= p).sum())),
         ("one-too-few-but-one", "You leave out the word that crosses p, except where nothing would be left. "
             "It belongs to the nucleus: the sum must be p or more.",
-            _keeping(lambda sums, ordered, p: (sums <= p).sum().clamp(min=1))),
+            _keeping(count=lambda sums, ordered, p: (sums <= p).sum().clamp(min=1))),
         ("less-than-p", "You keep words while their sum is below p, so those that stay have less than p, or "
             "none stays. The word that reaches p belongs to the nucleus.",
-            _keeping(lambda sums, ordered, p: (sums < p).sum())),
+            _keeping(count=lambda sums, ordered, p: (sums < p).sum())),
         ("one-too-many", "You keep one word more than is needed. Stop with the word that brings the sum to p "
-            "or more.", _keeping(lambda sums, ordered, p: _enough(sums, ordered, p) + 1)),
+            "or more.", _keeping(count=lambda sums, ordered, p: _enough(sums, ordered, p) + 1)),
         ("more-than-p", "Where words have exactly p together, you take one more. The sum must be p or more, "
-            "not more than p.", _keeping(lambda sums, ordered, p: (sums - ordered <= p).sum())),
+            "not more than p.", _keeping(count=lambda sums, ordered, p: (sums - ordered <= p).sum())),
         ("not-renormalised", "What stays does not sum to 1. Divide it by its sum.",
-            _keeping(_enough, lambda few: few)),
+            _keeping(count=_enough, finish=same)),
         ("divided-by-p", "You divide by p. What stays has p or more together, so divide by its own sum.",
-            lambda probabilities, p: _keeping(_enough, lambda few: few / p)(probabilities, p)),
+            _keeping(count=_enough, finish=torch.div)),
         ("softmax-again", "You put the probabilities through a softmax again, which makes them nearly equal. "
             "Divide by the sum of those that stay.", _softmax_again),
         ("threshold", "You keep every word with probability p or more. p is what the words that stay have "
-            "*together*.", _where(lambda probabilities, p: probabilities >= p)),
-        ("share-of-the-best",
-            "You keep words that have at least p times the probability of the best. p is what the words that "
-            "stay have together.", _where(lambda probabilities, p: probabilities >= p * probabilities.max())),
+            "*together*.", _where(keep=lambda probabilities, p: probabilities >= p)),
+        ("share-of-the-best", "You keep words that have at least p times the probability of the best. p is "
+            "what the words that stay have together.",
+            _where(keep=lambda probabilities, p: probabilities >= p * probabilities.max())),
         ("share-of-the-vocabulary",
             "You keep a share p of the words. p is a share of probability: how many words that is differs "
-            "from place to place.", _keeping(lambda sums, ordered, p: math.ceil(p * len(ordered)))),
+            "from place to place.", _keeping(count=lambda sums, ordered, p: math.ceil(p * len(ordered)))),
         ("least-probable-first", "You begin with the least probable words. Sort from the most probable down.",
-            _keeping(lambda sums, ordered, p: _enough(sums, ordered, p), descending=False)),
+            _keeping(count=lambda sums, ordered, p: _enough(sums, ordered, p), descending=False)),
         ("not-sorted", "You add up the words in the order of the vocabulary. Sort from the most probable "
-            "down first.", _in_the_vocabularys_order),
+            "down first.", _where(keep=_sums_of_the_vocabulary)),
         ("mask-not-put-back", "You sort, mark the words that stay, and use these marks on the unsorted "
             "probabilities: the first places of the vocabulary stay, whatever their words. Put the marks "
-            "back in their places with the indices that sort gives.", _mask_not_put_back),
+            "back in their places with the indices that sort gives.", _where(keep=_marks_of_the_sorted)),
         ("taken-instead-of-put",
             "You index the sorted probabilities with the indices of sort. These say where each of them came "
             "from: new[ids] = sorted puts them back, sorted[ids] mixes them once more.", _taken),
@@ -824,38 +634,26 @@ NUCLEUS = Exercise(
         ("kept-only", "You return only the words that stay. The result has shape (V,), with 0 for the others.",
             _kept_only),
         ("best-only", "You keep only the most probable word. Take words until they have p or more together.",
-            _keeping(lambda sums, ordered, p: 1)),
+            _keeping(count=lambda sums, ordered, p: 1)),
         ("p-not-used", "You return the probabilities as they are. Words beyond the nucleus get 0.",
             lambda probabilities, p: probabilities + 0.0),
         ("minus-infinity",
             "Words beyond the nucleus get -inf in your result. That is for scores; a probability is 0.",
-            _keeping(_enough, lambda few: torch.where(few > 0, few / few.sum(), -math.inf))),
+            _keeping(count=_enough, finish=lambda few, p: torch.where(few > 0, few / few.sum(), -math.inf))),
         ("beyond-the-nucleus", "You keep the words beyond the nucleus, and drop the nucleus. It is the most "
-            "probable words that stay.", _where(lambda probabilities, p: nucleus(probabilities, p) == 0)),
+            "probable words that stay.", _where(keep=lambda probabilities, p: ~_stays(probabilities, p))),
         ("mask-not-put-back-one-too-few",
             "You sort, mark the words that stay, and use these marks on the unsorted probabilities, so other "
             "words stay. Put the marks back in their places with the indices that sort gives. And the word "
-            "that crosses p stays too.", _mask_not_put_back_and_too_few),
+            "that crosses p stays too.", _where(keep=_too_few_marks_of_the_sorted)),
         ("all-that-are-equal", "You keep every word that is as probable as the last one needed, so more "
             "words stay where some are equal. The nucleus is the *smallest* set: which of equal words "
-            "stays is free.", _where(lambda probabilities, p: probabilities >= nucleus(probabilities, p)[
-            nucleus(probabilities, p) > 0].min() * probabilities[nucleus(probabilities, p) > 0].sum() * (1 - 1e-9))),
-        ("scaled-to-p", "What stays sums to p. It sums to 1: divide it by its own sum and leave it so.",
-            lambda probabilities, p: nucleus(probabilities, p) * p),
+            "stays is free.", _where(keep=_as_probable_as_the_last)),
         ("marks", "You return which words stay, True and False. Return their probabilities, divided by their "
-            "sum.", lambda probabilities, p: nucleus(probabilities, p) > 0),
-        ("all-equal-afterwards", "All words that stay get the same probability. Each keeps its own, divided "
-            "by their sum.", lambda probabilities, p: (nucleus(probabilities, p) > 0).to(probabilities.dtype)
-            / (nucleus(probabilities, p) > 0).sum()),
-        ("share-of-the-vocabulary-rounded-down",
-            "You keep a share p of the words. p is a share of probability: how many words that is differs "
-            "from place to place.", _keeping(lambda sums, ordered, p: max(1, int(p * len(ordered))))),
-        ("tail-shared-out", "You give what the dropped words had to the others in equal parts. Divide those "
-            "that stay by their sum: then each grows by the same factor.", _shared_out),
-        ("above-1-minus-p", "You keep every word with probability above 1 - p. p is what the words that stay "
-            "have *together*.", _where(lambda probabilities, p: probabilities > 1 - p)),
-        ("sum-of-the-squares", "You square the probabilities before you add them up. Add them as they are.",
-            _keeping(lambda sums, ordered, p: ((ordered**2).cumsum(0) - ordered**2 < p).sum())),
+            "sum.", _stays),
+        ("all-equal-afterwards",
+            "All words that stay get the same probability. Each keeps its own, divided by their sum.",
+            lambda probabilities, p: _stays(probabilities, p).double() / _stays(probabilities, p).sum()),
     ),
     contracts=(Contract("p = 0", lambda rng: (torch.tensor([0.5, 0.5]).double(), 0.0)),
                Contract("p above 1", lambda rng: (torch.tensor([0.5, 0.5]).double(), 1.5))),
@@ -874,87 +672,71 @@ def _layer_inputs(B, T, t, h, g, d_k, d, m, base=10000.0, start=None, std=1.5, a
     ``start``: the first position, if it is not t."""
     def make(rng):
         first = t if start is None else start
-        w = {"norm1": _single(rng, d, std=0.4, mean=1.0), "norm2": _single(rng, d, std=0.4, mean=-1.0),
-             "W_q": _single(rng, d, h * d_k), "W_k": _single(rng, d, g * d_k), "W_v": _single(rng, d, g * d_k),
-             "W_o": attend * _single(rng, h * d_k, d) / d_k, "W_gate": _single(rng, d, m),
-             "W_up": _single(rng, d, m), "W_down": think * _single(rng, m, d) / m}
-        cache = (_single(rng, B, g, t, d_k), _single(rng, B, g, t, d_k)) if t else None
-        return (std * _single(rng, B, T, d, mean=0.5), w, h, g, torch.arange(first, first + T), cache, base)
+        w = {"norm1": single(rng, d, std=0.4, mean=1.0), "norm2": single(rng, d, std=0.4, mean=-1.0),
+             "W_q": single(rng, d, h * d_k), "W_k": single(rng, d, g * d_k), "W_v": single(rng, d, g * d_k),
+             "W_o": attend * single(rng, h * d_k, d) / d_k, "W_gate": single(rng, d, m),
+             "W_up": single(rng, d, m), "W_down": think * single(rng, m, d) / m}
+        cache = (single(rng, B, g, t, d_k), single(rng, B, g, t, d_k)) if t else None
+        return (std * single(rng, B, T, d, mean=0.5), w, h, g, torch.arange(first, first + T), cache, base)
     return make
 
 
-def _written(y, w, h, g, positions, cache, base, names=("W_q", "W_k", "W_v"), parts=None, turned="qk",
-             bases="qk", place=lambda positions, cache: positions, attend=cached_attention, sees=True,
-             keep=lambda k, v, cache, kept: kept, early=False, merge=lambda heads: heads.transpose(1, 2).flatten(2),
-             out=True):
+def _written(y, w, h, g, positions, cache, base, names=("W_q", "W_k", "W_v"), parts=lambda h, g: (h, g, g), turn=rope,
+             turned="qk", bases="qk", place=same, attend=cached_attention, sees=True, keep=lambda k, v, cache, new: new,
+             early=False, merge=lambda heads: heads.transpose(1, 2).flatten(2), out=True):
     """What attention writes to the stream, and the new cache, with the faults that the arguments choose."""
-    wide = [y @ w[name] for name in names]
     places = place(positions, cache)
 
-    def turn(z, letter):
-        return rope(z, places, base if letter in bases else 10000.0) if letter in turned else z
+    def turn_one(z, letter):
+        return turn(z, places, base if letter in bases else 10000.0) if letter in turned else z
 
+    wide = [y @ w[name] for name in names]
     if early:  # the whole width at once, before it is cut into heads
-        wide = [turn(z, letter) for z, letter in zip(wide, "qkv", strict=True)]
-    q, k, v = (split_heads(z, n) for z, n in zip(wide, parts(h, g) if parts else (h, g, g), strict=True))
-    raw = k
+        wide = [turn_one(z, letter) for z, letter in zip(wide, "qkv", strict=True)]
+    q, k, v = raw = [split_heads(z, n) for z, n in zip(wide, parts(h, g), strict=True)]
     if not early:
-        q, k, v = turn(q, "q"), turn(k, "k"), turn(v, "v")
-    heads, kept = attend(q, k, v, cache if sees else None)
+        q, k, v = (turn_one(z, letter) for z, letter in zip(raw, "qkv", strict=True))
+    heads, new = attend(q, k, v, cache if sees else None)
     heads = merge(heads)
-    return heads @ w["W_o"] if out else heads, keep(raw, v, cache, kept)
+    return heads @ w["W_o"] if out else heads, keep(raw[1], v, cache, new)
 
 
-def _layers(norm=rms_norm, norms=("norm1", "norm2"), first=lambda x, y, a: x + a, reads=lambda x, x1: x1,
-            second=lambda x, x1, z, m: x1 + m, mlp=gated_mlp, back=lambda x, kept, w: (x, kept), **attention):
-    """The reference, with the faults that the arguments choose; a name None in ``norms``: no norm."""
-    def function(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
-        y = norm(x, w[norms[0]]) if norms[0] else x
-        a, kept = _written(y, w, n_heads, n_groups, positions, cache, base, **attention)
-        x1 = first(x, y, a)
-        z = norm(reads(x, x1), w[norms[1]]) if norms[1] else reads(x, x1)
-        return back(second(x, x1, z, mlp(z, w["W_gate"], w["W_up"], w["W_down"])), kept, w)
-    return function
-
-
-def _mlp_first(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
-    x = x + gated_mlp(rms_norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"])
-    a, kept = _written(rms_norm(x, w["norm1"]), w, n_heads, n_groups, positions, cache, base)
-    return x + a, kept
+@variants
+def _layer(x, w, n_heads, n_groups, positions, cache=None, base=10000.0, *, norm=rms_norm, norms=("norm1", "norm2"),
+           first=lambda x, y, a: x + a, reads=lambda x, x1: x1, second=lambda x, x1, z, m: x1 + m, mlp=gated_mlp,
+           back=lambda x, new, w: (x, new), **attention):
+    """The reference, with the faults that the arguments choose; a name None in ``norms``: no norm. ``first``: the sum
+    with what attention writes, a; ``reads``: what norm2 gets; ``second``: the sum with what the MLP writes, m."""
+    y = norm(x, w[norms[0]]) if norms[0] else x
+    a, new = _written(y, w, n_heads, n_groups, positions, cache, base, **attention)
+    x1 = first(x, y, a)
+    z = norm(reads(x, x1), w[norms[1]]) if norms[1] else reads(x, x1)
+    return back(second(x, x1, z, mlp(z, w["W_gate"], w["W_up"], w["W_down"])), new, w)
 
 
 def _post_norm(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
-    a, kept = _written(x, w, n_heads, n_groups, positions, cache, base)
+    a, new = _written(x, w, n_heads, n_groups, positions, cache, base)
     x = rms_norm(x + a, w["norm1"])
-    return rms_norm(x + gated_mlp(x, w["W_gate"], w["W_up"], w["W_down"]), w["norm2"]), kept
+    return rms_norm(x + gated_mlp(x, w["W_gate"], w["W_up"], w["W_down"]), w["norm2"]), new
 
 
 def _turned_again(q, k, v, cache, base):
     """Unturned keys join the cache, and all of them are turned afterwards, those of the cache once more."""
-    K, V = _joined(k, v, cache)
-    turned = rope(K, torch.arange(K.shape[2]), base)
-    n, T = K.shape[2], q.shape[2]
-    out, _ = cached_attention(q, turned[:, :, n - T:], V[:, :, n - T:],
-                              (turned[:, :, :n - T], V[:, :, :n - T]) if n > T else None)
-    return out, (K, V)
+    K, V = joined(k, v, cache)
+    T, n = q.shape[2], K.shape[2]
+    turned = rope(K, torch.arange(n), base)
+    past = (turned[:, :, :n - T], V[:, :, :n - T]) if n > T else None
+    return cached_attention(q, turned[:, :, n - T:], v, past)[0], (K, V)
 
 
-def _cached_then_turned(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
-    def attend(q, k, v, past):
-        return _turned_again(rope(q, positions, base), k, v, past, base)
-    return _layers(turned="", attend=attend)(x, w, n_heads, n_groups, positions, cache, base)
+def _turned_after_caching(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
+    layer = _layer(turned="q", attend=functools.partial(_turned_again, base=base))
+    return layer(x, w, n_heads, n_groups, positions, cache, base)
 
 
 def _turned_by_the_heads(z, positions, base):
     """Axes of tokens and heads exchanged before turning: (B, T, h, d_k)."""
     return rope(z.transpose(1, 2), positions, base).transpose(1, 2)
-
-
-def _with_heads_as_tokens(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
-    def attend(q, k, v, past):
-        return cached_attention(_turned_by_the_heads(q, positions, base), _turned_by_the_heads(k, positions, base),
-                                v, past)
-    return _layers(turned="", attend=attend)(x, w, n_heads, n_groups, positions, cache, base)
 
 
 def _scaled_twice(q, k, v, cache=None):
@@ -963,26 +745,9 @@ def _scaled_twice(q, k, v, cache=None):
 
 def _spread_first(q, k, v, cache=None):
     """Keys and values for every query head before they are kept; a cache of g heads is spread as well."""
-    past = None if cache is None else tuple(_spread(x, q.shape[1]) for x in cache)
-    return cached_attention(q, _spread(k, q.shape[1]), _spread(v, q.shape[1]), past)
-
-
-def _from_the_stream(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
-    """Only the queries are made of what norm1 gives."""
-    y = rms_norm(x, w["norm1"])
-    q = rope(split_heads(y @ w["W_q"], n_heads), positions, base)
-    k, v = (split_heads(x @ w[name], n_groups) for name in ("W_k", "W_v"))
-    heads, kept = cached_attention(q, rope(k, positions, base), v, cache)
-    x = x + heads.transpose(1, 2).flatten(2) @ w["W_o"]
-    return x + gated_mlp(rms_norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"]), kept
-
-
-def _centred(x, gain):
-    return rms_norm(x - x.mean(-1, keepdim=True), gain)
-
-
-def _not_gated(x, W_gate, W_up, W_down):
-    return F.silu(x @ W_up) @ W_down
+    h = q.shape[1]
+    past = None if cache is None else tuple(spread(x, h) for x in cache)
+    return cached_attention(q, spread(k, h), spread(v, h), past)
 
 
 DECODER_LAYER = Exercise(
@@ -997,8 +762,6 @@ DECODER_LAYER = Exercise(
             "is x + v @ W_o, where v = norm1(x) @ W_v."),
         Probe("the MLP alone", _layer_inputs(1, 2, 0, 2, 2, 2, 4, 3, attend=0.0),
             "W_o is 0 here, so the result is x + gated_mlp(norm2(x), …)."),
-        Probe("both halves", _layer_inputs(1, 1, 0, 1, 1, 2, 3, 4), "One token. First x = x + "
-            "attention(norm1(x)); then the MLP reads norm2 of this *new* x and adds to it."),
         Probe("three tokens, one head", _layer_inputs(1, 3, 0, 1, 1, 4, 3, 2, think=0.0),
             "Three tokens: queries and keys are turned by their positions before they meet, values are not."),
         Probe("two heads", _layer_inputs(1, 3, 0, 2, 2, 4, 8, 5),
@@ -1015,13 +778,8 @@ DECODER_LAYER = Exercise(
             "in the new cache have to be turned by 7 and 8."),
         Probe("groups", _layer_inputs(1, 3, 0, 4, 2, 2, 8, 3), "4 heads of queries and 2 of keys and values: "
             "W_k and W_v are narrower, so cut what they give into n_groups heads. The cache keeps 2 heads."),
-        Probe("groups, a batch and a cache", _layer_inputs(2, 3, 2, 6, 3, 2, 5, 7),
-            "B = 2, six heads in three groups, two tokens cached. h · d_k is 12 and d is 5: only W_o brings "
-            "the heads back to d."),
         Probe("another base", _layer_inputs(1, 3, 2, 1, 1, 4, 4, 3, base=20.0),
             "base is 20 here. Hand it on to rotate, for the queries and for the keys."),
-        Probe("a large base", _layer_inputs(1, 4, 0, 2, 1, 6, 6, 3, base=500000.0),
-            "base is 500,000 here. Hand it on to rotate, for the queries and for the keys."),
         Probe("small numbers", _layer_inputs(1, 3, 0, 2, 1, 2, 4, 3, std=0.003),
             "x is small here, so that the eps of the norms shows: it is 0.00001, as rms_norm has it by "
             "default.", special=True),
@@ -1029,123 +787,103 @@ DECODER_LAYER = Exercise(
     ),
     misconceptions=(
         ("no-first-residual", "The first plus is missing: attention adds to x, it does not replace it.",
-            _layers(first=lambda x, y, a: a)),
+            _layer(first=lambda x, y, a: a)),
         ("no-second-residual", "The second plus is missing: the MLP adds to the stream, it does not replace "
-            "it.", _layers(second=lambda x, x1, z, m: m)),
+            "it.", _layer(second=lambda x, x1, z, m: m)),
         ("no-residuals", "Both pluses are missing: a sublayer adds to the stream, it does not replace it.",
-            _layers(first=lambda x, y, a: a, second=lambda x, x1, z, m: m)),
+            _layer(first=lambda x, y, a: a, second=lambda x, x1, z, m: m)),
         ("adds-to-the-normed", "You add what the sublayers write to the normed x. The norm is only for "
             "reading: add to x itself, as it was before the norm. (A line such as x = rms_norm(x, …) loses "
-            "it.)", _layers(first=lambda x, y, a: y + a, second=lambda x, x1, z, m: z + m)),
+            "it.)", _layer(first=lambda x, y, a: y + a, second=lambda x, x1, z, m: z + m)),
         ("attention-adds-to-the-normed", "You add what attention writes to the normed x. The norm is only "
-            "for reading: add to x itself, as it was before the norm.", _layers(first=lambda x, y, a: y + a)),
+            "for reading: add to x itself, as it was before the norm.", _layer(first=lambda x, y, a: y + a)),
         ("mlp-adds-to-the-normed", "You add what the MLP writes to the normed stream. The norm is only for "
-            "reading: add to x as it was before norm2.", _layers(second=lambda x, x1, z, m: z + m)),
+            "reading: add to x as it was before norm2.", _layer(second=lambda x, x1, z, m: z + m)),
         ("attention-lost", "The MLP's result is added to the x that came in, so what attention found is "
-            "lost. Add it to the stream after attention.", _layers(second=lambda x, x1, z, m: x + m)),
+            "lost. Add it to the stream after attention.", _layer(second=lambda x, x1, z, m: x + m)),
         ("mlp-reads-the-old-stream", "Your MLP reads the x that came in. It reads the stream to which "
-            "attention has already added.", _layers(reads=lambda x, x1: x)),
-        ("x-added-twice", "You add x a second time at the end. It is in the stream already since the first "
-            "plus.", _layers(second=lambda x, x1, z, m: x + x1 + m)),
-        ("mlp-first", "The MLP comes before attention. The order is attention, then the MLP.", _mlp_first),
+            "attention has already added.", _layer(reads=lambda x, x1: x)),
         ("post-norm", "Your norms go around the sums, as in 2017. Here they are in front: a sublayer reads "
             "norm(x), and adds to x.", _post_norm),
         ("no-norms", 'Neither half is normed. Attention reads rms_norm(x, w["norm1"]), the MLP rms_norm(x, '
-            'w["norm2"]).', _layers(norms=(None, None))),
+            'w["norm2"]).', _layer(norms=(None, None))),
         ("no-first-norm",
-            'Attention reads x as it is. It reads rms_norm(x, w["norm1"]).', _layers(norms=(None, "norm2"))),
+            'Attention reads x as it is. It reads rms_norm(x, w["norm1"]).', _layer(norms=(None, "norm2"))),
         ("no-second-norm", 'The MLP reads x as it is. It reads rms_norm(x, w["norm2"]).',
-            _layers(norms=("norm1", None))),
+            _layer(norms=("norm1", None))),
         ("norm1-twice", "Both norms have the gain norm1. The second has one of its own, norm2.",
-            _layers(norms=("norm1", "norm1"))),
-        ("norm2-twice", "Both norms have the gain norm2. The first has one of its own, norm1.",
-            _layers(norms=("norm2", "norm2"))),
+            _layer(norms=("norm1", "norm1"))),
         ("norms-swapped", "The gains have changed places: norm1 belongs to attention, norm2 to the MLP.",
-            _layers(norms=("norm2", "norm1"))),
+            _layer(norms=("norm2", "norm1"))),
         ("normed-at-the-end", "You norm what the layer returns. The stream goes on as it is; the next layer "
-            "norms what it reads.",
-            lambda x, w, *a: (lambda out: (rms_norm(out[0], w["norm2"]), out[1]))(decoder_layer(x, w, *a))),
-        ("layer-norm", "Your norm subtracts the mean: that is LayerNorm. This layer has RMSNorm, twice.",
-            _layers(norm=_centred)),
-        ("eps-1e-6", "Your norms use an eps of 0.000001. In this layer it is 0.00001, the default of "
-            "rms_norm.", _layers(norm=lambda x, gain: rms_norm(x, gain, 1e-6))),
+            "norms what it reads.", _layer(back=lambda x, new, w: (rms_norm(x, w["norm2"]), new))),
         ("eps-0", "Your norms leave eps out. In this layer it is 0.00001, the default of rms_norm.",
-            _layers(norm=lambda x, gain: rms_norm(x, gain, 0.0))),
+            _layer(norm=lambda x, gain: rms_norm(x, gain, 0.0))),
         ("not-turned", "Nothing is turned, so no token knows where it is: rotate queries and keys, in every "
-            "layer.", _layers(turned="")),
+            "layer.", _layer(turned="")),
         ("keys-not-turned", "You turn the queries and not the keys. Both are turned; only then does their "
-            "score depend on the distance.", _layers(turned="q")),
+            "score depend on the distance.", _layer(turned="q")),
         ("queries-not-turned", "You turn the keys and not the queries. Both are turned; only then does their "
-            "score depend on the distance.", _layers(turned="k")),
+            "score depend on the distance.", _layer(turned="k")),
         ("values-turned", "You turn the values as well. Only queries and keys are turned: positions decide "
-            "who looks where, and not what is found there.", _layers(turned="qkv", bases="qkv")),
+            "who looks where, and not what is found there.", _layer(turned="qkv", bases="qkv")),
         ("turned-before-the-heads",
             "You turn the whole width before it is cut into heads, so each head turns at other speeds. Cut "
-            "first, then turn: every head has pairs 0 to d_k/2 - 1 of its own.", _layers(early=True)),
+            "first, then turn: every head has pairs 0 to d_k/2 - 1 of its own.", _layer(early=True)),
         ("turned-along-the-heads", "You turn while the heads are still where rotate expects the tokens, (B, "
-            "T, h, d_k). Turn (B, h, T, d_k).", _with_heads_as_tokens),
+            "T, h, d_k). Turn (B, h, T, d_k).", _layer(turn=_turned_by_the_heads)),
         ("positions-from-0",
             "You count the positions from 0. The new tokens come after the cached ones: use the positions "
-            "that are given.", _layers(place=lambda positions, cache: torch.arange(len(positions)))),
+            "that are given.", _layer(place=lambda positions, cache: torch.arange(len(positions)))),
         ("offset-twice", "You add the length of the cache to the positions. They hold it already: positions "
             "= [3, 4] when 3 tokens are cached.",
-            _layers(place=lambda positions, cache: positions + (cache[0].shape[2] if cache else 0))),
+            _layer(place=lambda positions, cache: positions + (cache[0].shape[2] if cache else 0))),
         ("keys-cached-unturned", "Your output is right, but the cache you return holds keys that are not "
             "turned. Turn them first: what cached_attention returns is what has to be kept.",
-            _layers(keep=lambda k, v, cache, kept: _joined(k, v, cache))),
+            _layer(keep=lambda k, v, cache, new: joined(k, v, cache))),
         ("turned-after-caching",
             "You put keys into the cache as they are and turn all of them afterwards, so those of the cache "
-            "are turned once more. Turn the new keys only, before cached_attention.", _cached_then_turned),
+            "are turned once more. Turn the new keys only, before cached_attention.", _turned_after_caching),
         ("base-forgotten", "You leave out the base, so rotate takes 10,000. Hand on the base that you are "
-            "given, for queries and keys.", _layers(bases="")),
+            "given, for queries and keys.", _layer(bases="")),
         ("base-for-queries-only", "You hand the base on for the queries and not for the keys. Both have to "
-            "turn at the same speeds.", _layers(bases="q")),
-        ("base-for-keys-only", "You hand the base on for the keys and not for the queries. Both have to turn "
-            "at the same speeds.", _layers(bases="k")),
+            "turn at the same speeds.", _layer(bases="q")),
         ("cache-not-read", "You do not hand the cache to cached_attention, so the new tokens see only each "
-            "other.", _layers(sees=False)),
+            "other.", _layer(sees=False)),
         ("old-cache-returned",
             "You return the cache that came in. The next token needs the longer one, which cached_attention "
-            "returns.", _layers(keep=lambda k, v, cache, kept: kept if cache is None else cache)),
+            "returns.", _layer(keep=lambda k, v, cache, new: new if cache is None else cache)),
         ("keeps-the-new-only", "You return the new keys and values alone. The next token needs all of them: "
             "return what cached_attention returns.",
-            _layers(keep=lambda k, v, cache, kept: tuple(z[:, :, -k.shape[2]:] for z in kept))),
-        ("cache-swapped", "The cache comes back as (V, K). It is (K, V), as cached_attention returns it.",
-            _layers(keep=lambda k, v, cache, kept: kept[::-1])),
+            _layer(keep=lambda k, v, cache, new: tuple(z[:, :, -k.shape[2]:] for z in new))),
         ("only-x", "You return x alone. The next token needs the new cache too: return x, cache.",
-            _layers(back=lambda x, kept, w: x)),
+            _layer(back=same)),
         ("swapped-results", "You return the cache first. It is x, then the new cache.",
-            _layers(back=lambda x, kept, w: (kept, x))),
+            _layer(back=lambda x, new, w: (new, x))),
         ("three-results", "You return three things. Keys and values belong into one tuple, as "
-            "cached_attention returns them: return x, cache.", _layers(back=lambda x, kept, w: (x, *kept))),
+            "cached_attention returns them: return x, cache.", _layer(back=lambda x, new, w: (x, *new))),
         ("no-output-matrix", "W_o is missing: the heads, side by side, are multiplied by it before they are "
-            "added. (Where h · d_k is d, no shape tells.)", _layers(out=False)),
+            "added. (Where h · d_k is d, no shape tells.)", _layer(out=False)),
         ("heads-not-side-by-side", "You reshape (B, h, T, d_k) to (B, T, h · d_k) as it lies in memory, "
             "which mixes tokens and heads. First exchange the axes of heads and tokens, then join.",
-            _layers(merge=lambda z: z.reshape(z.shape[0], z.shape[2], -1))),
+            _layer(merge=lambda z: z.reshape(z.shape[0], z.shape[2], -1))),
         ("keys-cut-like-queries",
             "You cut keys and values into n_heads heads. W_k and W_v are narrower where heads share groups: "
-            "n_groups heads, each as wide as a query.", _layers(parts=lambda h, g: (h, h, h))),
+            "n_groups heads, each as wide as a query.", _layer(parts=lambda h, g: (h, h, h))),
         ("groups-spread-first",
             "You give every query head keys of its own before they are kept, so the cache holds h heads and "
-            "not g. cached_attention shares the groups itself.", _layers(attend=_spread_first)),
+            "not g. cached_attention shares the groups itself.", _layer(attend=_spread_first)),
         ("keys-and-values-swapped", "Keys and values have changed places: the queries ask the values.",
-            _layers(names=("W_q", "W_v", "W_k"))),
-        ("values-from-the-keys", "The values come from W_k. They have a matrix of their own, W_v.",
-            _layers(names=("W_q", "W_k", "W_k"))),
-        ("keys-and-values-not-normed",
-            "Only the queries are made of what norm1 gives. Keys and values read it too.", _from_the_stream),
+            _layer(names=("W_q", "W_v", "W_k"))),
         ("scaled-twice", "You divide by √d_k, and cached_attention does it again. Leave it to "
-            "cached_attention.", _layers(attend=_scaled_twice)),
+            "cached_attention.", _layer(attend=_scaled_twice)),
         ("gate-and-up-swapped",
             "W_gate and W_up have changed places. gated_mlp takes x, W_gate, W_up, W_down, and SiLU goes to "
-            "the gate.", _layers(mlp=lambda z, gate, up, down: gated_mlp(z, up, gate, down))),
-        ("no-gate", "Your MLP does not use the gate. It is gated_mlp with the three matrices W_gate, W_up, "
-            "W_down.", _layers(mlp=_not_gated)),
+            "the gate.", _layer(mlp=lambda z, gate, up, down: gated_mlp(z, up, gate, down))),
         ("no-mlp", "The second half is missing: only attention has written to the stream.",
-            _layers(second=lambda x, x1, z, m: x1)),
-        ("no-attention", "What attention found is not added: only the MLP has written to the stream.",
-            _layers(first=lambda x, y, a: x)),
+            _layer(second=lambda x, x1, z, m: x1)),
+        ("no-attention",
+            "What attention found is not added: only the MLP has written to the stream.", _layer(first=same)),
     ),
     nudges=(
         ("'NoneType'", "A piece that you call gives back nothing. Every stub above is replaced by the course's version "

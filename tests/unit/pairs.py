@@ -6,6 +6,7 @@ comes out differs from the reference by what both differ by, so each shows alone
 """
 
 import collections
+import functools
 import itertools
 import types
 from unittest import mock
@@ -58,6 +59,9 @@ def _with_names(function, names):
 
 def _of_one_template(exercise, one, other):
     """Both settings in one function, where both were made by one function from settings that differ in different places."""
+    if isinstance(one, functools.partial) and isinstance(other, functools.partial) and one.func is other.func:
+        apart = not one.keywords.keys() & other.keywords.keys()
+        return functools.partial(one.func, **one.keywords, **other.keywords) if apart else None
     code = getattr(one, "__code__", None)
     if code is None or not one.__closure__ or getattr(other, "__code__", None) is not code:
         return None
