@@ -10,33 +10,32 @@ students and more from twice what nine of ten pairs share at most, if that is mo
 have exactly the same fingerprints, ten or more beyond the hand-out, are named as a group, however many they are and
 even where the code is the course's solution.
 
-Measured (tests/classroom/test_classroom_copies.py computes the table again), on twelve answers each to assignments
-1 and 2, all written by one person in twelve habits: a real class is more alike. Depth and bound were chosen on
-assignment 1; there the most alike of the 66 pairs shared five. The last line draws every function of every student
-from only twelve answers to it, so that pairs share whole functions by chance. The package copydetect 0.5.0, at
-the one of five settings that lists no honest pair, finds 4 of 24 after "all of these", 14 of 24 after "every operation".
+Measured (tests/classroom/test_classroom_copies.py computes the table again), on twelve answers to assignment 2, all
+written by one person in twelve habits: a real class is more alike. Depth and bound were chosen on answers to another
+assignment. The last line draws every function of every student from only twelve answers to it, so that pairs share
+whole functions by chance.
 
     done to a copy of a whole notebook, in a class of 13          found
-    nothing                                                       24 of 24
-    all names changed                                             24 of 24
-    statements in another order                                   24 of 24
-    functions in another order                                    24 of 24
-    comments, docstrings, annotations, dead code                  24 of 24
-    a += b and a = a + b exchanged                                24 of 24
-    every operation a statement of its own                        24 of 24
-    x.sum() and np.sum(x) exchanged                               24 of 24
-    the result computed in a function of its own                  24 of 24
-    all of these                                                  24 of 24
-    other numbers                                                 24 of 24
-    half of the functions taken                                   24 of 24
-    np.matmul for @, and x * (1 / y) for x / y                    22 of 24
-    a function that does nothing around every operation           4 of 24
+    nothing                                                       12 of 12
+    all names changed                                             12 of 12
+    statements in another order                                   12 of 12
+    functions in another order                                    12 of 12
+    comments, docstrings, annotations, dead code                  12 of 12
+    a += b and a = a + b exchanged                                12 of 12
+    every operation a statement of its own                        12 of 12
+    x.sum() and np.sum(x) exchanged                               12 of 12
+    the result computed in a function of its own                  12 of 12
+    all of these                                                  12 of 12
+    other numbers                                                 12 of 12
+    half of the functions taken                                   12 of 12
+    np.matmul for @, and x * (1 / y) for x / y                    10 of 12
+    a function that does nothing around every operation           1 of 12
     one function taken, the rest from others
-    of fewer than 10 operations                                   0 of 45
-    of 10 to 14                                                   26 of 28
-    of 15 and more                                                23 of 23
-    nothing: pairs of the twelve writers                          0 of 132
-    nothing, each function drawn from twelve, 40 students         112 of 7800
+    of fewer than 10 operations                                   0 of 28
+    of 10 to 14                                                   8 of 9
+    of 15 and more                                                11 of 11
+    nothing: pairs of the twelve writers                          0 of 66
+    nothing, each function drawn from twelve, 40 students         105 of 3900
 """
 
 import ast

@@ -2,12 +2,11 @@
 
 import copy
 import json
-import math
 import time
 
 import pytest
 
-from classroom import assignment, tasks
+from classroom import assignment
 
 NAME = "assignment1"
 FULL = 26  # points for code
@@ -474,42 +473,3 @@ def gone(left):
             return
         time.sleep(0.1)
     pytest.fail(f"processes are left: {left()}")
-
-
-def in_torch(name, functions, first="", without=()):
-    """A submission of an assignment in torch: ``functions`` in the place of its stubs, a cell ``first`` before all others;
-    ``without``: the ids of cells to leave out, and then its imports are replaced by torch's alone."""
-    raw = assignment.strip(json.loads((assignment.SOURCES / name / f"{name}.ipynb").read_text(encoding="utf-8")))
-    if without:
-        raw["cells"] = [c for c in raw["cells"] if c["id"] not in without]
-        raw["cells"][1]["source"] = "import math\nimport torch\nfrom torch.nn import functional as F"
-    for c in raw["cells"]:
-        place = c["metadata"].get("nbgrader", {}).get("grade_id")
-        c["source"] = functions[place].strip() if place in functions else c["source"]
-    raw["cells"][1:1] = [cell(first)] if first else []
-    return data(raw)
-
-
-def check_judged(name, functions, missed):
-    """Each test of the assignment judges these functions, as source, as ``missed`` says: a dict from the tests that are
-    not passed to what their messages say."""
-    import torch
-
-    space = {"torch": torch, "math": math, "F": torch.nn.functional}
-    for source in functions.values():
-        exec(source, space)
-    for test in assignment.load(name).tests:
-        part = test.grade_id.removeprefix("test-")
-        outcome = tasks.judge(space[test.function], name, *part.split("-")[1:])
-        assert bool(outcome) == (part not in missed), outcome
-        assert missed.get(part, "") in outcome.message
-
-
-def check_points(result, points, missed):
-    """A graded submission has the ``points`` of each test, and none for those in ``missed``, whose messages say why."""
-    found = {t["grade_id"].removeprefix("test-"): t for t in result["tests"]}
-    assert {n: t["points"] for n, t in found.items() if n not in missed} == {
-        n: of for n, of in points.items() if n not in missed}, found
-    for test, word in missed.items():
-        assert not found[test]["points"], found[test]
-        assert word in found[test]["message"]

@@ -5,9 +5,9 @@ import base64
 import json
 import sys
 
-import honest
 import pytest
 import submissions
+from honest import WRITERS
 from jobs import NotRun
 from submissions import NAME, RIGHT
 
@@ -88,8 +88,7 @@ def test_nobody_honest_is_flagged(monkeypatch):
         for raw in (assignment.strip(assignment.source(name)), trial.solved(assignment.source(name), {})):
             book = notebook.read(json.dumps(raw).encode())
             assert not notebook.to_look_at(book) and not notebook.made_elsewhere(notebook.plain_cells(book.code)), name
-    for writers in honest.WRITERS.values():
-        assert not any(notebook.made_elsewhere([source]) for source in writers.values())
+    assert not any(notebook.made_elsewhere([source]) for source in WRITERS.values())
     raw = submissions.solved("model.eval()\nimport re\nre.compile('x')\nmethod = getattr(np, 'exp')\ng = torch.compile(f)")
     raw["cells"].append({"cell_type": "markdown", "metadata": {}, "source": HONEST})
     assert flags(raw, monkeypatch) == []
