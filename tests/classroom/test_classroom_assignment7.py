@@ -5,9 +5,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from submissions import cell, data
+from submissions import cell, data, needs_sandbox
 
-from classroom import assignment, batch, grading, marks, reports, sandbox, tasks, variants
+from classroom import assignment, batch, grading, marks, reports, tasks, variants
 from classroom.grading import grade_one
 from classroom.sandbox import Limits
 from classroom.tasks import assignment7
@@ -15,7 +15,6 @@ from helpers import sealed
 
 NAME = "assignment7"
 POINTS = {"rule": 3, "find": 4, "cut": 5, "move": 5, "order": 5}
-needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 DETAILS = {"rule": "b", "seed": "one of the tests"}
 NEIGHBOUR = {"rule": "b", "seed": "another of the tests"}
 KINDS = ("right", "even", "mistakes", "styles", "hostile")

@@ -16,6 +16,7 @@ import submissions
 from jobs import NotRun
 from mistakes import misnamed
 from mutants import survivors
+from submissions import needs_sandbox
 
 from classroom import assignment, grading, sandbox, tasks
 from classroom.grading import grade_one
@@ -107,7 +108,7 @@ def test_release_keeps_no_solution_line(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 @pytest.mark.parametrize("name", NAMES)
 def test_solution_has_full_marks_and_release_none(name, tmp_path, monkeypatch, pytestconfig):
     task = assignment.load(name)
@@ -134,7 +135,7 @@ def test_what_classes_were_given_before_can_still_be_imported(name):
 
 
 @pytest.mark.weekly
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 @pytest.mark.parametrize("name", HANDED_OUT)
 def test_what_classes_were_given_before_still_has_full_marks(name):
     """The code cells of November 2026, solved, as nbgrader gives them back: with hidden tests that import the checkers
@@ -147,7 +148,7 @@ def test_what_classes_were_given_before_still_has_full_marks(name):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 def test_what_the_task_excludes_is_told_and_costs_nothing():
     """A right function may hang or give back nonsense where the temperature is not above 0."""
     task = replace(assignment.load("assignment1"), limits=Limits(call_seconds=1))

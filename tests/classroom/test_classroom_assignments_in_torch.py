@@ -4,9 +4,9 @@ none. What is wrong is told by the tasks' own misconceptions, which test_classro
 from dataclasses import replace
 
 import pytest
-from submissions import cell, data
+from submissions import cell, data, needs_sandbox
 
-from classroom import assignment, sandbox
+from classroom import assignment
 from classroom.grading import grade_one
 from classroom.sandbox import Limits
 
@@ -178,7 +178,7 @@ def graded(name, functions, first="", whole=False):
     return grade_one(data(raw), replace(assignment.load(name), limits=Limits(cell_seconds=5, call_seconds=1)))
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))]
+pytestmark = [pytest.mark.slow, needs_sandbox]
 
 
 @pytest.mark.parametrize(("name", "how"), [

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import submissions
 from jobs import judged_at_any_cost
-from submissions import ALONE, CASES, FULL, NAME, gone, read
+from submissions import ALONE, CASES, FULL, NAME, gone, needs_sandbox, read
 
 from classroom import assignment, batch, exports, sandbox, variants
 from classroom.__main__ import main
@@ -21,7 +21,6 @@ from classroom.assignment import imports
 from classroom.sandbox import Limits
 
 psutil = pytest.importorskip("psutil")
-needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 LIMITS = Limits(cell_seconds=1, call_seconds=1, total_seconds=317, patience=1)  # 317 marks our processes
 
 

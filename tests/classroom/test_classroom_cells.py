@@ -40,11 +40,12 @@ SLIPS = {"syntax": "{}x = = 3\n", "indent": "{}  y = 3\n", "merge": "<<<<<<< HEA
 def test_what_depends_on_a_cell_that_is_not_python_is_marked_by_hand(slip):
     def broken(source):
         return SLIPS[slip].replace("{}", source)
-    for cells, where in (((IMPORTS, broken(ROOT), USES_ROOT), "unit_divisor needs root"),
-                         ((IMPORTS, ROOT.replace("sqrt", "abs"), broken(ROOT), USES_ROOT), "unit_divisor needs root"),
-                         ((IMPORTS, broken(RIGHT)), "The cell that defines unit_divisor did not run"),
-                         ((IMPORTS, STUB, broken(RIGHT)), "The cell that defines unit_divisor did not run"),
-                         ((IMPORTS, WRONG, broken(RIGHT)), "The cell that defines unit_divisor did not run")):
+    cases = [((IMPORTS, broken(ROOT), USES_ROOT), "unit_divisor needs root"),
+             ((IMPORTS, broken(RIGHT)), "The cell that defines unit_divisor did not run"),
+             ((IMPORTS, ROOT.replace("sqrt", "abs"), broken(ROOT), USES_ROOT), "unit_divisor needs root"),
+             ((IMPORTS, STUB, broken(RIGHT)), "The cell that defines unit_divisor did not run"),
+             ((IMPORTS, WRONG, broken(RIGHT)), "The cell that defines unit_divisor did not run")]
+    for cells, where in cases if slip == "syntax" else cases[:2]:
         test, _ = graded(*cells)
         assert (test["status"], test["points"]) == ("function missing", None), (cells, test)
         assert where in test["message"] and f"code cell {len(cells) - ('root' in where)}" in test["message"], test

@@ -1,7 +1,6 @@
 """The report on submissions that are alike: what it finds, whom it leaves alone, and that nothing stops it."""
 
 import ast
-import json
 import random
 from itertools import combinations
 
@@ -9,6 +8,7 @@ import disguises
 import pytest
 from honest import ASSIGNMENT as NAME
 from honest import WRITERS
+from results import graded
 
 from classroom import assignment, batch, copies, exports, marks, reports, variants
 from classroom.__main__ import main
@@ -150,15 +150,6 @@ def handed_in(student, *sources, status="graded", reason=""):
             "found": []} | made
 
 
-def graded(out, *results):
-    (out / "results").mkdir(parents=True)
-    for one in results:
-        (out / "results" / f"{one['key']}.json").write_text(json.dumps(one), encoding="utf-8")
-    about = {"assignment": NAME, "keys": [one["key"] for one in results], "refused": []}
-    (out / "batch.json").write_text(json.dumps(about), encoding="utf-8")
-    return out
-
-
 def page_of(out, capsys):
     assert main(["copies", str(out)]) == 0
     return (out / "copies.html").read_text(encoding="utf-8"), capsys.readouterr().out
@@ -167,9 +158,9 @@ def page_of(out, capsys):
 @pytest.fixture
 def alike(tmp_path):
     """Ada, whose notebook Ben disguised; Cy, who wrote alone; Dee, who handed in the course's solution."""
-    return graded(tmp_path, handed_in("Ada <i>", "note = '<script>alert(1)</script>\u202e'\n" + LINES),
+    return graded(tmp_path, [handed_in("Ada <i>", "note = '<script>alert(1)</script>\u202e'\n" + LINES),
                   handed_in("Ben", *disguises.cells(disguises.all_at_once(LINES))), handed_in("Cy", WRITERS["einsum"]),
-                  handed_in("Dee", *SOLUTION))
+                  handed_in("Dee", *SOLUTION)], NAME)
 
 
 def test_the_page_shows_the_pair_side_by_side(alike, capsys):
@@ -187,9 +178,9 @@ def test_the_page_shows_the_pair_side_by_side(alike, capsys):
 
 def test_the_same_code_is_told_however_many_have_it(tmp_path, capsys):
     """What more than a quarter of a class have counts for no pair, and the course's solution never does."""
-    out = graded(tmp_path, *(handed_in(f"c{n}", disguises.rename(LINES) if n else LINES) for n in range(5)),
+    out = graded(tmp_path, [*(handed_in(f"c{n}", disguises.rename(LINES) if n else LINES) for n in range(5)),
                  handed_in("Dee", *SOLUTION), handed_in("Eli", *SOLUTION), handed_in("Cy", WRITERS["einsum"]),
-                 handed_in("Flo", "x = 1"), handed_in("Gus", "x = 1"))
+                 handed_in("Flo", "x = 1"), handed_in("Gus", "x = 1")], NAME)
     page, said = page_of(out, capsys)
     assert said.startswith("0 pairs to look at, 2 groups with the same code: ")
     assert "<li>c0; c1; c2; c3; c4</li>" in page and "<li>Dee; Eli: the course" in page
@@ -221,9 +212,9 @@ def test_code_that_is_no_code_is_named_and_stops_nothing(tmp_path, capsys):
     hostile = [handed_in(f"h{number}", source, LINES) for number, source in enumerate([
         *DEEP, "def f(:", "x = '\0'", "\ud800 = 1", "x = 1\n" * 20_000, "x = [" + "f(1), " * 15_000 + "]",
         "x = " + "9" * 5_000])]
-    out = graded(tmp_path, handed_in("Ada", LINES), handed_in("Cy", WRITERS["einsum"]), *hostile,
+    out = graded(tmp_path, [handed_in("Ada", LINES), handed_in("Cy", WRITERS["einsum"]), *hostile,
                  handed_in("lost", status="unreadable", reason="The file has 26 MB."),
-                 handed_in("none", "# only a note"))
+                 handed_in("none", "# only a note")], NAME)
     page, _ = page_of(out, capsys)
     told = page.partition("<h2>Left out</h2>")[2]
     for student, words in (*((f"h{n}", "1 cannot be read") for n in (0, 1, 6, 7)), ("h10", "more than 10,000"),
@@ -246,7 +237,7 @@ def test_most_operations_are_bounded(monkeypatch):
 def test_what_was_graded_before_says_so(tmp_path, capsys):
     old = handed_in("Ada")
     del old["code"]
-    page, said = page_of(graded(tmp_path, old), capsys)
+    page, said = page_of(graded(tmp_path, [old], NAME), capsys)
     assert "Ada: " in page and "Grade again." in page and said.startswith("0 pairs")
     assert main(["copies", str(tmp_path / "nowhere")]) == 1
     assert "run grade first" in capsys.readouterr().err

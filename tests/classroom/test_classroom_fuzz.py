@@ -14,16 +14,15 @@ import pytest
 import submissions
 from damage import damaged
 from jobs import NotRun
-from submissions import FULL, NAME
+from submissions import FULL, NAME, needs_sandbox
 
-from classroom import batch, collecting, exports, grading, marks, notebook, reports, sandbox
+from classroom import batch, collecting, exports, grading, marks, notebook, reports
 from classroom.sandbox import Limits
 
 GOOD = submissions.data(submissions.solved())
 STATUSES = ("graded", "partly graded", *grading.FAILED)
 LIMITS = Limits(cell_seconds=2, call_seconds=1, total_seconds=100, patience=1)
 CLASS = 25  # damaged submissions in one batch, with two good ones
-needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
 
 Session = grading.Session

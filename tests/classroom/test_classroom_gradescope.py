@@ -8,12 +8,10 @@ import sys
 import zipfile
 
 import pytest
-from submissions import FULL, NAME, data, solved
+from submissions import FULL, NAME, data, needs_sandbox, solved
 
-from classroom import roster, sandbox, variants
+from classroom import roster, variants
 from classroom.__main__ import main
-
-needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
 
 def install(tmp_path, *arguments):

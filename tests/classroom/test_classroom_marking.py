@@ -4,7 +4,6 @@ import csv
 import http.client
 import io
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -13,10 +12,10 @@ from contextlib import contextmanager
 import pytest
 import submissions
 from jobs import NotRun
+from results import change, result
 from submissions import NAME
-from test_classroom_reports import out, result  # noqa: F401  a fixture, and what makes its results
 
-from classroom import assignment, batch, collecting, grading, marking, marks, reports
+from classroom import assignment, batch, grading, marking, marks, reports
 from classroom.__main__ import main
 from classroom.grading import grade_one
 from helpers.store.files import write_whole
@@ -84,7 +83,7 @@ def test_answers_are_read_where_no_code_could_be_judged(tmp_path, monkeypatch):
     assert grade.total == 24.5 and grade.most == 35 and grade.rows[0].comment == "It runs on my machine."
 
 
-def saved_by(out, encoding, separator, ends="\r\n", head=""):  # noqa: F811
+def saved_by(out, encoding, separator, ends="\r\n", head=""):
     """The sheet as a spreadsheet saves it that cannot write every letter, with Dee's first answer marked."""
     rows = marks.read_csv(out / marks.SHEET)
     for row in rows:
@@ -100,7 +99,7 @@ def saved_by(out, encoding, separator, ends="\r\n", head=""):  # noqa: F811
 @pytest.mark.parametrize(("encoding", "separator"), [
     ("utf-8", ","), ("utf-8-sig", ";"), ("cp1252", ","), ("cp1252", ";"), ("cp1252", "\t"), ("utf-16", "\t"),
     ("mac_roman", ";"), ("cp850", ";")])
-def test_the_sheet_comes_back_unchanged_however_it_was_saved(out, encoding, separator):  # noqa: F811
+def test_the_sheet_comes_back_unchanged_however_it_was_saved(out, encoding, separator):
     results = [one | {"answers": [a | {"text": LETTERS + (a["text"] or "")} for a in one["answers"]]}
                for one in batch.read(out)[0]]
     marks.write_sheet(results, out)
@@ -109,7 +108,7 @@ def test_the_sheet_comes_back_unchanged_however_it_was_saved(out, encoding, sepa
     assert marks.CHANGED not in (out / marks.SHEET).read_text(encoding="utf-8-sig")
     assert marks.read_sheet(out) == {("Dee_4", "answer-measurement"): (4.5, "")}
     results[3]["answers"][0]["text"] += "!"
-    write_whole(out / "results" / "Dee_4.json", json.dumps(results[3]))
+    change(out, "Dee_4", answers=results[3]["answers"])
     for _ in range(2):  # grading once more does not hide it
         marks.write_sheet(results, out)
         rows = [row for row in marks.read_csv(out / marks.SHEET) if row["why"].startswith(marks.CHANGED)]
@@ -121,7 +120,7 @@ def test_the_sheet_comes_back_unchanged_however_it_was_saved(out, encoding, sepa
     assert row["student"] == "Dee" and row["points"] == "5" and marks.CHANGED not in row["why"], "it was looked at"
 
 
-def test_two_markers(out, capsys):  # noqa: F811
+def test_two_markers(out, capsys):
     before = marks.read_sheet(out)
     for person, given in (("ana", {"Ada_Lovelace_1": 3, "Dee_4": 4}),
                           ("ben", {"Ada_Lovelace_1": 3, "Dee_4": 4.5, "Ben_2": 1})):
@@ -187,7 +186,7 @@ SAVED = (b"-1e-400",)  # it is -0.0
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:40]))
-def test_every_step_is_answered_in_a_sentence_or_saved(body, out):  # noqa: F811
+def test_every_step_is_answered_in_a_sentence_or_saved(body, out):
     before = (out / marks.SHEET).read_bytes()
     with served(marking.Marking(out)) as server:
         status, text, _ = asking(server)("POST", f"/{server.token}/save", body, Content_Type="application/json",
@@ -202,7 +201,7 @@ def test_every_step_is_answered_in_a_sentence_or_saved(body, out):  # noqa: F811
 
 
 @pytest.mark.parametrize("length", ["x", "-1", "+5", " ", "9" * 5_000, "\xb2", "1e3", "99999999999"])
-def test_a_length_that_is_none_is_told(length, out):  # noqa: F811
+def test_a_length_that_is_none_is_told(length, out):
     with served(marking.Marking(out)) as server:
         status, text, _ = asking(server)("POST", f"/{server.token}/save", Content_Type="application/json",
                                          Origin=f"http://{server.hosts[0]}", Content_Length=length)
@@ -212,7 +211,7 @@ def test_a_length_that_is_none_is_told(length, out):  # noqa: F811
 @pytest.mark.parametrize("comment", [
     "=1+1", "'=1+1", "''-x", "-3.5", "'-3.5", "\ttab", "'", "a;b", '"q"\n\n,x', "\U0001f600", "\u2028", " ", "x" * 9_999,
     "\u202e", "−3", "@x", "NUL"])
-def test_what_is_saved_is_read_back(comment, out):  # noqa: F811
+def test_what_is_saved_is_read_back(comment, out):
     page = marking.Marking(out)
     number = next(n for n, i in enumerate(page.items) if i[1] == "answer-measurement")
     for points in (0, 0, -0.0, 0.5, 2.25, 5, 5, None):  # and does not change when it is saved once more
@@ -224,7 +223,7 @@ def test_what_is_saved_is_read_back(comment, out):  # noqa: F811
 
 
 @pytest.mark.parametrize("spoiled", ["3 pts", "two", "99", "-1", "nan", "1e999"])
-def test_a_spoiled_sheet_is_told_on_the_page_and_never_written_over(spoiled, out):  # noqa: F811
+def test_a_spoiled_sheet_is_told_on_the_page_and_never_written_over(spoiled, out):
     page = marking.Marking(out)
     page.save(0, 1, "")
     write_whole(page.path, page.path.read_text(encoding="utf-8-sig").replace(",1,", f",{spoiled},", 1))
@@ -239,7 +238,7 @@ def test_a_spoiled_sheet_is_told_on_the_page_and_never_written_over(spoiled, out
         assert asking(server)("GET", f"/{server.token}/work/1")[0] == 200
 
 
-def test_the_server_answers_its_own_page_alone(out):  # noqa: F811
+def test_the_server_answers_its_own_page_alone(out):
     page = marking.Marking(out)
     with served(page) as server:
         ask = asking(server)
@@ -276,9 +275,8 @@ def test_the_server_answers_its_own_page_alone(out):  # noqa: F811
         assert "two" in page.path.read_text(encoding="utf-8-sig")
 
 
-def test_the_page_says_what_comes_next_and_which_file_to_look_in(out):  # noqa: F811
-    path = out / "results" / "Ben_2.json"
-    write_whole(path, json.dumps(json.loads(path.read_text()) | {"code": ["x = 1"]}))
+def test_the_page_says_what_comes_next_and_which_file_to_look_in(out):
+    change(out, "Ben_2", code=["x = 1"])
     page = marking.Marking(out)
     assert f"python -m classroom feedback {out}" in page.page("x") and "feedback" not in marking.Marking(out, "ana").then
     files = {key: page.work(number)["file"] for number, key in enumerate(page.keys, 1)}
@@ -292,20 +290,7 @@ def test_a_whole_submission_has_its_figures_and_answers():
     assert marks.to_mark(made | {"key": "x"})[0][0] == marks.EVERYTHING
 
 
-def test_of_notebooks_with_one_time_the_one_with_most_work_counts(tmp_path):
-    for number, data in enumerate((answered(), submissions.data(submissions.solved()), answered("It is picky."))):
-        (tmp_path / "ada").mkdir(exist_ok=True)
-        (tmp_path / "ada" / f"{number}.ipynb").write_bytes(data)
-        os.utime(tmp_path / "ada" / f"{number}.ipynb", (1e9, 1e9))
-    [one], _ = collecting.collect(tmp_path, NAME, {test.function for test in assignment.load(NAME).tests})
-    assert one.file.endswith("1.ipynb")
-    assert "the one with most work of the 3 newest, which have one time, counts" in one.notes[0]
-    os.utime(tmp_path / "ada" / "0.ipynb", (1e9 + 60, 1e9 + 60))
-    [one], _ = collecting.collect(tmp_path, NAME, {test.function for test in assignment.load(NAME).tests})
-    assert one.file.endswith("0.ipynb") and "the newest counts" in one.notes[0]
-
-
-def test_the_page_for_the_class_shows_points_before_all_are_marked(out):  # noqa: F811
+def test_the_page_for_the_class_shows_points_before_all_are_marked(out):
     page = reports.write_pages(out).read_text(encoding="utf-8")
     assert page.count("so far</span>") == 3 and "26 so far" in page
 

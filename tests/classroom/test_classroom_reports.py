@@ -1,81 +1,23 @@
 """Pages, the sheet to mark, exports, and the command line, on results that a batch might leave."""
 
 import csv
-import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from html.parser import HTMLParser
 from urllib.parse import quote
 
 import pytest
 import submissions
-from submissions import NAME
+from results import ALL, MARKUP, TOTALS, Skeleton, change, change_batch, fill, result
+from submissions import NAME, needs_sandbox
 
 from classroom import assignment, batch, clock, exports, marks, reports, roster, sandbox
 from classroom.__main__ import main
 from classroom.collecting import Submission, page_of
-from classroom.grading import grade_one
 from classroom.roster import Person
-from helpers.store.files import write_whole
-
-
-def result(student, number="", points=None, failed=None, answers=("because", None)):
-    """What grade_one would say, without running anything. ``points``: of each test; ``failed``: a status for the first."""
-    task = assignment.load(NAME)
-    made = grade_one(b"", task) | {"status": "graded", "reason": ""}
-    for test, given in zip(made["tests"], points or [t.points for t in task.tests], strict=True):
-        right = given == test["most"]
-        test |= {"status": "passed" if right else "wrong", "points": given, "misconception": None if right else "overflow",
-                 "message": "Fine." if right else "exp <overflows>.\nCalled with x."}
-    if failed:
-        made["tests"][0] |= {"status": failed, "points": None, "message": "It did not end."}
-        made |= {"status": "partly graded", "reason": f"most_similar_pair: {failed}"}
-    for answer, text in zip(made["answers"], answers, strict=True):
-        answer["text"] = text
-    about = {"student": student, "id": number, "folder": f"{student}_{number}_assignsubmission_file_", "modified": 1e9,
-             "key": f"{re.sub('[ <>]', '_', student)}_{number}", "file": "a.ipynb", "found": []}
-    return about | made
-
-
-@pytest.fixture
-def out(tmp_path):
-    lost = result("Cy <b>", "3") | {"status": "unreadable", "reason": "The file is empty."}
-    for test in lost["tests"]:
-        test |= {"status": "unreadable", "points": None}
-    half = [5, 1, 5, 0, 7, 1, 4, 1]
-    results = [result("Ada Lovelace", "1"), result("Ben", "2", half, "time limit", ("=HYPERLINK(1)", "b")), lost,
-               result("Dee", "4", half)]
-    (tmp_path / "results").mkdir()
-    for one in results:
-        write_whole(tmp_path / "results" / f"{one['key']}.json", json.dumps(one))
-    about = {"assignment": NAME, "keys": [r["key"] for r in results], "refused": []}
-    write_whole(tmp_path / "batch.json", json.dumps(about))
-    marks.write_sheet(results, tmp_path)
-    return tmp_path
-
-
-def fill(out, given, separator=",", encoding="utf-8-sig", point="."):
-    """Mark the sheet as a person with a spreadsheet would."""
-    rows = marks.read_csv(out / marks.SHEET)
-    for row in rows:
-        points = given.get((row["student"], row["item"]))
-        row["points"] = "" if points is None else str(points).replace(".", point)
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, marks.COLUMNS, delimiter=separator)
-    writer.writeheader()
-    writer.writerows(rows)
-    (out / marks.SHEET).write_text(buffer.getvalue(), encoding=encoding)
-
-
-ALL = {("Ada Lovelace", "answer-measurement"): 4.5, ("Ada Lovelace", "answer-cosine"): 4,
-       ("Ben", "test-most_similar_pair"): 2, ("Ben", "answer-measurement"): 1, ("Ben", "answer-cosine"): 0,
-       ("Cy <b>", "everything"): 10, ("Dee", "answer-measurement"): 5, ("Dee", "answer-cosine"): 4}
-TOTALS = {"1": "34.5", "2": "22", "3": "10", "4": "33"}
 
 
 def totals(out):
@@ -174,15 +116,9 @@ def written(path, *rows, separator=",", encoding="utf-8-sig"):
     return path
 
 
-def rename(out, **names):
-    """Give results another student and no number, as in a folder of zips."""
-    for key, name in names.items():
-        path = out / "results" / f"{key}.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"student": name, "id": ""}))
-
-
 def test_moodle_worksheet_and_zip_in_one_step(out, tmp_path, capsys):
-    rename(out, Ben_2="Zo\u00eb M\u00fcller", Dee_4="dee@example.org")
+    change(out, "Ben_2", student="Zo\u00eb M\u00fcller", id="")
+    change(out, "Dee_4", student="dee@example.org", id="")
     fill(out, {(n, i): p for (n, i), p in ALL.items() if n[0] in "AC"})
     reports.write_pages(out)
     people = [(1, "Renamed", ""), (2, "Mu\u0308ller, Zoe\u0308", ""), (4, "D.", "dee@example.org"), (5, "Twin", ""),
@@ -207,7 +143,8 @@ def test_moodle_worksheet_and_zip_in_one_step(out, tmp_path, capsys):
 
 
 def test_a_grade_never_goes_to_somebody_else(out, tmp_path):
-    rename(out, Ada_Lovelace_1="12", Ben_2="Twin", Dee_4="\u2014")
+    for key, name in {"Ada_Lovelace_1": "12", "Ben_2": "Twin", "Dee_4": "\u2014"}.items():
+        change(out, key, student=name, id="")
     fill(out, {(row["student"], row["item"]): 1 for row in marks.read_csv(out / marks.SHEET)})
     sheet = written(tmp_path / "w.csv", MOODLE, ["Participant 5", "Twin", "", "-", "12", "35", "-"],
                     ["Participant 6", "Twin", "", "-", "1", "35", "-"], ["Participant 7", "", "", "\u2014", "", "35", "-"],
@@ -245,10 +182,9 @@ def test_the_assignments_short_name_is_found_and_blank_cells_have_names(out, tmp
 
 
 def test_the_page_for_the_class_says_who_handed_in_nothing(out):
-    about = json.loads((out / "batch.json").read_text())
     people = [Person(f"Student <{i}>") for i in range(30)]
     _, told = roster.who([Submission("Student <0>")], people, None)
-    write_whole(out / "batch.json", json.dumps(about | {"told": told}))
+    change_batch(out, told=told)
     page = reports.write_pages(out).read_text(encoding="utf-8")
     assert "29 on the list of students are not among the submissions" in page and "Student &lt;29&gt;" in page
 
@@ -258,10 +194,9 @@ def test_the_page_for_the_class_says_who_handed_in_nothing(out):
     ("李小龙", Submission("李小龙").key, "李小龙-" + Submission("李小龙").key[-8:]),
     ("Participant 123", Submission("Participant 123", "123").key, "Participant_123_123")])
 def test_a_page_has_the_name_of_its_student(out, student, key, name):
-    [path] = (out / "results").glob("Ada*")
-    write_whole(path.with_name(f"{key}.json"), json.dumps(json.loads(path.read_text()) | {"student": student, "key": key}))
-    about = json.loads((out / "batch.json").read_text())
-    write_whole(out / "batch.json", json.dumps(about | {"keys": [key]}))
+    (out / "results" / "Ada_Lovelace_1.json").rename(out / "results" / f"{key}.json")
+    change(out, key, student=student, key=key)
+    change_batch(out, keys=[key])
     (out / "feedback").mkdir()
     (out / "feedback" / f"{key}.html").write_text("as an older version called it")
     page = reports.write_pages(out).read_text(encoding="utf-8")
@@ -333,24 +268,6 @@ def test_pages(out):
     assert "could not be graded" not in pages["Cy__b__3"].read_text(encoding="utf-8")  # marked by hand
 
 
-MARKUP = "<script>alert(1)</script>' onload='x' \" style=\"x\"><!-- {{ 7 * 7 }} {% raw %} &lt;b&gt; </pre></style>"
-
-
-class Skeleton(HTMLParser):
-    """The tags and attributes of a page, and its text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.text = [], ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, [(name, value) for name, value in attributes if name != "href"]))
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_nothing_a_student_wrote_is_markup(out):
     """The tags of the pages are the same with harmless words and with hostile ones in every place that can hold words."""
     pages = {}
@@ -374,22 +291,7 @@ def test_nothing_a_student_wrote_is_markup(out):
     assert not any(tag == "script" for tags in pages[MARKUP] for tag, _ in tags)
 
 
-def test_release_has_no_solutions(tmp_path):
-    path = assignment.release(NAME, tmp_path)
-    text = path.read_text(encoding="utf-8")
-    for word in ("BEGIN", "SOLUTION", "HIDDEN", "judge", "np.tril_indices", "bears* apart"):
-        assert word not in text
-    raw = json.loads(text)
-    assert raw["metadata"]["attention_course"]["assignment"] == NAME
-    assert sum("raise NotImplementedError()" in c["source"] for c in map(joined, raw["cells"])) == 4
-    assert not any(c.get("outputs") for c in raw["cells"])
-
-
-def joined(c):
-    return {**c, "source": "".join(c["source"])}
-
-
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 def test_from_the_command_line(tmp_path, capsys):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "ada.ipynb").write_bytes(submissions.data(submissions.solved()))
@@ -427,8 +329,7 @@ def test_make_asks_for_what_is_missing(arguments, words):
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_a_terminal_without_a_students_letters_ends_no_command(encoding, out):
-    path = out / "results" / "Dee_4.json"
-    write_whole(path, json.dumps(json.loads(path.read_text()) | {"student": "\u674e\u5c0f\u9f99 \u2264"}))
+    change(out, "Dee_4", student="\u674e\u5c0f\u9f99 \u2264")
     for words in (["late", out, "--due", "2001-01-01"], ["export", out], ["late", out, "--due", "\u674e"]):
         done = subprocess.run([sys.executable, "-m", "classroom", *map(str, words)], cwd=sandbox.ROOT, capture_output=True,
                               env={**os.environ, "PYTHONIOENCODING": encoding})

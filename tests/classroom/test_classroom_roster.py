@@ -6,9 +6,9 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from submissions import NAME, RIGHT, data, solved
+from submissions import NAME, RIGHT, data, needs_sandbox, solved
 
-from classroom import assignment, batch, exports, marks, roster, sandbox, variants
+from classroom import assignment, batch, exports, marks, roster, variants
 from classroom.__main__ import main
 from classroom.collecting import Submission, collect
 from classroom.roster import Person
@@ -221,7 +221,7 @@ def test_release_writes_what_grade_reads(tmp_path, capsys):
     assert len(list((tmp_path / "out" / NAME).iterdir())) == 4
 
 
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
     """The worksheet of the next assignment has other numbers for the same people, one of them somebody else's before."""
     head = "Identifier,Full name,Email address\n"
@@ -248,7 +248,7 @@ def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
     assert (one.variant, other.variant, [old.variant for old in left]) == ("A", "", ["B", "C"])
 
 
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
     """A folder of logins and names becomes a worksheet with numbers; the result keeps its name when the list comes later."""
     for name in ("login2", "Wei Zhang", "Xia"):
@@ -276,7 +276,7 @@ def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
     assert json.loads((out / "results" / "login2.json").read_text())["person"]["moodle"] == "9002"
 
 
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 def test_the_teacher_sees_which_number_is_whose(tmp_path, capsys):
     """A class released by names alone, in Canvas' layout: the list that grade writes has the numbers, to be given back."""
     (tmp_path / "names.txt").write_text("Ada Lovelace\n李小龙\nSeán O'Brien\n", encoding="utf-8")

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from submissions import gone, read
+from submissions import gone, needs_sandbox, read
 
 from classroom import sandbox, wire
 from classroom.sandbox import Limits, Sandbox, SandboxStopped
 
 LONG = 600  # seconds by the clock until a test gives up: what is tested are limits on CPU time, memory and processes
-needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,10 @@
 import csv
 import json
 import math
-import time
 
-import numpy as np
 import pytest
-from test_classroom_reports import MARKUP, Skeleton
+import results
+from results import MARKUP, Skeleton
 
 from classroom import assignment, marks, term
 from classroom.__main__ import main
@@ -25,10 +24,7 @@ def work(student, number="", points=None, mistakes=(), platform="moodle", failed
 
 def graded(folder, name, works, mark=1, refused=()):
     """A folder as grade leaves it, its sheet filled in with ``mark`` for each answer (None: blank)."""
-    task, keys = assignment.load(name), []
-    (folder / "results").mkdir(parents=True)
-    blank = grade_one(b"", task)
-    results = []
+    blank, made = grade_one(b"", assignment.load(name)), []
     for one in works:
         result = json.loads(json.dumps(blank)) | {"status": one["status"], "reason": ""}
         number, student = one["number"], one["student"]
@@ -46,11 +42,9 @@ def graded(folder, name, works, mark=1, refused=()):
         key = Submission(student, number).key
         result |= {"student": student, "id": number, "folder": where[one["platform"]] if number else "", "key": key,
                    "file": "a.ipynb", "modified": 1e9, "found": [], "fingerprint": f"{one['version']} 0"}
-        (folder / "results" / f"{key}.json").write_text(json.dumps(result), encoding="utf-8")
-        keys.append(key)
-        results.append(result)
-    (folder / "batch.json").write_text(json.dumps({"assignment": name, "keys": keys, "refused": [], "others": []}))
-    rows = [(r["key"], r["student"], a["grade_id"], "", "", a["most"], mark, "") for r in results for a in r["answers"]]
+        made.append(result)
+    results.graded(folder, made, name, others=[])
+    rows = [(r["key"], r["student"], a["grade_id"], "", "", a["most"], mark, "") for r in made for a in r["answers"]]
     with (folder / marks.SHEET).open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file).writerows([marks.COLUMNS, *rows])
     return folder
@@ -205,41 +199,6 @@ def test_items_by_hand(tmp_path):
     assert term._interval((-0.001, -0.5, 0.5), "{:.2f}".format) == "0.00 (−0.50 to 0.50)"
 
 
-def test_items_against_scipy(tmp_path):
-    from scipy import stats  # takes a second, which the collecting of tests need not wait for
-
-    rng = np.random.default_rng(5)
-    most = np.array([test.points for test in assignment.load(A1).tests])
-    able = rng.normal(size=(40, 1))
-    right = able * [1.5, 1, 2, 1, -1.5, 0, 1, 0] + rng.normal(size=(40, 8)) > [0, -0.5, 0.5, 0, 0, 0, 2, 0]
-    right[:, 7], right[:, 5] = True, np.arange(40) > 1
-    lost = {3: [0], 9: [0, 1], 30: [4]}  # could not be judged
-    folder = graded(tmp_path / "g", A1, [
-        work(f"s{i}", "", (row * most).tolist(), failed=lost.get(i, ()), status="partly graded" if i in lost else "graded")
-        for i, row in enumerate(right)], mark=None)
-    term.write_pages([folder], tmp_path / "out")
-    rows = marks.read_csv(tmp_path / "out" / "term_items.csv")
-    whole = [i for i in range(40) if i not in lost]
-    for j, row in enumerate(rows):
-        judged = [i for i in range(40) if j not in lost.get(i, ())]
-        share = stats.binomtest(int(right[judged, j].sum()), len(judged)).proportion_ci(method="wilson")
-        assert [float(row[c]) for c in ("judged", "share right", "share low", "share high")] == pytest.approx(
-            [len(judged), right[judged, j].mean(), share.low, share.high], abs=6e-5)
-        rest = (right * most).sum(1) - right[:, j] * most[j]
-        assert row["students in the correlation"] == "37"
-        if j == 7:
-            assert row["correlation"] == "" and "Everybody is right" in row["worth a look"]
-        else:
-            expected = stats.pointbiserialr(right[whole, j], rest[whole]).statistic
-            assert float(row["correlation"]) == pytest.approx(expected, abs=6e-5)
-            low, high = float(row["correlation low"]), float(row["correlation high"])
-            assert math.atanh(expected) - math.atanh(low) == pytest.approx(1.959964 / math.sqrt(34), abs=2e-3)
-            assert math.atanh(high) - math.atanh(expected) == pytest.approx(1.959964 / math.sqrt(34), abs=2e-3)
-    assert float(rows[4]["correlation high"]) < 0 and "do worse in the rest: read" in rows[4]["worth a look"]
-    assert not rows[2]["worth a look"]
-    assert rows[5]["worth a look"].startswith("Nearly everybody is right") and "Only 2 wrong: " in rows[5]["worth a look"]
-
-
 def test_items_of_small_and_odd_classes(tmp_path):
     nine = graded(tmp_path / "nine", A1, [work(f"s{i}", "", [5 * (i % 2), 1, 5, 2, 7, 1, 4, i % 3 % 2]) for i in range(9)])
     found = term.items(term.read([nine])[0])
@@ -351,18 +310,3 @@ def test_nothing_in_the_files_is_markup_or_a_formula(tmp_path):
             assert not [cell for cell in cells if cell.startswith("=")] and any(words in cell for cell in cells)
     assert tags["harmless"] == tags[MARKUP] == tags["=HYPERLINK(1)"]
     assert not any(tag == "script" for tag, _ in tags[MARKUP])
-
-
-def test_a_term_of_forty_by_five(tmp_path, record_property):
-    rng = np.random.default_rng(0)
-    folders = [graded(tmp_path / name, name, [
-        work(f"Student {i}", str(1000 * n + i), [t.points * int(rng.random() < 0.6) for t in assignment.load(name).tests])
-        for i in range(40)]) for n, name in enumerate(assignment.names()[:5])]
-    start = time.process_time()
-    _, notes = term.write_pages(folders, tmp_path / "out")
-    record_property("say", f"40 students, 5 assignments: {time.process_time() - start:.2f} CPU-seconds")
-    assert not notes and len(table(tmp_path / "out")) == 40
-    assert all(all(points) for points in table(tmp_path / "out").values())
-    items = marks.read_csv(tmp_path / "out" / "term_items.csv")
-    assert len(items) == sum(len(assignment.load(name).tests) for name in assignment.names()[:5])
-    assert all(row["judged"] == "40" and row["correlation"] for row in items)

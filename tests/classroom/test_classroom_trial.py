@@ -5,8 +5,9 @@ import csv
 import re
 
 import pytest
+from submissions import needs_sandbox
 
-from classroom import assignment, batch, sandbox, tasks, trial
+from classroom import assignment, batch, tasks, trial
 from classroom.__main__ import main
 
 NAMES = assignment.names()
@@ -22,7 +23,7 @@ def without_figures(name):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
+@needs_sandbox
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.weekly) for name in NAMES[1:])])
 def test_everybody_gets_what_they_deserve(name, tmp_path, capsys, monkeypatch, pytestconfig):
     if not pytestconfig.getoption("weekly", False):

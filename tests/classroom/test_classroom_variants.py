@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 from mistakes import misnamed
+from submissions import needs_sandbox
 
-from classroom import assignment, batch, collecting, reports, roster, sandbox, tasks, trial, variants
+from classroom import assignment, batch, collecting, roster, tasks, variants
 from classroom.__main__ import main
 from classroom.grading import grade_one
 from helpers.checks.core import evaluate
 
 FAMILIES = [(name, function) for name in assignment.names()
             for function, task in tasks.tasks_of(name).items() if task.family and not task.family.keyed]
-needs_sandbox = pytest.mark.skipif(sandbox.problem() is not None, reason=str(sandbox.problem()))
 
 
 def exercises(name, function):
@@ -289,46 +289,6 @@ def test_one_variant_for_everybody_and_a_list_that_is_forgotten(tmp_path, capsys
     assert main([*arguments, "--variants", str(listed)]) == 0
     for result in batch.read(tmp_path / "out")[0]:
         assert [t["points"] for t in result["tests"]] == [t["most"] for t in result["tests"]] and not result["flags"]
-
-
-@needs_sandbox
-@pytest.mark.weekly
-def test_a_class_of_forty_from_release_to_the_pages(tmp_path):
-    """Each with a variant of their own: solved, other names, a mistake, public answers, untouched."""
-    name = "assignment1"
-    students = [f"Student {number:02}" for number in range(40)]
-    listed = variants.release(name, tmp_path, "autumn", students)
-    given, public = variants.read(listed), trial.solved(assignment.source(name), {})
-    change = {"solved": lambda function, code, details: code,
-              "renamed": lambda function, code, details: trial.renamed(code),
-              "mistaken": lambda function, code, details: trial.mistaken(name, function, code, details),
-              "public": lambda function, code, details: trial.function_in(public, function)}
-    kinds = dict(zip(students, itertools.cycle([*change, "untouched"])))
-    for student, kind in kinds.items():
-        code = given.students[student]
-        if kind == "untouched":
-            raw = json.loads((tmp_path / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
-        else:
-            source = json.loads((tmp_path / f"{name}-solutions" / given.file_of(student)).read_text(encoding="utf-8"))
-            raw = trial.solved(source, given.details[code], change[kind])
-        (tmp_path / "in" / student).mkdir(parents=True)
-        (tmp_path / "in" / student / "a.ipynb").write_text(json.dumps(raw), encoding="utf-8")
-    results = batch.grade(name, tmp_path / "in", tmp_path / "out", given=given, progress=False)
-    families = {function for function, task in tasks.tasks_of(name).items() if task.family}
-    assert {result["student"] for result in results} == set(students)
-    for result in results:
-        kind, points = kinds[result["student"]], [test["points"] for test in result["tests"]]
-        assert result["status"] == "graded", result
-        if kind in ("solved", "renamed"):
-            assert points == [test["most"] for test in result["tests"]] and not result["flags"], (kind, result)
-        elif kind == "untouched":
-            assert set(points) == {0}
-        elif kind == "mistaken":
-            assert sum(test["misconception"] is not None for test in result["tests"]) >= 2
-        else:
-            assert {flag.split()[0] for flag in result["flags"] if "is public" in flag} == families, result
-    page = reports.write_pages(tmp_path / "out")
-    assert all(student in page.read_text(encoding="utf-8") for student in students)
 
 
 PRIVATE = '''
