@@ -1,1 +1,2 @@
-"""How an experiment decides: a claim and its numbers, many small models at once, another processor emulated."""
+"""How an experiment decides: a claim and its numbers, many small models at once, many texts at once for the chat model,
+another processor emulated."""

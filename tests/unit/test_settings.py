@@ -19,6 +19,7 @@ import torch
 from helpers import grammars, minilm, plots, reward, smollm2, training, transformer
 from helpers.checks import INDEX, adopt_all, core, exercise
 from helpers.checks.core import Exercise, Misconception, Probe, evaluate
+from helpers.measure import many_texts
 from helpers.page import chat
 from helpers.store import model_files, settings
 
@@ -187,8 +188,8 @@ def test_the_pretrained_models_say_the_same_whatever_is_set(setting):
         mini, vocabulary = reward.load_mini()
         texts = reward.write(mini, vocabulary, 1, torch.Generator("cpu").manual_seed(0))
         return (smollm2.reply(model, asked, max_tokens=3), smollm2.reply(model, asked, max_tokens=3, temperature=1.0, p=0.9),
-                smollm2.write_on(model, [ids, ids[:-1]], 2).tolist(), minilm.read("bears").vectors.tolist(),
-                smollm2.next_logits(model, ids, [[1], [2]], [3]).tolist(), texts.tokens.tolist())
+                many_texts.write_on(model, [ids, ids[:-1]], 2).tolist(), minilm.read("bears").vectors.tolist(),
+                many_texts.next_logits(model, ids, [[1], [2]], [3]).tolist(), texts.tokens.tolist())
 
     usual = said()
     with SETTINGS[setting]():
