@@ -8,15 +8,16 @@ import functools
 
 from classroom.tasks import Family, Forecasts, Task
 from helpers import sealed
+from helpers.measure import forecasts
 
 ENOUGH = 0.9  # of the points: the forecasts of a variant
 
 
 @functools.lru_cache(maxsize=2048)
 def sheet(rule, seed):
-    """What belongs to a variant: (the packed model, part -> list of `sealed.Question`)."""
+    """What belongs to a variant: (the packed model, part -> list of `forecasts.Question`)."""
     model, key = sealed.deal(rule, seed)
-    return sealed.pack(model), sealed.questions(model, key, seed)
+    return sealed.pack(model), forecasts.questions(model, key, seed)
 
 
 def _listed(part, rule, seed):
@@ -31,10 +32,10 @@ def _questions(part, rule, seed, listed):
         return sheet(rule, seed)[1][part]
 
     def asks(words):
-        return words if part == "rule" else tuple(words) if part == "find" else sealed.Step(
+        return words if part == "rule" else tuple(words) if part == "find" else forecasts.Step(
             tuple(map(tuple, words[0])), *words[1:])
-    found = [sealed.Question(asks(words), tuple(options), tuple(map(float, shares))) for words, options, shares in listed]
-    if not found or any(len(one.options) != len(one.shares) or not sealed.in_words(one.asks) for one in found):
+    found = [forecasts.Question(asks(words), tuple(options), tuple(map(float, shares))) for words, options, shares in listed]
+    if not found or any(len(one.options) != len(one.shares) or not forecasts.in_words(one.asks) for one in found):
         raise ValueError("not a sheet")
     return found
 
@@ -46,11 +47,11 @@ def _forecasts(part, rule, seed, sheet=None):
 
     def judge(value):
         asked = questions()
-        rows, amiss = sealed.read(value, asked)
-        share, mistake = sealed.weighed(rows, asked), None
+        rows, amiss = forecasts.read(value, asked)
+        share, mistake = forecasts.weighed(rows, asked), None
         if _per_cent(value, asked):
             share, mistake = 0.0, "per-cent"
-        elif share < ENOUGH and len(asked[0].options) == 2 and sealed.weighed(_turned(rows), asked) >= ENOUGH:
+        elif share < ENOUGH and len(asked[0].options) == 2 and forecasts.weighed(_turned(rows), asked) >= ENOUGH:
             mistake = "turned-around"
         words = {"per-cent": "Your shares are in per cent. Give them from 0 to 1.",
                  "turned-around": "Your shares are those of the other option. Each is the share of texts in which what the "
@@ -64,10 +65,10 @@ def _forecasts(part, rule, seed, sheet=None):
 
     def detail(value):
         asked, lines = questions(), []
-        for number, (p, question) in enumerate(zip(sealed.read(value, asked)[0], asked, strict=True), 1):
+        for number, (p, question) in enumerate(zip(forecasts.read(value, asked)[0], asked, strict=True), 1):
             said, measured = (" ".join(f"{x:.2f}" for x in (row if len(row) > 2 else row[:1])) if row else "no forecast"
                               for row in (p, question.shares))
-            lines.append(f"{number}. {sealed.in_words(question.asks)}\n   answered {said}\n   measured {measured}")
+            lines.append(f"{number}. {forecasts.in_words(question.asks)}\n   answered {said}\n   measured {measured}")
         return "\n".join(lines)
     return Forecasts(part, judge, detail)
 
@@ -79,10 +80,10 @@ def _turned(rows):
 def _per_cent(value, asked):
     """Are the shares in per cent? One number too large among shares is a slip."""
     try:
-        rows = [sealed._numbers(row) for row in value]
+        rows = [forecasts.numbers(row) for row in value]
         if any(1.5 < sum(row) < 126 for row in rows) and (
                 len(asked[0].options) > 2 or 2 * sum(sum(row) > 1.5 for row in rows) > sum(sum(row) > 0 for row in rows)):
-            return not sealed.read([[x / 100 for x in row] for row in rows], asked)[1]
+            return not forecasts.read([[x / 100 for x in row] for row in rows], asked)[1]
     except (TypeError, ValueError, OverflowError):
         pass
     return False
@@ -116,4 +117,4 @@ def _task(part):
     return Task(make("practice", "practice"), family=Family(details, make, words, keyed=("seed",), sheet=listed))
 
 
-TASKS = {part: _task(part) for part in sealed.PARTS}
+TASKS = {part: _task(part) for part in forecasts.PARTS}

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from helpers import inside, sealed
+from helpers.measure import forecasts as about
 
 POINTS = {"rule": 3, "find": 4, "cut": 5, "move": 5, "order": 5}  # of assignment 7
 EVEN = {"measured": 0.5, "maps": 4.0}  # points
@@ -81,7 +82,7 @@ class Solver:
     def orders(self, z, kind):
         three = z.gather(1, self.names[kind]).argsort(1, descending=True)
         found = ["".join("RSV"[i] for i in row) for row in three.tolist()]
-        return [found.count(order) / len(found) for order in sealed.ORDERS]
+        return [found.count(order) / len(found) for order in about.ORDERS]
 
 
 def one_hot(options, right):
@@ -115,7 +116,7 @@ def maps(me, asked):
 
     def order(step):
         if carries(step):
-            return [1 / 6] * 6 if step.what == "cut" else one_hot(sealed.ORDERS, "VRS" if step.what == "verbs" else "SRV")
+            return [1 / 6] * 6 if step.what == "cut" else one_hot(about.ORDERS, "VRS" if step.what == "verbs" else "SRV")
         return me.orders(me.seen[step.turns]["own"].logits[:, -1], step.turns)
     return {**{part: measured(me, {**asked, "cut": [], "move": [], "order": []})[part] for part in ("rule", "find")},
             "cut": [0.0 if carries(q.asks) else 1.0 for q in asked["cut"]],
@@ -166,7 +167,7 @@ def rows(seeds, draw):
     for seed in seeds:
         start = time.process_time()
         model, key = sealed.deal(names[seed % 8], f"{draw} {seed}")
-        asked = sealed.questions(model, key, f"{draw} {seed}")
+        asked = about.questions(model, key, f"{draw} {seed}")
         seconds.append(time.process_time() - start)
         me = Solver(model)
         if len(before) == 8:
@@ -176,7 +177,7 @@ def rows(seeds, draw):
                 said[f"{words}'s heads"] = measured(theirs, asked)
             worth = {}
             for solver, forecasts in said.items():
-                parts = {part: max(0.0, sealed.points(forecasts[part], asked[part])) for part in sealed.PARTS}
+                parts = {part: max(0.0, about.points(forecasts[part], asked[part])) for part in about.PARTS}
                 worth[solver] = [*parts.values(), sum(POINTS[part] * parts[part] for part in POINTS)]
             strong = [sum(q.shares[0] < 0.5 for q in asked["cut"]), sum(q.shares[0] >= 0.5 for q in asked["move"])]
             found.append((names[seed % 8], worth, strong))
@@ -191,7 +192,7 @@ def main(seeds=100, draw="bench", workers=2):
         parts = pool.starmap(rows, [(range(low, high + 8), draw) for low, high in itertools.pairwise(edges)])
     found, seconds = ([x for part in parts for x in part[i]] for i in range(2))
     print(f"{seeds} twins, {sum(POINTS.values())} points; a sheet of questions takes {np.median(seconds):.1f} CPU-seconds")
-    print(f"{'':22}" + "".join(f"{part:>8}" for part in (*sealed.PARTS, "points")) + "    sd  lowest highest")
+    print(f"{'':22}" + "".join(f"{part:>8}" for part in (*about.PARTS, "points")) + "    sd  lowest highest")
     for solver in found[0][1]:
         table = np.array([worth[solver] for _, worth, _ in found])
         total = table[:, 5]

@@ -12,6 +12,7 @@ from classroom.grading import grade_one
 from classroom.sandbox import Limits
 from classroom.tasks import assignment7
 from helpers import sealed
+from helpers.measure import forecasts
 
 NAME = "assignment7"
 POINTS = {"rule": 3, "find": 4, "cut": 5, "move": 5, "order": 5}
@@ -56,10 +57,10 @@ def order(): return iter(MINE[4]) and MINE[4]
                      "move": "class Yes(float):\n    def __sub__(self, o): return 0.0\n    __rsub__ = __pow__ = __sub__\n"
                              "def move():\n    return [Yes('nan')] * 8",
                      "order": "def order():\n    x = []; x.append(x); return x"}, """
-from helpers import sealed
+from helpers.measure import forecasts
 import helpers.checks.core as core
-sealed.points = lambda *a: 1.0
-sealed.Question.shares = property(lambda self: self.options)
+forecasts.points = lambda *a: 1.0
+forecasts.Question.shares = property(lambda self: self.options)
 core.evaluate = lambda *a, **k: core.Outcome('all', 'passed', None, '')
 """, {"rule": None, "find": None, "cut": 0, "move": 0, "order": 0}, ""),
     }
@@ -169,7 +170,7 @@ def test_a_slip_in_one_row_costs_that_question_alone_and_is_told():
     cut = judged["cut"]([1.6, *(row[0] for row in right["cut"][1:])])
     assert 0.5 < cut.share < 1 and not cut.misconception and "Question 1 asks for one share" in cut.message
     assert order.status == "partly" and "1. where the adverb" in order.detail and "answered no forecast\n" in order.detail
-    assert f"2. {sealed.in_words(asked['cut'][1].asks)}\n   answered {right['cut'][1][0]:.2f}\n   measured " in cut.detail
+    assert f"2. {forecasts.in_words(asked['cut'][1].asks)}\n   answered {right['cut'][1][0]:.2f}\n   measured " in cut.detail
     assert "answered no forecast\n   measured " + f"{right['cut'][0][0]:.2f}\n" in cut.detail
     none = judged["find"]([[0.5] * 8] * 6)
     assert none.share == 0 and "Question 6 asks for 8 shares" in none.message
@@ -203,7 +204,7 @@ def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_p
     packed, asked = assignment7.sheet(**mine)
     assert sealed.pack(space["model"]) == packed
     assert [tuple(heads) for heads, _ in space["cut_questions"]] == [q.asks.heads for q in asked["cut"]]
-    assert [sealed.Step(tuple(x[0]), *x[1:]) for x in space["order_questions"]] == [q.asks for q in asked["order"]]
+    assert [forecasts.Step(tuple(x[0]), *x[1:]) for x in space["order_questions"]] == [q.asks for q in asked["order"]]
 
 
 def listed_sheets(given):

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from helpers import inside, sealed
+from helpers.measure import forecasts, hunts
+from helpers.words import NotUsable
 from scripts import sealed_circuits as script
 
 EXAM = [name for name in sealed.RULES if name != "practice"]
@@ -25,7 +27,7 @@ def bench():
 @pytest.fixture(scope="module")
 def dealt():
     model, key = sealed.deal("d", "a seed")
-    return model, key, sealed.questions(model, key, "a seed")
+    return model, key, forecasts.questions(model, key, "a seed")
 
 
 def spelt(row):
@@ -140,48 +142,49 @@ def test_questions_are_answered_by_the_methods_of_lessons_12_and_17(dealt):
     me = solvers.Solver(model)
     assert me.rule == (words_of[key.verb], *key.rule[:1], words_of[key.adverb], key.rule.turned)
     said = solvers.measured(me, asked)
-    for part in sealed.PARTS:
-        assert sealed.points(said[part], asked[part]) > 0.95, part
+    for part in forecasts.PARTS:
+        assert forecasts.points(said[part], asked[part]) > 0.95, part
         for question, forecast in zip(asked[part], said[part], strict=True):
             assert abs(sum(question.shares) - 1) < 1e-9 and min(question.shares) >= 0
             p, q = np.atleast_1d(forecast)[0], question.shares[0]
             assert abs(p - q) < 5 * (0.25 / 200 + 0.25 / 400) ** 0.5, (part, question)
     assert 3 <= sum(question.shares[0] < 0.5 for question in asked["cut"]) <= 5
-    assert sealed.questions(model, key, "a seed") == asked != sealed.questions(model, key, "another")
+    assert forecasts.questions(model, key, "a seed") == asked != forecasts.questions(model, key, "another")
 
 
 def test_points_by_hand_and_honesty_pays():
-    yes = [sealed.Question("", ("a", "b"), (0.9, 0.1)), sealed.Question("", ("a", "b"), (0.2, 0.8))]
-    assert sealed.points([0.7, 0.2], yes) == pytest.approx(1 - 0.08 / 0.5)
-    assert sealed.points([[0.7, 0.3], np.array([0.2, 0.8])], yes) == pytest.approx(0.84)
-    assert sealed.points([0.9, 0.2], yes) == 1 and sealed.points([0.5, 0.5], yes) == 0 > sealed.points([0, 1], yes)
+    yes = [forecasts.Question("", ("a", "b"), (0.9, 0.1)), forecasts.Question("", ("a", "b"), (0.2, 0.8))]
+    assert forecasts.points([0.7, 0.2], yes) == pytest.approx(1 - 0.08 / 0.5)
+    assert forecasts.points([[0.7, 0.3], np.array([0.2, 0.8])], yes) == pytest.approx(0.84)
+    assert forecasts.points([0.9, 0.2], yes) == 1 and forecasts.points([0.5, 0.5], yes) == 0 > forecasts.points([0, 1], yes)
     # who believes 0.7 of one text expects most from saying so: the outcome is 1 with probability 0.7
-    sure = [[sealed.Question("", ("a", "b"), (x, 1 - x))] for x in (1.0, 0.0)]
-    expected = {p: 0.7 * sealed.points([p / 100], sure[0]) + 0.3 * sealed.points([p / 100], sure[1]) for p in range(101)}
+    sure = [[forecasts.Question("", ("a", "b"), (x, 1 - x))] for x in (1.0, 0.0)]
+    expected = {p: 0.7 * forecasts.points([p / 100], sure[0]) + 0.3 * forecasts.points([p / 100], sure[1])
+                for p in range(101)}
     assert max(expected, key=expected.get) == 70
 
 
 def test_rounded_shares_are_scaled_and_one_odd_row_costs_one_question():
     """By hand: shares rounded to one decimal that add up to 1.1 are divided by it; what is no forecast is even shares."""
-    asked = [sealed.Question("", ("a", "b", "c"), (0.5, 0.25, 0.25)), sealed.Question("", ("a", "b", "c"), (0.0, 0.0, 1.0))]
-    assert sealed.points([[0.5, 0.3, 0.3], [0, 0, 1]], asked) == pytest.approx(
+    asked = [forecasts.Question("", ("a", "b", "c"), shares) for shares in ((0.5, 0.25, 0.25), (0.0, 0.0, 1.0))]
+    assert forecasts.points([[0.5, 0.3, 0.3], [0, 0, 1]], asked) == pytest.approx(
         1 - ((0.5 - 0.5 / 1.1) ** 2 + 2 * (0.25 - 0.3 / 1.1) ** 2) / (1 / 24 + 2 / 3))
-    assert sealed.points([[0.4, 0.2, 0.2], [0, 0, 0.9]], asked) == 1
+    assert forecasts.points([[0.4, 0.2, 0.2], [0, 0, 0.9]], asked) == 1
     even = [1 / 3] * 3
-    assert sealed.points([even, [0, 0, 1]], asked) == pytest.approx(1 - (1 / 24) / (1 / 24 + 2 / 3))
+    assert forecasts.points([even, [0, 0, 1]], asked) == pytest.approx(1 - (1 / 24) / (1 / 24 + 2 / 3))
     for odd in ([0.5, 0.5, 0.5], [0.3, 0.2, 0.2], [1, 1], None):
-        assert sealed.points([odd, [0, 0, 1]], asked) == pytest.approx(sealed.points([even, [0, 0, 1]], asked))
-        assert sealed.read([odd, [0, 0, 1]], asked)[1] == ["Question 1 asks for 3 shares from 0 to 1 that add up to 1."]
+        assert forecasts.points([odd, [0, 0, 1]], asked) == pytest.approx(forecasts.points([even, [0, 0, 1]], asked))
+        assert forecasts.read([odd, [0, 0, 1]], asked)[1] == ["Question 1 asks for 3 shares from 0 to 1 that add up to 1."]
 
 
 @pytest.mark.parametrize("odd", [
     None, 3, "0.5", [], [0.5], [0.5, 0.5, 0.5], [0.5, "x"], [0.5, 1.2], [0.5, -0.1], [0.5, float("nan")], [0.5, [0.5, 0.8]],
     [0.5, None], [0.5, 1j], [0.5, 10**400], [[[0.5]], 0.5], {0: 0.5, 1: 0.5}, [0.5, {}], np.zeros(()), torch.tensor(0.5)])
 def test_what_is_not_a_forecast_is_one_sentence(odd):
-    yes = [sealed.Question("", ("a", "b"), (0.9, 0.1)), sealed.Question("", ("a", "b"), (0.2, 0.8))]
+    yes = [forecasts.Question("", ("a", "b"), (0.9, 0.1)), forecasts.Question("", ("a", "b"), (0.2, 0.8))]
     try:
-        said = sealed.read(odd, yes)[1]
-        assert sealed.points(odd, yes) == 0
+        said = forecasts.read(odd, yes)[1]
+        assert forecasts.points(odd, yes) == 0
     except ValueError as error:
         said = [str(error)]
     assert len(said) == 1 and ("Give a list" in said[0] or "asks for one share" in said[0])
@@ -189,10 +192,10 @@ def test_what_is_not_a_forecast_is_one_sentence(odd):
 
 @pytest.mark.slow
 def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
-    sealed.board()
-    hunt = sealed.hunt(3)
+    hunts.board()
+    hunt = hunts.hunt(3)
     assert hunt.ask("rule")[0] == "the verb that is listened to"
-    assert all(isinstance(step, sealed.Step) for step in hunt.ask("cut"))
+    assert all(isinstance(step, forecasts.Step) for step in hunt.ask("cut"))
     hunt.ask("order")
     said = capsys.readouterr().out
     assert "S would be right if" in said and "six shares" in said and "same place of the other text" in said
@@ -207,22 +210,22 @@ def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
     assert "20.0 of 20 points, for practice; your first answer had 0.0" in said[2] and "find: 20.0 of 20" in said[3]
     assert said[4].startswith("Hint 1, for 5 points. The verb that is listened to: ")
     assert f" {words_of[hunt._key.verb]}." in said[4]
-    another = sealed.hunt(4)
+    another = hunts.hunt(4)
     another.answer("rule", [question.shares for question in another._asked["rule"]])
     capsys.readouterr()
-    sealed.board()
+    hunts.board()
     assert capsys.readouterr().out.splitlines() == ["hunt 4: 20 points, 1 of 5 parts, 0 hints.",
                                                     "hunt 3: 15 points, 2 of 5 parts, 1 hint."]
     assert str(hunt) == repr(hunt) == "hunt 3: 15 points, 2 of 5 parts, 1 hint."
     hunt.answer("cut", [2.0] * 8)
     assert "Question 1 asks for one share" in capsys.readouterr().out and "2 of 5" in str(hunt), "nothing was answered"
-    for part in sealed.PARTS[2:]:
+    for part in forecasts.PARTS[2:]:
         hunt.answer(part, [question.shares for question in hunt._asked[part]])
     hunt.hint()
     assert "All parts are answered" in capsys.readouterr().out
     assert str(hunt) == "hunt 3: 75 points, 5 of 5 parts, 1 hint."
-    for wrong in (lambda: hunt.answer("all", []), lambda: hunt.ask(7), lambda: sealed.hunt("3")):
-        with pytest.raises(sealed.NotUsable, match="The parts are|a whole number"):
+    for wrong in (lambda: hunt.answer("all", []), lambda: hunt.ask(7), lambda: hunts.hunt("3")):
+        with pytest.raises(NotUsable, match="The parts are|a whole number"):
             wrong()
 
 
