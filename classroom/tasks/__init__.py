@@ -100,6 +100,11 @@ class Task:
     forbidden: tuple = ()
     family: Family | None = None
 
+    @property
+    def own(self):
+        """The details of the assignment as it is in the source notebook."""
+        return self.family.own if self.family else {}
+
     def variant(self, details=None):
         """The ``Task`` with other details; without any it is this one. The detail "private" is the teacher's own."""
         details = dict(details or {})
@@ -134,10 +139,33 @@ def with_private(exercise, private):
         replace(mistake, function=changed(mistake.function)) for mistake in exercise.misconceptions)))
 
 
-def in_variants(details, make, words, forbidden=()):
-    """A ``Task`` that is a family."""
-    family = Family(details, make, words)
-    return Task(make(**family.own), forbidden, family)
+class Like:
+    """The reference of a variant, and of its neighbours: ``like(**others)`` has these details instead of its own."""
+
+    def __init__(self, reference, own):
+        self.reference, self.own = reference, own
+
+    def __call__(self, **others):
+        return with_details(self.reference, **self.own | others)
+
+    def others(self, detail, rows):
+        """The misconceptions that are another value of a detail. ``rows``: value -> (id, hint)."""
+        return tuple(Misconception(id, hint, self(**{detail: value}))
+                     for value, (id, hint) in rows.items() if value != self.own[detail])
+
+
+def in_variants(reference, details, make, words, forbidden=()):
+    """A ``Task`` that is a family: ``make(like, **details)`` gives its ``Exercise``, ``words(like, **details)`` the
+    passages."""
+    family = Family(details, lambda **own: make(Like(reference, own), **own),
+                    lambda **own: words(Like(reference, own), **own))
+    return Task(family.make(**family.own), forbidden, family)
+
+
+def mistakes(*rows):
+    """A table of misconceptions: its rows, one by one or in tuples, without those that are False: a variant lacks them."""
+    tuples = (row if isinstance(row, tuple) else (row,) for row in rows)
+    return tuple(filter(None, itertools.chain.from_iterable(tuples)))
 
 
 def with_details(reference, **details):

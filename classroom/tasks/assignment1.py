@@ -3,9 +3,10 @@ neighbour is an argument behind the * of its reference."""
 
 import numpy as np
 
-from classroom.tasks import Task, in_variants, with_details
+from classroom.tasks import Task, in_variants, mistakes
 from helpers.attention import softmax
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.lesson02 import _softmax_along, _softmax_global_max, _softmax_without_max
 from helpers.embeddings import cosine_similarity
 
 
@@ -138,7 +139,7 @@ def _use_pair(function, X):
     return tuple(pair.tolist()) if isinstance(pair, np.ndarray) and pair.ndim == 1 else pair
 
 
-def _most_similar_pair(measure, first, start):
+def _most_similar_pair(like, measure, first, start):
     compare = {"cosine": "Compare cosines", "absolute": "Compare absolute values of cosines",
                "centred": "Compare cosines of centred rows"}[measure]
     largest = {"cosine": "the largest cosine", "absolute": "the cosine with the largest absolute value",
@@ -146,10 +147,6 @@ def _most_similar_pair(measure, first, start):
     opposite = "their cosine is -1, and its absolute value is 1, the largest" if measure == "absolute" else \
         "their cosine is -1, the smallest"
     other = "larger" if first == "smaller" else "smaller"
-
-    def like(**others):
-        own = {"measure": measure, "first": first, "start": start}
-        return with_details(most_similar_pair, **own | others)
 
     def told(i, j):
         i, j = map(COUNTED_FROM[start], (i, j))
@@ -164,32 +161,14 @@ def _most_similar_pair(measure, first, start):
         return function
 
     def with_nan(X):
-        cosines = _cosines_with_nan(_centred(X) if measure == "centred" else X)
+        return signed(_cosines_with_nan(_centred(X) if measure == "centred" else X))
+
+    def signed(cosines):
         return np.abs(cosines) if measure == "absolute" else cosines
 
-    values, right = MEASURES[measure], like()
-    signs = Misconception("sign-kept", (
-        "You keep the sign of the cosine. Here opposite rows are as similar as equal ones: take its absolute "
-        "value."
-    ), like(measure="cosine")) if measure == "absolute" else Misconception("absolute-value", (
-        "You drop the sign of the cosine: opposite rows are not similar."
-    ), largest_in(lambda X: np.abs(values(X))))
-    centring = Misconception("not-centred", (
-        "You take the cosines of the rows as they came. Subtract each row's own mean first."
-    ), like(measure="cosine")) if measure == "centred" else Misconception("centred", (
-        "You subtract each row's mean first. Take the cosines of the rows as they came."
-    ), largest_in(lambda X: (np.abs if measure == "absolute" else np.asarray)(MEASURES["centred"](X))))
-    of_the_measure = {
-        "cosine": (),
-        "centred": (Misconception("columns-centred", (
-            "You subtract the mean of each column. Subtract each row's own mean: axis=1."
-        ), largest_in(lambda X: cosine_similarity(*[X - X.mean(axis=0)] * 2))),),
-        "absolute": (Misconception("absolute-dot-product", (
-            f"You compare absolute values of dot products, so long rows win. {compare}."
-        ), largest_in(lambda X: np.abs(X @ X.T))),),
-    }[measure]
+    values = MEASURES[measure]
     return Exercise(
-        reference=right,
+        reference=like(),
         use=_use_pair,
         probes=(
             Probe("two rows", _rows(2, 3), f"With two rows there is one pair: {told(0, 1)}."),
@@ -216,14 +195,13 @@ def _most_similar_pair(measure, first, start):
             ), draws=2, extreme=True),
             larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("itself", "You return a row with itself: its cosine is 1, always the largest. Leave"
                 " the diagonal out.", lambda X: told(*np.unravel_index(np.argmax(values(X)), (len(X),) * 2))),
             Misconception(f"{other}-first",
                 f"The right pair in the wrong order: the {first} index comes first.", like(first=other)),
-            Misconception(f"counted-from-{1 - start}",
-                f"The right pair, counted from {1 - start}. Here the first row has the index {start}.",
-                like(start=1 - start)),
+            Misconception(f"counted-from-{1 - start}", f"The right pair, counted from {1 - start}. Here the"
+                f" first row has the index {start}.", like(start=1 - start)),
             Misconception("dot-product", f"You compare dot products, so long rows win. {compare}.",
                 largest_in(lambda X: X @ X.T)),
             Misconception("distance",
@@ -231,9 +209,20 @@ def _most_similar_pair(measure, first, start):
                 largest_in(lambda X: -_distances(X))),
             Misconception("least-similar", f"You return the least similar pair. Look for {largest}.",
                 largest_in(lambda X: -values(X))),
-            signs,
-            centring,
-            *of_the_measure,
+            Misconception("sign-kept", "You keep the sign of the cosine. Here opposite rows are as similar as"
+                " equal ones: take its absolute value.", like(measure="cosine")) if measure == "absolute" else
+            Misconception("absolute-value", "You drop the sign of the cosine: opposite rows are not similar.",
+                largest_in(lambda X: np.abs(values(X)))),
+            Misconception("not-centred", "You take the cosines of the rows as they came. Subtract each row's"
+                " own mean first.", like(measure="cosine")) if measure == "centred" else
+            Misconception("centred", "You subtract each row's mean first. Take the cosines of the rows as they"
+                " came.", largest_in(lambda X: signed(MEASURES["centred"](X)))),
+            measure == "centred" and Misconception("columns-centred", "You subtract the mean of each column."
+                " Subtract each row's own mean: axis=1.",
+                largest_in(lambda X: cosine_similarity(*[X - X.mean(axis=0)] * 2))),
+            measure == "absolute" and Misconception("absolute-dot-product",
+                f"You compare absolute values of dot products, so long rows win. {compare}.",
+                largest_in(lambda X: np.abs(X @ X.T))),
             Misconception("the-cosine", "You return the cosine. The result is the two indices.",
                 lambda X: float(values(X)[most_similar_pair(X, measure=measure)])),
             Misconception("neighbours-only", "You compare each row with the next one only. Any two rows may"
@@ -250,14 +239,13 @@ def _most_similar_pair(measure, first, start):
 CENTRED = "centred = X - X.mean(axis=1, keepdims=True)\n    "  # a line of the solutions
 
 
-def _most_similar_pair_in_words(measure, first, start):
+def _most_similar_pair_in_words(like, measure, first, start):
     sign, order = ("<", "i, j") if first == "smaller" else (">", "j, i")
     largest = {"cosine": "with the largest cosine", "centred": "with the largest cosine after centring",
                "absolute": "whose cosine has the largest absolute value"}[measure]
     more = {"cosine": "", "absolute": " Opposite directions count as similar here.",
             "centred": " Centring subtracts each row's own mean from its entries."}[measure]
     X = np.array([[4.0, 4, 5], [4, 5, 4], [1, 0, -1], [-2, 0, 2], [2, 1, 0]])
-    pair = most_similar_pair(X, measure=measure, first=first, start=start)
     return {
         "largest": f"Find the two **different** rows {largest}.{more}",
         "order": f"Return their indices `(i, j)` with `i {sign} j`" + (", counted from 1." if start else "."),
@@ -266,7 +254,7 @@ def _most_similar_pair_in_words(measure, first, start):
                     "centred": f"{CENTRED}cosines = cosine_similarity(centred, centred)  # (n, n)",
                     "absolute": "cosines = np.abs(cosine_similarity(X, X))  # (n, n)"}[measure],
         "result": "return " + ", ".join(f"int({i}) + 1" if start else f"int({i})" for i in order.split(", ")),
-        "expected": f"most_similar_pair(X)) == {pair}",
+        "expected": f"most_similar_pair(X)) == {like()(X)}",
     }
 
 
@@ -275,20 +263,6 @@ def _most_similar_pair_in_words(measure, first, start):
 
 def _scores(rng, *shape):
     return np.round(rng.normal(size=shape) * 8) / 8
-
-
-def _along(x, axis):
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
-
-
-def _unstable(x):
-    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
-
-
-def _global_max(x):
-    e = np.exp(x - x.max())
-    return e / e.sum(axis=-1, keepdims=True)
 
 
 SOFTMAX_WITH_TEMPERATURE = Exercise(
@@ -320,15 +294,16 @@ SOFTMAX_WITH_TEMPERATURE = Exercise(
         Misconception("weights-divided", "You divide the weights by the temperature, so that they no longer"
             " sum to 1. Divide the scores, before exp.", lambda x, temperature: softmax(x) / temperature),
         Misconception("columns-sum-to-1", "Your weights sum to 1 along the first axis. Softmax runs along the"
-            " last: axis=-1.", lambda x, temperature: _along(x / temperature, 0)),
+            " last: axis=-1.", lambda x, temperature: _softmax_along(x / temperature, 0)),
         Misconception("whole-array", "All weights together sum to 1. Each row must: sum along axis=-1 with"
             " keepdims=True.",
             lambda x, temperature: np.exp((x - x.max()) / temperature) / np.exp((x - x.max()) / temperature).sum()),
         Misconception("overflow", "Right for small scores, but exp of thousands overflows to inf, and inf/inf"
             " is NaN. Subtract the largest score of each row before exp.",
-            lambda x, temperature: _unstable(x / temperature)),
+            lambda x, temperature: _softmax_without_max(x / temperature)),
         Misconception("global-maximum", "You subtract the maximum of the whole array. A row far below it"
-            " becomes 0/0. Subtract each row's own.", lambda x, temperature: _global_max(x / temperature)),
+            " becomes 0/0. Subtract each row's own.",
+            lambda x, temperature: _softmax_global_max(x / temperature)),
         Misconception("not-normalised", "You take exp and never divide by the sum of the row.",
             lambda x, temperature: np.exp(x / temperature)),
         Misconception("square-root", "You divide by the square root of the temperature. Divide by the"
@@ -351,7 +326,7 @@ def _word_of_zeros(rng):
     return X, 0.5
 
 
-def _cosine_attention(measure, output):
+def _cosine_attention(like, measure, output):
     cosines = {"cosine": "cosines", "centred": "cosines of the centred words"}[measure]
     of_the_weights = {
         "mixture": "weights @ X, with X as it came",
@@ -361,12 +336,10 @@ def _cosine_attention(measure, output):
     alone = {"mixture": "the output is X itself", "unit words": "the output is X, divided by its length",
              "unit mixture": "the output is X, divided by its length", "added": "the output is 2 X",
              "moved": "the output is 0"}[output]
-
-    def like(**others):
-        return with_details(cosine_attention, **{"measure": measure, "output": output} | others)
+    values, right = MEASURES[measure], like()
 
     def attend(scores, X, axis=-1):
-        weights = _along(scores, axis)
+        weights = _softmax_along(scores, axis)
         return OUTPUTS[output](weights, X), weights
 
     def scored(scores):
@@ -377,31 +350,15 @@ def _cosine_attention(measure, output):
             return OUTPUTS[output](np.ones((1, 1)), X), np.ones((1, 1))
         return attend(np.where(np.eye(len(X), dtype=bool), -1e30, values(X) / t), X)
 
-    values, right = MEASURES[measure], like()
-    mixes = {
-        "mixture": Misconception("mixes-words-as-they-came", (
-            "Your weights are right, but your output is the plain mixture of the words. The output is "
-            f"{of_the_weights}."
-        ), like(output="mixture")),
-        "unit words": Misconception("mixes-unit-rows", (
-            f"Your weights are right, but you mix rows of length 1. The output is {of_the_weights}."
-        ), like(output="unit words")),
-        "unit mixture": Misconception("unit-mixture", (
-            "Your weights are right, but you divide each row of the mixture by its length. The output is "
-            f"{of_the_weights}."
-        ), like(output="unit mixture")),
-        "added": Misconception("added", (
-            f"Your weights are right, but you add the mixture to X. The output is {of_the_weights}."
-        ), like(output="added")),
-    }
+    def but(mixes):
+        return f"Your weights are right, but {mixes}. The output is {of_the_weights}."
+
     return Exercise(
         reference=right,
         probes=(
             Probe("one word", _words(1, 3, 0.5), f"A word alone has weight 1, so {alone}.", draws=1),
-            Probe("two words", _words(2, 2, 1.0), (
-                f"Follow the steps on two words: {cosines} (2, 2), divided by the temperature, softmax along "
-                f"each row. The output is {of_the_weights}."
-            )),
+            Probe("two words", _words(2, 2, 1.0), f"Follow the steps on two words: {cosines} (2, 2), divided by"
+                f" the temperature, softmax along each row. The output is {of_the_weights}."),
             Probe("T is not d", _words(3, 5, 0.3), "T = 3 words of d = 5 numbers: the weights are (3, 3), the"
                 " output is (3, 5)."),
             Probe("more words than numbers", _words(6, 2, 0.1),
@@ -410,28 +367,33 @@ def _cosine_attention(measure, output):
                 " is 0, never NaN.", extreme=True),
             larger(_words(9, 10, 0.2)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("dot-product", f"Your scores are dot products, so long words win. Use {cosines}.",
                 scored(lambda X, t: X @ X.T / t)),
-            Misconception("not-centred", (
-                "Your scores are the cosines of the words as they came. Subtract each word's own mean first."
-            ), like(measure="cosine")) if measure == "centred" else Misconception("centred", (
-                "You subtract each word's mean first. The scores are the cosines of the words as they came."
-            ), like(measure="centred")),
+            like.others("measure", {
+                "cosine": ("not-centred", "Your scores are the cosines of the words as they came. Subtract"
+                    " each word's own mean first."),
+                "centred": ("centred", "You subtract each word's mean first. The scores are the cosines of"
+                    " the words as they came."),
+            }),
             Misconception("no-temperature", "The temperature has no effect in your function. Divide the"
                 " cosines by it.", scored(lambda X, t: values(X))),
             Misconception("multiplied", "You multiply by the temperature. Divide.",
                 scored(lambda X, t: values(X) * t)),
             Misconception("scaled", "You also divide by √d. Cosines do not grow with d; the temperature alone"
                 " does the work here.", scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
-            *(mistake for wrong, mistake in mixes.items() if wrong != output),
-            *((Misconception("other-way", (
-                f"Your sign is the other way round: you subtract the mixture. The output is {of_the_weights}."
-            ), lambda X, t: (-right(X, t)[0], right(X, t)[1])),) if output == "moved" else ()),
-            *((Misconception("mixes-centred-words", (
-                f"Your scores are right, but centred words go into the output. It is {of_the_weights}."
-            ), lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),)
-              if measure == "centred" else ()),
+            like.others("output", {
+                "mixture": ("mixes-words-as-they-came", but("your output is the plain mixture of the words")),
+                "unit words": ("mixes-unit-rows", but("you mix rows of length 1")),
+                "unit mixture": ("unit-mixture", but("you divide each row of the mixture by its length")),
+                "added": ("added", but("you add the mixture to X")),
+            }),
+            output == "moved" and Misconception("other-way",
+                f"Your sign is the other way round: you subtract the mixture. The output is {of_the_weights}.",
+                lambda X, t: (-right(X, t)[0], right(X, t)[1])),
+            measure == "centred" and Misconception("mixes-centred-words",
+                f"Your scores are right, but centred words go into the output. It is {of_the_weights}.",
+                lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),
             Misconception("columns-sum-to-1", "Your weights sum to 1 down the columns. A row belongs to the"
                 " word that looks: axis=-1.", lambda X, t: attend(values(X) / t, X, axis=0)),
             Misconception("output-only", "You return the output alone. Return the weights as well: return"
@@ -453,7 +415,7 @@ def _rounded(table):
     return str(np.round(np.asarray(table) + 0.0, 6).tolist())
 
 
-def _cosine_attention_in_words(measure, output):
+def _cosine_attention_in_words(like, measure, output):
     scores = "**cosines** of centred words" if measure == "centred" else "**cosines**"
     third = {"mixture": "", "unit words": "every word is brought to length 1 before it is mixed",
              "unit mixture": "the mixture is brought to length 1", "moved":
@@ -471,7 +433,7 @@ def _cosine_attention_in_words(measure, output):
         "moved": "The output is the mixture of the rows of `X`, minus `X`: how far each word moves."}[output]
     centring = " Centring subtracts each word's own mean from its numbers." if measure == "centred" else ""
     X, temperature = np.array([[2.0, 0.0], [0.0, 5.0]]), 1 / np.log(3.0)
-    result, weights = cosine_attention(X, temperature, measure=measure, output=output)
+    result, weights = like()(X, temperature)
     centred, of = (CENTRED, "centred, centred") if measure == "centred" else ("", "X, X")
     return {
         "changes": f"with {changes}",
@@ -514,14 +476,11 @@ FORMULAS = {"entropy": "exp(-Σ w log w)", "squares": "1 / Σ w²", "roots": "(�
 COUNTS = {"entropy": lambda w, axis=-1: np.exp(_entropy(w, axis=axis)), **OTHER_COUNTS}
 
 
-def _effective_words(count, rows):
+def _effective_words(like, count, rows):
     formula = FORMULAS[count]
     over_rows = "Each row has its own number" + {
         "each": "", "mean": ", and the result is their mean",
         "geometric": ", and the result is their geometric mean"}[rows]
-
-    def like(**others):
-        return with_details(effective_words, **{"count": count, "rows": rows} | others)
 
     def counted(number):
         """``number(w)`` of each row in the place of the right one."""
@@ -559,64 +518,49 @@ def _effective_words(count, rows):
                 " the root of each weight, then sum.", counted(lambda w: np.sqrt(w.sum(axis=-1)) ** 2)),
         ),
     }[count]
-    others = {
-        "entropy": Misconception("exp-of-the-entropy", (
-            f"This is exp of the entropy, another way to count. The task asks for {formula}."
-        ), like(count="entropy")),
-        "squares": Misconception("inverse-squares", (
-            "This is 1/Σ w², another way to count. The task asks for "
-            f"{'exp of the entropy' if count == 'entropy' else formula}."
-        ), like(count="squares")),
-    }
-    entropies = (Misconception("mean-entropy", (
-        "You return the mean of the entropies. The geometric mean of the numbers is exp of it."
-    ), lambda w: _entropy(w).mean()),) if (count, rows) == ("entropy", "geometric") else ()
     means = (
-        *entropies,
-        Misconception("not-averaged", (
-            "You return a number for each row. The result is one number for all rows: their "
-            f"{'geometric mean' if rows == 'geometric' else 'mean'}."
-        ), like(rows="each")),
+        (count, rows) == ("entropy", "geometric") and Misconception("mean-entropy", "You return the mean of"
+            " the entropies. The geometric mean of the numbers is exp of it.", lambda w: _entropy(w).mean()),
+        Misconception("not-averaged", "You return a number for each row. The result is one number for all"
+            f" rows: their {'geometric mean' if rows == 'geometric' else 'mean'}.", like(rows="each")),
         Misconception("weights-averaged", f"You average the weights of all rows and count once. {over_rows}.",
             lambda w: COUNTS[count](w.reshape(-1, w.shape[-1]).mean(axis=0))),
-        Misconception("arithmetic-mean", (
-            "You take the mean of the numbers. Here it is the geometric mean: exp of the mean of their "
-            "logarithms."
-        ), like(rows="mean")) if rows == "geometric" else Misconception("geometric-mean", (
-            "You take the mean of logarithms. The numbers themselves are averaged."
-        ), like(rows="geometric"))) if rows != "each" else (
-        Misconception("averaged", (
-            "You return one number, the mean of all rows. Each row has its own number."
-        ), like(rows="mean")),)
+        Misconception("arithmetic-mean", "You take the mean of the numbers. Here it is the geometric mean:"
+            " exp of the mean of their logarithms.", like(rows="mean")) if rows == "geometric" else
+        Misconception("geometric-mean", "You take the mean of logarithms. The numbers themselves are"
+            " averaged.", like(rows="geometric")),
+    )
     return Exercise(
         reference=like(),
         probes=(
-            Probe("one row", _weights(4), (
-                f"One row of weights gives one number: {formula}"
-                + (", with the natural logarithm." if count == "entropy" else ".")
-            )),
+            Probe("one row", _weights(4), f"One row of weights gives one number: {formula}"
+                + (", with the natural logarithm." if count == "entropy" else ".")),
             Probe("rows", _weights(2, 3), f"{over_rows}. Sum along the last axis."),
             Probe("three axes", _weights(2, 3, 4),
                 f"The weights may have any number of axes. The last one holds the words. {over_rows}."),
-            Probe("some zeros", _some_zero, (
-                "Some weights are exactly 0 here. They add nothing"
-                + (": 0 log 0 counts as 0, not NaN." if count == "entropy" else ".")
-            ), extreme=True),
+            Probe("some zeros", _some_zero, "Some weights are exactly 0 here. They add nothing"
+                + (": 0 log 0 counts as 0, not NaN." if count == "entropy" else "."), extreme=True),
             larger(_weights(5, 9, 10)),
         ),
-        misconceptions=(
-            *halfway,
+        misconceptions=mistakes(
+            halfway,
             Misconception("whole-array", "You sum over the whole array. Each row has its own number: axis=-1.",
                 lambda w: COUNTS[count](w, axis=None)),
             Misconception("first-axis", "You sum along the first axis. The words are on the last one: axis=-1.",
                 counted(lambda w: COUNTS[count](w, axis=0))),
-            *(mistake for wrong, mistake in others.items() if wrong != count),
-            *means,
+            like.others("count", {
+                "entropy": ("exp-of-the-entropy",
+                    f"This is exp of the entropy, another way to count. The task asks for {formula}."),
+                "squares": ("inverse-squares", "This is 1/Σ w², another way to count. The task asks for"
+                    f" {'exp of the entropy' if count == 'entropy' else formula}."),
+            }),
+            means if rows != "each" else Misconception("averaged", "You return one number, the mean of all"
+                " rows. Each row has its own number.", like(rows="mean")),
         ),
     )
 
 
-def _effective_words_in_words(count, rows):
+def _effective_words_in_words(like, count, rows):
     answer = {
         "entropy": "A common answer is exp of the entropy, with the natural logarithm.",
         "squares": "A common answer is 1 divided by the sum of the squared weights.",
@@ -627,7 +571,7 @@ def _effective_words_in_words(count, rows):
               "squares": "1 / (weights ** 2).sum(axis=-1)",
               "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
     one_row = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
-    two_rows = effective_words(np.array([[0.25] * 4, [0.5, 0.25, 0.125, 0.125]]), count=count, rows=rows)
+    two_rows = like()(np.array([[0.25] * 4, [0.5, 0.25, 0.125, 0.125]]))
     logs = "logs = np.log(np.where(weights > 0, weights, 1))\n    " if count == "entropy" else ""
     return {
         "answer": answer,
@@ -649,15 +593,15 @@ def _effective_words_in_words(count, rows):
 
 TASKS = {
     "most_similar_pair": in_variants(
-        {"measure": ("cosine", "centred", "absolute"), "first": ("smaller", "larger"), "start": (0, 1)},
+        most_similar_pair, {"measure": tuple(MEASURES), "first": ("smaller", "larger"), "start": (0, 1)},
         _most_similar_pair, _most_similar_pair_in_words),
     "softmax_with_temperature": Task(SOFTMAX_WITH_TEMPERATURE,
                                      forbidden=("softmax", "log_softmax", "logsumexp")),
     "cosine_attention": in_variants(
-        {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
+        cosine_attention, {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
         _cosine_attention, _cosine_attention_in_words,
         forbidden=("self_attention", "scaled_dot_product_attention")),
     "effective_words": in_variants(
-        {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
+        effective_words, {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
         _effective_words, _effective_words_in_words, forbidden=("attention_entropy", "entropy")),
 }

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from classroom.tasks import Task, in_variants, with_details
+from classroom.tasks import Task, in_variants, mistakes
 from helpers.attention import softmax
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
@@ -91,7 +91,7 @@ def _distances(query, keys):
     return np.linalg.norm(keys - query, axis=1)
 
 
-def _top_k_attention(score, result):
+def _top_k_attention(like, score, result):
     the_scores = {"dot": "plain dot products", "scaled": "dot products divided by √d",
                   "square": "minus half the squared distances",
                   "absolute": "minus the sums of absolute differences"}
@@ -100,10 +100,7 @@ def _top_k_attention(score, result):
     order = "The weights (n,) keep the order of the keys." if result == "all" else \
         "The weights (k,) are those of the chosen keys, the best first."
 
-    def like(**others):
-        return with_details(top_k_attention, **{"score": score, "result": result} | others)
-
-    def found(weigh, scores=SCORES[score], worst=False):
+    def looked_up(weigh, scores=SCORES[score], worst=False):
         """Lookup with other scores, other keys, or other weights: ``weigh(scores, best)``."""
         def function(query, keys, values, k):
             numbers = scores(query, keys)
@@ -116,7 +113,7 @@ def _top_k_attention(score, result):
         return softmax(_kept(scores, best))
 
     def scored(scores):
-        return found(soft, scores)
+        return looked_up(soft, scores)
 
     def cut_after(scores, best):
         """All weights first, then the small ones are dropped and nothing is divided again."""
@@ -131,12 +128,18 @@ def _top_k_attention(score, result):
         return (output, weights[np.argsort(best)], np.sort(best))[:2 if result == "chosen" else 3]
 
     right, right_with_indices = like(), like(result="indices")
+    not_dot = Misconception("dot-product", f"You score by dot products. {are}", like(score="dot"))
+    of_products = (
+        Misconception("cosine", f"You rank and weigh by cosine. {are}", scored(_cosines)),
+        Misconception("absolute-value", "You drop the signs of the scores: a very negative score is not a"
+            " good one.", scored(lambda query, keys: np.abs(SCORES[score](query, keys)))),
+    )
+    no_minus = Misconception("no-minus", "The minus is missing: the farthest keys win. The nearest keys have"
+        " the largest scores.", scored(lambda query, keys: -SCORES[score](query, keys)))
     wrong_scores = {
         "dot": (
             Misconception("scaled", f"You divide by √d. {are}", like(score="scaled")),
-            Misconception("cosine", f"You rank and weigh by cosine. {are}", scored(_cosines)),
-            Misconception("absolute-value", "You drop the signs of the scores: a very negative score is not a"
-                " good one.", scored(lambda query, keys: np.abs(keys @ query))),
+            *of_products,
         ),
         "scaled": (
             Misconception("not-scaled", "Your scores are plain dot products. Divide them by √d.",
@@ -145,27 +148,23 @@ def _top_k_attention(score, result):
                 scored(lambda query, keys: keys @ query / len(query))),
             Misconception("root-of-n", "You divide by the root of the number of keys. It is d, the width of"
                 " the query.", scored(lambda query, keys: keys @ query / np.sqrt(len(keys)))),
-            Misconception("cosine", f"You rank and weigh by cosine. {are}", scored(_cosines)),
-            Misconception("absolute-value", "You drop the signs of the scores: a very negative score is not a"
-                " good one.", scored(lambda query, keys: np.abs(SCORES["scaled"](query, keys)))),
+            *of_products,
         ),
         "square": (
-            Misconception("dot-product", f"You score by dot products. {are}", like(score="dot")),
+            not_dot,
             Misconception("not-halved", f"You do not halve the squared distance. {are}",
                 scored(lambda query, keys: 2 * SCORES["square"](query, keys))),
             Misconception("not-squared", f"You do not square the distance. {are}",
                 scored(lambda query, keys: -_distances(query, keys) / 2)),
-            Misconception("no-minus", "The minus is missing: the farthest keys win. The nearest keys have the"
-                " largest scores.", scored(lambda query, keys: -SCORES["square"](query, keys))),
+            no_minus,
         ),
         "absolute": (
-            Misconception("dot-product", f"You score by dot products. {are}", like(score="dot")),
+            not_dot,
             Misconception("distance", f"You score by minus the distance, the root of the sum of squares. {are}",
                 scored(lambda query, keys: -_distances(query, keys))),
             Misconception("squares", f"You sum squares of the differences. {are}",
                 scored(lambda query, keys: 2 * SCORES["square"](query, keys))),
-            Misconception("no-minus", "The minus is missing: the farthest keys win. The nearest keys have the"
-                " largest scores.", scored(lambda query, keys: -SCORES["absolute"](query, keys))),
+            no_minus,
         ),
     }[score]
     wrong_results = {
@@ -197,47 +196,43 @@ def _top_k_attention(score, result):
                 lambda *given: (lambda output, weights, best: (output, best, weights))(*right(*given))),
         ),
     }[result]
-    large, overflow = (
-        ("in the thousands", "exp of thousands overflows") if score in ("dot", "scaled") else
-        ("far below 0", "exp of minus thousands is 0 for every key, and 0/0 is NaN"))
+    large, stable, overflow = (
+        ("in the thousands", "does not overflow", "exp of thousands overflows") if score in ("dot", "scaled") else
+        ("far below 0", "subtracts the largest first", "exp of minus thousands is 0 for every key, and 0/0 is NaN"))
     return Exercise(
         reference=right,
         probes=(
             Probe("k is 1", _table(4, 2, 3, 1), "With k = 1 the best key has all the weight: the output is"
                 " its value."),
-            Probe("k is n", _table(3, 2, 2, 3), (
-                "With k = n nothing is left out: this is soft attention over all keys."
-                + ("" if score == "dot" else f" {are}")
-            )),
+            Probe("k is n", _table(3, 2, 2, 3), "With k = n nothing is left out: this is soft attention over"
+                " all keys." + ("" if score == "dot" else f" {are}")),
             Probe("two of five", _table(5, 3, 2, 2), "The k largest scores share all the weight by softmax;"
                 " every other weight is exactly 0.", draws=3),
             Probe("three of seven", _table(7, 4, 1, 3), f"n, d, m and k all differ here. {order}", draws=3),
-            Probe("large scores", _far(3000 if score == "absolute" else 100), (
-                f"The scores are {large} here: use a softmax that "
-                + ("does not overflow." if score in ("dot", "scaled") else "subtracts the largest first.")
-            ), extreme=True),
+            Probe("large scores", _far(3000 if score == "absolute" else 100), f"The scores are {large} here:"
+                f" use a softmax that {stable}.", extreme=True),
             larger(_table(11, 9, 10, 5)),
         ),
         misconceptions=(
             Misconception("all-keys", "You let every key take part. Only the k largest scores may have weight.",
-                found(lambda scores, best: softmax(scores))),
+                looked_up(lambda scores, best: softmax(scores))),
             Misconception("not-normalised-again", "You drop small weights after the softmax, so the rest no"
-                " longer sums to 1. Choose first, then softmax over the chosen scores.", found(cut_after)),
+                " longer sums to 1. Choose first, then softmax over the chosen scores.", looked_up(cut_after)),
             Misconception("hidden-with-0", "You set the other scores to 0. exp(0) is 1, so they keep weight:"
                 " -inf gives exactly 0.",
-                found(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
+                looked_up(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
             Misconception("smallest", "You keep the k smallest scores: argsort sorts from small to large.",
-                found(soft, worst=True)),
+                looked_up(soft, worst=True)),
             Misconception("plain-mean", "The k best share equally in your function. Softmax over their scores"
                 " gives the better ones more.",
-                found(lambda scores, best: np.isfinite(_kept(scores, best)) / len(best))),
+                looked_up(lambda scores, best: np.isfinite(_kept(scores, best)) / len(best))),
             *wrong_results,
             *wrong_scores,
             Misconception("output-only", f"You return the output alone. Return {returned}.",
                 lambda *given: right(*given)[0]),
             Misconception("overflow",
                 f"Right for small scores, but {overflow}. Subtract the largest score first, or use attention.softmax.",
-                found(unstable)),
+                looked_up(unstable)),
         ),
         contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
                                                   rng.normal(size=(3, 2)), 0)),),
@@ -249,10 +244,10 @@ def _numbers(table):
     return json.dumps(np.round(table, 6).tolist()).replace(".0,", ",").replace(".0]", "]")
 
 
-def _top_k_attention_in_words(score, result):
+def _top_k_attention_in_words(like, score, result):
     keys, values = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), np.array([[10.0], [20.0], [30.0]])
     query = np.array([np.log(3.0), 0.0])
-    output, weights, *best = top_k_attention(query, keys, values, 2, score=score, result=result)
+    output, weights, *best = like()(query, keys, values, 2)
     return {
         "score": {"dot": "The score is the dot product of query and key.",
                   "scaled": "The score is the dot product of query and key, divided by √d.",
@@ -287,16 +282,13 @@ def _general(T_q, T_k, d_q, d_k, W_turned=False):
                         rng.normal(size=(d_k, d_q) if W_turned else (d_q, d_k)))
 
 
-def _general_scores(W_turned, divided, turned):
+def _general_scores(like, W_turned, divided, turned):
     by = "" if divided == "no" else f" / √{divided}"
     one = ("kᵀ W q" if W_turned else "qᵀ W k") + by
     all_of = {(False, False): "Q W Kᵀ", (True, False): "Q Wᵀ Kᵀ",
               (False, True): "K Wᵀ Qᵀ", (True, True): "K W Qᵀ"}[W_turned, turned]
     row, column = ("key", "query") if turned else ("query", "key")
-
-    def like(**others):
-        own = {"W_turned": W_turned, "divided": divided, "turned": turned}
-        return with_details(general_scores, **own | others)
+    of_rows, of_columns = ("key", "query") if W_turned else ("query", "key")
 
     def given(*sizes):
         return _general(*sizes, W_turned=W_turned)
@@ -333,21 +325,16 @@ def _general_scores(W_turned, divided, turned):
                 f"Every size is 3 here, so every product fits: check the order, {all_of}{by}."),
             Probe("more keys", given(2, 5, 3, 3),
                 f"The result has a row for each {row} and a column for each {column}."),
-            Probe("widths differ", given(4, 2, 3, 5), (
-                "Queries have 3 numbers and keys 5. W leads from one to the other."
-                + (f" Divide by √{divided}." if by else "")
-            )),
+            Probe("widths differ", given(4, 2, 3, 5), "Queries have 3 numbers and keys 5. W leads from one to"
+                " the other." + (f" Divide by √{divided}." if by else "")),
             larger(given(9, 10, 11, 12)),
         ),
         misconceptions=(
             Misconception("no-W", f"You leave W out where the shapes allow it. The score is {one}.", no_W),
             Misconception("W-ignored", f"W does not enter your result. The score is {one}.",
                 lambda Q, K, W: done(Q @ K.T, Q, K)),
-            Misconception("W-transposed", (
-                "You use W the wrong way round. "
-                + ("The rows of W belong to the key, its columns to the query." if W_turned else
-                   "The rows of W belong to the query, its columns to the key.")
-            ), like(W_turned=not W_turned)),
+            Misconception("W-transposed", f"You use W the wrong way round. The rows of W belong to the {of_rows},"
+                f" its columns to the {of_columns}.", like(W_turned=not W_turned)),
             Misconception("transposed",
                 f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: {all_of}{by}.",
                 like(turned=not turned)),
@@ -360,7 +347,7 @@ def _general_scores(W_turned, divided, turned):
     )
 
 
-def _general_scores_in_words(W_turned, divided, turned):
+def _general_scores_in_words(like, W_turned, divided, turned):
     Q, K = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0, 0.0], [10.0, 0.0, 1.0]])
     W = np.array([[3.0, 0.0, 1.0], [4.0, 5.0, 0.0]])
     expected = general_scores(Q, K, W, divided=divided, turned=turned)
@@ -391,15 +378,13 @@ def _head(T, d, d_k, d_v, size=1.0, W_turned=False):
     return make
 
 
-def _attention_head(divisor, W_turned, first):
+def _attention_head(like, divisor, W_turned, first):
     step = {"root": "divide by √d_k", "width": "divide by d_k", "none": "do not divide"}[divisor]
+    of = "the root of " if divisor == "root" else ""
+    instead = {"root": "It is the square root.", "width": "It is d_k itself.", "none": "The scores are not scaled here."}
     turned = TURNED[W_turned]
     names = ("X W_qᵀ", "X W_kᵀ", "X W_vᵀ") if W_turned else ("X W_q", "X W_k", "X W_v")
     returned = "output, weights" if first == "output" else "weights, output"
-
-    def like(**others):
-        own = {"divisor": divisor, "W_turned": W_turned, "first": first}
-        return with_details(attention_head, **own | others)
 
     def given(*sizes, size=1.0):
         return _head(*sizes, size=size, W_turned=W_turned)
@@ -417,28 +402,15 @@ def _attention_head(divisor, W_turned, first):
         e = np.exp(scores)
         return e / e.sum(axis=-1, keepdims=True)
 
-    right = like()
-    no_scaling = Misconception("not-scaled", (
-        f"You do not divide the scores by {'√d_k' if divisor == 'root' else 'd_k'}."
-    ), like(divisor="none"))
-    by_width = Misconception("divided-by-d_k", (
-        "You divide by d_k. "
-        + ("It is the square root." if divisor == "root" else "The scores are not scaled here.")
-    ), like(divisor="width"))
-    by_root = Misconception("root", (
-        "You divide by √d_k. "
-        + ("It is d_k itself." if divisor == "width" else "The scores are not scaled here.")
-    ), like(divisor="root"))
-    scale = {"root": np.sqrt, "width": lambda number: number}.get(divisor)
-    of = "the root of " if divisor == "root" else ""
-    wrong_scales = (by_root, by_width) if divisor == "none" else (
-        no_scaling, by_width if divisor == "root" else by_root,
+    right, scale = like(), DIVISORS[divisor]
+    wrong_widths = () if divisor == "none" else (
         Misconception("root-of-d" if divisor == "root" else "width-of-X",
             f"You divide by {of}d, the width of X. It is d_k, the width of the queries.",
             attend(lambda X, Q: scale(X.shape[1]))),
-        Misconception("root-of-T" if divisor == "root" else "number-of-tokens", (
-            f"You divide by {of}the number of tokens. It is d_k, the width of the queries."
-        ), attend(lambda X, Q: scale(len(X)))))
+        Misconception("root-of-T" if divisor == "root" else "number-of-tokens",
+            f"You divide by {of}the number of tokens. It is d_k, the width of the queries.",
+            attend(lambda X, Q: scale(len(X)))),
+    )
     return Exercise(
         reference=right,
         probes=(
@@ -447,21 +419,25 @@ def _attention_head(divisor, W_turned, first):
                 f"Project, score, {step}, softmax along each row, mix the values."),
             Probe("all sizes differ", given(3, 5, 2, 4), "T = 3, d = 5, d_k = 2, d_v = 4: the weights are (3,"
                 " 3), the output (3, 4)."),
-            Probe("d_k is larger than d", given(4, 2, 6, 1), (
-                "d_k = 6 and d = 2 here, and the scores are not scaled." if divisor == "none" else
-                f"d_k = 6 and d = 2 here: {step}, the width of the queries."
-            )),
+            Probe("d_k is larger than d", given(4, 2, 6, 1), "d_k = 6 and d = 2 here"
+                + (", and the scores are not scaled." if divisor == "none" else f": {step}, the width of the queries.")),
             Probe("long vectors", given(4, 3, 4, 2, size=40.0), "The scores are in the thousands here: use a"
                 " softmax that does not overflow.", extreme=True),
             larger(given(9, 10, 11, 12, size=0.2)),
         ),
-        misconceptions=(
-            *wrong_scales,
-            Misconception("matrices-not-transposed" if W_turned else "matrices-transposed", (
-                "You multiply by the matrices as they are. Each of their rows makes one number of a query, "
-                "a key or a value: multiply by their transposes." if W_turned else
-                "You multiply by the transposes of the matrices. Multiply by the matrices as they are."
-            ), like(W_turned=not W_turned)),
+        misconceptions=mistakes(
+            like.others("divisor", {
+                "none": ("not-scaled", f"You do not divide the scores by {'√d_k' if of else 'd_k'}."),
+                "root": ("root", f"You divide by √d_k. {instead[divisor]}"),
+                "width": ("divided-by-d_k", f"You divide by d_k. {instead[divisor]}"),
+            }),
+            wrong_widths,
+            like.others("W_turned", {
+                False: ("matrices-not-transposed", "You multiply by the matrices as they are. Each of their"
+                    " rows makes one number of a query, a key or a value: multiply by their transposes."),
+                True: ("matrices-transposed", "You multiply by the transposes of the matrices. Multiply by"
+                    " the matrices as they are."),
+            }),
             Misconception("values-not-projected", f"You mix the rows of X. The values are {names[2]}.",
                 attend(roles=lambda X, Q, K, V: (Q, K, X))),
             Misconception("same-projection", f"You use W_q for the keys as well. The keys are {names[1]}.",
@@ -482,7 +458,7 @@ def _attention_head(divisor, W_turned, first):
     )
 
 
-def _attention_head_in_words(divisor, W_turned, first):
+def _attention_head_in_words(like, divisor, W_turned, first):
     X, W_q, W_k = np.eye(2), np.array([[4.0] * 4, [0.0] * 4]), np.array([[0.0] * 4, [0.125] * 4])
     output, weights = attention_head(X, W_q * np.log(3.0), W_k, np.array([[8.0], [16.0]]), divisor=divisor)
     T = ".T" if W_turned else ""
@@ -550,13 +526,13 @@ UNIT_DIVISOR = Exercise(
 
 TASKS = {
     "top_k_attention": in_variants(
-        {"score": tuple(SCORES), "result": tuple(RESULTS)},
+        top_k_attention, {"score": tuple(SCORES), "result": tuple(RESULTS)},
         _top_k_attention, _top_k_attention_in_words, forbidden=("soft_attention",)),
     "general_scores": in_variants(
-        {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)},
+        general_scores, {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)},
         _general_scores, _general_scores_in_words),
     "attention_head": in_variants(
-        {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
+        attention_head, {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
         _attention_head, _attention_head_in_words,
         forbidden=("scaled_dot_product_attention", "masked_attention", "multi_head_attention",
                    "MultiheadAttention")),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from classroom.tasks import Task, in_variants, with_details
+from classroom.tasks import Task, in_variants, mistakes
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 # Which keys a query sees, from how many places back they stand.
@@ -82,9 +82,8 @@ ONE_MORE = {"window of 2": lambda back: (back >= 0) & (back < 3),
             "every third": lambda back: (back > 0) & (back % 3 == 1) | (back == 0)}
 
 
-def _prefix_mask(beyond, prefix_sees):
-    rule, everything = BEYOND_IN_WORDS[beyond], prefix_sees == "everything"
-    right = with_details(prefix_mask, beyond=beyond, prefix_sees=prefix_sees)
+def _prefix_mask(like, beyond, prefix_sees):
+    rule, everything, right = BEYOND_IN_WORDS[beyond], prefix_sees == "everything", like()
 
     def built(beyond=BEYOND[beyond], columns=lambda key, query, p: key < p,
               rows=lambda key, query, p: (query < p) & everything):
@@ -103,25 +102,14 @@ def _prefix_mask(beyond, prefix_sees):
     def nobody(key, query, p):
         return query < 0
 
-    of_the_prefix = (
-        Misconception("transposed", "Your mask is turned round. A row is a query: only the prefix sees what"
-            " comes after it.", lambda p, T: right(p, T).T),
-        Misconception("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
-            " sees everything too: fill its rows as well.", built(rows=nobody)),
-    ) if everything else (
-        Misconception("transposed", "Your mask is turned round. A row is a query; the prefix fills columns.",
-            lambda p, T: right(p, T).T),
-        Misconception("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may see"
-            " the prefix: fill columns, not rows.",
-            built(columns=nobody, rows=lambda key, query, p: query < p)),
-    )
+    def prefix_only(key, query, p):
+        return query < p
+
     of_the_others = () if beyond == "causal" else (  # under a causal mask later queries see the prefix anyhow
-        Misconception("seen-by-nobody", (
-            "The prefix sees everything in your mask, as it should. It is seen by everybody too: fill its "
-            "columns as well."
-        ), built(columns=nobody)) if everything else
+        Misconception("seen-by-nobody", "The prefix sees everything in your mask, as it should. It is seen by"
+            " everybody too: fill its columns as well.", built(columns=nobody)) if everything else
         Misconception("rows-and-columns", "You let the prefix's tokens see everything, besides being seen."
-            " Fill their columns, not their rows.", built(rows=lambda key, query, p: query < p)),
+            " Fill their columns, not their rows.", built(rows=prefix_only)),
         Misconception("all-before",
             f"Beyond the prefix your queries see everything that came before. Here {rule}.",
             built(BEYOND["causal"])),
@@ -133,32 +121,34 @@ def _prefix_mask(beyond, prefix_sees):
     return Exercise(
         reference=right,
         probes=(
-            Probe("no prefix", _prefix(0, 3), (
-                "Here prefix = 0, so this is the causal mask: True on and below the diagonal."
-                if beyond == "causal" else f"Here prefix = 0: {rule}."
-            ), draws=1),
-            Probe("a prefix of two", _prefix(2, 4), (
-                f"Every row is True in the first two columns{rows}; from there on "
-                f"{'it is causal' if beyond == 'causal' else rule}."
-            ), draws=1),
-            Probe("drawn at random", lambda rng: (int(rng.integers(2, 4)), int(rng.integers(5, 9))), (
+            Probe("no prefix", _prefix(0, 3), "Here prefix = 0" + (
+                ", so this is the causal mask: True on and below the diagonal." if beyond == "causal" else
+                f": {rule}."), draws=1),
+            Probe("a prefix of two", _prefix(2, 4), f"Every row is True in the first two columns{rows}; from"
+                f" there on {'it is causal' if beyond == 'causal' else rule}.", draws=1),
+            Probe("drawn at random", lambda rng: (int(rng.integers(2, 4)), int(rng.integers(5, 9))),
                 "A row is a query, a column is a key. The first `prefix` columns are True for everybody"
-                f"{', and so are the first `prefix` rows' if everything else ''}."
-            )),
+                f"{', and so are the first `prefix` rows' if everything else ''}."),
             Probe("all prefix", _prefix(4, 4), "When all is prefix everybody sees everything.", draws=1),
             Probe("nine tokens", _prefix(1, 9), f"One token is the prefix. Beyond it {rule}.", draws=1),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("causal-only", "The prefix has no effect: its tokens may be seen by everybody, from"
                 " before as well.", built(columns=nobody, rows=nobody)),
-            *of_the_prefix,
+            Misconception("transposed", "Your mask is turned round. A row is a query"
+                + (": only the prefix sees what comes after it." if everything else "; the prefix fills columns."),
+                lambda p, T: right(p, T).T),
+            Misconception("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
+                " sees everything too: fill its rows as well.", built(rows=nobody)) if everything else
+            Misconception("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may"
+                " see the prefix: fill columns, not rows.", built(columns=nobody, rows=prefix_only)),
             Misconception("one-too-many", "Your prefix is one token too long: it holds the positions 0 to"
                 " prefix - 1.", lambda p, T: built()(p + 1, T)),
             Misconception("prefix-not-seen-later", "After the prefix nobody sees it in your mask. Its columns"
                 " are True in every row.", not_later),
             Misconception("not-itself", "A token must see itself: the diagonal is True.",
                 built(lambda back: BEYOND[beyond](back) & (back != 0))),
-            *of_the_others,
+            of_the_others,
             Misconception("numbers", "You return numbers. A mask is boolean.",
                 lambda p, T: right(p, T).astype(float)),
             Misconception("inverted", "True and False have changed places: True means may attend.",
@@ -170,10 +160,10 @@ def _prefix_mask(beyond, prefix_sees):
     )
 
 
-def _prefix_mask_in_words(beyond, prefix_sees):
+def _prefix_mask_in_words(like, beyond, prefix_sees):
     everything, own = prefix_sees == "everything", (beyond, prefix_sees) == ("causal", "itself")
     T, prefix = (3, 2) if own else (5, 1)
-    mask = prefix_mask(prefix, T, beyond=beyond, prefix_sees=prefix_sees).astype(int).tolist()
+    mask = like()(prefix, T).astype(int).tolist()
     causal = "(position <= position[:, None])"
     seen = {"causal": causal, "window of 2": f"{causal} & (position > position[:, None] - 2)",
             "window of 3": f"{causal} & (position > position[:, None] - 3)",
@@ -208,16 +198,13 @@ def _triangle(segments, k=0):
     return np.tril(np.ones((segments.shape[1],) * 2, dtype=bool), k)
 
 
-def _packed_mask(padding, blind, given):
+def _packed_mask(like, padding, blind, given):
     sees = {"nothing": "nothing", "itself": "only itself, not the other padding",
             "everything": "the whole row"}
     means = {"allowed": "True means may attend", "hidden": "here True means hidden",
              "added": "0 is for what may be seen, -inf for the rest"}[given]
     turned_round = f"{'0 and -inf' if given == 'added' else 'True and False'} have changed places: {means}."
     give = GIVEN[given]
-
-    def like(**others):
-        return with_details(packed_mask, **{"padding": padding, "blind": blind, "given": given, **others})
 
     def rows(*numbers):
         """The numbers of texts, which begin behind that of padding."""
@@ -232,10 +219,7 @@ def _packed_mask(padding, blind, given):
         return lambda s: give(np.where((s != padding)[:, :, None], seen(s), BLIND[blind](s.shape[1])))
 
     right, allowed = like(), like(given="allowed")
-    of_the_numbers = (
-        Misconception("zero-is-padding", (
-            "You treat text 0 as padding. Padding is -1."
-        ), lambda s: right(np.where(s == 0, -1, s))),) if padding == -1 else ()
+
     of_the_form = (
         Misconception("booleans",
             f"You return True and False. Numbers are asked for, to be added to the scores: {means}.", allowed),
@@ -251,22 +235,18 @@ def _packed_mask(padding, blind, given):
     return Exercise(
         reference=right,
         probes=(
-            Probe("one text", rows([0, 0, 0]), (
-                "With one text this is the causal mask, with a batch axis in front: (1, 3, 3)."
-                if given == "allowed" else
-                f"With one text this is a causal mask, of shape (1, 3, 3); {means}."
-            ), draws=1),
+            Probe("one text", rows([0, 0, 0]), "With one text this is "
+                + ("the causal mask, with a batch axis in front: (1, 3, 3)." if given == "allowed" else
+                   f"a causal mask, of shape (1, 3, 3); {means}."), draws=1),
             Probe("two texts", rows([0, 0, 1, 1]), "A token sees only its own text, and there only itself and"
                 " what came before.", draws=1),
-            Probe("padding", rows([5, 5, -1], [2, -1, -1]), (
-                f"{padding} is padding: it sees {sees[blind]}, and "
-                f"{'nobody' if blind == 'nothing' else 'no token of a text'} sees it."
-            ), draws=1),
+            Probe("padding", rows([5, 5, -1], [2, -1, -1]), f"{padding} is padding: it sees {sees[blind]}, and"
+                f" {'nobody' if blind == 'nothing' else 'no token of a text'} sees it.", draws=1),
             Probe("drawn at random", random_rows(3, 9),
                 f"The numbers of the texts are only names: they need not start at {padding + 1} or be in order."),
             larger(random_rows(9, 12)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("not-causal", "Tokens see the future of their own text. Each sees itself and what"
                 " came before.", texts(_same)),
             Misconception("one-text", "Tokens see the texts before their own. Compare the numbers of query"
@@ -277,9 +257,8 @@ def _packed_mask(padding, blind, given):
             Misconception("padding-sees-all-padding",
                 f"In your mask padding sees all padding of its row. It must see {sees[blind]}.",
                 lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
-            *(Misconception(f"padding-sees-{other}", (
-                f"In your mask padding sees {sees[other]}. It must see {sees[blind]}."
-            ), like(blind=other)) for other in BLIND if other != blind),
+            like.others("blind", {other: (f"padding-sees-{other}", f"In your mask padding sees {sees[other]}. It"
+                f" must see {sees[blind]}.") for other in BLIND}),
             Misconception("transposed", "Your mask is turned round: row = query, column = key.",
                 lambda s: right(s).swapaxes(1, 2)),
             Misconception("not-itself",
@@ -288,15 +267,16 @@ def _packed_mask(padding, blind, given):
             Misconception("order-of-numbers", "You let a token see texts with smaller numbers. The numbers"
                 " are only names: compare for equality.",
                 texts(lambda s: (s[:, :, None] >= s[:, None, :]) & _triangle(s) & (s != padding)[:, None, :])),
-            *of_the_numbers,
-            *of_the_form,
+            padding == -1 and Misconception("zero-is-padding", "You treat text 0 as padding. Padding is -1.",
+                lambda s: right(np.where(s == 0, -1, s))),
+            of_the_form,
         ),
     )
 
 
-def _packed_mask_in_words(padding, blind, given):
+def _packed_mask_in_words(like, padding, blind, given):
     row = np.array([[5, 1, 1, 0, 0]]) + padding
-    mask = packed_mask(row, padding=padding, blind=blind, given="hidden" if given == "hidden" else "allowed")
+    mask = like(given="hidden" if given == "hidden" else "allowed")(row)
     text, pad = ("segments >= 0", "segments < 0") if padding == -1 else ("segments > 0", "segments == 0")
     seen = "same & causal" + {"nothing": f" & ({text})[:, :, None]", "everything": f" | ({pad})[:, :, None]",
                               "itself": f" & ({text})[:, :, None] | np.eye(T, dtype=bool)"}[blind]
@@ -326,13 +306,9 @@ def _packed_mask_in_words(padding, blind, given):
 # ---------------------------------------------------------------- head_contribution
 
 
-def _head_contribution(first, rows, axis, turned):
+def _head_contribution(like, first, rows, axis, turned):
     lines, together = "columns" if turned else "rows", rows == "together"
     at = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
-
-    def like(**others):
-        return with_details(head_contribution, **{
-            "first": first, "rows": rows, "axis": axis, "turned": turned, **others})
 
     def inputs(B, h, T, d_k, d, i):
         def make(rng):
@@ -351,21 +327,6 @@ def _head_contribution(first, rows, axis, turned):
     def output(X, W, i):
         return np.moveaxis(X, axis, 0)[i - first]
 
-    miscounted = Misconception("counted-from-zero", (
-        "You count the heads from 0. Here head 1 is the first."
-    ), like(first=0)) if first else Misconception("counted-from-1", (
-        "You count the heads from 1. Head 0 is the first."
-    ), lambda X, W, i: right(X, W, i - 1))
-    neighbours = Misconception("every-hth-row", (
-        f"You take every h-th {lines[:-1]} of W_o. The heads stand side by side, each with d_k neighbouring "
-        f"{lines}."
-    ), like(rows="interleaved")) if together else Misconception("neighbouring-rows", (
-        f"You take d_k neighbouring {lines} of W_o. The heads are interleaved: every h-th {lines[:-1]} "
-        "belongs to a head."
-    ), like(rows="together"))
-    not_turned = (Misconception("not-turned", (
-        "You take rows of W_o. Here it is (d, h · d_k): a head meets columns of it, transposed."
-    ), like(turned=False)),) if turned else ()
     first_lines, formula = {
         ("rows", True): ("the first d_k rows", "rows i d_k to (i + 1) d_k"),
         ("columns", True): ("the first d_k columns", "columns i d_k to (i + 1) d_k"),
@@ -375,32 +336,36 @@ def _head_contribution(first, rows, axis, turned):
     return Exercise(
         reference=right,
         probes=(
-            Probe("one head", inputs(1, 1, 2, 2, 2, 0), (
-                "With one head its contribution is all there is: "
-                f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."
-            )),
+            Probe("one head", inputs(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
+                f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."),
             Probe("first of two", inputs(1, 2, 3, 2, 4, 0),
                 f"Head {first} meets {first_lines} of W_o and no others."),
-            Probe("last of three", inputs(2, 3, 4, 2, 6, 2), (
-                f"Head {'`head`' if first else 'i'} meets the {formula} of W_o"
-                + (", where i = head - 1." if first else ".")
-            )),
+            Probe("last of three", inputs(2, 3, 4, 2, 6, 2), f"Head {'`head`' if first else 'i'} meets the"
+                f" {formula} of W_o" + (", where i = head - 1." if first else ".")),
             Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the"
                 " result is (3, 2, 7).", draws=3),
             larger(inputs(5, 9, 11, 10, 12, 8)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("all-heads", "You add up all heads. Only one is asked for.",
                 lambda X, W, i: whole(X, W)),
             Misconception("all-others", "You leave the head out and return the rest. Return what it adds"
                 " itself.", lambda X, W, i: whole(X, W) - right(X, W, i)),
-            miscounted,
-            Misconception("first-rows", (
-                f"You use the first {lines} of W_o for every head. Each head has its own"
-                + ("." if together else f": every h-th {lines[:-1]}.")
-            ), lambda X, W, i: output(X, W, i) @ (W.T if turned else W)[:X.shape[-1]]),
-            neighbours,
-            *not_turned,
+            Misconception("counted-from-zero", "You count the heads from 0. Here head 1 is the first.",
+                like(first=0)) if first else
+            Misconception("counted-from-1", "You count the heads from 1. Head 0 is the first.",
+                lambda X, W, i: right(X, W, i - 1)),
+            Misconception("first-rows", f"You use the first {lines} of W_o for every head. Each head has its own"
+                + ("." if together else f": every h-th {lines[:-1]}."),
+                lambda X, W, i: output(X, W, i) @ (W.T if turned else W)[:X.shape[-1]]),
+            like.others("rows", {
+                "interleaved": ("every-hth-row", f"You take every h-th {lines[:-1]} of W_o. The heads stand"
+                    f" side by side, each with d_k neighbouring {lines}."),
+                "together": ("neighbouring-rows", f"You take d_k neighbouring {lines} of W_o. The heads are"
+                    f" interleaved: every h-th {lines[:-1]} belongs to a head."),
+            }),
+            turned and Misconception("not-turned", "You take rows of W_o. Here it is (d, h · d_k): a head"
+                " meets columns of it, transposed.", like(turned=False)),
             Misconception("without-W_o", "You return the head's output without W_o. Its contribution to the"
                 " sum has passed through W_o.", output),
             Misconception("batch-for-head",
@@ -414,11 +379,10 @@ def _head_contribution(first, rows, axis, turned):
     )
 
 
-def _head_contribution_in_words(first, rows, axis, turned):
+def _head_contribution_in_words(like, first, rows, axis, turned):
     X = np.arange(4.0).reshape((1, 2, 1, 2) if axis == 1 else (1, 1, 2, 2))
     W = 10.0 ** (np.arange(4)[None] if turned else np.arange(4)[:, None])
-    terms = [head_contribution(X, W, first + i, first=first, rows=rows, axis=axis, turned=turned).item()
-             for i in (0, 1)]
+    terms = [like()(X, W, first + i).item() for i in (0, 1)]
     shape, W_o = ("B, h, T, d_k", "B, T, h, d_k")[axis - 1], ("h{}d_k, d", "d, h{}d_k")[turned]
     heads = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
     i = ("(head - 1)", "head") if first else ("head", "(head + 1)")
@@ -480,12 +444,15 @@ RELATIVE_POSITIONS = Exercise(
 )
 
 TASKS = {
-    "prefix_mask": in_variants({"beyond": tuple(BEYOND), "prefix_sees": ("itself", "everything")},
-                               _prefix_mask, _prefix_mask_in_words),
-    "packed_mask": in_variants({"padding": (-1, 0), "blind": tuple(BLIND), "given": tuple(GIVEN)},
-                               _packed_mask, _packed_mask_in_words),
-    "head_contribution": in_variants({
-        "first": (0, 1), "rows": ("together", "interleaved"), "axis": (1, 2), "turned": (False, True),
-    }, _head_contribution, _head_contribution_in_words),
+    "prefix_mask": in_variants(
+        prefix_mask, {"beyond": tuple(BEYOND), "prefix_sees": ("itself", "everything")},
+        _prefix_mask, _prefix_mask_in_words),
+    "packed_mask": in_variants(
+        packed_mask, {"padding": (-1, 0), "blind": tuple(BLIND), "given": tuple(GIVEN)},
+        _packed_mask, _packed_mask_in_words),
+    "head_contribution": in_variants(
+        head_contribution,
+        {"first": (0, 1), "rows": ("together", "interleaved"), "axis": (1, 2), "turned": (False, True)},
+        _head_contribution, _head_contribution_in_words),
     "relative_positions": Task(RELATIVE_POSITIONS),
 }

@@ -3,24 +3,23 @@
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task, in_variants, with_details
+from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks.tensors import normal, rounded
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+
+ROOTS = {"inside": lambda square, eps, root=torch.sqrt: root(square + eps),
+         "outside": lambda square, eps, root=torch.sqrt: root(square) + eps,
+         "least": lambda square, eps, root=torch.sqrt: root(square).clamp(min=eps)}
 
 
 def rms_norm(x, gain, eps, *, part="all", plus_one=False, place="inside"):
     """x (..., d), gain (d,) -> (..., d): x / sqrt(mean(x²) + eps) * gain, over the last axis (Zhang and
     Sennrich 2019). ``part``: the entries whose mean square it is, "all" or the "first half" (their pRMSNorm);
     ``plus_one``: 1 + gain multiplies; ``place``: of eps, "inside" the root, "outside" it, or the "least" that
-    is divided by."""
+    is divided by, a key of ROOTS."""
     of = x if part == "all" else x[..., :x.shape[-1] // 2]
     mean_square = (of * of).mean(dim=-1, keepdim=True)
-    if place == "inside":
-        size = torch.sqrt(mean_square + eps)
-    elif place == "outside":
-        size = torch.sqrt(mean_square) + eps
-    else:
-        size = torch.sqrt(mean_square).clamp(min=eps)
-    return x / size * (1 + gain if plus_one else gain)
+    return x / ROOTS[place](mean_square, eps) * (1 + gain if plus_one else gain)
 
 
 BENDS = {"silu": F.silu, "gelu": F.gelu, "sigmoid": torch.sigmoid, "relu": torch.relu, "tanh": torch.tanh,
@@ -46,8 +45,8 @@ def beam_step(scores, log_probs, k, *, given="beams, tokens, scores", best_last=
     best, index = total.flatten().topk(k, largest=not costs)
     if best_last:
         best, index = best.flip(0), index.flip(0)
-    found = {"beams": index // V, "tokens": index % V, "scores": best}
-    return tuple(found[name] for name in given.split(", "))
+    results = {"beams": index // V, "tokens": index % V, "scores": best}
+    return tuple(results[name] for name in given.split(", "))
 
 
 def token_accuracy(logits, targets, pad):
@@ -58,20 +57,11 @@ def token_accuracy(logits, targets, pad):
     return right.sum() / real.sum().clamp(min=1)
 
 
-def _normal(rng, *shape, scale=1.0, shift=0.0):
-    return torch.tensor(rng.normal(size=shape) * scale + shift)
-
-
-def _numbers(table):
-    """As in a test cell."""
-    return [[round(number, 4) + 0.0 for number in row] for row in table.tolist()]
-
-
 # ---------------------------------------------------------------- rms_norm
 
 
 def _rms(*shape, scale=1.0, shift=0.0, eps=1e-5):
-    return lambda rng: (_normal(rng, *shape, scale=scale, shift=shift), _normal(rng, shape[-1], shift=1.5),
+    return lambda rng: (normal(rng, *shape, scale=scale, shift=shift), normal(rng, shape[-1], shift=1.5),
                         eps)
 
 
@@ -86,23 +76,16 @@ EPS = {  # (what a large one shows, what a mistake makes of it, what it should b
 }
 
 
-def _rms_norm(part, plus_one, place):
+def _rms_norm(like, part, plus_one, place):
     half = part == "first half"
     square_of = "the mean square of its first d/2 entries" if half else "its mean square"
-
-    def like(**others):
-        return with_details(rms_norm, **{"part": part, "plus_one": plus_one, "place": place, **others})
 
     def entries(x):
         return x[..., :x.shape[-1] // 2] if half else x
 
-    def rooted(square, eps, root=torch.sqrt):
-        return root(square + eps) if place == "inside" else (
-            root(square) + eps if place == "outside" else root(square).clamp(min=eps))
-
     def divided(square, eps_in=lambda eps: eps, **others):
         """x over the root of another ``square(x)``, with eps and gain as they should be."""
-        return lambda x, g, eps: x / rooted(square(x), eps_in(eps), **others) * (1 + g if plus_one else g)
+        return lambda x, g, eps: x / ROOTS[place](square(x), eps_in(eps), **others) * (1 + g if plus_one else g)
 
     def mean_square(x):
         return entries(x).square().mean(dim=-1, keepdim=True)
@@ -116,47 +99,42 @@ def _rms_norm(part, plus_one, place):
             " d/2.", like(part="all")),
         Misconception("last-half", "You take the mean square of the last d/2 entries. Here it is that of the"
             " first d/2.", divided(lambda x: x[..., x.shape[-1] // 2:].square().mean(dim=-1, keepdim=True))),
-        Misconception("half-divided", (
-            "You divide the first d/2 entries alone. Their root divides all d."
-        ), lambda x, g, eps: torch.cat([
-            entries(right(x, g, eps)), (x * (1 + g if plus_one else g))[..., x.shape[-1] // 2:]], dim=-1)),
-    ) if half else ()
+        Misconception("half-divided", "You divide the first d/2 entries alone. Their root divides all d.",
+            lambda x, g, eps: torch.cat([
+                entries(right(x, g, eps)), (x * (1 + g if plus_one else g))[..., x.shape[-1] // 2:]], dim=-1)),
+    )
     return Exercise(
         reference=right,
         probes=(
-            Probe("one vector", even(4), (
-                f"One vector: divide by the root of {square_of}, then multiply by "
-                f"{'1 + gain' if plus_one else 'the gain'}."
-            )),
+            Probe("one vector", even(4), f"One vector: divide by the root of {square_of}, then multiply by"
+                f" {'1 + gain' if plus_one else 'the gain'}."),
             Probe("rows with a mean", even(2, 3, shift=4.0), "The mean is not subtracted here, unlike in"
                 " LayerNorm."),
             Probe("three axes", even(2, 3, 5, scale=3.0), "Each vector along the last axis is treated by"
                 " itself."),
             Probe("a large eps", even(3, 4, eps=2.0), f"eps is large here, to show {EPS[place][0]}."),
-            Probe("zeros", lambda rng: (torch.zeros(2, 4, dtype=torch.float64), _normal(rng, 4), 1e-05),
+            Probe("zeros", lambda rng: (torch.zeros(2, 4, dtype=torch.float64), normal(rng, 4), 1e-05),
                 "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
             larger(even(5, 9, 10)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("layer-norm", "You subtract the mean, as LayerNorm does. RMSNorm leaves the mean"
                 " where it is.", lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
             Misconception("no-root", "You divide by the mean square. Divide by its root.",
                 divided(mean_square, root=lambda square: square)),
             Misconception("sum", "You sum the squares. RMS takes their mean.",
                 divided(lambda x: entries(x).square().sum(dim=-1, keepdim=True))),
-            *of_the_half,
-            *(Misconception(f"eps-{other}", f"{EPS[other][1]} {EPS[place][2]}", like(place=other))
-              for other in EPS if other != place),
+            half and of_the_half,
+            like.others("place", {other: (f"eps-{other}", f"{EPS[other][1]} {EPS[place][2]}") for other in EPS}),
             Misconception("no-eps",
                 "eps has no effect in your function, and a vector of zeros gives NaN. " + EPS[place][3],
                 divided(mean_square, eps_in=lambda eps: 0.0)),
             Misconception("no-gain", f"You leave out the gain{': multiply by 1 + gain' if plus_one else ''}.",
                 lambda x, g, eps: right(x, torch.full_like(g, ones), eps)),
-            Misconception("gain-alone", (
-                "You multiply by the gain. Multiply by 1 + gain."
-            ), like(plus_one=False)) if plus_one else
-            Misconception("gain-plus-one", "You multiply by 1 + gain. Multiply by the gain.",
-                like(plus_one=True)),
+            like.others("plus_one", {
+                False: ("gain-alone", "You multiply by the gain. Multiply by 1 + gain."),
+                True: ("gain-plus-one", "You multiply by 1 + gain. Multiply by the gain."),
+            }),
             Misconception("whole-array", "You take the mean square of everything. Each vector has its own:"
                 " dim=-1, keepdim=True.", divided(lambda x: entries(x).square().mean())),
             Misconception("first-axis", "You normalise along the first axis. A vector lies along the last:"
@@ -165,11 +143,10 @@ def _rms_norm(part, plus_one, place):
     )
 
 
-def _rms_norm_in_words(part, plus_one, place):
+def _rms_norm_in_words(like, part, plus_one, place):
     half = part == "first half"
     x, gain = torch.tensor([[3.0, 4.0], [-5.0, 5.0]]).double(), torch.tensor([1.0, 2.0]).double()
-    small, large = (_numbers(rms_norm(x, gain, eps, part=part, plus_one=plus_one, place=place))
-                    for eps in (0.0, 4.0))
+    small, large = (rounded(like()(x, gain, eps), 4) for eps in (0.0, 4.0))
     times, of = "1 + gain" if plus_one else "gain", "half" if half else "x"
     square = f"mean({'x[:d/2]' if half else 'x'}²)"
     size = {"inside": "torch.sqrt(mean_square + eps)", "outside": "(torch.sqrt(mean_square) + eps)",
@@ -196,7 +173,7 @@ def _rms_norm_in_words(part, plus_one, place):
 
 
 def _gated(d, m, *shape):
-    return lambda rng: (_normal(rng, *shape, d), _normal(rng, d, m), _normal(rng, d, m), _normal(rng, m, d))
+    return lambda rng: (normal(rng, *shape, d), normal(rng, d, m), normal(rng, d, m), normal(rng, m, d))
 
 
 FORMULAS = {"silu": "silu(z) = z · sigmoid(z)", "gelu": "gelu(z) = z · Φ(z)",
@@ -206,46 +183,34 @@ CODE = {"silu": "z * torch.sigmoid(z)", "gelu": "z * torch.special.ndtr(z)", "si
         "relu": "torch.relu(z)", "tanh": "torch.tanh(z)", "relu2": "torch.relu(z) ** 2"}
 
 
-def _gated_feed_forward(bend, plus_one):
+def _gated_feed_forward(like, bend, plus_one):
     act, formula = BENDS[bend], FORMULAS[bend]
     second, factor = ("x W_up + 1", "(x W_up + 1)") if plus_one else ("x W_up", "x W_up")
-
-    def like(**others):
-        return with_details(gated_feed_forward, **{"bend": bend, "plus_one": plus_one, **others})
 
     def joined(join):
         """``join(x W_gate, x W_up)``, to the second of which 1 is added where it should be, times W_down."""
         return lambda x, W_gate, W_up, W_down: join(x @ W_gate, x @ W_up + plus_one) @ W_down
 
     right = like()
-    of_the_one = (
-        Misconception("one-left-out", f"You leave out the 1: the second factor is {second}.",
-            like(plus_one=False)),
-        Misconception("one-on-the-gate",
-            f"You add the 1 to the gate. It belongs to the other factor, {second}.",
-            lambda x, a, b, c: ((act(x @ a) + 1) * (x @ b)) @ c),
-    ) if plus_one else ()
     return Exercise(
         reference=right,
         probes=(
-            Probe("one number", _gated(1, 1, 1), (
-                f"With one number each: {bend}(z) times {factor}, times W_down, for z = x W_gate."
-                if bend != "silu" or plus_one else
-                "With one number each: z sigmoid(z) times x W_up, times W_down, for z = x W_gate."
-            )),
+            Probe("one number", _gated(1, 1, 1), "With one number each: "
+                f"{'z sigmoid' if bend == 'silu' and not plus_one else bend}(z) times {factor}, times W_down,"
+                " for z = x W_gate."),
             Probe("wider inside", _gated(2, 5, 3), "d = 2 and m = 5: two products lead up to m, one leads"
                 " back to d."),
             Probe("a batch", _gated(3, 4, 2, 5), "Any axes may stand in front; the last has the d numbers of"
                 " a token."),
             larger(_gated(9, 10, 5, 11)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("no-gate", f"You leave out the second factor, {second}.",
                 joined(lambda gate, up: act(gate))),
-            *(Misconception(other, (
+            like.others("bend", {other: (other,
                 f"You use {'the square of relu' if other == 'relu2' else other}. The gate is {formula}"
-                f"{', which is close, but not the same' if {bend, other} == {'silu', 'gelu'} else ''}."
-            ), like(bend=other)) for other in BENDS if other != bend),
+                f"{', which is close, but not the same' if {bend, other} == {'silu', 'gelu'} else ''}.")
+                for other in BENDS}),
             Misconception("factors-swapped", f"{bend} stands on the wrong factor: it belongs to x W_gate.",
                 lambda x, a, b, c: right(x, b, a, c)),
             Misconception("added", "You add the two factors. A gate multiplies.",
@@ -254,15 +219,17 @@ def _gated_feed_forward(bend, plus_one):
                 lambda x, a, b, c: x + right(x, a, b, c)),
             Misconception("both-gated", f"You apply {bend} to both factors. Only the gate is bent.",
                 joined(lambda gate, up: act(gate) * act(up))),
-            *of_the_one,
+            plus_one and Misconception("one-left-out", f"You leave out the 1: the second factor is {second}.",
+                like(plus_one=False)),
+            plus_one and Misconception("one-on-the-gate", "You add the 1 to the gate. It belongs to the other"
+                f" factor, {second}.", lambda x, a, b, c: ((act(x @ a) + 1) * (x @ b)) @ c),
         ),
     )
 
 
-def _gated_feed_forward_in_words(bend, plus_one):
+def _gated_feed_forward_in_words(like, bend, plus_one):
     one, two = torch.ones(1, 1).double(), torch.full((1, 1), 2.0).double()
-    low, high = (_numbers(gated_feed_forward(one, gate, two, two, bend=bend, plus_one=plus_one))
-                 for gate in (-two, two))
+    low, high = (rounded(like()(one, gate, two, two), 4) for gate in (-two, two))
     formula = FORMULAS[bend] + (", Φ is the distribution function of the standard normal distribution "
                                 "(`torch.special.ndtr`)," if bend == "gelu" else "")
     return {
@@ -282,22 +249,19 @@ def _gated_feed_forward_in_words(bend, plus_one):
 ORDERS = ("beams, tokens, scores", "tokens, beams, scores", "scores, beams, tokens")
 
 
-def _beam_step(given, best_last, costs):
+def _beam_step(like, given, best_last, costs):
     sign, word = (-1, "cost") if costs else (1, "score")
     order = given.replace("score", word)
 
-    def like(**others):
-        return with_details(beam_step, **{"given": given, "best_last": best_last, "costs": costs, **others})
-
     def beams(b, V, k):
         def make(rng):
-            log_probs = torch.log_softmax(_normal(rng, b, V, scale=1.5), dim=-1)
-            return sign * _normal(rng, b, scale=1.5, shift=-4.0), log_probs, k
+            log_probs = torch.log_softmax(normal(rng, b, V, scale=1.5), dim=-1)
+            return sign * normal(rng, b, scale=1.5, shift=-4.0), log_probs, k
         return make
 
     def give(beams, tokens, best, names=given):
-        found = {"beams": beams, "tokens": tokens, "scores": best}
-        return tuple(found[name].flip(0) if best_last else found[name] for name in names.split(", "))
+        results = {"beams": beams, "tokens": tokens, "scores": best}
+        return tuple(results[name].flip(0) if best_last else results[name] for name in names.split(", "))
 
     def with_total(total, give=give, largest=not costs, width=lambda L: L.shape[1]):
         """The best of another table ``total(scores as a column, log probabilities with their sign)``."""
@@ -320,84 +284,69 @@ def _beam_step(given, best_last, costs):
         return give(index, index, best)
 
     right = like()
-    scores_last = given.endswith("scores")
-    of_the_costs = (
-        Misconception("costs-as-scores", "You treat the scores as log probabilities. They are costs: subtract"
-            " log probabilities from them, and the smallest is the best.", like(costs=False)),
-        Misconception("sign", "You add log probabilities to costs, which have the other sign. Subtract them.",
-            with_total(lambda s, L: s - L)),
-    ) if costs else ()
+
     return Exercise(
         reference=right,
         probes=(
-            Probe("one beam", beams(1, 4, 2), (
-                "With one beam: its k best tokens, each with the old "
-                f"{'cost minus' if costs else 'score plus'} its log probability."
-            )),
+            Probe("one beam", beams(1, 4, 2), "With one beam: its k best tokens, each with the old "
+                f"{'cost minus' if costs else 'score plus'} its log probability."),
             Probe("k is 1", beams(3, 4, 1), "The best of all b · V continuations."),
             Probe("three of two beams", beams(2, 5, 3), "All continuations of all beams compete with each"
                 " other; one beam may have several.", draws=4),
-            Probe("wider", beams(4, 9, 6), (
-                f"b = 4, V = 9, k = 6: three results of shape (6,), sorted by {word}, best "
-                f"{'last' if best_last else 'first'}."
-            ), draws=4),
+            Probe("wider", beams(4, 9, 6), f"b = 4, V = 9, k = 6: three results of shape (6,), sorted by {word},"
+                f" best {'last' if best_last else 'first'}.", draws=4),
             larger(beams(9, 10, 8)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("one-each", "You take the best token of each beam. All continuations compete: a"
                 " good beam may go on twice.", one_each),
-            Misconception("old-scores-ignored", (
-                "You look at the new log probabilities alone. " + (
-                    "The cost of a continuation is the old cost minus the new log probability." if costs else
-                    "The score of a continuation is the sum.")
-            ), with_total(lambda s, L: L)),
-            Misconception("product", (
-                "You multiply costs and log probabilities. Subtract: these are logarithms." if costs else
-                "You multiply scores and log probabilities. Logarithms of a product are added."
-            ), with_total(lambda s, L: s * sign * L)),
-            Misconception("probabilities", (
-                f"You {'subtract probabilities from costs' if costs else 'add probabilities to log scores'}. "
-                "Stay with logarithms."
-            ), with_total(lambda s, L: s + sign * (sign * L).exp())),
-            *of_the_costs,
+            Misconception("old-scores-ignored", "You look at the new log probabilities alone. The "
+                + ("cost of a continuation is the old cost minus the new log probability." if costs else
+                   "score of a continuation is the sum."), with_total(lambda s, L: L)),
+            Misconception("product", f"You multiply {word}s and log probabilities. "
+                + ("Subtract: these are logarithms." if costs else "Logarithms of a product are added."),
+                with_total(lambda s, L: s * sign * L)),
+            Misconception("probabilities",
+                f"You {'subtract probabilities from costs' if costs else 'add probabilities to log scores'}."
+                " Stay with logarithms.", with_total(lambda s, L: s + sign * (sign * L).exp())),
+            costs and Misconception("costs-as-scores", "You treat the scores as log probabilities. They are"
+                " costs: subtract log probabilities from them, and the smallest is the best.", like(costs=False)),
+            costs and Misconception("sign", "You add log probabilities to costs, which have the other sign."
+                " Subtract them.", with_total(lambda s, L: s - L)),
             Misconception("flat-index", "You return positions in the flattened table. Divide by V: the"
                 " quotient is the beam, the rest the token.", flat),
             Misconception("beam-and-token-swapped", f"Beams and tokens have changed places: {order}.",
                 with_total(added, lambda beams, tokens, best: give(tokens, beams, best))),
-            Misconception("scores-first", (
-                f"The new {word}s stand first. They belong last: {order}."
-            ), with_total(added, lambda *found: give(*found, f"scores, {given.removesuffix(', scores')}")))
-            if scores_last else
+            Misconception("scores-first", f"The new {word}s stand first. They belong last: {order}.",
+                with_total(added, lambda *three: give(*three, f"scores, {given.removesuffix(', scores')}")))
+            if given.endswith("scores") else
             Misconception("scores-last", f"The new {word}s stand last. They belong first: {order}.",
-                with_total(added, lambda *found: give(*found, "beams, tokens, scores"))),
-            Misconception("worst", (
-                "You return the worst continuations: the "
-                f"{'smallest cost' if costs else 'largest log probability'} is the best."
-            ), with_total(added, largest=costs)),
+                with_total(added, lambda *three: give(*three, "beams, tokens, scores"))),
+            Misconception("worst", "You return the worst continuations: the "
+                f"{'smallest cost' if costs else 'largest log probability'} is the best.",
+                with_total(added, largest=costs)),
             Misconception("divided-by-b", "You divide the position by the number of beams. A row of the table"
                 " has V entries.", with_total(added, width=lambda L: L.shape[0])),
-            Misconception("best-first", (
-                "The right continuations, the best first. The best comes last."
-            ), like(best_last=False)) if best_last else
-            Misconception("worst-first", "The right continuations, the best last. The best comes first.",
-                like(best_last=True)),
+            like.others("best_last", {
+                False: ("best-first", "The right continuations, the best first. The best comes last."),
+                True: ("worst-first", "The right continuations, the best last. The best comes first."),
+            }),
         ),
         contracts=(Contract("a k larger than b · V", lambda rng: beams(1, 2, 3)(rng)),),
     )
 
 
-def _beam_step_in_words(given, best_last, costs):
+def _beam_step_in_words(like, given, best_last, costs):
     names, word = given.split(", "), "cost" if costs else "score"
     best = "best last" if best_last else "best first"
     scores = torch.tensor([1.0, 3.0] if costs else [-1.0, -3.0])
     log_probs = torch.tensor([[-2.0, -1.0, -5.0], [-0.5, -9.0, -4.0]])
-    results = beam_step(scores, log_probs, 3, given=given, best_last=best_last, costs=costs)
-    found = {name: result.tolist() for name, result in zip(names, results, strict=True)}
-    said = {"beams": "the number of the beam that is continued", "tokens": "the token",
+    results = dict(zip(names, like()(scores, log_probs, 3), strict=True))
+    meaning = {"beams": "the number of the beam that is continued", "tokens": "the token",
             "scores": f"the new {word}"}
     named = {"beams": "beams (k,)", "tokens": "tokens (k,)", "scores": f"new {word}s (k,)"}
     code = {"beams": "index // V", "tokens": "index % V", "scores": "best"}
-    one, two, three = (said[name] for name in names)
+    one, two, three = (meaning[name] for name in names)
     return {
         "scores": "`scores` `(b,)`, which are **costs**: the sums of their log probabilities so far with the "
                   "opposite sign, so that the smallest is the best." if costs else
@@ -410,8 +359,9 @@ def _beam_step_in_words(given, best_last, costs):
                   + "return " + ", ".join(code[name] for name in names),
         "given": f"scores = torch.tensor({scores.tolist()})",
         "call": f"{given.replace('scores', 'best')} = beam_step(scores",
-        "expected": f"assert beams.tolist() == {found['beams']} and tokens.tolist() == {found['tokens']}\n"
-                    f"assert torch.allclose(best, torch.tensor({found['scores']}))",
+        "expected": f"assert beams.tolist() == {results['beams'].tolist()} and tokens.tolist() == "
+                    f"{results['tokens'].tolist()}\n"
+                    f"assert torch.allclose(best, torch.tensor({results['scores'].tolist()}))",
     }
 
 
@@ -420,7 +370,7 @@ def _beam_step_in_words(given, best_last, costs):
 
 def _text(B, T, V, padded=0.3):
     def make(rng):
-        logits, pad = _normal(rng, B, T, V), int(rng.integers(V))
+        logits, pad = normal(rng, B, T, V), int(rng.integers(V))
         targets = torch.where(torch.tensor(rng.random((B, T)) < 0.6), logits.argmax(-1),
                               torch.tensor(rng.integers(V, size=(B, T))))
         targets[torch.tensor(rng.random((B, T)) < padded)] = pad
@@ -450,7 +400,7 @@ TOKEN_ACCURACY = Exercise(
             " rows as well.", draws=4),
         Probe("a single token", lambda rng: (torch.eye(3)[None, :2].double(), torch.tensor([[0, 2]]), 2),
             "One real token, and it is right: the share is 1.", draws=1),
-        Probe("only padding", lambda rng: (_normal(rng, 2, 3, 4), torch.full((2, 3), 1), 1),
+        Probe("only padding", lambda rng: (normal(rng, 2, 3, 4), torch.full((2, 3), 1), 1),
             "Nothing but padding: 0 by convention, not NaN.", extreme=True),
         larger(_text(9, 10, 11)),
     ),
@@ -477,11 +427,14 @@ TOKEN_ACCURACY = Exercise(
 )
 
 TASKS = {
-    "rms_norm": in_variants({"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(EPS)},
-                            _rms_norm, _rms_norm_in_words, forbidden=("RMSNorm", "layer_norm")),
-    "gated_feed_forward": in_variants({"bend": tuple(BENDS), "plus_one": (False, True)},
-                                      _gated_feed_forward, _gated_feed_forward_in_words),
-    "beam_step": in_variants({"given": ORDERS, "best_last": (False, True), "costs": (False, True)},
-                             _beam_step, _beam_step_in_words),
+    "rms_norm": in_variants(
+        rms_norm, {"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(ROOTS)},
+        _rms_norm, _rms_norm_in_words, forbidden=("RMSNorm", "layer_norm")),
+    "gated_feed_forward": in_variants(
+        gated_feed_forward, {"bend": tuple(BENDS), "plus_one": (False, True)},
+        _gated_feed_forward, _gated_feed_forward_in_words),
+    "beam_step": in_variants(
+        beam_step, {"given": ORDERS, "best_last": (False, True), "costs": (False, True)},
+        _beam_step, _beam_step_in_words),
     "token_accuracy": Task(TOKEN_ACCURACY),
 }

@@ -6,7 +6,8 @@ import math
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task, in_variants, with_details
+from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks.tensors import normal, rounded
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 MEASURES = {"mean": torch.mean, "largest": torch.amax, "sum": torch.sum}
@@ -33,6 +34,11 @@ def packed_mlp(x, W_in, W_out, *, bend="gelu", gate="right"):
     return (straight * BENDS[bend](bent)) @ W_out
 
 
+SPLITS = {"neighbours": lambda z: (z[..., ::2], z[..., 1::2]), "halves": lambda z: z.chunk(2, dim=-1)}
+JOINS = {"neighbours": lambda a, b: torch.stack([a, b], dim=-1).flatten(-2),
+         "halves": lambda a, b: torch.cat([a, b], dim=-1)}
+
+
 def turn_half(x, positions, *, base=1000, turned="last", pairs="neighbours"):
     """x (..., T, d), positions (T,) -> (..., T, d): RoPE on the last d/2 columns, base 1000, of neighbours.
     ``turned``: the half of the columns that is turned; ``pairs``: "neighbours" in it, or "halves": column i
@@ -41,12 +47,11 @@ def turn_half(x, positions, *, base=1000, turned="last", pairs="neighbours"):
         raise ValueError(f"4 must divide the number of columns, {x.shape[-1]}.")
     first, last = x.chunk(2, dim=-1)
     still, moving = (first, last) if turned == "last" else (last, first)
-    a, b = (moving[..., ::2], moving[..., 1::2]) if pairs == "neighbours" else moving.chunk(2, dim=-1)
+    a, b = SPLITS[pairs](moving)
     i = torch.arange(a.shape[-1], dtype=torch.float64)
     angles = positions[:, None] * base ** (-i / a.shape[-1])
     cos, sin = torch.cos(angles), torch.sin(angles)
-    new = a * cos - b * sin, a * sin + b * cos
-    moving = torch.stack(new, dim=-1).flatten(-2) if pairs == "neighbours" else torch.cat(new, dim=-1)
+    moving = JOINS[pairs](a * cos - b * sin, a * sin + b * cos)
     return torch.cat([still, moving] if turned == "last" else [moving, still], dim=-1)
 
 
@@ -62,8 +67,7 @@ def window_attention(q, k, v, cache, window, *, own=1):
     T, n = q.shape[2], k.shape[2]
     back = torch.arange(n - T, n)[:, None] - torch.arange(n)
     scores = q @ k.mT / math.sqrt(q.shape[-1])
-    hidden = (back < 0) | (back > reach)
-    weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+    weights = torch.softmax(scores.masked_fill((back < 0) | (back > reach), -math.inf), dim=-1)
     first = max(n - reach, 0)
     return weights @ v, (k[:, :, first:], v[:, :, first:])
 
@@ -78,34 +82,27 @@ def min_p(logits, temperature, p, *, yardstick=torch.max):
     return torch.softmax((logits / temperature).masked_fill(gone, -math.inf), dim=0)
 
 
-def _normal(rng, *shape, scale=1.0, shift=0.0):
-    return torch.tensor(rng.normal(size=shape) * scale + shift)
-
-
 # ---------------------------------------------------------------- abs_norm
 
 
 def _vectors(*shape, scale=1.0, shift=0.0, eps=1e-5):
-    return lambda rng: (_normal(rng, *shape, scale=scale, shift=shift), _normal(rng, shape[-1], scale=0.5),
+    return lambda rng: (normal(rng, *shape, scale=scale, shift=shift), normal(rng, shape[-1], scale=0.5),
                         eps)
 
 
 def _small_and_large(rng):
     """Three vectors, of which the first is smaller than eps in any measure and the last larger."""
-    return _normal(rng, 3, 4) * torch.tensor([[0.1], [1.0], [20.0]]), _normal(rng, 4, scale=0.5), 2.0
+    return normal(rng, 3, 4) * torch.tensor([[0.1], [1.0], [20.0]]), normal(rng, 4, scale=0.5), 2.0
 
 
 SIZES = {"mean": "the mean of the absolute values", "largest": "the largest absolute value",
          "sum": "the sum of the absolute values"}
 
 
-def _abs_norm(measure, offset, floor):
+def _abs_norm(like, measure, offset, floor):
     size, gain = SIZES[measure], "1 + gain" if offset else "the gain"
     shows, eps_is = ("what it is", "the least that you divide by") if floor else (
         "where it stands", f"added to {size}")
-
-    def like(**others):
-        return with_details(abs_norm, **{"measure": measure, "offset": offset, "floor": floor, **others})
 
     def divided(number, x, g, eps):
         """x over another number, with eps and gain as they should be."""
@@ -120,10 +117,7 @@ def _abs_norm(measure, offset, floor):
     right = like()
     signs = "which may be negative" if measure == "largest" else "in which numbers of both signs cancel"
     of_x = {"mean": "the mean of x", "largest": "the largest entry of x", "sum": "the sum of x"}[measure]
-    of_the_mean = () if measure == "largest" else (
-        Misconception("absolute-of-the-mean", (
-            f"You take the absolute value of {of_x}. It is {size}."
-        ), lambda x, g, eps: divided(measured(x).abs(), x, g, eps)),)
+
     return Exercise(
         reference=right,
         probes=(
@@ -133,38 +127,39 @@ def _abs_norm(measure, offset, floor):
             Probe("three axes", _vectors(2, 3, 5, scale=3.0), "Each vector along the last axis is treated by"
                 " itself."),
             Probe("a large eps", _small_and_large, f"eps is large here, to show {shows}: it is {eps_is}."),
-            Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), _normal(rng, 3), 1e-5),
+            Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), normal(rng, 3), 1e-5),
                 "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
             larger(_vectors(5, 9, 10)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("rms",
                 f"You divide by the root of the mean square, as lesson 16 does. Here it is {size}.",
                 lambda x, g, eps: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * (offset + g)),
-            Misconception("gain-alone", (
-                "You multiply by the gain. Here it is 1 + gain, so that a gain of 0 changes nothing."
-            ), like(offset=0)) if offset else
-            Misconception("one-plus-gain", "You multiply by 1 + gain. Here it is the gain alone.",
-                like(offset=1)),
+            like.others("offset", {
+                0: ("gain-alone", "You multiply by the gain. Here it is 1 + gain, so that a gain of 0 changes"
+                    " nothing."),
+                1: ("one-plus-gain", "You multiply by 1 + gain. Here it is the gain alone."),
+            }),
             Misconception("no-gain", f"You leave out the gain: multiply by {gain}.",
                 lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps)),
             Misconception("gain-added", f"You add {gain}. It multiplies.",
                 lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps) + (offset + g)),
             Misconception("no-absolute", f"You divide by {of_x}, {signs}. Take absolute values first.",
                 lambda x, g, eps: divided(measured(x), x, g, eps)),
-            *of_the_mean,
-            *(Misconception(other, (
-                f"You divide by {SIZES[other]}. Divide by {size}."
-            ), like(measure=other)) for other in MEASURES if other != measure),
+            measure != "largest" and Misconception("absolute-of-the-mean",
+                f"You take the absolute value of {of_x}. It is {size}.",
+                lambda x, g, eps: divided(measured(x).abs(), x, g, eps)),
+            like.others("measure", {
+                other: (other, f"You divide by {words}. Divide by {size}.") for other, words in SIZES.items()}),
             Misconception("mean-subtracted", "You subtract the mean of x first, as LayerNorm does. Leave it"
                 " where it is.", lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
             Misconception("eps-for-each", f"You add eps to x. It is {eps_is}.",
                 lambda x, g, eps: (x + eps) / measured((x + eps).abs()) * (offset + g)),
-            Misconception("eps-added", (
-                f"You add eps. It is the least that you divide by: divide by eps where {size} is smaller."
-            ), like(floor=False)) if floor else
-            Misconception("eps-least",
-                f"You divide by eps where {size} is smaller than it. eps is added, always.", like(floor=True)),
+            like.others("floor", {
+                False: ("eps-added", "You add eps. It is the least that you divide by: divide by eps where"
+                    f" {size} is smaller."),
+                True: ("eps-least", f"You divide by eps where {size} is smaller than it. eps is added, always."),
+            }),
             Misconception("no-eps",
                 f"eps has no effect in your function, and a vector of zeros gives NaN. It is {eps_is}.",
                 lambda x, g, eps: x / measured(x.abs()) * (offset + g)),
@@ -177,17 +172,11 @@ def _abs_norm(measure, offset, floor):
     )
 
 
-def _rounded(table, digits=6):
-    """As in a test cell."""
-    return [[round(number, digits) + 0.0 for number in row] for row in table.tolist()]
-
-
-def _abs_norm_in_words(measure, offset, floor):
+def _abs_norm_in_words(like, measure, offset, floor):
     it = {"mean": "that mean", "largest": "that number", "sum": "that sum"}[measure]
     x, gains = torch.tensor([[3.0, -5.0], [0.0, 1.0]]).double(), torch.tensor([0.0, 1.0]).double()
     plain = abs_norm(x, gains * 0, 0.0, measure=measure)[0].tolist()
-    result, large = (_rounded(abs_norm(x, gains, eps, measure=measure, offset=offset, floor=floor))
-                     for eps in (0.0, 2.0))
+    result, large = (rounded(like()(x, gains, eps), 6) for eps in (0.0, 2.0))
     call = {"mean": "mean", "largest": "amax", "sum": "sum"}[measure]
     with_size = {"mean": "with mean", "largest": "of which the largest is", "sum": "with sum"}[measure]
     return {
@@ -214,7 +203,7 @@ def _abs_norm_in_words(measure, offset, floor):
 
 
 def _packed(d, m, *shape):
-    return lambda rng: (_normal(rng, *shape, d), _normal(rng, d, 2 * m), _normal(rng, m, d))
+    return lambda rng: (normal(rng, *shape, d), normal(rng, d, 2 * m), normal(rng, m, d))
 
 
 GATES = ("gelu", "sigmoid", "relu", "tanh", "softplus")  # SiLU is the gate of lesson 16
@@ -235,13 +224,10 @@ ONLY_GELU = (  # (misconception, what is said of it, the gate's function)
 )
 
 
-def _packed_mlp(bend, gate):
+def _packed_mlp(like, bend, gate):
     name, formula = NAMES[bend], FORMULAS[bend].format("b" if gate == "right" else "a")
     other, act = "left" if gate == "right" else "right", BENDS[bend]
     product = f"a · {name}(b)" if gate == "right" else f"{name}(a) · b"
-
-    def like(**others):
-        return with_details(packed_mlp, **{"bend": bend, "gate": gate, **others})
 
     def joined(join):
         """``join(straight, bent)`` of the two halves, then W_out."""
@@ -269,7 +255,7 @@ def _packed_mlp(bend, gate):
                 " a token."),
             larger(_packed(9, 10, 5, 11)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("wrong-half",
                 f"{name} stands on the {other} half. The gate is the {gate} one: {product}.", like(gate=other)),
             Misconception("silu", f"You use SiLU, as lesson 16 does. Here the gate is {formula}.",
@@ -279,11 +265,8 @@ def _packed_mlp(bend, gate):
                 like(bend="silu", gate=other)),
             *(Misconception(id, f"{words} The gate is {formula}.", wrongly(function))
               for id, words, function in ONLY_GELU if bend == "gelu"),
-            *(Misconception(wrong, (
-                f"You use {words}. The gate is {formula}."
-            ), like(bend=wrong))
-              for wrong, words in (("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))
-              if wrong != bend),
+            like.others("bend", {wrong: (wrong, f"You use {words}. The gate is {formula}.") for wrong, words in (
+                ("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))}),
             Misconception("both-bent",
                 f"You apply {name} to both halves. Only the gate, the {gate} half, is bent.",
                 joined(lambda straight, bent: act(straight) * act(bent))),
@@ -302,12 +285,12 @@ def _packed_mlp(bend, gate):
     )
 
 
-def _packed_mlp_in_words(bend, gate):
+def _packed_mlp_in_words(like, bend, gate):
     name, z = NAMES[bend], "b" if gate == "right" else "a"
     number = torch.tensor(2.0 if gate == "right" else 3.0, dtype=torch.float64)
     bent = BENDS[bend](number).item()
-    both = (f"3 · {bent:.4g}" if gate == "right" else f"{bent:.4g} · 2", f"a ⊙ {name}(b)" if gate == "right"
-            else f"{name}(a) ⊙ b")
+    numbers, letters = (f"3 · {bent:.4g}", f"a ⊙ {name}(b)") if gate == "right" else (
+        f"{bent:.4g} · 2", f"{name}(a) ⊙ b")
     result = (3 if gate == "right" else 2) * bent * 10
     phi = torch.special.ndtr(number).item()
     within = f", Φ({number:g}) = {phi:.3f}" if bend == "gelu" else ""
@@ -317,17 +300,14 @@ def _packed_mlp_in_words(bend, gate):
     with_it = "" if bend == "tanh" else f", with {FORMULAS[bend].format(z)}"
     function = {"sigmoid": "the sigmoid σ", "tanh": "the hyperbolic tangent"}.get(bend, name)
     negative = torch.tensor([[3.0, -2.0] if gate == "right" else [-3.0, 2.0]])
-    expected, expected_of_it = (
-        _rounded(packed_mlp(torch.ones(1, 1), W_in, torch.full((1, 1), 10.0), bend=bend, gate=gate), 3)
-        for W_in in (negative.abs(), negative))
+    expected, expected_of_it = (rounded(like()(torch.ones(1, 1), W_in, torch.full((1, 1), 10.0)), 3)
+                                for W_in in (negative.abs(), negative))
     code = f"a * {CALLS[bend]}(b)" if gate == "right" else f"{CALLS[bend]}(a) * b"
     return {
         "gate": f"**The {gate} half is the gate**, and its function is {function}: the result is "
-        f"({both[1]}) W_out"
-                f"{with_it}. {says}",
-        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {both[0]} "
-        "· 10 = "
-                   f"{result:.3g}.",
+                f"({letters}) W_out{with_it}. {says}",
+        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {numbers} "
+                   f"· 10 = {result:.3g}.",
         "code": f"return ({code}) @ W_out",
         "expected": str(expected),
         "negative": str(negative.tolist()),
@@ -338,15 +318,10 @@ def _packed_mlp_in_words(bend, gate):
 # ---------------------------------------------------------------- turn_half
 
 AT = torch.arange
-SPLITS = {"neighbours": lambda z: (z[..., ::2], z[..., 1::2]), "halves": lambda z: z.chunk(2, dim=-1)}
-JOINS = {"neighbours": lambda a, b: torch.stack([a, b], dim=-1).flatten(-2),
-         "halves": lambda a, b: torch.cat([a, b], dim=-1)}
 
 
 def _tokens(*shape, first=0, step=1):
-    def make(rng):
-        return _normal(rng, *shape), first + step * AT(shape[-2])
-    return make
+    return lambda rng: (normal(rng, *shape), first + step * AT(shape[-2]))
 
 
 def _everything(base, pairs):
@@ -361,45 +336,35 @@ def _everything(base, pairs):
     return function
 
 
-def _turn_half(base, turned, pairs):
+def _turn_half(like, base, turned, pairs):
     still = "first" if turned == "last" else "last"
     way = "halves" if pairs == "neighbours" else "neighbours"
     columns = {"last": ("0 and 1 stay", "2 and 3"), "first": ("2 and 3 stay", "0 and 1")}[turned]
 
-    def like(**others):
-        return with_details(turn_half, **{"base": base, "turned": turned, "pairs": pairs, **others})
+    def in_order(first, second):
+        """What stays and what is turned, in the order of the columns, or columns in the order of these two."""
+        return (first, second) if turned == "last" else (second, first)
 
-    def halves(x):
-        """(what stays, what is turned)"""
-        first, last = x.chunk(2, dim=-1)
-        return (first, last) if turned == "last" else (last, first)
-
-    def other(angle=lambda i, m: float(base) ** (-i / m), split=SPLITS[pairs], join=JOINS[pairs],
-              together=lambda stays, moved: torch.cat(
-                  [stays, moved] if turned == "last" else [moved, stays], dim=-1)):
-        """With other angles, pairs, or a way to put them back."""
+    def other(angle=lambda i, m: float(base) ** (-i / m), join=JOINS[pairs],
+              together=lambda stays, moved: torch.cat(in_order(stays, moved), dim=-1)):
+        """With other angles, or another way to put the pairs back."""
         def function(x, positions):
-            stays, moving = halves(x)
-            a, b = split(moving)
-            i, m = AT(a.shape[-1], dtype=torch.float64), a.shape[-1]
-            angles = positions[:, None] * angle(i, m)
+            stays, moving = in_order(*x.chunk(2, dim=-1))
+            a, b = SPLITS[pairs](moving)
+            m = a.shape[-1]
+            angles = positions[:, None] * angle(AT(m, dtype=torch.float64), m)
             cos, sin = torch.cos(angles), torch.sin(angles)
             return together(stays, join(a * cos - b * sin, a * sin + b * cos))
         return function
 
     right = like()
-    of_the_place = (Misconception("places-in-the-whole", (
-        "You count the pairs from column 0. The first pair that is turned has i = 0."
-    ), other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),) if turned == "last" else ()
     in_pairs = {
-        "neighbours": "You pair each column with the one half the turned part away. Neighbours are pairs "
-                      "here.",
+        "neighbours": "You pair each column with the one half the turned part away. Neighbours are pairs here.",
         "halves": "You pair neighbours. Here a column's partner is half the turned part away."}[pairs]
     put_back = {
         "neighbours": "the two numbers of a pair stay neighbours.",
         "halves": "the first numbers of all pairs come first, then the second ones."}[pairs]
-    known = (10000, "lesson 08 does"), (100000, "the model of lesson 16 does"), (1000, "many do")
-    bases = [(number, whose) for number, whose in known if number != base]
+
     return Exercise(
         reference=right,
         probes=(
@@ -415,24 +380,22 @@ def _turn_half(base, turned, pairs):
                 " 2, 5, 8 …: any axes may stand in front.", absolute=1e-5),
             larger(_tokens(5, 7, 13, 24)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception(f"{still}-half",
                 f"You turn the {still} half of the columns. Here it is the {turned} half; the {still} stays as it is.",
                 like(turned=still)),
             Misconception("all-columns",
                 f"You turn all columns. Only the {turned} half is turned; the {still} stays as it is.",
                 _everything(base, pairs)),
-            Misconception("lesson-08", (
-                "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is the "
-                f"{turned} half, "
-                f"with base {base}."
-            ), _everything(10000, "neighbours")),
-            *(Misconception(f"base-{number}", (
-                f"You use base {number}, as {whose}. Here it is {base}."
-            ), like(base=number)) for number, whose in bases),
+            Misconception("lesson-08", "This is lesson 08's rotate: it turns all columns, with base 10000."
+                f" Here it is the {turned} half, with base {base}.", _everything(10000, "neighbours")),
+            like.others("base", {
+                number: (f"base-{number}", f"You use base {number}, as {whose}. Here it is {base}.") for number, whose in (
+                    (10000, "lesson 08 does"), (100000, "the model of lesson 16 does"), (1000, "many do"))}),
             Misconception("d-in-the-exponent", "You divide by all d columns in the exponent. Only d/2 are"
                 " turned: pair i has -2i / (d/2).", other(lambda i, m: float(base) ** (-i / (2 * m)))),
-            *of_the_place,
+            turned == "last" and Misconception("places-in-the-whole", "You count the pairs from column 0. The"
+                " first pair that is turned has i = 0.", other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),
             Misconception("counted-from-1", "You count the pairs from 1. The first has i = 0 and is turned by"
                 " the position itself.", other(lambda i, m: float(base) ** (-(i + 1) / m))),
             Misconception("frequencies-grow", "Your later pairs turn faster. The exponent is negative: they"
@@ -450,11 +413,9 @@ def _turn_half(base, turned, pairs):
             Misconception("turned-part-only",
                 f"You return the turned half alone. The {still} half stands beside it, as it was.",
                 other(together=lambda stays, moved: moved)),
-            Misconception(f"turned-{'in-front' if turned == 'last' else 'behind'}", (
-                f"The turned half stands {'in front' if turned == 'last' else 'behind'}. The order of the "
-                "columns stays."
-            ), other(together=lambda stays, moved: torch.cat(
-                [moved, stays] if turned == "last" else [stays, moved], dim=-1))),
+            Misconception(f"turned-{'in-front' if turned == 'last' else 'behind'}",
+                f"The turned half stands {'in front' if turned == 'last' else 'behind'}. The order of the"
+                " columns stays.", other(together=lambda stays, moved: torch.cat(in_order(moved, stays), dim=-1))),
             Misconception("positions-ignored", "You count the rows of x. The positions are given, and need"
                 " not begin at 0.", lambda x, positions: right(x, AT(x.shape[-2]))),
             Misconception("one-based-positions", "You add 1 to the positions. Position 0 is not turned.",
@@ -464,22 +425,22 @@ def _turn_half(base, turned, pairs):
     )
 
 
-def _turn_half_in_words(base, turned, pairs):
+def _turn_half_in_words(like, base, turned, pairs):
     still = "first" if turned == "last" else "last"
     kept, moved = ["5", "6"], (["1", "0"], ["cos 1", "sin 1"], ["0.54", "0.84"])
-    before, exact, rounded = (f"({', '.join(kept + m if turned == 'last' else m + kept)})" for m in moved)
+    before, exact, decimal = (f"({', '.join(kept + m if turned == 'last' else m + kept)})" for m in moved)
     partners = {"neighbours": "neighbours are pairs as in lesson 08, and pair i",
                 "halves": "the number at place i and the one at place i + d/4 are a pair, and pair i"}[pairs]
     halves = [5.0, 6.0, 7.0, 8.0], [1.0, 0.0, 1.0, 0.0] if pairs == "neighbours" else [1.0, 1.0, 0.0, 0.0]
     x = torch.tensor([sum(halves if turned == "last" else halves[::-1], [])] * 2, dtype=torch.float64)
-    after = _rounded(turn_half(x, AT(2), base=base, turned=turned, pairs=pairs), 4)[1]
+    after = rounded(like()(x, AT(2)), 4)[1]
     turn = "[a * cos - b * sin, a * sin + b * cos], dim=-1)"
     return {
         "half": f"**{turned} half of the columns**",
         "base": f"**base is {base}**",
         "pairs": f"The {still} d/2 columns stay as they are. In the {turned} d/2, {partners}",
         "angle": f"p · {base}^(-2i / (d/2))",
-        "by hand": f"the vector {before} becomes {exact} = {rounded}.",
+        "by hand": f"the vector {before} becomes {exact} = {decimal}.",
         "docstring": f"the {turned} d/2 columns turned, base {base}.",
         "halves": "still, turned = x.chunk" if turned == "last" else "turned, still = x.chunk",
         "split": "turned[..., 0::2], turned[..., 1::2]" if pairs == "neighbours"
@@ -498,8 +459,8 @@ def _turn_half_in_words(base, turned, pairs):
 
 def _cached(B, h, T, t, d_k, window):
     def make(rng):
-        q, k, v = (_normal(rng, B, h, T, d_k, scale=1.5) for _ in range(3))
-        cache = (_normal(rng, B, h, t, d_k, scale=1.5), _normal(rng, B, h, t, d_k)) if t is not None else None
+        q, k, v = (normal(rng, B, h, T, d_k, scale=1.5) for _ in range(3))
+        cache = (normal(rng, B, h, t, d_k, scale=1.5), normal(rng, B, h, t, d_k)) if t is not None else None
         return q, k, v, cache, window
     return make
 
@@ -513,9 +474,17 @@ def _last(number, k, v):
     return k[:, :, first:], v[:, :, first:]
 
 
+def _back(T, n):
+    """(T, n): how many places before each of the last T tokens each token stands."""
+    return torch.arange(n - T, n)[:, None] - torch.arange(n)
+
+
 def _hidden(window, T, n):
-    back = torch.arange(n - T, n)[:, None] - torch.arange(n)
-    return (back < 0) | (back >= window)
+    return (_back(T, n) < 0) | (_back(T, n) >= window)
+
+
+def _itself(T, n):
+    return _back(T, n) == 0
 
 
 def _attends(see=_joined, hidden=_hidden,
@@ -550,13 +519,12 @@ def _no_offset(window, T, n):
 
 
 def _band(window, T, n):
-    return (torch.arange(n - T, n)[:, None] - torch.arange(n)).abs() >= window
+    return _back(T, n).abs() >= window
 
 
 def _window_is_left(window, T, n):
     """The first ``window`` tokens instead of the last."""
-    itself = torch.arange(n) == torch.arange(n - T, n)[:, None]
-    return _hidden(n, T, n) | (torch.arange(n) >= window) & ~itself
+    return _hidden(n, T, n) | (torch.arange(n) >= window) & ~_itself(T, n)
 
 
 def _window_on_the_cache_only(window, T, n):
@@ -566,10 +534,6 @@ def _window_on_the_cache_only(window, T, n):
 def _sliced_from_the_end(window, k, v, cache):
     K, V = _joined(k, v, cache)
     return K[:, :, -(window - 1):], V[:, :, -(window - 1):]
-
-
-def _minus_window(window, k, v, cache):
-    return _last(window, *_joined(k, v, cache))
 
 
 def _new_first(k, v, cache):
@@ -629,7 +593,8 @@ WINDOW_ATTENTION = Exercise(
             " window - 1 tokens: nobody sees the others again.",
             _attends(keep=lambda window, *kv: _joined(*kv))),
         Misconception("keeps-one-too-many", "The output is right, and the cache holds one token more than any"
-            " new token can see: keep window - 1.", _attends(keep=_minus_window)),
+            " new token can see: keep window - 1.",
+            _attends(keep=lambda window, *kv: _last(window, *_joined(*kv)))),
         Misconception("keeps-one-too-few", "The output is right, and the cache holds one token too few. The"
             " next token sees window - 1 before it.",
             _attends(keep=lambda window, *kv: _last(max(window - 2, 0), *_joined(*kv)))),
@@ -647,10 +612,8 @@ WINDOW_ATTENTION = Exercise(
         Misconception("new-in-front", "You put the new tokens in front of the cached ones. The cache is in"
             " the order of the text.",
             _attends(_new_first, keep=lambda window, *kv: _last(window - 1, *_new_first(*kv)))),
-        Misconception("does-not-see-itself", (
-            "A new token does not see itself. The window ends with the token itself."
-        ), _attends(hidden=lambda window, T, n: _hidden(window, T, n) | (
-            torch.arange(n - T, n)[:, None] == torch.arange(n)))),
+        Misconception("does-not-see-itself", "A new token does not see itself. The window ends with the token"
+            " itself.", _attends(hidden=lambda window, T, n: _hidden(window, T, n) | _itself(T, n))),
         Misconception("not-scaled", "The scores are not scaled: divide them by √d_k.",
             _attends(scale=lambda q: 1.0)),
         Misconception("columns-sum-to-1", "Your softmax runs over the queries. It runs over the keys, the"
@@ -674,7 +637,7 @@ WINDOW_ATTENTION = Exercise(
 
 
 def _logits(V, temperature, p, scale=1.5):
-    return lambda rng: (_normal(rng, V, scale=scale), temperature, p)
+    return lambda rng: (normal(rng, V, scale=scale), temperature, p)
 
 
 def _shares(*numbers, temperature, p, shift=0.0):
@@ -683,20 +646,17 @@ def _shares(*numbers, temperature, p, shift=0.0):
         torch.tensor(rng.permutation(numbers)).log() + float(rng.normal()) + shift, temperature, p)
 
 
-def _kept(keep, finish=lambda logits, temperature, gone: torch.softmax(
-        (logits / temperature).masked_fill(gone, -math.inf), dim=-1)):
-    """``keep(probabilities, p)`` says who stays."""
-    def function(logits, temperature, p):
-        return finish(logits, temperature, ~keep(torch.softmax(logits, dim=-1), p))
-    return function
-
-
 def _near_the_best(probabilities, p):
     return probabilities >= p * probabilities.max()
 
 
-def _temperature_first(logits, temperature, p):
-    return min_p(logits / temperature, 1.0, p)
+def _finished(finish, keep=_near_the_best):
+    """``keep(probabilities, p)`` says who stays; ``finish(logits, temperature, who is gone)`` gives the result."""
+    return lambda logits, temperature, p: finish(logits, temperature, ~keep(torch.softmax(logits, dim=-1), p))
+
+
+def _kept(keep):
+    return _finished(lambda logits, t, gone: torch.softmax((logits / t).masked_fill(gone, -math.inf), dim=-1), keep)
 
 
 def _nucleus(probabilities, p):
@@ -741,7 +701,8 @@ MIN_P = Exercise(
     ),
     misconceptions=(
         Misconception("temperature-first", "You apply the temperature and then cut. Here the cut comes first,"
-            " on the probabilities at temperature 1.", _temperature_first),
+            " on the probabilities at temperature 1.",
+            lambda logits, temperature, p: min_p(logits / temperature, 1.0, p)),
         Misconception("temperature-twice", "The temperature acts twice: on the probabilities that you cut,"
             " and again on what stays.",
             lambda logits, temperature, p: min_p(logits / temperature, temperature, p)),
@@ -756,28 +717,22 @@ MIN_P = Exercise(
         Misconception("nucleus-of-lesson-16", "You call the nucleus of lesson 16: the fewest words with"
             " probability p together, and no p of 0. Here the bar is p times the largest probability.",
             _nucleus_of_lesson_16),
-        Misconception("share-of-the-logit", (
-            "You compare logits. p is a share of the largest probability: take a softmax first."
-        ), lambda logits, temperature, p: torch.softmax(
-            (logits / temperature).masked_fill(logits < p * logits.max(), -math.inf), dim=-1)),
+        Misconception("share-of-the-logit", "You compare logits. p is a share of the largest probability:"
+            " take a softmax first.", lambda logits, temperature, p: torch.softmax(
+                (logits / temperature).masked_fill(logits < p * logits.max(), -math.inf), dim=-1)),
         Misconception("more-than-p", "A word with exactly p times the best is dropped. At least p times is"
             " enough: ≥.", _kept(lambda probabilities, p: probabilities > p * probabilities.max())),
         Misconception("mean-as-the-bar", "You compare with the mean probability. The bar is p times the"
             " largest.", lambda logits, temperature, p: min_p(logits, temperature, p, yardstick=torch.mean)),
         Misconception("the-others", "You keep the words below the bar and drop those above.",
             _kept(lambda probabilities, p: ~_near_the_best(probabilities, p) | (p == 0))),
-        Misconception("not-normalised-again", (
-            "What stays does not sum to 1. Normalise again after the cut."
-        ), _kept(_near_the_best, lambda logits, temperature, gone: torch.softmax(
-            logits / temperature, dim=-1).masked_fill(gone, 0.0))),
-        Misconception("hidden-with-0", (
-            "You set the logits of dropped words to 0, which is a logit like any other. Use -inf."
-        ), _kept(_near_the_best, lambda logits, temperature, gone: torch.softmax(
-            logits.masked_fill(gone, 0.0) / temperature, dim=-1))),
-        Misconception("logits-back", (
-            "You return logits. Probabilities are asked for: a softmax is missing at the end."
-        ), _kept(_near_the_best, lambda logits, temperature, gone: (
-            logits / temperature).masked_fill(gone, -math.inf))),
+        Misconception("not-normalised-again", "What stays does not sum to 1. Normalise again after the cut.",
+            _finished(lambda logits, t, gone: torch.softmax(logits / t, dim=-1).masked_fill(gone, 0.0))),
+        Misconception("hidden-with-0", "You set the logits of dropped words to 0, which is a logit like any"
+            " other. Use -inf.",
+            _finished(lambda logits, t, gone: torch.softmax(logits.masked_fill(gone, 0.0) / t, dim=-1))),
+        Misconception("logits-back", "You return logits. Probabilities are asked for: a softmax is missing at"
+            " the end.", _finished(lambda logits, t, gone: (logits / t).masked_fill(gone, -math.inf))),
         Misconception("kept-only", "You return only the words that stay. The result has shape (V,), with 0"
             " for the others.",
             lambda logits, temperature, p: (lambda few: few[few > 0])(min_p(logits, temperature, p))),
@@ -791,11 +746,14 @@ MIN_P = Exercise(
 )
 
 TASKS = {
-    "abs_norm": in_variants({"measure": ("mean", "largest", "sum"), "offset": (1, 0), "floor": (False, True)},
-                            _abs_norm, _abs_norm_in_words, forbidden=("rms_norm", "layer_norm", "normalize")),
-    "packed_mlp": in_variants({"bend": GATES, "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
-    "turn_half": in_variants({"base": (1000, 200, 5000, 20000), "turned": ("last", "first"),
-                              "pairs": ("neighbours", "halves")}, _turn_half, _turn_half_in_words),
+    "abs_norm": in_variants(
+        abs_norm, {"measure": tuple(MEASURES), "offset": (1, 0), "floor": (False, True)},
+        _abs_norm, _abs_norm_in_words, forbidden=("rms_norm", "layer_norm", "normalize")),
+    "packed_mlp": in_variants(
+        packed_mlp, {"bend": GATES, "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
+    "turn_half": in_variants(
+        turn_half, {"base": (1000, 200, 5000, 20000), "turned": ("last", "first"), "pairs": tuple(SPLITS)},
+        _turn_half, _turn_half_in_words),
     "window_attention": Task(WINDOW_ATTENTION),
     "min_p": Task(MIN_P),
 }

@@ -5,7 +5,8 @@ import math
 
 import torch
 
-from classroom.tasks import in_variants, with_details
+from classroom.tasks import in_variants, mistakes
+from classroom.tasks.tensors import normal, rounded
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
 
 STRENGTHS = {"root": lambda alpha, r: alpha / math.sqrt(r), "rank": lambda alpha, r: alpha / r,
@@ -78,15 +79,6 @@ def text_kl(logits, reference_logits, mask, *, direction="reference", pool="sum"
     return POOLS[pool](each[texts], mask[texts]).mean()
 
 
-def _normal(rng, *shape, scale=1.0):
-    return torch.tensor(rng.normal(size=shape) * scale)
-
-
-def _rounded(values, digits=4):
-    """As in a test cell or a text."""
-    return [_rounded(value, digits) for value in values] if isinstance(values, list) else round(values, digits) + 0.0
-
-
 # ---------------------------------------------------------------- adapter_output
 
 FACTORS = {"root": "alpha / √r", "rank": "alpha / r", "plain": "alpha"}
@@ -96,20 +88,16 @@ MULTIPLIED = {"path": "the adapter's part alone", "whole": "the sum of x W and t
 def _adapter(*before, d_in, d_out, r, alpha=3.0, zero=()):
     """x (*before, d_in) and the rest; ``zero``: which of W and B are 0."""
     def make(rng):
-        parts = {"x": _normal(rng, *before, d_in), "W": _normal(rng, d_in, d_out), "A": _normal(rng, d_in, r),
-                 "B": _normal(rng, r, d_out)}
+        parts = {"x": normal(rng, *before, d_in), "W": normal(rng, d_in, d_out), "A": normal(rng, d_in, r),
+                 "B": normal(rng, r, d_out)}
         gain = torch.tensor(rng.uniform(0.3, 2.5, size=d_out) * rng.choice([-1, 1], size=d_out))
         return *(torch.zeros_like(part) if name in zero else part for name, part in parts.items()), alpha, gain
     return make
 
 
-def _adapter_output(strength, place):
+def _adapter_output(like, strength, place):
     factor, gained = FACTORS[strength], MULTIPLIED[place]
-
-    def like(**others):
-        return with_details(adapter_output, **{"strength": strength, "place": place, **others})
-
-    right, join = like(), PLACES[place]
+    right, join, of_alpha = like(), PLACES[place], STRENGTHS[strength]
 
     def scaled(number):
         """``number(alpha, A, B)`` as the factor of the adapter."""
@@ -117,10 +105,7 @@ def _adapter_output(strength, place):
 
     def joined(put):
         """``put(x, x W, the adapter's part, gain)``."""
-        return lambda x, W, A, B, alpha, gain: put(x, x @ W, STRENGTHS[strength](alpha, A.shape[1]) * (x @ A @ B), gain)
-
-    def of_alpha(alpha, r):
-        return STRENGTHS[strength](alpha, r)
+        return lambda x, W, A, B, alpha, gain: put(x, x @ W, of_alpha(alpha, A.shape[1]) * (x @ A @ B), gain)
 
     def transposed(x, W, A, B, alpha, gain):
         return right(x, W.mT if W.shape[0] == W.shape[1] else W, A, B, alpha, gain)
@@ -132,11 +117,8 @@ def _adapter_output(strength, place):
         by = {"path": (x, x * gain), "whole": (x * gain, x * gain), "frozen": (x * gain, x)}[place]
         return right(by[0], W, A, torch.zeros_like(B), alpha, one) + right(by[1], torch.zeros_like(W), A, B, alpha, one)
 
-    wrong_factors = {"rank": "You multiply by alpha / r, as lesson 18 does.", "root": "You divide alpha by the root of r.",
-                     "plain": "You multiply by alpha alone."}
-    where = {"path": "You multiply only the adapter's part by the gain.",
-             "whole": "You multiply the whole sum by the gain.",
-             "frozen": "You multiply x W by the gain, and not the adapter."}
+    here = f"Here it is {factor}."
+    on = f"It multiplies {gained}."
     of_the_rank = () if strength == "plain" else (
         Misconception("no-strength", f"You add the adapter's part as it is. Its strength is {factor}.",
             scaled(lambda alpha, A, B: 1.0)),
@@ -148,20 +130,14 @@ def _adapter_output(strength, place):
         Misconception("columns-of-b", "You take the number of columns of B, which is d_out. r is the number"
             " of its rows: B.shape[0].", scaled(lambda alpha, A, B: of_alpha(alpha, B.shape[1]))),
     )
-    of_the_root = () if strength != "root" else (
-        Misconception("root-of-alpha-too", "You take the root of alpha as well. Only r is under it: alpha /"
-            " √r.", scaled(lambda alpha, A, B: math.sqrt(alpha / A.shape[1]))),
-        Misconception("square", "You divide by r². It is the root of r.",
-            scaled(lambda alpha, A, B: alpha / A.shape[1] ** 2)),
-    )
+
     return Exercise(
         reference=right,
         probes=(
             Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)),
                 f"B is 0, so the adapter adds nothing. The gain multiplies {gained}."),
-            Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), (
-                f"W is 0: what comes out is the adapter's part. Its strength is {factor}; the gain multiplies {gained}."
-            )),
+            Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), "W is 0: what comes out is"
+                f" the adapter's part. Its strength is {factor}; the gain multiplies {gained}."),
             Probe("rank 1", _adapter(4, d_in=3, d_out=5, r=1, alpha=0.5),
                 f"r is 1 here and alpha 0.5. The gain multiplies {gained}."),
             Probe("a rank and an alpha", _adapter(2, d_in=6, d_out=7, r=4, alpha=12.0),
@@ -173,18 +149,27 @@ def _adapter_output(strength, place):
                 " stand in front of the last."),
             larger(_adapter(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
         ),
-        misconceptions=(
-            *(Misconception(f"strength-{other}", f"{words} Here it is {factor}.", like(strength=other))
-              for other, words in wrong_factors.items() if other != strength),
-            *of_the_rank,
-            *of_the_root,
+        misconceptions=mistakes(
+            like.others("strength", {
+                "rank": ("strength-rank", f"You multiply by alpha / r, as lesson 18 does. {here}"),
+                "root": ("strength-root", f"You divide alpha by the root of r. {here}"),
+                "plain": ("strength-plain", f"You multiply by alpha alone. {here}"),
+            }),
+            of_the_rank,
+            strength == "root" and Misconception("root-of-alpha-too", "You take the root of alpha as well. Only"
+                " r is under it: alpha / √r.", scaled(lambda alpha, A, B: math.sqrt(alpha / A.shape[1]))),
+            strength == "root" and Misconception("square", "You divide by r². It is the root of r.",
+                scaled(lambda alpha, A, B: alpha / A.shape[1] ** 2)),
             Misconception("alpha-unused",
                 f"Your function does not use alpha. The adapter's strength is {factor}.",
                 scaled(lambda alpha, A, B: of_alpha(1, A.shape[1]))),
             Misconception("upside-down", f"Your factor is upside down. It is {factor}.",
                 scaled(lambda alpha, A, B: 1 / of_alpha(alpha, A.shape[1]))),
-            *(Misconception(f"gain-on-{other}", f"{words} It multiplies {gained}.", like(place=other))
-              for other, words in where.items() if other != place),
+            like.others("place", {
+                "path": ("gain-on-path", f"You multiply only the adapter's part by the gain. {on}"),
+                "whole": ("gain-on-whole", f"You multiply the whole sum by the gain. {on}"),
+                "frozen": ("gain-on-frozen", f"You multiply x W by the gain, and not the adapter. {on}"),
+            }),
             Misconception("no-gain", f"The gain has no effect in your function. It multiplies {gained}.",
                 joined(lambda x, road, path, gain: road + path)),
             Misconception("one-plus-gain", f"You multiply by 1 + gain. It is the gain itself, on {gained}.",
@@ -201,9 +186,9 @@ def _adapter_output(strength, place):
                 joined(lambda x, road, path, gain: join(road, 0 * path, gain))),
             Misconception("subtracted", "You subtract the adapter's part. It is added.",
                 joined(lambda x, road, path, gain: join(road, -path, gain))),
-            Misconception("a-nonlinearity", (
-                "There is a ReLU between A and B. The two are matrices and nothing else."
-            ), lambda x, W, A, B, alpha, gain: join(x @ W, of_alpha(alpha, A.shape[1]) * (torch.relu(x @ A) @ B), gain)),
+            Misconception("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing"
+                " else.", lambda x, W, A, B, alpha, gain: join(
+                    x @ W, of_alpha(alpha, A.shape[1]) * (torch.relu(x @ A) @ B), gain)),
             Misconception("w-transposed", "You transpose W where it is square. Tokens are rows here: it is x"
                 " @ W.", transposed),
             Misconception("x-added", "You add x as well where it fits. The residual connection belongs to the"
@@ -217,13 +202,13 @@ def _row(values):
     return "({})".format(", ".join(f"{value:g}" for value in values))
 
 
-def _adapter_output_in_words(strength, place):
+def _adapter_output_in_words(like, strength, place):
     x, W, A = torch.tensor([[2.0]]), torch.tensor([[1.0, 3.0]]), torch.ones(1, 4)
     B, gain = torch.tensor([[1.0, -1.0]] * 4), torch.tensor([1.0, 3.0])
     road, factor = torch.tensor([2.0, 6.0]), STRENGTHS[strength](4, 4)
     path = factor * torch.tensor([8.0, -8.0])
-    result = adapter_output(x, W, A, B, 4.0, gain, strength=strength, place=place)[0].tolist()
-    without_w = adapter_output(x, 0 * W, A, B, 2.0, gain, strength=strength, place=place)[0].tolist()
+    result = like()(x, W, A, B, 4.0, gain)[0].tolist()
+    without_w = like()(x, 0 * W, A, B, 2.0, gain)[0].tolist()
     by_hand = {
         "path": f"The gain (1, 3) makes it {_row((path * gain).tolist())}, and x W = (2, 6) is added: the result is",
         "whole": f"Together with x W = (2, 6) that is {_row((road + path).tolist())}, and the gain (1, 3) makes it",
@@ -263,13 +248,11 @@ def _rewards(G, n, size=1.0, shift=0.0):
     return make
 
 
-def _group_advantage(usual, spread):
+def _group_advantage(like, usual, spread):
     less, then = SUBTRACTED[usual], DIVIDED[spread]
 
-    def like(**others):
-        return with_details(group_advantage, **{"usual": usual, "spread": spread, **others})
-
     right, base = like(), USUAL[usual]
+    instead = f"What is subtracted here is {less}."
 
     def over(r, better, by=SPREADS[spread]):
         return better / (by(r) + 1e-6) if by else better
@@ -281,11 +264,7 @@ def _group_advantage(usual, spread):
     def columns(r):
         return over(r.mT, r.mT - base(r.mT)).mT if len(r) > 1 else right(r)
 
-    wrong_usual = {"others": "You compare a text with the mean of the others.",
-                   "median": "You subtract the median.", "all": "You subtract the mean of the whole row."}
-    wrong_spread = {"none": "You divide by nothing.", "sample": "You divide by the standard deviation with n - 1.",
-                    "range": "You divide by the distance from the smallest to the largest reward."}
-    of_others = () if usual != "others" else (
+    of_others = (
         Misconception("others-over-n", "You leave out the text's own reward above the line, but divide by n."
             " The others are n - 1.", lambda r: over(r, r - (r.sum(-1, keepdim=True) - r) / r.shape[-1])),
         Misconception("all-over-n-minus-1", "You divide the sum of the whole row by n - 1. Subtract the"
@@ -296,7 +275,7 @@ def _group_advantage(usual, spread):
         Misconception("neighbour", "You compare a text with the one before it. It is the mean of all others"
             " of its row.", lambda r: over(r, r - r.roll(1, -1))),
     )
-    of_the_median = () if usual != "median" else (
+    of_the_median = (
         Misconception("lower-median", "Where n is even you take the smaller of the two in the middle, as"
             " torch.median does. The median is their mean.",
             lambda r: over(r, r - r.median(-1, keepdim=True).values)),
@@ -306,7 +285,7 @@ def _group_advantage(usual, spread):
             " median has as many rewards below as above it.",
             lambda r: over(r, r - (r.amax(-1, keepdim=True) + r.amin(-1, keepdim=True)) / 2)),
     )
-    of_the_spread = () if spread == "none" else (
+    of_the_spread = (
         Misconception("no-eps", "You add nothing to what you divide by. In a group of equal rewards it is 0,"
             " and 0 / 0 is NaN: add 1e-6.", lambda r: (r - base(r)) / SPREADS[spread](r)),
         Misconception("not-subtracted", f"You divide the rewards themselves. Subtract {less} first.",
@@ -316,10 +295,7 @@ def _group_advantage(usual, spread):
         Misconception("one-spread", "You divide all groups by one number. Every row has its own.",
             lambda r: over(r, r - base(r), lambda r: SPREADS[spread](r.reshape(1, -1)))),
     )
-    of_sample = () if spread != "sample" else (
-        Misconception("variance", "You divide by the variance. The standard deviation is its root.",
-            lambda r: over(r, r - base(r), lambda r: r.var(-1, keepdim=True))),
-    )
+
     return Exercise(
         reference=right,
         probes=(
@@ -340,21 +316,29 @@ def _group_advantage(usual, spread):
                 f"The rewards differ by millionths: {then}.", extreme=True),
             larger(_rewards(9, 11)),
         ),
-        misconceptions=(
+        misconceptions=mistakes(
             Misconception("lesson-19",
                 f"These are the advantages of lesson 19. Here {less} is subtracted, and {then}.",
                 lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False, keepdim=True) + 1e-6)),
-            *(Misconception(f"usual-{other}", f"{words} What is subtracted here is {less}.", like(usual=other))
-              for other, words in wrong_usual.items() if other != usual),
-            *(Misconception(f"spread-{other}", f"{words} Here {then}.", like(spread=other))
-              for other, words in wrong_spread.items() if other != spread),
-            *of_others,
-            *of_the_median,
-            *of_the_spread,
-            *of_sample,
-            Misconception("standard-deviation-of-n", (
-                f"You divide by the standard deviation that has n below the line. Here {then}."
-            ), lambda r: over(r, r - base(r), lambda r: r.std(-1, unbiased=False, keepdim=True)))
+            like.others("usual", {
+                "others": ("usual-others", f"You compare a text with the mean of the others. {instead}"),
+                "median": ("usual-median", f"You subtract the median. {instead}"),
+                "all": ("usual-all", f"You subtract the mean of the whole row. {instead}"),
+            }),
+            like.others("spread", {
+                "none": ("spread-none", f"You divide by nothing. Here {then}."),
+                "sample": ("spread-sample", f"You divide by the standard deviation with n - 1. Here {then}."),
+                "range": ("spread-range", "You divide by the distance from the smallest to the largest reward."
+                    f" Here {then}."),
+            }),
+            usual == "others" and of_others,
+            usual == "median" and of_the_median,
+            spread != "none" and of_the_spread,
+            spread == "sample" and Misconception("variance", "You divide by the variance. The standard deviation"
+                " is its root.", lambda r: over(r, r - base(r), lambda r: r.var(-1, keepdim=True))),
+            Misconception("standard-deviation-of-n",
+                f"You divide by the standard deviation that has n below the line. Here {then}.",
+                lambda r: over(r, r - base(r), lambda r: r.std(-1, unbiased=False, keepdim=True)))
             if usual != "all" else
             Misconception("only-above", "You make 0 of everything below usual. A worse text teaches too: its"
                 " advantage is negative.", lambda r: right(r).clamp(min=0)),
@@ -381,15 +365,15 @@ def _group_advantage(usual, spread):
     )
 
 
-def _group_advantage_in_words(usual, spread):
-    def like(rewards):
-        return group_advantage(torch.tensor(rewards, dtype=torch.float64), usual=usual, spread=spread)
+def _group_advantage_in_words(like, usual, spread):
+    def advantages(*rows):
+        return rounded(like()(torch.tensor(rows, dtype=torch.float64)), 4)
 
     rewards = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
-    better = _rounded((rewards - USUAL[usual](rewards))[0].tolist(), 3)
+    better = rounded((rewards - USUAL[usual](rewards))[0], 3)
     first = {"others": "For the first text the others have the mean 4, for the second 3.5, for the third 1.5",
              "median": "The median is 2", "all": "The mean is 3"}[usual]
-    last = _rounded(like(rewards.tolist())[0].tolist(), 2)
+    last = rounded(like()(rewards)[0], 2)
     then = {"none": ", and that is the result.",
             "sample": f". The standard deviation is √((4 + 1 + 9) / 2) = 2.65, so the result is {_row(last)}.",
             "range": f". From 1 to 6 it is 5, so the result is {_row(last)}."}[spread]
@@ -412,8 +396,8 @@ def _group_advantage_in_words(usual, spread):
                    "sample": "return (rewards - usual) / (rewards.std(dim=-1, keepdim=True) + 1e-6)",
                    "range": "low, high = rewards.aminmax(dim=-1, keepdim=True)\n"
                             "    return (rewards - usual) / (high - low + 1e-6)"}[spread],
-        "expected": f"expected = torch.tensor({_rounded(like([[1, 2, 6], [5, 9, 4]]).tolist())})",
-        "of four": f"torch.tensor({_rounded(like([[0, 6, 0, 2]]).tolist())})",
+        "expected": f"expected = torch.tensor({advantages([1, 2, 6], [5, 9, 4])})",
+        "of four": f"torch.tensor({advantages([0, 6, 0, 2])})",
     }
 
 
@@ -434,37 +418,29 @@ def _models(B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
     return make
 
 
-def _text_kl(direction, pool):
-    place, text = SUMS[direction], POOLED[pool]
+def _text_kl(like, direction, pool):
+    place, text, right = SUMS[direction], POOLED[pool], like()
+    number = f"Here a text's number is {text}."
 
-    def like(**others):
-        return with_details(text_kl, **{"direction": direction, "pool": pool, **others})
+    def of_each_text(each, mask):
+        """The number of each text in which a word counts."""
+        return POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)])
 
-    right = like()
+    def mean(each, mask):
+        return of_each_text(each, mask).mean()
 
-    def measured(of_place=None, of_texts=lambda each, mask: POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)]).mean(),
-                 axis=-1):
-        """With another number at a place (of the log probabilities), or another way from places to the result."""
-        of_place = of_place or DIRECTIONS[direction]
-        return lambda z, r, m: of_texts(of_place(z.log_softmax(axis), r.log_softmax(axis)), m)
+    def measured(of_place=DIRECTIONS[direction], of_texts=mean, logs=lambda z: z.log_softmax(-1)):
+        """With another number at a place (of the log probabilities), or another way from logits or to the result."""
+        return lambda z, r, m: of_texts(of_place(logs(z), logs(r)), m)
 
     def middle(p, q):
         half = ((p.exp() + q.exp()) / 2).log()
         return (_kl(p, half) + _kl(q, half)) / 2
 
-    def log_of_softmax(z, r, m):
-        each = DIRECTIONS[direction](z.softmax(-1).log(), r.softmax(-1).log())
-        return POOLS[pool](each[m.any(-1)], m[m.any(-1)]).mean()
-
     def every_text(each, mask):
         """Texts without a word are counted, as 0."""
-        return (POOLS[pool](each, mask).nan_to_num(0)).mean()
+        return POOLS[pool](each, mask).nan_to_num(0).mean()
 
-    wrong_direction = {"policy": "You compute Σ p log(p / q), as lesson 19 does.",
-                       "reference": "You compute Σ q log(q / p), with the reference's probabilities in front.",
-                       "both": "You take the mean of the two directions."}
-    wrong_pool = {"sum": "You add up the words of a text.", "mean": "You take the mean over the words of a text.",
-                  "largest": "You take the largest of the words of a text."}
     of_both = (
         Misconception("not-halved", "You add the two directions. Take half of the sum.",
             measured(lambda p, q: _kl(p, q) + _kl(q, p))),
@@ -476,7 +452,7 @@ def _text_kl(direction, pool):
             f"Your result is negative: the fraction under the logarithm is upside down. It is {place}.",
             measured(lambda p, q: -DIRECTIONS[direction](p, q))),
     )
-    of_mean = () if pool != "mean" else (
+    of_mean = (
         Misconception("sum-of-everything", "You add up all words of all texts. Both of these are means: over"
             " the words of a text, and over the texts.",
             measured(of_texts=lambda each, mask: (each * mask).sum())),
@@ -497,9 +473,8 @@ def _text_kl(direction, pool):
                 " here, so the result is 0.", draws=1, absolute=1e-9),
             Probe("a prompt", _models(2, 5, 3, start=2), "The first two places belong to the prompt, where"
                 " the mask is False: they do not count."),
-            Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), (
-                f"Texts of 5, 1 and 2 words: each becomes one number, {text}, and the result is the mean of the three."
-            )),
+            Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), "Texts of 5, 1 and 2 words:"
+                f" each becomes one number, {text}, and the result is the mean of the three."),
             Probe("as many words as places", _models(3, 3, 3, lengths=[3, 1, 2]),
                 "B, T and V are all 3 here, so nothing warns you: probabilities sum to 1 along the last axis."),
             Probe("sure models", _models(2, 2, 3, size=5000.0), "Some probabilities are 0 to the computer"
@@ -510,39 +485,45 @@ def _text_kl(direction, pool):
                 " two.", extreme=True),
             larger(_models(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
         ),
-        misconceptions=(
-            *(Misconception(f"direction-{other}", f"{words} Here it is {place}.", like(direction=other))
-              for other, words in wrong_direction.items() if other != direction),
-            *(Misconception(f"pool-{other}", f"{words} Here a text's number is {text}.", like(pool=other))
-              for other, words in wrong_pool.items() if other != pool),
-            Misconception("lesson-19", (
-                f"This is lesson 19's kl_to_reference. Here a place has {place}, and a text {text}."
-            ), measured(_kl, lambda each, mask: each[mask].mean())) if direction != "policy" else
+        misconceptions=mistakes(
+            like.others("direction", {
+                "policy": ("direction-policy", f"You compute Σ p log(p / q), as lesson 19 does. Here it is {place}."),
+                "reference": ("direction-reference", "You compute Σ q log(q / p), with the reference's"
+                    f" probabilities in front. Here it is {place}."),
+                "both": ("direction-both", f"You take the mean of the two directions. Here it is {place}."),
+            }),
+            like.others("pool", {
+                "sum": ("pool-sum", f"You add up the words of a text. {number}"),
+                "mean": ("pool-mean", f"You take the mean over the words of a text. {number}"),
+                "largest": ("pool-largest", f"You take the largest of the words of a text. {number}"),
+            }),
+            Misconception("lesson-19", "This is lesson 19's kl_to_reference. Here a place has"
+                f" {place}, and a text {text}.", measured(_kl, lambda each, mask: each[mask].mean()))
+            if direction != "policy" else
             Misconception("middle", f"You compare both models with the middle between them. It is {place}.",
                 measured(middle)),
             Misconception("mean-over-words",
                 f"You take one mean over the words of all texts. Each text becomes a number first, {text}.",
                 measured(of_texts=lambda each, mask: each[mask].mean())),
-            *of_both,
-            *of_mean,
+            of_both,
+            pool == "mean" and of_mean,
             Misconception("mask-forgotten", "You count all places. Take only those where the mask is True.",
                 measured(of_texts=lambda each, mask: POOLS[pool](each, torch.ones_like(mask)).mean())),
             Misconception("mask-turned", "You take the places where the mask is False. True means: this word"
                 " counts.",
-                measured(of_texts=lambda each, mask: POOLS[pool](each, ~mask).nan_to_num(0).mean())),
+                measured(of_texts=lambda each, mask: every_text(each, ~mask))),
             Misconception("every-text", "You count a text in which no word counts, as 0. It takes no part:"
                 " leave it out of the mean.", measured(of_texts=every_text)),
             Misconception("texts-added", "You add up the texts. Take their mean.",
-                measured(of_texts=lambda each, mask: POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)]).sum())),
+                measured(of_texts=lambda each, mask: of_each_text(each, mask).sum())),
             Misconception("number-a-text", "You give a number for each text. Return one number, their mean.",
-                measured(of_texts=lambda each, mask: POOLS[pool](each[mask.any(-1)], mask[mask.any(-1)]))),
+                measured(of_texts=of_each_text)),
             Misconception("log-of-softmax", "You take the logarithm of a softmax. Where a probability is 0 to"
-                " the computer it is -inf: use log_softmax.", log_of_softmax),
+                " the computer it is -inf: use log_softmax.", measured(logs=lambda z: z.softmax(-1).log())),
             Misconception("softmax-over-places", "Your softmax runs over the places. The probabilities of the"
-                " V words sum to 1: use the last axis.", measured(axis=1)),
+                " V words sum to 1: use the last axis.", measured(logs=lambda z: z.log_softmax(1))),
             Misconception("no-softmax", "You use the logits as if they were log probabilities. Apply"
-                " log_softmax first.",
-                lambda z, r, m: POOLS[pool](DIRECTIONS[direction](z, r)[m.any(-1)], m[m.any(-1)]).mean()),
+                " log_softmax first.", measured(logs=lambda z: z)),
             Misconception("mean-over-the-vocabulary", "You take the mean over the vocabulary. Sum over it:"
                 " the probabilities are the weights.",
                 measured(lambda p, q: DIRECTIONS[direction](p, q) / p.shape[-1])),
@@ -553,7 +534,7 @@ def _text_kl(direction, pool):
     )
 
 
-def _text_kl_in_words(direction, pool):
+def _text_kl_in_words(like, direction, pool):
     half, sure = torch.tensor([0.5, 0.5]).double().log(), torch.tensor([0.9, 0.1]).double().log()
     place = DIRECTIONS[direction](half, sure).item()
     text = {"sum": 2 * place, "mean": 2 * place / 3, "largest": place}[pool]
@@ -580,16 +561,18 @@ def _text_kl_in_words(direction, pool):
                      f"{text / 2:.3f}.",
         "code": f"each = {code}  # (B, T)",
         "pool": f"return {pooled}.mean()",
-        "expected": f"result, torch.tensor({_rounded(text / 2)})",
-        "alone": f"alone, torch.tensor({_rounded(place)})",
+        "expected": f"result, torch.tensor({rounded(text / 2, 4)})",
+        "alone": f"alone, torch.tensor({rounded(place, 4)})",
     }
 
 
 TASKS = {
-    "adapter_output": in_variants({"strength": ("root", "rank", "plain"), "place": ("path", "whole", "frozen")},
-                                  _adapter_output, _adapter_output_in_words, forbidden=("lora_linear",)),
-    "group_advantage": in_variants({"usual": ("others", "median", "all"), "spread": ("none", "sample", "range")},
-                                   _group_advantage, _group_advantage_in_words),
-    "text_kl": in_variants({"direction": ("reference", "policy", "both"), "pool": ("sum", "mean", "largest")},
-                           _text_kl, _text_kl_in_words, forbidden=("kl_div", "kl_divergence", "kl_to_reference")),
+    "adapter_output": in_variants(
+        adapter_output, {"strength": tuple(STRENGTHS), "place": tuple(PLACES)},
+        _adapter_output, _adapter_output_in_words, forbidden=("lora_linear",)),
+    "group_advantage": in_variants(
+        group_advantage, {"usual": tuple(USUAL), "spread": tuple(SPREADS)}, _group_advantage, _group_advantage_in_words),
+    "text_kl": in_variants(
+        text_kl, {"direction": tuple(DIRECTIONS), "pool": tuple(POOLS)},
+        _text_kl, _text_kl_in_words, forbidden=("kl_div", "kl_divergence", "kl_to_reference")),
 }
