@@ -18,6 +18,7 @@
     sealed           models with a planted rule                                   lesson 17
     adapters         low-rank adapters: teaching it something new                 lesson 18
     reward           learning from points: policy gradient, leash, best of n      lesson 19
+    vision           images as sentences of patches, a vision transformer         lesson 20
     plots            what all figures share
     words            a reader's own words, and the sentence where they cannot be used
 

@@ -16,7 +16,7 @@ HALF = {"norm": 9, "add": 12}  # of the width of a part, where it is not 25
 
 
 def states(number):
-    """{part: "lit", "built" or "grey"} in lesson ``number``, "00" to "19". Raises KeyError for another."""
+    """{part: "lit", "built" or "grey"} in lesson ``number``, "00" to "20". Raises KeyError for another."""
     today = LESSONS[number]["lit"].split()
     before = {part for other, lesson in LESSONS.items() if other < number for part in lesson["lit"].split()}
     known = {part: "lit" if part in today else "built" if part in before else "grey" for part in PARTS}
@@ -27,6 +27,8 @@ def states(number):
 
 def outer(number):
     """The parts that lesson ``number`` shows, from the text on; what a block consists of is ``inner(number)``."""
+    if "way" in LESSONS[number]:
+        return tuple(LESSONS[number]["way"].split())
     end = ("pool", "search") if number in ENCODER_ONLY else ("unembed", "next", "word")
     parts = ("text", "tokens", "embeddings", "positions", "block", *end)
     return tuple(part for part in parts if part != LESSONS[number].get("without"))
@@ -96,7 +98,7 @@ def wide(number):
     xs, gap = spread(widths, 22, 818)
     middle = {part: x + w / 2 for part, x, w in zip(parts, xs, widths, strict=True)}
     for part, x, w in zip(parts, xs, widths, strict=True):
-        if part != "text":
+        if part != parts[0]:
             sheet.arrow(f"rM{x - gap + 8:g} {top + 27}h{gap - 16:g}")
         if part in ("text", "next"):
             sheet.box(part, x, top, w, 54, text if part == "text" else candidates)

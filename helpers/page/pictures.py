@@ -10,7 +10,7 @@ NUMBERS = sorted(MAP["lessons"])
 
 
 def picture(number, size=96):
-    """The picture of lesson ``number``, "00" to "19", as SVG with its own light ground. Raises KeyError for another."""
+    """The picture of lesson ``number``, "00" to "20", as SVG with its own light ground. Raises KeyError for another."""
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="{size}" height="{size}" '
             f'aria-hidden="true"><rect x="1" y="1" width="62" height="62" rx="14" '
             f'fill="{paint("built")}"/><g transform="translate(8 8)" fill="none" stroke="currentColor" '

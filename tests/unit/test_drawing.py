@@ -14,7 +14,7 @@ from helpers.page import course, drawing, pictures, sheet, show
 from helpers.store import progress
 from scripts import book
 
-NUMBERS = [f"{n:02}" for n in range(20)]
+NUMBERS = [f"{n:02}" for n in range(21)]
 SVG = "{http://www.w3.org/2000/svg}"
 READABLE = 11  # pixels
 NARROWEST = {840: 690, 360: 332}  # width of an arrangement: of the narrowest place that shows it, in pixels
@@ -157,9 +157,9 @@ print([name for name in ("numpy", "matplotlib", "torch") if name in sys.modules]
 
 def test_a_lesson_that_there_is_not_is_told():
     with pytest.raises(KeyError) as told:
-        show.map("20")
-    assert str(told.value) == ("There is no lesson '20' to draw: a lesson's number is a string of two digits, "
-                               '"00" to "19".')
+        show.map("21")
+    assert str(told.value) == ("There is no lesson '21' to draw: a lesson's number is a string of two digits, "
+                               '"00" to "20".')
 
 
 def test_a_stroke_of_an_unknown_kind_is_told():
