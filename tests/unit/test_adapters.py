@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F  # noqa: E402
 
-from helpers import adapters, smollm2, training  # noqa: E402
+from helpers import adapters, smollm2  # noqa: E402
 
 
 class Words:
@@ -68,32 +68,6 @@ def test_a_linear_map_with_an_adapter_is_that_of_plain_torch():
     theirs.square().sum().backward()
     for mine, want in ((x, other.grad), (A, down.weight.grad.T), (B, up.weight.grad.T), (W, frozen.weight.grad.T)):
         assert torch.allclose(mine.grad, want, atol=1e-10)
-
-
-def test_the_reference_of_others_agrees(model, adapter):
-    """peft, where it is installed: the course does not ask for it."""
-    peft = pytest.importorskip("peft")
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.q = torch.nn.Linear(8, 8, bias=False)
-
-        def forward(self, x):
-            return self.q(x)
-
-    net = peft.get_peft_model(Net(), peft.LoraConfig(r=2, lora_alpha=3, target_modules=["q"]))
-    layer = net.base_model.model.q
-    with torch.no_grad():
-        layer.base_layer.weight.copy_(model.layers[2]["W_q"].T)
-        layer.lora_A["default"].weight.copy_(adapter.A["2-W_q"].T)
-        layer.lora_B["default"].weight.copy_(adapter.B["2-W_q"].T)
-    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(3))
-    ours = adapters.lora_linear(x, model.layers[2]["W_q"], adapter.A["2-W_q"], adapter.B["2-W_q"], 3.0)
-    assert torch.allclose(net(x), ours, atol=1e-5)
-    ours.square().sum().backward()
-    net(x).square().sum().backward()
-    assert torch.allclose(layer.lora_A["default"].weight.grad.T, adapter.A["2-W_q"].grad, atol=1e-5)
 
 
 def test_a_new_adapter_changes_nothing(model):
@@ -286,15 +260,3 @@ def test_no_file_and_no_text_are_told(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="not text in UTF-8"):
         adapters.read_examples(tmp_path / "a.jsonl", Words())
-
-
-def test_the_sample_can_be_read():
-    task = adapters.read_examples(adapters.SAMPLE, Words(), longest=200)
-    assert task.system and len(task.train) >= 30 and len(task.test) >= 8
-
-
-def test_training_leaves_the_number_of_threads_alone(model, adapter):
-    before = torch.get_num_threads()
-    adapters.keep(model, PAIRS, "", below=1)
-    adapters.answers(model, ["why"], max_tokens=2)
-    assert torch.get_num_threads() == before and training.fit

@@ -197,15 +197,6 @@ def test_a_conversation_that_is_too_long_is_one_sentence_and_can_go_on(model, mo
     assert len(talk.memory["ids"]) <= 60 and talk.words[0]
 
 
-def test_a_system_message_of_ones_own_stands_first(model):
-    talk = chat.Conversation(model, system="Be kind.", max_tokens=1)
-    talk.ask("Hello")
-    assert talk.messages[0] == {"role": "system", "content": "Be kind."} and "system message: Be kind." in talk.text()
-    assert talk.html().count("<b>") == 2
-    talk.clear()
-    assert len(talk.messages) == 1
-
-
 def test_the_box_takes_what_was_typed_even_when_it_arrives_after_enter(model, monkeypatch):
     monkeypatch.setattr(progress, "live", lambda: True)
     shown = []

@@ -167,14 +167,3 @@ def test_what_is_told_to_readers_is_short_and_of_a_known_kind(data, field, said,
         claim().decide(**FOUND | WORDS | {field: said})
     with pytest.raises(TypeError, match="no colour"):
         claim().decide(**FOUND, colour="red")
-
-
-def test_an_unknown_claim(data):
-    with pytest.raises(KeyError):
-        deciding.Claim("C999", source="a", criterion="b", baseline="c")
-
-
-def test_where_only_words_changed_the_entry_is_written_anew(data, monkeypatch):
-    monkeypatch.setenv(deciding.ENTRIES, str(data))
-    claim().decide(**FOUND | {"reach": "elsewhere"})
-    assert json.loads((data / "C01.json").read_text())["reach"] == "elsewhere"

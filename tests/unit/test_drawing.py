@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
 
-from helpers.page import course, drawing, pictures, sheet, show
+from helpers.page import course, drawing, pictures, show
 from helpers.store import progress
 from scripts import book
 
@@ -81,12 +81,6 @@ def test_a_lesson_shows_no_part_that_its_model_does_not_have():
         assert "positions" not in drawing.path(number) + drawing.description(number)
 
 
-def test_the_first_lesson_is_nearly_all_grey_and_the_sixteenth_all_lit():
-    first = dict(shown(arrangements("01")[0]))
-    assert {part: state for part, state in first.items() if state != "grey"} == {"text": "built", "embeddings": "lit"}
-    assert {state for _, state in shown(arrangements("16")[0])} == {"lit"}
-
-
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_words_say_what_the_drawing_shows(number):
     found = dict(shown(arrangements(number)[0]))
@@ -118,30 +112,11 @@ def test_every_word_can_be_read(number):
             assert size * scale >= READABLE, f"{text.text!r} is {size * scale:.1f} pixels high"
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_the_sentence_fits_beside_the_legend(number):
-    said = drawing.LESSONS[number]["said"]
-    assert len(said) <= 58 and said[-1] in ".?"
-
-
-def test_one_arrangement_is_left_where_style_is_taken_out():
-    page = re.sub(r"<style>.*?</style>", "", drawing.html("07"), flags=re.DOTALL)
-    wide, narrow = re.findall(r"<svg[^>]*>", page)
-    assert "style=" not in page and "var(" not in page
-    assert 'width="100%"' in wide and "display" not in wide
-    assert 'width="0" height="0" display="none"' in narrow
-
-
 def told_by(code, seed="0"):
     """What a Python of its own prints that runs ``code``."""
     setting = os.environ | {"PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"}
     return subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, env=setting,
                           cwd=course.FILE.parents[1]).stdout
-
-
-def test_the_same_drawing_every_time():
-    code = "from helpers.page import drawing\nfor number in drawing.LESSONS:\n    print(drawing.html(number))"
-    assert told_by(code, "1") == told_by(code, "2") == "".join(drawing.html(number) + "\n" for number in NUMBERS)
 
 
 def test_it_brings_nothing_heavy_along():
@@ -160,23 +135,6 @@ def test_a_lesson_that_there_is_not_is_told():
         show.map("21")
     assert str(told.value) == ("There is no lesson '21' to draw: a lesson's number is a string of two digits, "
                                '"00" to "20".')
-
-
-def test_a_stroke_of_an_unknown_kind_is_told():
-    with pytest.raises(ValueError, match="'zigzag 2 M1 1'"):
-        sheet.drawn(["line 2 M0 0h4", "zigzag 2 M1 1"])
-
-
-def test_cells_are_squares_where_their_digits_are():
-    drawn = sheet.drawn(["cells 6,10 10 .9 3."])
-    assert re.findall(r'stroke-opacity="([^"]+)" d="([^"]+)"', drawn) == [("1", "M16 14.2h8.4"), ("0.33", "M6 24.2h8.4")]
-
-
-def test_each_lesson_has_a_picture_of_its_own():
-    drawn = [pictures.picture(number) for number in NUMBERS]
-    assert len(set(drawn)) == len(NUMBERS) and all(ElementTree.fromstring(one).get("viewBox") for one in drawn)
-    assert max(map(len, drawn)) < 2_500
-    assert len({drawing.LESSONS[number]["alt"] for number in NUMBERS}) == len(NUMBERS)
 
 
 def test_the_map_of_the_course_leads_to_every_lesson_and_knows_what_was_passed(monkeypatch):

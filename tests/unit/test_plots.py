@@ -9,7 +9,6 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 from helpers import plots
-from helpers.page import sheet
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +116,3 @@ def test_a_figure_that_keeps_its_colours_says_so():
         plots.as_drawn(figure)
     assert display.call_args == mock.call(figure, metadata={"needs_background": "dark"})
     assert not plt.fignum_exists(figure.number), "it is shown once"
-
-
-def test_the_map_has_the_colours_of_the_figures():
-    assert (sheet.ORANGE, sheet.BLUE) == (plots.ORANGE, plots.BLUE)

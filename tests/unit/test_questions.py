@@ -5,8 +5,6 @@ import importlib
 import json
 import math
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -222,13 +220,6 @@ def test_without_a_learner_options_unfold_and_nothing_is_kept(tmp_path, monkeypa
             assert f"{questions._html(option.text)}</summary>" in html and html.count("<details") == html.count("<summary")
             assert questions._plain(option.text) in asked and questions._plain(option.why) not in asked
             assert (questions._plain(option.why) in answers) == (option.misconception is None)
-
-
-def test_the_bank_starts_without_torch():
-    code = ("import sys; from helpers.page import questions; questions.load()\n"
-            "print('torch' in sys.modules, 'numpy' in sys.modules)")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=HELPERS.parent)
-    assert done.stdout.split() == ["False", "False"], done.stderr
 
 
 def test_without_a_learner_no_lesson_repeats_a_question(monkeypatch):

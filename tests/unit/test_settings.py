@@ -130,11 +130,6 @@ def test_what_is_drawn_from_the_global_random_numbers_is_judged_alike_each_time(
     assert evaluate(caught, lazy).misconception == "random"
 
 
-def test_nothing_imports_torch_for_it():
-    code = "import sys\nfrom helpers.store import settings\nwith settings.usual(): pass\nassert 'torch' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
 def test_a_deep_caller_is_no_error():
     def deep(n):
         return deep(n - 1) if n else core.call(lambda: 1, (), 1).value

@@ -27,12 +27,7 @@ def notebook():
     shutil.rmtree(folder)
 
 
-def test_the_weekly_workflow_has_every_setting():
-    said = re.findall(r"settings: ([a-z -]+)", (stability.ROOT / ".github/workflows/weekly.yml").read_text(encoding="utf-8"))
-    assert {*" ".join(said).split()} == {re.sub(r"-\d$", "", name) for name in stability.SETTINGS}
-
-
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_cell_that_depends_on_the_threads_is_reported(notebook, capsys):
     made = notebook("made", "print(1)", "import os\nprint(os.environ['OMP_NUM_THREADS'])")
     assert stability.main([made, "one-thread", "two-threads"]) == 1
@@ -48,7 +43,7 @@ torch.optim.SGD([weight], lr=0.1)
 print(1 if weight.item() == 1 else weight.item())"""
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_digit_of_what_is_trained_is_reported(notebook, capsys, monkeypatch):
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # or the run would take itself for a part of this one
     assert stability.main([notebook("trains", DIGIT, "print(1)"), "jitter-1", "jitter-2"]) == 1
@@ -56,9 +51,3 @@ def test_a_digit_of_what_is_trained_is_reported(notebook, capsys, monkeypatch):
     assert re.findall(r"^(jitter-\d) .*: (\d of \d cells) hold", told, re.M) == [("jitter-1", "1 of 2 cells"),
                                                                                 ("jitter-2", "1 of 2 cells")]
     assert "trains.ipynb" in told and "Cell 0 differs under jitter-1, jitter-2" in told and "1 cells differ." in told
-
-
-def test_what_is_neither_notebook_nor_setting_is_told(capsys):
-    with pytest.raises(SystemExit):
-        stability.main(["three-threads"])
-    assert "neither a notebook nor a setting (one-thread, two-threads, old-" in capsys.readouterr().err

@@ -44,13 +44,6 @@ def test_a_loss_that_explodes_is_told():
         training.fit(build(), reverse, lambda m, x, y: loss(m, x, y) * float("nan"), 5)
 
 
-def test_threads_are_put_back():
-    before = torch.get_num_threads()
-    with training.one_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
-
-
 def test_threads_are_put_back_when_several_are_inside():
     """One thread enters while another is inside, and leaves after it; then a third one begins."""
     seen, first_is_out = {}, threading.Event()

@@ -1,8 +1,6 @@
 """The English-French grammar: every form, the agreement of what it writes, its alignments and its held-out combinations."""
 
 import functools
-import hashlib
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -43,7 +41,7 @@ def fits(adjective, noun):
 
 
 # Written out by hand: what a person would translate. Sentences of the generator are held against the rules further down.
-BY_HAND = [
+SINGULAR = [
     (("the", ["european", "economic"], "area"), "the european economic area", "la zone économique européenne"),
     (("the", ["european"], "union"), "the european union", "l'union européenne"),
     (("a", ["european"], "area"), "a european area", "une zone européenne"),
@@ -64,7 +62,7 @@ BY_HAND = [
     (("our", ["small"], "hiking trail"), "our small hiking trail", "notre petit sentier de randonnée"),
     (("the", ["green"], "apple tree"), "the green apple tree", "le pommier vert"),
 ]
-BY_HAND_PLURAL = [
+PLURAL = [
     (("a", ["beautiful"], "tree"), "some beautiful trees", "de beaux arbres"),
     (("a", ["red"], "tree"), "some red trees", "des arbres rouges"),
     (("this", ["old"], "bear"), "these old bears", "ces vieux ours"),
@@ -76,15 +74,10 @@ BY_HAND_PLURAL = [
 ]
 
 
-@pytest.mark.parametrize(("parts", "english", "french"), BY_HAND)
-def test_singular_phrases(parts, english, french):
-    pair = noun_phrase(*parts)
-    assert (" ".join(pair.source), spelt(pair.target)) == (english, french)
-
-
-@pytest.mark.parametrize(("parts", "english", "french"), BY_HAND_PLURAL)
-def test_plural_phrases(parts, english, french):
-    pair = noun_phrase(*parts, plural=True)
+@pytest.mark.parametrize(("parts", "english", "french", "plural"), [
+    *((*phrase, False) for phrase in SINGULAR), *((*phrase, True) for phrase in PLURAL)])
+def test_phrases(parts, english, french, plural):
+    pair = noun_phrase(*parts, plural=plural)
     assert (" ".join(pair.source), spelt(pair.target)) == (english, french)
 
 
@@ -134,13 +127,6 @@ def test_nouns_follow_the_rules():
         assert row["gender"] in ("m", "f"), name
 
 
-def test_genders():
-    feminine_nouns = {name for name, row in NOUNS.items() if row["gender"] == "f"}
-    assert feminine_nouns == set(
-        "queen woman actress princess fly bee cow house school car flower table star island arrow key letter area crisis "
-        "union law economy bank reform potato".split()) | {"fruit fly"}
-
-
 ENDINGS = {  # je, il, nous, ils after the stem that all four share
     "aimer": "e e ons ent", "acheter": "ète ète etons ètent", "voir": "is it yons ient", "vendre": "s  ons ent",
     "connaître": "ais aît aissons aissent", "comprendre": "ds d ons nent", "défendre": "s  ons ent",
@@ -158,18 +144,6 @@ def test_verbs_follow_their_conjugations():
         endings = ENDINGS[STEMS[row["il"]]].split(" ")
         stem = row["il"].removesuffix(endings[1])
         assert [row[person] for person in ("je", "il", "nous", "ils")] == [stem + ending for ending in endings]
-
-
-def test_every_word_is_letters_and_every_group_is_known():
-    groups = {row["group"] for row in NOUNS.values()}
-    for vocabulary in translation_vocabularies():
-        assert all(re.fullmatch(r"[a-zâàçéèêëîïôöûùü]+'?", word) for word in vocabulary.words[3:])
-    for row in [*ADJECTIVES.values(), *WORDS["preposition"].values()]:
-        assert set(row["goes with"].split(",")) <= groups
-    for row in VERBS.values():
-        assert set(row["subjects"].split(",")) <= groups
-        assert set(row["objects"].split(",")) <= groups | {"", "adjective"}
-    assert all(row["group"] in translation.ADJECTIVE_ORDER for row in ADJECTIVES.values())
 
 
 # ---------------------------------------------------------------- what the generator writes
@@ -329,29 +303,7 @@ def test_held_out_combinations_fit_and_leave_enough():
         assert len(kept) >= 0.6 * len(partners) and len(kept) < len(partners), adjective
 
 
-def test_the_european_economic_area_is_a_new_combination():
-    assert is_held_out("economic", "area") and not is_held_out("european", "area")
-    said = Counter(" ".join(pair.source) for pair in train())
-    assert not any("economic area" in text for text in said)
-    assert any("european area" in text for text in said)
-
-
 # ---------------------------------------------------------------- size, order, tensors
-
-
-def test_more_than_a_hundred_thousand_pairs():
-    """Counted exactly: all noun phrases with at most one adjective, then subject, verb and object from these."""
-    by_group = Counter()
-    for name, row in NOUNS.items():
-        adjectives = 1 + sum(fits(adjective, name) for adjective in ADJECTIVES)
-        by_group[row["group"]] += 2 * len(WORDS["determiner"]) * adjectives  # singular and plural
-    written = {noun_phrase(determiner, [adjective] if adjective else [], name, many).source
-               for name in NOUNS for determiner in WORDS["determiner"] for many in (False, True)
-               for adjective in ["", *ADJECTIVES] if not adjective or fits(adjective, name)}
-    assert len(written) == sum(by_group.values()) > 5000
-    sentences = sum(by_group[subject] * by_group[thing] for row in VERBS.values() if row["objects"] not in ("", "adjective")
-                    for subject in row["subjects"].split(",") for thing in row["objects"].split(","))
-    assert sentences > 10 ** 7  # at most 4 + 2 + 4 words each, so all of them can occur
 
 
 def test_texts_are_different_and_short():
@@ -364,19 +316,6 @@ def test_no_two_translations_of_one_text():
     translations = {}
     for pair in train() + held_out() + translation_pairs(6000, seed=2):
         assert translations.setdefault(pair.source, pair.target) == pair.target
-
-
-def digest(pairs):
-    lines = "\n".join(f"{' '.join(pair.source)}\t{' '.join(pair.target)}\t{pair.alignment}" for pair in pairs)
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def test_a_seed_gives_the_same_pairs_everywhere():
-    assert translation_pairs(500, seed=7) == translation_pairs(500, seed=7) != translation_pairs(500, seed=8)
-    assert digest(translation_pairs(500, seed=7)) == DIGEST
-
-
-DIGEST = "71249f3fb9b7db37837bc052c305d997d17db014e74aa96edcfcbd14e65a7db5"
 
 
 def test_tensors():
@@ -393,11 +332,6 @@ def test_tensors():
         for t in range(target.shape[1]):
             places = pair.alignment[t] if t < len(pair.alignment) else ()
             assert aligned[n, t].nonzero().flatten().tolist() == sorted(places)
-
-
-def test_unknown_words():
-    with pytest.raises(KeyError):
-        noun_phrase("the", ["purple"], "house")
 
 
 def test_lengths_that_no_text_has():
@@ -466,20 +400,3 @@ def test_greedy_decoding_is_what_translate_writes():
                 ended.append(ids[-1] == EOS)
                 assert row[:len(ids)] == ids and set(row[len(ids):]) <= {EOS}
     assert 0 < sum(ended) < len(ended)
-
-
-def test_one_word_at_a_time_is_the_same_as_all_at_once():
-    """What makes teacher forcing in parallel right: logits do not depend on the words to come."""
-    with training.seeded(0):
-        model = translator(9)
-    source = torch.randint(3, 20, (3, 5), generator=torch.Generator().manual_seed(0))
-    reads = transformer.shift_right(torch.randint(3, 9, (3, 6), generator=torch.Generator().manual_seed(1)), BOS)
-    at_once = model(source, reads)
-    for t in range(1, 7):
-        assert torch.allclose(model(source, reads[:, :t])[:, -1], at_once[:, t - 1], atol=1e-6)
-
-
-def test_the_lexicon_is_the_one_described():
-    described = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    row = next(line for line in described.splitlines() if line.startswith("| `translation_lexicon.tsv`"))
-    assert hashlib.sha256(translation.LEXICON.read_text(encoding="utf-8").encode()).hexdigest() in row
