@@ -41,7 +41,7 @@ def gift():
 def canvas():
     """By IMS QTI 1.2.1: the response_label that a varequal names in the condition that sets SCORE to 100 is right."""
     archive = zipfile.ZipFile(io.BytesIO(quiz.canvas_zip()))
-    space = {"m": quiz.MANIFEST, "q": quiz.QTI}
+    space = {"m": "http://www.imsglobal.org/xsd/imsccv1p1/imscp_v1p1", "q": "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"}
     manifest = ElementTree.fromstring(archive.read("imsmanifest.xml"))
     listed = [file.get("href") for file in manifest.iterfind(".//m:resource/m:file", space)]
     assert sorted([*listed, "imsmanifest.xml"]) == sorted(archive.namelist())
