@@ -34,7 +34,7 @@ SLIDE, VOTE, STEP = 1.2, 2.0, 0.4  # minutes: a slide, a question with its answe
 TARGET = 40  # minutes up to which a talk takes in what is not essential
 LINES, COLUMNS = 14, 100  # of code or of printed text, which the last row still reads
 SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*\"”)]))(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
-TOLD = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # of the page
+OF_THE_PAGE = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # and no talk
 ASIDE = ("*In words:*", "**Extend it**", "**Your turn**")  # how a paragraph begins that is only in the notes
 PICTURES = {"image/png", "image/svg+xml"}
 
@@ -67,12 +67,12 @@ def text(source):
 
 def sentences(paragraph):
     """Its sentences; what is emphasised, code or in brackets stays in one piece."""
-    found = []
+    pieces = []
     for part in SENTENCE.split(" ".join(paragraph.split())):
-        last = found[-1] if found else ""
+        last = pieces[-1] if pieces else ""
         whole = all(last.count(sign) % 2 == 0 for sign in "*$`") and last.count("(") <= last.count(")")
-        found = [*found, part] if whole else [*found[:-1], f"{last} {part}"]
-    return found
+        pieces = [*pieces, part] if whole else [*pieces[:-1], f"{last} {part}"]
+    return pieces
 
 
 def is_list(paragraph):
@@ -83,15 +83,17 @@ def spoken(paragraphs, words=45):
     """What a slide shows of these paragraphs, as Markdown: the sentences that name something new, the first, a question at
     the end, and as many more as bring it to ``words``; and one list or table."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
-    told = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not TOLD.search(s)]
+    running = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not OF_THE_PAGE.search(s)]
+    new = [i for i, sentence in enumerate(running) if "**" in sentence]
+    new = [running[j] for i in new for j in ((i, i - 1) if i and len(running[i].split()) < 8 else (i,))]
+    question = [s for s in running[-1:] if s.endswith("?")]
     chosen, spare = [], words / 2 if lists else words
-    named = [told[j] for i, s in enumerate(told) if "**" in s for j in ((i, i - 1) if i and len(s.split()) < 8 else (i,))]
-    for sentence in [*named, *told[:1], *[s for s in told[-1:] if s.endswith("?")], *told[1:] * (not named)]:
+    for sentence in [*new, *running[:1], *question, *running[1:] * (not new)]:
         length = len(sentence.split())
         if sentence not in chosen and (not chosen or length <= spare):
             chosen.append(sentence)
             spare -= length
-    return "\n\n".join([*(s for s in told if s in chosen), *lists])
+    return "\n\n".join([*(s for s in running if s in chosen), *lists])
 
 
 def shown(cell):
@@ -99,7 +101,7 @@ def shown(cell):
     return "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
 
 
-def said(cell, beginning):
+def plain_texts(cell, beginning):
     """The plain texts of the outputs that begin so, without this beginning."""
     plain = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
     return [words.removeprefix(beginning) for words in plain if words.startswith(beginning)]
@@ -116,8 +118,8 @@ def fits(words):
 
 def mistakes(names):
     """What the checkers of these exercises recognise, for the notes."""
-    found = [m for name in names for m in exercise(name).misconceptions]
-    return ["**Mistakes to expect**", "\n".join(f"- *{m.id}*: {m.hint}" for m in found)] if found else []
+    misconceptions = [m for name in names for m in exercise(name).misconceptions]
+    return ["**Mistakes to expect**", "\n".join(f"- *{m.id}*: {m.hint}" for m in misconceptions)] if misconceptions else []
 
 
 def beliefs(number):
@@ -131,25 +133,25 @@ def slides(number):
     """The slides of a lesson, in order: a list of ``Slide`` within TARGET, if its essential ones are."""
     lesson = LESSONS[number]
     book = nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4)
-    found = candidates(lesson, parts(book)[0])
-    spare = TARGET - sum(slide.minutes for slide in found if not slide.rank)
-    for slide in sorted([slide for slide in found if slide.rank], key=lambda slide: slide.rank):
+    chosen = candidates(lesson, parts(book)[0])
+    spare = TARGET - sum(slide.minutes for slide in chosen if not slide.rank)
+    for slide in sorted([slide for slide in chosen if slide.rank], key=lambda slide: slide.rank):
         if slide.minutes <= spare:
             spare -= slide.minutes
         else:  # its notes are still said
-            before = found[found.index(slide) - 1]
+            before = chosen[chosen.index(slide) - 1]
             before.notes += slide.notes
-            found.remove(slide)
-    return found
+            chosen.remove(slide)
+    return chosen
 
 
 def candidates(lesson, cells):
     """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
-    found, section, asked = [], "", []
+    possible, section, asked = [], "", []
     for at, cell in enumerate(cells):
-        if found and found[-1].kind == "figure" and cell.source.startswith("*In words:* "):
+        if possible and possible[-1].kind == "figure" and cell.source.startswith("*In words:* "):
             described = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ")
-            found[-1].cells[1].metadata["alt"] = described.replace("*", "")
+            possible[-1].cells[1].metadata["alt"] = described.replace("*", "")
         wish = cell.metadata.get("slideshow", {}).get("slide_type")
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
@@ -162,12 +164,12 @@ def candidates(lesson, cells):
             if slide.kind == "section":
                 section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
             if slide.kind != "words":
-                found.append(slide)
+                possible.append(slide)
                 continue
-            if found[-1].kind in ("figure", "table") and len(found[-1].cells) == 2:
-                found[-1].cells += caption(slide.notes)
-            found[-1].notes += slide.notes
-    return found
+            if possible[-1].kind in ("figure", "table") and len(possible[-1].cells) == 2:
+                possible[-1].cells += caption(slide.notes)
+            possible[-1].notes += slide.notes
+    return possible
 
 
 def titled(section, kind=""):
@@ -180,54 +182,66 @@ def caption(paragraphs):
     first = next((p for p in paragraphs if not p.startswith(ASIDE) and not is_list(p)), "")
     one, two = (" ".join(sentences(first)[:n]) for n in (1, 2))
     words = two if len(two) < 150 else one
-    good = 0 < len(words) < 170 and not TOLD.search(words)
+    good = 0 < len(words) < 170 and not OF_THE_PAGE.search(words)
     return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if good else []
 
 
 def of_words(lesson, cell, section):
     """The slides of a cell of words: one for each heading, display formula and idea in it."""
-    pieces = re.split(r"^(?=#+ )", text(cell.source), flags=re.MULTILINE)
-    for piece in filter(None, map(str.strip, pieces)):
+    for piece in filter(None, map(str.strip, re.split(r"^(?=#+ )", text(cell.source), flags=re.MULTILINE))):
         heading = re.match(r"(#+) (.+)", piece)
+        level, name = heading.groups() if heading else ("", "")
         body = [p.strip() for p in re.split(r"\n\s*\n", piece[heading.end():] if heading else piece) if p.strip()]
-        if heading and len(heading[1]) == 1:
-            yield Slide("title", [new_markdown_cell(f"# {heading[2]}\n\n{spoken(body[:1])}")],
-                        body + beliefs(lesson.number))
-        elif heading and heading[2].startswith("Exercise"):
-            names = [name for name in re.findall(r"`(\w+)", heading[2]) if name in lesson.exercises]
-            level = next((p for p in body if re.match("[●○]", p)), "")
-            task = next((p for p in body if not re.match("[●○]", p) and not is_list(p)), "")
-            title = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", heading[2])
-            calls = "\n".join(re.findall(r"`(\w+\([^`]*\))`", heading[2]))
-            first, *others = sentences(task) or [""]
-            asks = [s for s in others if re.match("Return|Compute|Count|Write|Give", s)][:1]
-            words = " ".join([first, *asks] if not re.match("Return|Write", first) else [first])
-            shows = f"## {title}\n\n```python\n{calls}\n```\n\n{level}\n\n{words}"
-            yield Slide("exercise", [new_markdown_cell(shows)], body + mistakes(names))
-        elif heading and heading[2] == "Recap":
+        if level == "#":
+            yield Slide("title", [new_markdown_cell(f"# {name}\n\n{spoken(body[:1])}")], body + beliefs(lesson.number))
+        elif name.startswith("Exercise"):
+            yield exercise_slide(lesson, name, body)
+        elif name == "Recap":
             yield Slide("recap", [new_markdown_cell("\n\n".join(["## Recap", *filter(is_list, body)]))], body)
-        elif heading and heading[2] == "What people say":
+        elif name == "What people say" or name.startswith("Extend it"):
             yield Slide("words", [], body)
-        elif heading and heading[2].startswith("Extend it"):
-            yield Slide("words", [], body)
-        elif heading:
-            formulas = [p for p in body if "$$" in p]
-            first = body[:body.index(formulas[0])] if formulas else body
-            if formulas and len(told := sentences(" ".join(first))) > 1 and not any(map(is_list, first)):
-                first = [" ".join(told[:-1])]  # the last one is on the formula's slide
-            yield Slide("section", [new_markdown_cell(f"{heading[1][:2]} {heading[2]}\n\n{spoken(first)}")], body)
-            yield from formula_slides(heading[2], body)
+        elif name:
+            yield from section_slides(level, name, body)
         elif re.search(r"^\*\*In this lesson\*\*", piece):
             aims = [p for p in body if is_list(p)][:1]
             yield Slide("plan", [new_markdown_cell("\n\n".join(["## In this lesson", *aims]))], body)
         elif "$$" in piece:
             yield from formula_slides(section, body)
-        elif "**" in piece or any(map(is_list, body)):
-            on = spoken([p for p in body if not p.startswith(ASIDE)], 30)
-            on = on if "**" in on or any(map(is_list, body)) else ""
-            yield Slide("idea", [titled(section), new_markdown_cell(on)], body, rank=1) if on else Slide("words", [], body)
         else:
-            yield Slide("words", [], body)
+            yield idea_slide(section, body)
+
+
+def exercise_slide(lesson, name, body):
+    """What is to be written, its calls and its level, and of the task the first sentence and what is asked."""
+    level = next((p for p in body if re.match("[●○]", p)), "")
+    task = next((p for p in body if not re.match("[●○]", p) and not is_list(p)), "")
+    title = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", name)
+    calls = "\n".join(re.findall(r"`(\w+\([^`]*\))`", name))
+    first, *others = sentences(task) or [""]
+    asks = [s for s in others if re.match("Return|Compute|Count|Write|Give", s)][:1]
+    words = " ".join([first, *asks] if not re.match("Return|Write", first) else [first])
+    functions = [function for function in re.findall(r"`(\w+)", name) if function in lesson.exercises]
+    return Slide("exercise", [new_markdown_cell(f"## {title}\n\n```python\n{calls}\n```\n\n{level}\n\n{words}")],
+                 body + mistakes(functions))
+
+
+def section_slides(level, name, body):
+    """The slide of a heading, and those of its display formulas."""
+    formulas = [p for p in body if "$$" in p]
+    first = body[:body.index(formulas[0])] if formulas else body
+    if formulas and len(before := sentences(" ".join(first))) > 1 and not any(map(is_list, first)):
+        first = [" ".join(before[:-1])]  # the last one is on the formula's slide
+    yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(first)}")], body)
+    yield from formula_slides(name, body)
+
+
+def idea_slide(section, body):
+    """Words without a heading: a slide where they name something new or list something."""
+    lists = any(map(is_list, body))
+    shows = spoken([p for p in body if not p.startswith(ASIDE)], 30) if lists or any("**" in p for p in body) else ""
+    if "**" in shows or lists and shows:
+        return Slide("idea", [titled(section), new_markdown_cell(shows)], body, rank=1)
+    return Slide("words", [], body)
 
 
 def formula_slides(section, body):
@@ -237,7 +251,7 @@ def formula_slides(section, body):
             before = sentences(body[i - 1])[-1:] if i and "$$" not in body[i - 1] and not is_list(body[i - 1]) else []
             after = sentences(body[i + 1])[:1] if i + 1 < len(body) and not is_list(body[i + 1]) else []
             lines = [*before, paragraph, *(s for s in after if len(s) > 40)]
-            lines = [line for line in lines if line is paragraph or not TOLD.search(line)]
+            lines = [line for line in lines if line is paragraph or not OF_THE_PAGE.search(line)]
             yield Slide("formula", [titled(section, "formula"), new_markdown_cell("\n\n".join(lines))], body[i:])
 
 
@@ -252,18 +266,18 @@ def of_code(cell, section, asked):
     hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
     html, numbers, source = shown(cell), printed(cell), cell.source
     pictures = [o for o in cell.outputs if PICTURES & {*o.get("data", ())}]
-    for question in said(cell, "Predict. "):
+    for question in plain_texts(cell, "Predict. "):
         asks, *options = question.split("\n  - ")
         asked[:0] = [(asks, options)]
         yield Slide("vote", [titled("Vote", "vote"), new_markdown_cell(ballot(asks, options))], [
             "Take a show of hands for each option, let neighbours argue for a minute, and vote again."])
-    answers = said(cell, "Measured: ")
+    answers = plain_texts(cell, "Measured: ")
     for i, answer in enumerate(answers):
         right = re.sub(r"\.( You predicted.*)?$", "", answer)
         asks, options = next((pair for pair in asked if right in pair[1]), (right, []))
         told = f"\n\n```text\n{numbers}\n```" if numbers and fits(numbers) and not i else ""
         yield Slide("answer", [titled("Answer", "vote"), new_markdown_cell(ballot(asks, options, right) + told)])
-    if (answers and not pictures) or said(cell, "Predict. "):
+    if (answers and not pictures) or plain_texts(cell, "Predict. "):
         return
     if cell.get("id") == "map":
         yield Slide("map", [titled("Where we are"), only(cell)])
@@ -273,7 +287,7 @@ def of_code(cell, section, asked):
         yield Slide("steps", [titled(section), stacked(cell)])
     elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", source, re.MULTILINE):
         return
-    elif "<table" in html and fits("\n".join(said(cell, ""))):
+    elif "<table" in html and fits("\n".join(plain_texts(cell, ""))):
         yield Slide("table", [titled(section), only(cell, html=True)], rank=2)
     elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
         code = [f"```python\n{source}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
@@ -306,8 +320,8 @@ def stacked(cell):
     return copy
 
 
-def minutes(found):
-    return sum(slide.minutes for slide in found)
+def minutes(slides_of_it):
+    return sum(slide.minutes for slide in slides_of_it)
 
 
 def talk(number, whole=False):
@@ -367,15 +381,15 @@ def main(arguments=None):
         raise Stop(f"There is no talk of {', '.join(wrong)}: say a lesson's number, as in make slides NB=07.")
     FOLDER.mkdir(parents=True, exist_ok=True)
     for number in options.lessons or [n for n in LESSONS if n != "00"]:
-        found = slides(number)
+        made = slides(number)
         target = FOLDER / LESSONS[number].file
         if options.notebook:
             nbformat.write(talk(number, whole=True), target)
         else:
             target = target.with_suffix(".html")
             target.write_text(page(number), encoding="utf-8")
-        votes = sum(slide.kind == "vote" for slide in found)
-        print(f"{target.relative_to(ROOT)}: {len(found)} slides with {votes} votes, about {minutes(found):.0f} minutes")
+        votes = sum(slide.kind == "vote" for slide in made)
+        print(f"{target.relative_to(ROOT)}: {len(made)} slides with {votes} votes, about {minutes(made):.0f} minutes")
     return 0
 
 
