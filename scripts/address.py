@@ -41,8 +41,8 @@ def cell(name=None):
 def known_name(root=ROOT):
     """The repository's "owner/name" as lesson 00 has it, or None."""
     first = root / "notebooks/00_start_here.ipynb"
-    found = re.search(r'--depth 1 \\"https://github\.com/([^"\\]+)', first.read_text("utf-8")) if first.exists() else None
-    return found[1] if found else None
+    address = re.search(r'--depth 1 \"https://github\.com/([^"\]+)', first.read_text("utf-8")) if first.exists() else None
+    return address[1] if address else None
 
 
 def link(service, name, lesson="notebooks/00_start_here.ipynb"):
@@ -83,13 +83,13 @@ def write_address(name, root=ROOT):
 
 
 def main(arguments):
-    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", arguments[0]) if len(arguments) == 1 else None
-    if not found:
+    address = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", " ".join(arguments))
+    if not address:
         print("Give the address of the public repository: python -m scripts.address https://github.com/OWNER/NAME"
               f"{', not ' + ' '.join(arguments) if arguments else ''}.", file=sys.stderr)
         return 1
-    write_address(found[1])
-    print(f"The lessons' first cells, README.md's badges and CITATION.cff now say {found[1]}: look at git diff, then "
+    write_address(address[1])
+    print(f"The lessons' first cells, README.md's badges and CITATION.cff now say {address[1]}: look at git diff, then "
           "commit.")
     return 0
 

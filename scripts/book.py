@@ -125,8 +125,8 @@ def described(cells):
                   and WORDS.search("".join(cells[j]["source"]))] if figures else ()
         if beside:
             used.add(beside[0])
-            said = plain(WORDS.search("".join(cells[beside[0]]["source"]))[1])
-            options = {"alt": said[0].upper() + said[1:]}
+            words = plain(WORDS.search("".join(cells[beside[0]]["source"]))[1])
+            options = {"alt": words[0].upper() + words[1:]}
             if any(figure["metadata"].get("needs_background") == "dark" for figure in figures):
                 options["classes"] = "as-drawn"
             cell["metadata"]["mystnb"] = {"image": options}
@@ -236,17 +236,17 @@ def build(base=""):
     warnings, html = io.StringIO(), FOLDER / "html"
     try:
         with patch_docutils(str(HERE)), docutils_namespace():
-            said = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
-            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", said, status=None,
+            settings = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
+            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", settings, status=None,
                    warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
     except Exception as error:
         raise Stop(f"The book could not be built: {type(error).__name__}: {error}.") from error
-    told = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).strip()
-    if told:
+    complaints = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).strip()
+    if complaints:
         shutil.rmtree(html, ignore_errors=True)
         for path in PAGES:  # name the page itself, not its copy
-            told = told.replace(str(staged(path)), path)
-        raise Stop(f"{told}\nThe book was not built: mend what is named above, then run the same command again.")
+            complaints = complaints.replace(str(staged(path)), path)
+        raise Stop(f"{complaints}\nThe book was not built: mend what is named above, then run the same command again.")
     (html / front.KNOWN).write_text("{}", encoding="utf-8")
     return html / "index.html", edition.build(html, FOLDER / "edition", relink, EXERCISE)
 

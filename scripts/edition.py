@@ -116,8 +116,8 @@ def stored(cell):
         if "image/png" in data:
             pictures[f"{number}.png"] = {"image/png": "".join(data["image/png"]).replace("\n", "")}
             parts.append(f"![Figure; the text below it says what it shows.](attachment:{number}.png)")
-        elif said := "".join(output.get("text", data.get("text/plain", ""))).strip("\n"):
-            parts.append(f"```text\n{said}\n```")
+        elif words := "".join(output.get("text", data.get("text/plain", ""))).strip("\n"):
+            parts.append(f"```text\n{words}\n```")
     made = {"cell_type": "markdown", "id": cell["id"], "metadata": {"tags": [TAG]}, "source": "\n\n".join(parts)}
     return made | ({"attachments": pictures} if pictures else {})
 
@@ -161,21 +161,21 @@ def wheels(folder):
 
 def copy_pyodide(source, target):
     """Copy Pyodide's files, each verified, from the folder ``source``. Raises Stop: which are missing, or are others."""
-    found = {name: (source / name).read_bytes() if (source / name).is_file() else None
+    files = {name: (source / name).read_bytes() if (source / name).is_file() else None
              for name in (*PYODIDE["files"], "pyodide-lock.json")}
-    missing = [name for name, contents in found.items() if contents is None]
+    missing = [name for name, contents in files.items() if contents is None]
     wrong = [name for name, pinned in PYODIDE["files"].items()
-             if found[name] is not None and digest(found[name]) != pinned["sha256"]]
+             if files[name] is not None and digest(files[name]) != pinned["sha256"]]
     if missing or wrong:
         says = [f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''} "
                 f"{'are' if names[1:] else 'is'} {what}"
                 for names, what in ((missing, "missing"), (wrong, f"not of Pyodide {PYODIDE['version']}")) if names]
         raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} "
                    "there, or unset the variable, and the page will load them from Pyodide's own address.")
-    lock = json.loads(found.pop("pyodide-lock.json"))
-    lock["packages"] = {name: package for name, package in lock["packages"].items() if package["file_name"] in found}
+    lock = json.loads(files.pop("pyodide-lock.json"))
+    lock["packages"] = {name: package for name, package in lock["packages"].items() if package["file_name"] in files}
     target.mkdir(parents=True)
-    for name, contents in found.items():
+    for name, contents in files.items():
         (target / name).write_bytes(contents)
     (target / "pyodide-lock.json").write_text(json.dumps(lock))
 
@@ -228,12 +228,12 @@ def configure(run, own, pyodide):
         shutil.copy(HERE / name, run)
     (run / "page.css").write_text(f"{DARK.read_text(encoding='utf-8')}{(run / 'page.css').read_text(encoding='utf-8')}",
                                   encoding="utf-8")
-    kept = f"python-{digest((HERE / 'pyodide.json').read_bytes())[:8]}"
-    (run / "python.js").write_text(f"const KEPT = {json.dumps(kept)};\n" + (HERE / "python.js").read_text(encoding="utf-8"),
+    cache = f"python-{digest((HERE / 'pyodide.json').read_bytes())[:8]}"
+    (run / "python.js").write_text(f"const KEPT = {json.dumps(cache)};\n" + (HERE / "python.js").read_text(encoding="utf-8"),
                                    encoding="utf-8")
-    known = f"const BOOK = {json.dumps(BOOK)}, MEGABYTES = {MEGABYTES}, BYTES = {size};"
+    constants = f"const BOOK = {json.dumps(BOOK)}, MEGABYTES = {MEGABYTES}, BYTES = {size};"
     head = ("<link rel='icon' href='../icon.svg'><link rel='stylesheet' href='../page.css'>"
-            f"<script>{known}</script><script src='../page.js'></script>")
+            f"<script>{constants}</script><script src='../page.js'></script>")
     loads = "<script defer src='../loading.js'></script>"
     for app in APPS:
         path = run / app / "index.html"

@@ -76,13 +76,13 @@ def say(text):
 def fingerprint():
     """A hash of what decides the environment's contents: the tables of pyproject.toml that say what is installed, wherever
     they stand there, and constraints.txt, both without empty lines and lines of comment."""
-    found = []
+    decisive = []
     for name in ("pyproject.toml", "constraints.txt"):
         with open(os.path.join(ROOT, name), "rb") as file:
             lines = [line for line in file.read().decode("utf-8").splitlines() if line.strip() and line[0] != "#"]
         tables = re.split(r"^(?=\[)", "\n".join(lines), flags=re.MULTILINE)  # in an array, a line is indented
-        found.append(sorted(table.rstrip() for table in tables if re.match(DECIDES, table)))
-    return hashlib.sha256(repr(found).encode("utf-8")).hexdigest()
+        decisive.append(sorted(table.rstrip() for table in tables if re.match(DECIDES, table)))
+    return hashlib.sha256(repr(decisive).encode("utf-8")).hexdigest()
 
 
 def recorded():
@@ -199,10 +199,10 @@ def make_bare():
     say("Making .venv with Python {}.{}.{} ...".format(*sys.version_info[:3]))
     command = [getattr(sys, "_base_executable", None) or sys.executable, "-m", "venv", VENV]
     made = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    told = made.communicate()[0].decode("utf-8", "replace").strip()
+    output = made.communicate()[0].decode("utf-8", "replace").strip()
     if made.returncode:
-        raise Stop(FULL if "No space left" in told else
-                   "Python could not make {}; its last words: {}".format(VENV, told.split("\n")[-1]))
+        raise Stop(FULL if "No space left" in output else
+                   "Python could not make {}; its last words: {}".format(VENV, output.split("\n")[-1]))
 
 
 def torch_build(what, **where):

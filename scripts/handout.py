@@ -11,6 +11,7 @@ import json
 import platform
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from helpers.store.files import write_whole
@@ -25,8 +26,8 @@ TOLD = "told.json"  # in that folder: the changed lessons of which `make lab` ha
 
 def fingerprint(notebook):
     """A digest of what the cells say, whatever their outputs are."""
-    said = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
 
 def own_copy(notebook):
@@ -59,9 +60,9 @@ def fold_what_answers(cells):
             behind = [j for j in words if j > i][:1]
             for j in [j for j in words if asked.get(key, i) < j < i] + behind:
                 heading = re.search(r"^#+ ", sources[j], re.MULTILINE)
-                said, rest = (sources[j][:heading.start()], sources[j][heading.start():]) if heading else (sources[j], "")
-                if said.strip() and not said.startswith(FOLD):
-                    sources[j] = f"{FOLD}\n\n{said.strip()}\n\n</details>\n{rest and chr(10) + rest}"
+                before, rest = (sources[j][:heading.start()], sources[j][heading.start():]) if heading else (sources[j], "")
+                if before.strip() and not before.startswith(FOLD):
+                    sources[j] = f"{FOLD}\n\n{before.strip()}\n\n</details>\n{rest and chr(10) + rest}"
                     cells[j]["source"] = sources[j]
 
 
@@ -162,11 +163,10 @@ def main(arguments, folder=None):
         if state == "beside":
             print(f"{folder.name}/{path.name} has your work in it and stays. The lesson has changed since: "
                   f"the new one is {place.name} beside it.")
-    said = [state for state, _ in states.values()]
-    count = {state: said.count(state) for state in ("new", "updated", "kept", "same")}
     words = {"new": "new", "updated": "updated", "kept": "with your work in them, left alone", "same": "as they were"}
-    said = ", ".join(f"{number} {words[state]}" for state, number in count.items() if number)
-    print(f"Your copies are in {folder.name}/{': ' + said if said else ''}. `make lab` opens them.")
+    counts = Counter(state for state, _ in states.values())
+    sums = ", ".join(f"{counts[state]} {meaning}" for state, meaning in words.items() if counts[state])
+    print(f"Your copies are in {folder.name}/{': ' + sums if sums else ''}. `make lab` opens them.")
     return 0
 
 

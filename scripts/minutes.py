@@ -23,19 +23,19 @@ SECTION = re.compile(r"^### (.+)", re.MULTILINE)
 
 def needed(cells):
     """The minutes that these cells take, not rounded and without their running time."""
-    found = 0.0
+    minutes_needed = 0.0
     for cell in cells:
         if cell.cell_type == "markdown":
             words = re.findall(r"\w+", re.sub(r"<[^>]+>|\]\([^)]*\)", " ", cell.source))
-            found += len(words) / 110 + 10 * len(re.findall(r"^#+ Exercise", cell.source, re.MULTILINE))
+            minutes_needed += len(words) / 110 + 10 * len(re.findall(r"^#+ Exercise", cell.source, re.MULTILINE))
             continue
         if not cell.metadata.get("jupyter", {}).get("source_hidden") and "remove-input" not in cell.metadata.get("tags", ()):
             lines = filter(None, map(str.strip, cell.source.split("\n")))
-            found += sum(not line.startswith(("#", "import ", "from ")) for line in lines) / 6
-        found += 2 * len(re.findall(r"^predict\(", cell.source, re.MULTILINE))
-        found += INVENTORY * len(re.findall(r"^inventory\.take\(", cell.source, re.MULTILINE))
-        found += any({"image/png", "image/svg+xml"} & {*output.get("data", ())} for output in cell.outputs)
-    return found
+            minutes_needed += sum(not line.startswith(("#", "import ", "from ")) for line in lines) / 6
+        minutes_needed += 2 * len(re.findall(r"^predict\(", cell.source, re.MULTILINE))
+        minutes_needed += INVENTORY * len(re.findall(r"^inventory\.take\(", cell.source, re.MULTILINE))
+        minutes_needed += any({"image/png", "image/svg+xml"} & {*output.get("data", ())} for output in cell.outputs)
+    return minutes_needed
 
 
 def rounded(minutes):

@@ -33,8 +33,8 @@ def name(lesson):
 
 def small(number):
     """The picture of a lesson for README.md; nothing where there is none."""
-    known = pictures.MAP["lessons"].get(number)
-    return f"![{known['alt']}](docs/map/{number}.svg)" if known else ""
+    picture = pictures.MAP["lessons"].get(number)
+    return f"![{picture['alt']}](docs/map/{number}.svg)" if picture else ""
 
 
 def readme_map(lessons):

@@ -25,16 +25,16 @@ def build(folder=NOTEBOOKS, path=PARAGRAPHS_FILE):
     A paragraph is taken when it is plain text of 28 to 60 words: no list, table, heading, formula or picture text, and
     nothing of an exercise. Its marks are taken off.
     """
-    found = []
+    paragraphs = []
     for book in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         if int(book.name[:2]) in LESSONS:
             for cell in nbformat.read(book, as_version=4).cells:
                 if cell.cell_type == "markdown":
                     for number, text in enumerate(re.split(r"\n\s*\n", cell.source.split("### Exercise")[0])):
                         if is_plain(text.strip()) and FEWEST <= len(plain(text).split()) <= MOST:
-                            found.append(Paragraph(f"{cell.id}.{number}", book.name[:2], plain(text)))
-    write_whole(path, "".join(f"{p.key}\t{p.lesson}\t{p.text}\n" for p in found))
-    return found
+                            paragraphs.append(Paragraph(f"{cell.id}.{number}", book.name[:2], plain(text)))
+    write_whole(path, "".join(f"{p.key}\t{p.lesson}\t{p.text}\n" for p in paragraphs))
+    return paragraphs
 
 
 def plain(text):

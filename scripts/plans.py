@@ -37,28 +37,28 @@ class Plan:
 
 def plans(root=ROOT):
     """The plans of data/syllabus.toml, {name: Plan}. Raises ValueError, in one sentence, where a line is not one."""
-    found = {}
+    by_name = {}
     for entry in course.tomllib.loads((root / "data/syllabus.toml").read_text(encoding="utf-8"))["plan"]:
         for line in entry["taught"]:
             if len(line) != 3:
                 raise ValueError(f"data/syllabus.toml, {entry['name']}: {line} is not [together, at home, besides].")
         units = tuple(Unit(tuple(together.split()), tuple(home.split()), besides)
                       for together, home, besides in entry["taught"])
-        found[entry["name"]] = Plan(entry["name"], entry["unit"], entry["limit"], units)
-    return found
+        by_name[entry["name"]] = Plan(entry["name"], entry["unit"], entry["limit"], units)
+    return by_name
 
 
 def assignments(root=ROOT):
     """{"A1": (title, points, minutes)}: 10 minutes a task or question, and words, code and figures as a lesson's."""
-    found = {}
+    by_name = {}
     for path in sorted(root.glob(ASSIGNMENTS), key=lambda path: int(path.stem.removeprefix("assignment"))):
         book = nbformat.read(path, as_version=4)
         words = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
         tasks = re.findall(r"^#+ (?:Task|Question) \d.* (\d+) points", words, re.MULTILINE)
         title = re.search(r"^# Assignment \d+ · (.+)", words, re.MULTILINE)[1]
-        found[f"A{path.stem.removeprefix('assignment')}"] = (
+        by_name[f"A{path.stem.removeprefix('assignment')}"] = (
             title, sum(map(int, tasks)), minutes.rounded(minutes.needed(book.cells) + 10 * len(tasks)))
-    return found
+    return by_name
 
 
 def takes(root=ROOT):

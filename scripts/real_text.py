@@ -19,11 +19,11 @@ def build(path=ADDRESSES_FILE):
 
     Raises PackageNotFoundError when the package is not installed, and ValueError for another version of it.
     """
-    found = importlib.metadata.distribution(PACKAGE)
-    if found.version != VERSION:
-        raise ValueError(f"The addresses come from {PACKAGE} {VERSION}, and {found.version} is installed.")
+    package = importlib.metadata.distribution(PACKAGE)
+    if package.version != VERSION:
+        raise ValueError(f"The addresses come from {PACKAGE} {VERSION}, and {package.version} is installed.")
     text = ""
-    for file in sorted(file for file in found.files if file.match("speeches/*.txt")):
+    for file in sorted(file for file in package.files if file.match("speeches/*.txt")):
         year, president, _ = file.stem.split("-")
         if int(year) <= LAST_YEAR:
             speech = file.read_text(encoding="utf-8").replace("\r\n", "\n").strip()

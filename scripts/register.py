@@ -24,13 +24,13 @@ def kind(verdict):
 
 def plain(entry):
     """What a record says first: its plain sentence, or what of its result ends within WORDS words."""
-    said = entry.get("plain") or entry["result"]
-    words = said.split()
+    sentence = entry.get("plain") or entry["result"]
+    words = sentence.split()
     if len(words) > WORDS:
         ends = [i for i, word in enumerate(words[:WORDS], 1) if word.endswith((".", ";"))] or [WORDS]
-        said = " ".join(words[:ends[-1]]).rstrip(".;,") + " …"
-    said = said[0].upper() + said[1:]
-    return said if said.endswith((".", "…")) else said + "."
+        sentence = " ".join(words[:ends[-1]]).rstrip(".;,") + " …"
+    sentence = sentence[0].upper() + sentence[1:]
+    return sentence if sentence.endswith((".", "…")) else sentence + "."
 
 
 def behind(entry):
@@ -42,11 +42,11 @@ def behind(entry):
 def ends(words, text, entry):
     """The numbers {low} and {high} that ``words`` names in ``text``, as written there. Raises Stop where they are not."""
     pattern = re.sub(r"\\{\w+\\}", r"([+-]?\\d+(?:\\.\\d+)?)", re.escape(words))
-    found = re.search(pattern, text)
-    if not found:
+    numbers = re.search(pattern, text)
+    if not numbers:
         raise Stop(f"docs/book/cards.toml looks for {words!r} in the record {entry['id']}, which no longer says so: "
                    f"mend the card, or name another claim. It says: {text}")
-    return found.groups()
+    return numbers.groups()
 
 
 def drawing(card, entry):
@@ -75,10 +75,10 @@ def drawing(card, entry):
 
 def cards(entries):
     """The cards, each with its record and its drawing; without those whose claim was withdrawn."""
-    known = {entry["id"]: entry for entry in entries}
+    by_id = {entry["id"]: entry for entry in entries}
     listed = course.tomllib.loads(CARDS.read_text(encoding="utf-8"))["card"]
-    return [card | {"entry": known[card["id"]], "drawing": drawing(card, known[card["id"]])}
-            for card in listed if card["id"] in known and "withdrawn" not in known[card["id"]]]
+    return [card | {"entry": by_id[card["id"]], "drawing": drawing(card, by_id[card["id"]])}
+            for card in listed if card["id"] in by_id and "withdrawn" not in by_id[card["id"]]]
 
 
 def emphasis(text):
@@ -98,9 +98,10 @@ def page():
     here = {e["lesson"] for e in entries}
     environment = Environment(autoescape=True, trim_blocks=True)
     environment.filters |= {"emphasis": emphasis, "kind": kind, "plain": plain, "behind": behind}
-    said = [e for e in entries if e.get("kind", "claim") == "claim"]
-    lists = {"claim": sorted(said, key=lambda e: e["id"] not in FIRST),  # those that practitioners need most, then by number
-             "other": [e for e in entries if e not in said]}  # identities and misprints
+    claimed = [e for e in entries if e.get("kind", "claim") == "claim"]
+    # Those that practitioners need most come first, then all by number; then identities and misprints.
+    lists = {"claim": sorted(claimed, key=lambda e: e["id"] not in FIRST),
+             "other": [e for e in entries if e not in claimed]}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts,
         counted=" and ".join([", ".join(counted[:-1]), counted[-1]]),
