@@ -2,18 +2,21 @@
 
 A submission runs in a sandbox and only gives values back; they are judged outside, by the course's checkers.
 
-    notebook.py    read whatever a student hands in           worker.py     runs in the sandbox: cells, then calls
-    assignment.py  what an assignment asks; release it        wire.py       values in and out, never pickle
-    collecting.py  find each student's newest notebook        sandbox.py    bubblewrap, limits, time-outs
-    grading.py     one file in, one result out                batch.py      a whole class, resumable
-    marks.py       the sheet to mark, points, grades         exports.py    CSV, Canvas, Moodle, Gradescope
-    reports.py     pages, by templates/ (Jinja2)             variants.py   other details for a term or a student
-    trial.py       a dry run with imaginary students         term.py       one page over several assignments
-    roster.py      who is who: numbers, addresses, names     dates.py       due, late, extensions
-    marking.py     a page in the browser, to mark on         attempts.py   several hand-ins, the last or the best
-    quiz.py        the inventory, for platforms              gain.py        what a class has gained in it
-    gradescope.py  an autograder to upload                clock.py       one time zone for an assignment
-    tasks/         what each assignment's functions have to do
+    notebook.py    read whatever a student hands in         worker.py      runs in the sandbox: cells, then calls
+    code_cells.py  the code in it                           wire.py        values in and out, never pickle
+    flags.py       what a teacher should look at            sandbox.py     bubblewrap, limits, time-outs
+    assignment.py  what an assignment asks; release it      variants.py    other details for a term or a student
+    collecting.py  find each student's newest notebook      names.py       of students, folders and files
+    zips.py        what lies in zips nobody can trust       roster.py      who is who: numbers, addresses, names
+    grading.py     one file in, one result out              batch.py       a whole class, resumable
+    marks.py       the sheet to mark, points, grades        marking.py     a page in the browser, to mark on
+    attempts.py    several hand-ins, the last or the best   copies.py      who hands in the same
+    dates.py       due, late, extensions                    clock.py       one time zone for an assignment
+    reports.py     pages, by templates/ (Jinja2)            term.py        one page over several assignments
+    exports.py     CSV, Canvas, Moodle, Gradescope          gradescope.py  an autograder to upload
+    quiz.py        the inventory, for platforms             gain.py        what a class has gained in it
+    trial.py       a dry run with imaginary students        fingerprints.py  what code computes from what
+    tasks/         what the functions of each assignment have to do
 """
 
 import sys
@@ -24,6 +27,11 @@ PATIENCE = 3  # seconds after which something is said
 
 class Problem(Exception):
     """One sentence for the teacher: what is wrong, and what to do."""
+
+
+def first_few(words, most=10):
+    """Words in a row, and how many more there are than ``most``."""
+    return "; ".join(words[:most]) + (f"; and {len(words) - most} more" if len(words) > most else "")
 
 
 class Progress:

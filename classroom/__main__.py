@@ -76,91 +76,90 @@ def main(arguments=None):
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m classroom", description="Graded work for a class.")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    verb = verbs.add_parser("try", help="a dry run with ten imaginary students, from release to export")
-    verb.set_defaults(verb=lambda options: trial.run(options.assignment, options.out, main))
-    verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
-    verb.add_argument("out", nargs="?", default="trial", help="a new folder to write to (default: trial)")
-    verb = verbs.add_parser("release", help="write the notebook for students: no solutions, no hidden tests")
-    verb.set_defaults(verb=release)
-    verb.add_argument("assignment", help="such as " + ", ".join(assignment.names()))
-    verb.add_argument("out", help="folder to write to")
-    verb.add_argument("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
-    verb.add_argument("--private", metavar="FILE", help="details of your own, in a TOML outside the course")
-    verb.add_argument("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV of "
-                      "Moodle or Canvas")
-    verb = verbs.add_parser("grade", help="grade what students handed in, each notebook in a sandbox")
-    verb.set_defaults(verb=grade)
-    verb.add_argument("assignment")
-    verb.add_argument("submissions", help="a folder (of folders, notebooks or zips) or a zip of Moodle or Canvas")
-    verb.add_argument("out", help="folder for results; nothing is written elsewhere")
-    verb.add_argument("--workers", type=lambda text: int(_limit(text)), metavar="N",
-                      help="notebooks at a time (default: as many as cores)")
-    verb.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
-    verb.add_argument(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
-    verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
-    verb.add_argument("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release "
-                      "wrote (which is read by itself where it lies beside --variants)")
-    verb.add_argument("--count", choices=attempts.HOW, default="last", help="which of several notebooks of a student counts")
-    verb.add_argument("--student", default="", metavar="WHO", help="grade this one alone: a name, number, login or key; the "
-                      "others' results stay")
-    verb.add_argument("--zone", type=_zone, metavar="NAME", help="by whose clock all dates are, such as Europe/Berlin "
-                      "(default: this machine's; kept with the results)")
-    verb.add_argument("--again", action="store_true", help="grade everything again, also what has not changed")
+
+    def verb(name, function, words, *arguments):
+        """A new verb with these arguments, each (name, what it is); returns its ``add_argument`` for options."""
+        new = verbs.add_parser(name, help=words)
+        new.set_defaults(verb=function)
+        for argument, meaning in arguments:
+            new.add_argument(argument, help=meaning)
+        return new.add_argument
+
+    which = "assignment", "such as " + ", ".join(assignment.names())
+    graded = "out", "the folder that grade wrote to"
+    listed = {"metavar": "FILE", "help": "the list that release wrote, ending in -variants.json"}
+
+    option = verb("try", lambda options: trial.run(options.assignment, options.out, main),
+                  "a dry run with ten imaginary students, from release to export", which)
+    option("out", nargs="?", default="trial", help="a new folder to write to (default: trial)")
+
+    option = verb("release", release, "write the notebook for students: no solutions, no hidden tests",
+                  which, ("out", "folder to write to"))
+    option("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
+    option("--private", metavar="FILE", help="details of your own, in a TOML outside the course")
+    option("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV of Moodle or Canvas")
+
+    option = verb("grade", grade, "grade what students handed in, each notebook in a sandbox", which,
+                  ("submissions", "a folder (of folders, notebooks or zips) or a zip of Moodle or Canvas"),
+                  ("out", "folder for results; nothing is written elsewhere"))
+    option("--workers", type=lambda text: int(_limit(text)), metavar="N",
+           help="notebooks at a time (default: as many as cores)")
+    option("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
+    option(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
+    option("--variants", **listed)
+    option("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release wrote (which is "
+           "read by itself where it lies beside --variants)")
+    option("--count", choices=attempts.HOW, default="last", help="which of several notebooks of a student counts")
+    option("--student", default="", metavar="WHO", help="grade this one alone: a name, number, login or key; the others' "
+           "results stay")
+    option("--zone", type=_zone, metavar="NAME", help="by whose clock all dates are, such as Europe/Berlin (default: this "
+           "machine's; kept with the results)")
+    option("--again", action="store_true", help="grade everything again, also what has not changed")
     most = sandbox.Limits()
     for name, number, words in (("--cell-seconds", most.cell_seconds, "of CPU time for a cell"),
                                 ("--call-seconds", most.call_seconds, "of CPU time for the calls of a test"),
                                 ("--total-seconds", most.total_seconds, "for everything, by the clock"),
                                 ("--memory", most.memory / 2**30, "GiB for each process; twice as much for all together")):
-        verb.add_argument(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
-    verb = verbs.add_parser("mark", help="a page in your browser on which to mark written answers; every step is saved")
-    verb.set_defaults(verb=mark)
-    verb.add_argument("out", help="the folder that grade wrote to")
-    verb.add_argument("--names", action="store_true", help="show whose an answer is")
-    verb.add_argument("--by", default="", metavar="NAME", help=f"on a sheet of your own, {marking.sheet_of('NAME')}")
-    verb.add_argument("--merge", nargs="+", metavar="SHEET", help=f"enter these sheets into {marks.SHEET}, and end")
-    verb = verbs.add_parser("late", help="say when it was due, what late work costs, and who has longer")
-    verb.set_defaults(verb=late)
-    verb.add_argument("out", help="the folder that grade wrote to")
-    verb.add_argument("--due", metavar="DATE", help="such as 2027-10-31 or '2027-10-31 18:00'")
-    verb.add_argument("--penalty", type=_percent, metavar="N", help="per cent of the points for a day begun (default: 10)")
-    verb.add_argument("--most", type=_percent, metavar="N", help="per cent of the points that all days cost (default: 100)")
-    verb.add_argument("--grace", type=_limit, metavar="N", help="minutes that do not count (default: 0)")
-    verb.add_argument("--extend", action="append", default=[], metavar="STUDENT=DATE",
-                      help="another date for one student; STUDENT= takes it out again")
-    verb.add_argument("--came", action="append", default=[], metavar="STUDENT=DATE", help="when a student handed in")
-    verb.add_argument("--times", metavar="FILE", help="Moodle's grading worksheet, which says when everybody handed in")
-    verb = verbs.add_parser("feedback", help="write a page for each student and one for the teacher")
-    verb.set_defaults(verb=feedback)
-    verb.add_argument("out", help="the folder that grade wrote to")
-    verb = verbs.add_parser("copies", help="write a page for the teacher on submissions that are alike; no grade changes")
-    verb.set_defaults(verb=compare)
-    verb.add_argument("out", help="the folder that grade wrote to")
-    verb = verbs.add_parser("export", help="write the grades for a learning platform")
-    verb.set_defaults(verb=export)
-    verb.add_argument("out", help="the folder that grade wrote to")
-    verb.add_argument("--format", choices=exports.FORMATS, default="csv")
-    verb.add_argument("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
-    verb.add_argument("--column", help="its column for the grade")
-    verb = verbs.add_parser("gradescope", help="write an autograder for Gradescope")
-    verb.set_defaults(verb=autograder)
-    verb.add_argument("assignment")
-    verb.add_argument("out", help="the zip to write")
-    verb.add_argument("--variants", metavar="FILE", help="the list that release wrote, ending in -variants.json")
-    verb.add_argument("--roster", metavar="FILE", help="the class with e-mail addresses (default: that beside --variants)")
-    verb.add_argument(TRUST, dest="trusted", action="store_true", help="grade even where Gradescope has no sandbox")
-    verb = verbs.add_parser("term", help="write a page over several assignments: who has what, mistakes, tests")
-    verb.set_defaults(verb=whole_term)
-    verb.add_argument("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
-    verb.add_argument("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
-    verb = verbs.add_parser("inventory", help="write the attention inventory for Moodle, Canvas and others")
-    verb.set_defaults(verb=lambda options: print(f"Written: {', '.join(map(str, quiz.write(options.out)))}."))
-    verb.add_argument("out", help="folder to write to")
-    verb = verbs.add_parser("gain", help="compare the results of the attention inventory before and after")
-    verb.set_defaults(verb=gained)
-    verb.add_argument("before", help="the first results, as Moodle or Canvas gives them: a CSV file")
-    verb.add_argument("after", help="the second results")
-    verb.add_argument("--out", default="gain", metavar="FOLDER", help="to write to (default: gain)")
-    verb.add_argument("--names", action="store_true", help="list the students on the page too")
+        option(name, type=_limit, default=number, metavar="N", help=f"{words} (default: {number:g})")
+
+    option = verb("mark", mark, "a page in your browser on which to mark written answers; every step is saved", graded)
+    option("--names", action="store_true", help="show whose an answer is")
+    option("--by", default="", metavar="NAME", help=f"on a sheet of your own, {marking.sheet_of('NAME')}")
+    option("--merge", nargs="+", metavar="SHEET", help=f"enter these sheets into {marks.SHEET}, and end")
+
+    option = verb("late", late, "say when it was due, what late work costs, and who has longer", graded)
+    option("--due", metavar="DATE", help="such as 2027-10-31 or '2027-10-31 18:00'")
+    option("--penalty", type=_percent, metavar="N", help="per cent of the points for a day begun (default: 10)")
+    option("--most", type=_percent, metavar="N", help="per cent of the points that all days cost (default: 100)")
+    option("--grace", type=_limit, metavar="N", help="minutes that do not count (default: 0)")
+    option("--extend", action="append", default=[], metavar="STUDENT=DATE",
+           help="another date for one student; STUDENT= takes it out again")
+    option("--came", action="append", default=[], metavar="STUDENT=DATE", help="when a student handed in")
+    option("--times", metavar="FILE", help="Moodle's grading worksheet, which says when everybody handed in")
+
+    verb("feedback", feedback, "write a page for each student and one for the teacher", graded)
+    verb("copies", compare, "write a page for the teacher on submissions that are alike; no grade changes", graded)
+    option = verb("export", export, "write the grades for a learning platform", graded)
+    option("--format", choices=exports.FORMATS, default="csv")
+    option("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
+    option("--column", help="its column for the grade")
+
+    option = verb("gradescope", autograder, "write an autograder for Gradescope", which, ("out", "the zip to write"))
+    option("--variants", **listed)
+    option("--roster", metavar="FILE", help="the class with e-mail addresses (default: that beside --variants)")
+    option(TRUST, dest="trusted", action="store_true", help="grade even where Gradescope has no sandbox")
+
+    option = verb("term", whole_term, "write a page over several assignments: who has what, mistakes, tests")
+    option("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
+    option("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
+
+    verb("inventory", lambda options: print(f"Written: {', '.join(map(str, quiz.write(options.out)))}."),
+         "write the attention inventory for Moodle, Canvas and others", ("out", "folder to write to"))
+    option = verb("gain", gained, "compare the results of the attention inventory before and after",
+                  ("before", "the first results, as Moodle or Canvas gives them: a CSV file"),
+                  ("after", "the second results"))
+    option("--out", default="gain", metavar="FOLDER", help="to write to (default: gain)")
+    option("--names", action="store_true", help="list the students on the page too")
     return parser
 
 
@@ -198,8 +197,8 @@ def release(options):
     private = variants.read_private(options.private, options.assignment) if options.private else None
     listed, students = Path(options.out) / f"{options.assignment}-variants.json", []
     if options.students:
-        before, known = variants.read(listed).students if listed.exists() else {}, roster.beside(listed)
-        old = roster.read(known) if known.exists() else []
+        before, known_people = variants.read(listed).students if listed.exists() else {}, roster.beside(listed)
+        old = roster.read(known_people) if known_people.exists() else []
         old = roster.joined(old, [roster.Person(name, variant=code) for name, code in before.items()])
         students = roster.label(roster.joined(roster.read(options.students), old), before)
     listed = variants.release(options.assignment, options.out, options.variant, [name for name, _ in students],
@@ -228,7 +227,7 @@ def grade(options):
                           people=(people := _people(options)), only=options.student, count=options.count, zone=options.zone)
     _, about = batch.read(options.out)
     sheet = marks.write_sheet(results, options.out)
-    known = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)
+    class_list = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)
     print(batch.summary(results, about["only"]))
     if about["only"]:
         print(f"Pages and exports change when you make them again: python -m classroom feedback {options.out}")
@@ -242,7 +241,7 @@ def grade(options):
               f"exports: {'; '.join(others)[:200]}. To have all, grade all together: only what is new is graded again.")
     if old := [name for name in ("class.html", "feedback", "copies.html") if (Path(options.out) / name).exists()]:
         print(f"{', '.join(old)}: of an earlier grading, until you make them again.")
-    print(f"Who is who, with the platform's numbers and the names of the files: {known}.")
+    print(f"Who is who, with the platform's numbers and the names of the files: {class_list}.")
     waiting = sum(not (row["points"] or "").strip() for row in marks.read_csv(sheet))
     print((f"{waiting} to be marked by hand: python -m classroom mark {options.out}, or {sheet} in a spreadsheet. "
            if waiting else "Nothing waits to be marked by hand. ") + f"Then: python -m classroom feedback {options.out}"
@@ -288,8 +287,8 @@ def compare(options):
     page, pairs, same, answers = copies.write_page(options.out)
     more = [f"{same} {'group' if same == 1 else 'groups'} with the same code"] * bool(same)
     more += [f"{answers} written {'answer' if answers == 1 else 'answers'} that several gave word for word"] * bool(answers)
-    found = ", ".join([f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at", *more])
-    print(f"{found}: {page}. No grade changes, and students do not see it.")
+    counts = ", ".join([f"{pairs} {'pair' if pairs == 1 else 'pairs'} to look at", *more])
+    print(f"{counts}: {page}. No grade changes, and students do not see it.")
 
 
 def export(options):
@@ -305,17 +304,17 @@ def export(options):
 
 def autograder(options):
     given = variants.read(options.variants) if options.variants else None
-    known = gradescope.pack(options.assignment, options.out, given, _people(options), options.trusted)
+    number = gradescope.pack(options.assignment, options.out, given, _people(options), options.trusted)
     print(f"Upload {options.out} in Gradescope: Configure Autograder > Zip file upload.")
     if given and given.students:
-        print(f"{known} of {len(given.students)} students are known there by their e-mail address; the others by the "
+        print(f"{number} of {len(given.students)} students are known there by their e-mail address; the others by the "
               "variant that their notebook carries.")
 
 
 def _people(options):
     beside = roster.beside(options.variants) if options.variants else None
-    known = roster.read(beside) if beside and beside.exists() else []
-    return roster.joined(roster.read(options.roster), known) if options.roster else known
+    listed = roster.read(beside) if beside and beside.exists() else []
+    return roster.joined(roster.read(options.roster), listed) if options.roster else listed
 
 
 def whole_term(options):

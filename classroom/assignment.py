@@ -77,8 +77,8 @@ def load(name):
     for cell in raw["cells"]:
         text = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
-        if cell["cell_type"] == "markdown" and (found := re.findall(r"^#+ +(.+)$", text, re.MULTILINE)):
-            heading, asked = re.sub(r" · \d+ points?$", "", found[-1]), text
+        if cell["cell_type"] == "markdown" and (headings := re.findall(r"^#+ +(.+)$", text, re.MULTILINE)):
+            heading, asked = re.sub(r" · \d+ points?$", "", headings[-1]), text
         if marks.get("grade") and marks.get("solution"):
             model, rubric = without_rubric(text)
             questions.append(Question(marks["grade_id"], marks["points"], heading, asked, model, rubric))
@@ -122,10 +122,10 @@ def imports(name):
     may be no module."""
     trees = [ast.parse("".join(cell["source"])) for cell in source(name)["cells"] if cell["cell_type"] == "code"]
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    found = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    found += [f"{node.module}{more}" for node in nodes if isinstance(node, ast.ImportFrom) and node.module
+    names_imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names_imported += [f"{node.module}{more}" for node in nodes if isinstance(node, ast.ImportFrom) and node.module
               for more in ("", *(f".{alias.name}" for alias in node.names))]
-    return sorted(set(found))
+    return sorted(set(names_imported))
 
 
 def release(name, out):

@@ -15,37 +15,37 @@ HOW = ("last", "best")
 def graded(out, key):
     """The results of all attempts of a student that were ever graded into ``out``, the one that counts first."""
     paths = [Path(out) / "results" / f"{key}.json", *sorted((Path(out) / "attempts" / key).glob("*.json"))]
-    found = {}
+    results = {}
     for path in paths:
         try:
             result = json.loads(path.read_text(encoding="utf-8"))
-            found.setdefault(result["digest"], result)
+            results.setdefault(result["digest"], result)
         except (OSError, ValueError, TypeError, KeyError):
             continue
-    return list(found.values())
+    return list(results.values())
 
 
 def keep(out, result):
     """Write the result of an attempt. One of another notebook that is there already is kept as well."""
-    found = graded(out, result["key"])
-    others = [one for one in found if one["digest"] != result["digest"]]
+    results = graded(out, result["key"])
+    others = [one for one in results if one["digest"] != result["digest"]]
     for one in [*others, result] if others else []:
         _write(place(out, one), one)
-    if found[:1] != others[:1] or not others:
+    if results[:1] != others[:1] or not others:
         _write(Path(out) / "results" / f"{result['key']}.json", result)
 
 
 def settle(out, key, newest, how):
     """Say which attempt of a student counts: the last, whose digest is ``newest``, or the best by the points of its tests,
     and of equals the later one."""
-    found = graded(out, key)
-    if len(found) < 2:
+    results = graded(out, key)
+    if len(results) < 2:
         return
     rank = {"last": lambda one: (one["digest"] == newest,), "best": lambda one: (points(one), one["modified"])}[how]
-    counts = max(found, key=rank)
+    counts = max(results, key=rank)
     history = [{"file": one["file"], "modified": one["modified"], "status": one["status"], "points": points(one),
-                "counts": one is counts} for one in sorted(found, key=lambda one: one["modified"])]
-    for one in found:
+                "counts": one is counts} for one in sorted(results, key=lambda one: one["modified"])]
+    for one in results:
         one.pop("history", None)
         _write(place(out, one), one)
     _write(Path(out) / "results" / f"{key}.json", counts | {"history": history})

@@ -10,15 +10,14 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Progress, attempts, clock, roster, sandbox, tasks, variants
+from classroom import Progress, attempts, clock, first_few, roster, sandbox, tasks, variants
 from classroom.assignment import fingerprint, imports, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
@@ -56,64 +55,77 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     _hold_against(submissions, assignment.name, given, Path(out))
     if not trusted and not scheduler and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
-    keys, todo = [submission.key for submission in submissions], []
     decides = fingerprint(name, limits, trusted)
     whose, told = roster.who(submissions, people, given)
     told = _teams(submissions, given) + told
     names = {id(person): name for name, person in roster.label([person for person, *_ in whose if person])}
     one = _one(only, submissions, whose)
-    folder = Path(out) / "results"
+    graded_now = [(submission, *mine) for submission, mine in zip(submissions, whose, strict=True)
+                  if one in (None, submission.key)]
+    folder, todo = Path(out) / "results", []
     folder.mkdir(parents=True, exist_ok=True)
-    for submission, (person, code, flag) in zip(submissions, whose, strict=True):
-        if one not in (None, submission.key):
-            continue
+    for submission, person, code, flag in graded_now:
         if again:  # forget the old result at once, so that an interruption leaves none that looks new
             attempts.forget(out, submission.key)
-        variant, details, flag = _variant(submission, given, code, flag)
-        found = [note for note in submission.notes if count == "last" or note != submission.which]
-        earlier = submission.earlier if count == "best" and submission.problem != roster.UNCERTAIN else []
-        for attempt in [submission, *earlier]:
-            if attempt is not submission:
-                variant, details, flag = _variant(attempt, given, *(given.find(submission.student, attempt.variant, code)
-                                                                    if given else ("", "")))
+        for attempt, variant, details, words in _attempts(submission, given, code, flag, count):
             about = {"student": names.get(id(person), submission.student), "person": asdict(person) if person else {},
                      "id": submission.id, "folder": submission.folder, "key": submission.key, "digest": attempt.digest,
-                     "file": attempt.file, "modified": attempt.modified, "found": found, "variant": variant,
-                     "details": details, "flag": flag,
-                     "fingerprint": f"{decides} {attempt.digest or attempt.problem} {details} {flag}"}
-            before = [old for old in attempts.graded(out, submission.key) if old.get("fingerprint") == about["fingerprint"]]
-            if not before:
-                todo.append((about, attempt))
-            elif before[0] != (now := {**before[0], **{name: value for name, value in about.items() if name != "flag"}}):
-                attempts.keep(out, now)
+                     "file": attempt.file, "modified": attempt.modified,
+                     "found": [note for note in submission.notes if count == "last" or note != submission.which],
+                     "variant": variant, "details": details,
+                     "fingerprint": f"{decides} {attempt.digest or attempt.problem} {details} {words}"}
+            if not _still_holds(out, about):
+                todo.append(({**about, "flag": words}, attempt))
 
     def keep(about, result):
-        flag = about.pop("flag")
-        mistakes = {test["function"]: f", or simply the mistake {test['misconception']!r}"
-                    for test in result["tests"] if test["misconception"]}
-        result["flags"] += [flag] * bool(flag) + [
-            f"{function} is right for another variant: {given.whose(function, other)}{mistakes.get(function, '')}"
-            for function, other in result.pop("right_for", {}).items()]
+        result["flags"] += _more_flags(about.pop("flag"), result, given)
         keep_figures(out, about, result.pop("figures"))
         attempts.keep(out, {**about, **result})
 
-    kept = (read_result(Path(out) / "batch.json") or {}).get("secret")
-    secret = secret or given and given.key or kept or secrets.token_hex(16)
+    before = (read_result(Path(out) / "batch.json") or {}).get("secret")
+    secret = secret or given and given.key or before or secrets.token_hex(16)
     if given and todo:
         given.compute_sheets(progress)  # of lists that an earlier version released
     options = {"trusted": trusted, "limits": limits, "given": given and given.given(), "secret": secret}
     if len(todo) > 1 and not scheduler:
         compile_once(imports(name))
     _run(todo, name, keep, workers, scheduler, options, progress)
-    for submission in submissions:
-        if one in (None, submission.key):
-            attempts.settle(out, submission.key, submission.digest, count)
-    others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in set(keys)]
-    write_whole(Path(out) / "batch.json", json.dumps({"assignment": name, "keys": sorted(keys, key=str.casefold),
-                                                "refused": refused, "others": others, "told": told,
-                                                "only": one or "", "zone": str(zone),
-                                                **({} if given and given.key else {"secret": secret})}, indent=1))
+    for submission, *_ in graded_now:
+        attempts.settle(out, submission.key, submission.digest, count)
+    keys = sorted((submission.key for submission in submissions), key=str.casefold)
+    others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in keys]
+    about = {"assignment": name, "keys": keys, "refused": refused, "others": others, "told": told, "only": one or "",
+             "zone": str(zone), **({} if given and given.key else {"secret": secret})}
+    write_whole(Path(out) / "batch.json", json.dumps(about, indent=1))
     return read(out)[0]
+
+
+def _attempts(submission, given, code, flag, count):
+    """What is graded of a student: each notebook, with the code of its variant, the details and a flag."""
+    yield submission, *_variant(submission, given, code, flag)
+    if count == "best" and submission.problem != roster.UNCERTAIN:
+        for attempt in submission.earlier:
+            code_and_flag = given.find(submission.student, attempt.variant, code) if given else ("", "")
+            yield attempt, *_variant(attempt, given, *code_and_flag)
+
+
+def _still_holds(out, about):
+    """Is there a result of this notebook that still holds? What is known of its student by now is written into it."""
+    for result in attempts.graded(out, about["key"]):
+        if result.get("fingerprint") == about["fingerprint"]:
+            if result != {**result, **about}:
+                attempts.keep(out, {**result, **about})
+            return True
+    return False
+
+
+def _more_flags(flag, result, given):
+    """The flag that a student's variant has, and one for each function that is right for another's."""
+    mistakes = {test["function"]: f", or simply the mistake {test['misconception']!r}"
+                for test in result["tests"] if test["misconception"]}
+    return [flag] * bool(flag) + [
+        f"{function} is right for another variant: {given.whose(function, details)}{mistakes.get(function, '')}"
+        for function, details in result.pop("right_for", {}).items()]
 
 
 def _teams(submissions, given):
@@ -155,8 +167,8 @@ def _uncompiled(module):
         for folder in (spec and spec.submodule_search_locations) or []:
             for file in (Path(folder, *rest, "__init__.py"), Path(folder, *rest).with_suffix(".py")):
                 if file.is_file():
-                    kept = Path(importlib.util.cache_from_source(str(file)))
-                    return not kept.is_file() or kept.stat().st_mtime < file.stat().st_mtime
+                    compiled = Path(importlib.util.cache_from_source(str(file)))
+                    return not compiled.is_file() or compiled.stat().st_mtime < file.stat().st_mtime
     return False
 
 
@@ -165,13 +177,13 @@ def _one(only, submissions, whose):
     people = [(submission.key, roster.called({"key": submission.key, "student": submission.student, "id": submission.id,
                                               "person": person and asdict(person)}))
               for submission, (person, *_) in zip(submissions, whose, strict=True)]
-    found = roster.find(only, people) if only else []
-    if len(found) > 1:
-        raise NothingFound(roster.which(only, found))
-    if only and not found:
+    keys = roster.find(only, people) if only else []
+    if len(keys) > 1:
+        raise NothingFound(roster.which(only, keys))
+    if only and not keys:
         near = get_close_matches(only, {word: "" for _, words in people for word in words}, 3, 0.5)
         raise NothingFound(f"Nobody called {only} is among the submissions{'; near: ' if near else ''}{'; '.join(near)}.")
-    return found[0] if only else None
+    return keys[0] if only else None
 
 
 def _hold_against(submissions, name, given, out):
@@ -353,7 +365,7 @@ def _job(name, data, unreadable, details=None, *, trusted, limits, secret, given
         return failed(name, *unreadable)
     with_sheets = {function: next((one for one in (given or {}).get(function, ()) if tasks.without_sheet(one) == mine), mine)
                    for function, mine in (details or {}).items()}
-    with _limited():
+    with sandbox.limited(JUDGING_MEMORY, JUDGING_SECONDS):
         return grade_one(data, replace(load(name), limits=limits, details=with_sheets, given=given or {}),
                          seed=seed_of(data, secret), trusted=trusted)
 
@@ -362,29 +374,6 @@ def seed_of(data, secret):
     """The seed of the inputs on which a notebook, the bytes ``data``, is tried: always the same, and nobody who has not the
     ``secret`` can know it."""
     return int.from_bytes(hmac.digest(secret.encode(), data, "sha256")[:8], "big")
-
-
-@contextmanager
-def _limited(seconds=JUDGING_SECONDS, memory=JUDGING_MEMORY):
-    """Meanwhile this process may use so much CPU time and address space more. Beyond that the kernel ends it, or refuses
-    the memory: a MemoryError. What it starts may set itself other limits."""
-    if not sys.platform.startswith("linux"):
-        yield
-        return
-    import resource
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_AS: pages * resource.getpagesize() + memory}
-    before = {limit: resource.getrlimit(limit) for limit in most}
-    try:
-        for limit, number in most.items():
-            soft, hard = before[limit]
-            known = [n for n in (number, soft) if n != resource.RLIM_INFINITY]
-            resource.setrlimit(limit, (min(known), hard))
-        yield
-    finally:
-        for limit, both in before.items():
-            resource.setrlimit(limit, both)
 
 
 def failed(name, status, reason, data=b""):
@@ -409,7 +398,7 @@ def summary(results, only=""):
         lines += [f"         {student}: {reason}" for student, reason in students[:MOST_SHOWN] if reason]
         lines += [f"         and {len(students) - MOST_SHOWN} more"] * (status != "graded" and len(students) > MOST_SHOWN)
     if flagged := [result["student"] for result in results if result["flags"]]:
-        lines.append(f"With flags, which feedback writes into class.html: {_short(flagged)}.")
+        lines.append(f"With flags, which feedback writes into class.html: {first_few(flagged, MOST_SHOWN)}.")
     return "\n".join(lines)
 
 
@@ -419,8 +408,3 @@ def _line(result):
     words = f"{points:g} of {most:g} points for code" + (f" ({result['reason']})" if result["reason"] else "")
     ended = f"{result['status']}. {result['reason']}" if result["status"] in FAILED else f"{result['status']}, {words}."
     return " ".join([f"{result['student']}: {ended}", *(f"Flag: {flag}." for flag in result["flags"])])
-
-
-def _short(students):
-    more = f"; and {len(students) - MOST_SHOWN} more" if len(students) > MOST_SHOWN else ""
-    return "; ".join(students[:MOST_SHOWN]) + more

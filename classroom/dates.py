@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from classroom import Problem, batch, clock, collecting, marks, roster
+from classroom import Problem, batch, clock, collecting, marks, names, roster
 from helpers.store.files import write_whole
 
 FILE = "dates.json"
@@ -53,7 +53,7 @@ class Dates:
     def shown(self, result, attempt=None):
         """The time of a student's file, or of that of an ``attempt``, for people; "" where it is not known, as in Canvas,
         whose zip has the time of the teacher's download."""
-        canvas = collecting.platform_of(result["id"], result["folder"] or "") == "canvas"
+        canvas = names.platform_of(result["id"], result["folder"] or "") == "canvas"
         return "" if canvas else clock.words((attempt or result)["modified"], self.zone)
 
     def until(self, result):
@@ -185,7 +185,7 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
         due, time, days = dates.of(result)
         if days:
             late.append(f"{result['student']}: {_days(days)} late, {_words(time)}, due {_words(due)}")
-        canvas = collecting.CANVAS.match(result["folder"] or "")
+        canvas = names.CANVAS.match(result["folder"] or "")
         if canvas and canvas["late"] and not time:
             unknown.append(result["student"])
         by_file += result["key"] not in dates.came and time is not None
@@ -215,24 +215,22 @@ def _missing(out, results, dates):
     return [f"{len(absent)} handed in nothing{lost}: {'; '.join(words)}."] if absent else []
 
 
-def _say(said, who, text, people, zone):
-    """Enter the date ``text`` in ``said``, under a name that stays clear whoever hands in later; "" takes out what was said
+def _say(dates, who, text, people, zone):
+    """Enter the date ``text`` in ``dates``, under a name that stays clear whoever hands in later; "" takes out what was said
     of this student. Raises DateError."""
     keys = roster.find(who, people)
-    if not text:
-        names = [name for name in said if name == who] or [
-            name for name in said if len(keys) == 1 and roster.find(name, people) == keys]
-        if not names:
-            raise DateError(f"Nothing was said of {who}, so nothing can be taken out"
-                            f"{': there is ' if said else ''}{'; '.join([*said][:10])}.")
-        for name in names:
-            del said[name]
-    else:
+    same = [name for name in dates if len(keys) == 1 and roster.find(name, people) == keys]
+    if text:
         date = when(text, zone)
-        if len(keys) == 1:
-            for name in [name for name in said if roster.find(name, people) == keys]:
-                del said[name]
-        said[keys[0] if len(keys) == 1 else who] = date
+    else:
+        same = [who] if who in dates else same
+        if not same:
+            raise DateError(f"Nothing was said of {who}, so nothing can be taken out"
+                            f"{': there is ' if dates else ''}{'; '.join([*dates][:10])}.")
+    for name in same:
+        del dates[name]
+    if text:
+        dates[keys[0] if len(keys) == 1 else who] = date
 
 
 def _times(dates, results, path):

@@ -8,8 +8,8 @@ import zipfile
 from datetime import datetime
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, dates, marks
-from classroom.collecting import Submission, name_for_people, page_of, platform_of, words_of
+from classroom import Problem, assignment, batch, dates, first_few, marks
+from classroom.names import name_for_people, page_of, platform_of, words_of
 from classroom.roster import NOBODY, keys_of
 from helpers.store.files import write_whole
 
@@ -36,7 +36,7 @@ def export(out, style, into=None, column=None):
     grades = [(result, due.grade_of(result, sheet)) for result in results]
     title, notes = assignment.load(about["assignment"]).title, [f"All dates are by the clock of {due.zone}."] * bool(due.due)
     if lost := marks.unknown(results, sheet):
-        notes.append(f"{marks.SHEET} has points for what was not graded: {_some(lost)}.")
+        notes.append(f"{marks.SHEET} has points for what was not graded: {first_few(lost)}.")
     numbers = {result["key"]: number for result, _ in grades if (number := _number(result, style))}
     if into and style not in ("canvas", "moodle"):
         raise Mismatch(f"--into is for the formats canvas and moodle: {style} has no file to fill in.")
@@ -61,10 +61,6 @@ def export(out, style, into=None, column=None):
 
 def _points(value):
     return "" if value is None else f"{value:.10g}"
-
-
-def _some(words):
-    return "; ".join(words[:10]) + (f"; and {len(words) - 10} more" if len(words) > 10 else "")
 
 
 def _csv(out, title, grades, due):
@@ -117,10 +113,10 @@ def _feedback(out, style, named, results, notes):
         notes.append(f"{marks.SHEET} is newer than the feedback pages in the zip: run feedback, then export again.")
     if missing and (pages or style == "moodle"):
         notes.append(f"Not in the zip of feedback, because they have no page (run feedback first) or their number in "
-                     f"{style.capitalize()} is not known: {_some(missing)}.")
+                     f"{style.capitalize()} is not known: {first_few(missing)}.")
     if other:
         notes.append(f"Not in the zip of feedback, because {style.capitalize()} names our file as theirs, and no page is of "
-                     f"that kind: {_some(other)}. Send these pages yourself.")
+                     f"that kind: {first_few(other)}. Send these pages yourself.")
     if not pages:
         return []
     write_whole(out / f"{style}_feedback.zip", buffer.getvalue())
@@ -143,7 +139,7 @@ def moodle_handout(out, name, students):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for student, person in students:
-            archive.write(out / name / name_for_people(student, Submission(student).key) / f"{name}.ipynb",
+            archive.write(out / name / name_for_people(student) / f"{name}.ipynb",
                           f"{moodle_folder(person.name, person.moodle)}/{name}.ipynb")
     write_whole(out / f"{name}-moodle.zip", buffer.getvalue())
     return out / f"{name}-moodle.zip"
@@ -201,53 +197,66 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
     added to ``numbers``."""
     rows = marks.read_csv(into)
     columns = [name for name in (rows[0] if rows else []) if name]
+    column = _column(into, columns, wanted)
+    named = columns[1:columns.index(column)] if style == "moodle" else [
+        name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
+    people = [[row[name] or "" for name in named] for row in rows]
+    digits = [re.search(r"\d+", row.get(columns[0] if style == "moodle" else "ID") or "") for row in rows]
+    digits = [number and number[0] for number in digits]
+    owners, strangers = _owners(style, [result for result, _ in grades], digits, people)
+    totals = {result["key"]: grade.total for result, grade in grades}
+    maximum = next((name for name in columns if name.casefold() == "maximum grade"), None)
+    filled, ungraded = 0, []
+    for row, words, number, key, stranger in zip(rows, people, digits, owners, strangers, strict=True):
+        if stranger:
+            notes.append(f"The file of {stranger['student']} has the number {number}, which is another person's in "
+                         f"{into}, {words[0]}: nobody's line is filled in with these points. Find out whose they are.")
+            numbers.pop(stranger["key"], None)
+        if (row.get("Student") or "").split() == ["Points", "Possible"]:
+            _compare_most(into, row[column], grades, notes)
+        elif key:
+            if number:
+                numbers.setdefault(key, number)
+            _compare_most(into, row[maximum] if maximum else None, grades, notes)
+            if totals[key] is not None:
+                row[column] = _points(totals[key])
+                filled += 1
+        elif any(words) and words_of(words[0]) not in NOBODY:
+            ungraded.append(next(filter(None, words)))
+    if not filled and any(total is not None for total in totals.values()):
+        raise Mismatch(f"No student of {into} is among those graded: neither the numbers nor the names agree.")
+    there = {*owners, *(stranger["key"] for stranger in strangers if stranger)}
+    if missing := [result["student"] for result, _ in grades if result["key"] not in there]:
+        notes.append(f"Not in {into}, so not filled in: {first_few(missing)}.")
+    if ungraded:
+        notes.append(f"In {into} and not among those graded, so their cell stays as it is: {'; '.join(ungraded)}.")
+    return _write(out / f"{style}_filled.csv", [columns, *([row[c] for c in columns] for row in rows)], guard=False)
+
+
+def _column(into, columns, wanted):
+    """The column of the platform's file for the grade, also with a number in brackets behind. Raises Mismatch."""
     exact = ([name for name in columns if re.fullmatch(rf"{re.escape(column)}{number}", name)]
              for column in wanted for number in ("", r" \(\d+\)"))
-    column = wanted[0]
-    names = next(filter(None, exact), None) or [name for name in columns if name.startswith(column)]
+    names = next(filter(None, exact), None) or [name for name in columns if name.startswith(wanted[0])]
     if len(names) != 1:
-        raise Mismatch(f"{into} has {'several columns' if names else 'no column'} {column!r}; name one with --column: "
+        raise Mismatch(f"{into} has {'several columns' if names else 'no column'} {wanted[0]!r}; name one with --column: "
                        f"{', '.join(names or columns)[:300]}.")
-    number = columns[0] if style == "moodle" else "ID"
-    ours = {result["key"]: (result, grade) for result, grade in grades}
-    by_id = {_number(result, style): result["key"] for result, _ in grades if _number(result, style)}
-    # A name counts where one row alone has it: as full name, login, number at the school or e-mail address.
-    people = columns[1:columns.index(names[0])] if style == "moodle" else [
-        name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
-    at = _at(([row[name] or "" for name in people] for row in rows),
-             {result["key"]: _called(result) for result, _ in grades if not _number(result, style)})
-    every = set().union(*(keys_of(row[name] or "") for row in rows for name in people))
-    found, filled, nothing = set(), 0, []
-    for i, row in enumerate(rows):
-        digits = re.search(r"\d+", row.get(number) or "")
-        key = by_id.get(digits[0]) if digits else None
-        if key and not _agree(ours[key][0], style, [row[name] or "" for name in people], every):
-            notes.append(f"The file of {ours[key][0]['student']} has the number {digits[0]}, which is another person's in "
-                         f"{into}, {row[people[0]]}: nobody's line is filled in with these points. Find out whose they are.")
-            found.add(key)
-            numbers.pop(key, None)
-            key = None
-        key = key or at.get(i)
-        if (row.get("Student") or "").split() == ["Points", "Possible"]:
-            _compare_most(into, row[names[0]], grades, notes)
-        elif key:
-            found.add(key)
-            if digits:
-                numbers.setdefault(key, digits[0])
-            most = next((row[name] for name in columns if name.casefold() == "maximum grade"), None)
-            _compare_most(into, most, grades, notes)
-            if ours[key][1].total is not None:
-                row[names[0]] = _points(ours[key][1].total)
-                filled += 1
-        elif any(words := [row[name] or "" for name in people]) and words_of(words[0]) not in NOBODY:
-            nothing.append(next(filter(None, words)))
-    if not filled and any(grade.total is not None for _, grade in grades):
-        raise Mismatch(f"No student of {into} is among those graded: neither the numbers nor the names agree.")
-    if missing := [result["student"] for key, (result, _) in ours.items() if key not in found]:
-        notes.append(f"Not in {into}, so not filled in: {_some(missing)}.")
-    if nothing:
-        notes.append(f"In {into} and not among those graded, so their cell stays as it is: {'; '.join(nothing)}.")
-    return _write(out / f"{style}_filled.csv", [columns, *([row[c] for c in columns] for row in rows)], guard=False)
+    return names[0]
+
+
+def _owners(style, results, digits, people):
+    """Whose each row is: keys, by the row's number or by a name that it alone has (as full name, login, number at the
+    school or e-mail address), or None; and the result, or None, whose number the row has with another person's name."""
+    by_number = {number: result for result in results if (number := _number(result, style))}
+    by_name = _at(people, {result["key"]: _called(result) for result in results if not _number(result, style)})
+    every = set().union(*(keys_of(word) for words in people for word in words))
+    owners, strangers = [], []
+    for i, (number, words) in enumerate(zip(digits, people, strict=True)):
+        result = by_number.get(number)
+        agree = result and _agree(result, style, words, every)
+        owners.append(result["key"] if agree else by_name.get(i))
+        strangers.append(None if agree else result)
+    return owners, strangers
 
 
 def _number(result, style):
@@ -277,19 +286,19 @@ def _at(rows, called):
         for key in set().union(*map(keys_of, words)):
             named.setdefault(key, set()).add(i)
     for key, words in called.items():
-        found = set().union(*(named.get(word, set()) for word in set().union(*map(keys_of, words))))
-        for i in found:
-            claims.setdefault(i, []).append(key if len(found) == 1 else None)
+        fitting = set().union(*(named.get(word, set()) for word in set().union(*map(keys_of, words))))
+        for i in fitting:
+            claims.setdefault(i, []).append(key if len(fitting) == 1 else None)
     return {i: keys[0] for i, keys in claims.items() if len(keys) == 1 and keys[0]}
 
 
-def _compare_most(into, said, grades, notes):
+def _compare_most(into, maximum, grades, notes):
     """Tell once when the platform counts out of another number of points than the assignment."""
     most = max((grade.most for _, grade in grades), default=0)
-    told = f"{into} says {said} points at most and this assignment has {most:g}: set that on the platform first."
+    note = f"{into} says {maximum} points at most and this assignment has {most:g}: set that on the platform first."
     try:
-        if float((said or "").replace(",", ".")) != most and told not in notes:
-            notes.append(told)
+        if float((maximum or "").replace(",", ".")) != most and note not in notes:
+            notes.append(note)
     except ValueError:
         pass  # "(read only)", or a scale
 

@@ -7,6 +7,7 @@ items (point-biserial, corrected). Reliability: KR-20, which is Cronbach's alpha
 """
 
 import csv
+import functools
 import random
 import re
 import unicodedata
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from classroom import Problem, collecting, exports, marks, quiz, reports, term
+from classroom import Problem, first_few, marks, quiz, reports, term
+from classroom.names import words_of
 from helpers.page import inventory as bank
 from helpers.page import questions
 from helpers.store.files import write_whole
@@ -68,53 +70,72 @@ def read(path):
     path = Path(path)
     rows, headings = _rows(path)
     places = _places(rows, headings)
-    asked = {one.id: one for one in quiz.asked()}
     if not places:
         raise GainError(f"No column of {path} has answers of the attention inventory. It should be Moodle's Results > "
                         "Responses, with the box Response ticked, or Canvas' Quiz Statistics > Student Analysis, downloaded "
                         "as CSV.")
     have = [q.id for q in bank.items() if q.id in places and (not q.reasons or f"{q.id}-because" in places)]
-    notes, found = [], []
-    if lost := [q.id for q in bank.items() if q.id not in have]:
-        notes.append(f"{path} has no answers to {exports._some(lost)}: these questions are left out.")
-    columns = {kind: _heading(headings, names) for kind, names in (("state", STATES), ("attempt", ("attempt",)))}
-    whole = next((names for names in NAMES if all(_heading(headings, [name]) for name in names)), ())
-    numbers = [heading for name in NUMBERS if (heading := _heading(headings, [name]))]
-    if not whole and not numbers:
-        numbers = [h for h in headings if all("@" in (row[h] or "") for row in rows)][:1]
-    strange = defaultdict(list)
-    if columns["attempt"]:
-        rows = sorted(rows, key=lambda row: int(re.sub(r"\D", "", row[columns["attempt"]] or "") or 0))
-    left = Counter()
+    names, numbers = _identity(rows, headings)
+    state, attempt = _heading(headings, STATES), _heading(headings, ("attempt",))
+    if attempt:
+        rows = sorted(rows, key=lambda row: int(re.sub(r"\D", "", row[attempt] or "") or 0))
+    taken, strange, unfinished, empty = [], defaultdict(list), 0, 0
     for row in rows:
-        name = " ".join(filter(None, ((row[_heading(headings, [part])] or "").strip() for part in whole)))
-        ids = {h.casefold(): (row[h] or "").strip().casefold() for h in numbers if (row[h] or "").strip()}
-        given, any_answer = {}, False
-        for one in places:
-            said = letters(row[places[one]] or "")
-            kept = next((bank.name_of(o) for o in asked[one].options if letters(questions._plain(o.text)) == said), None)
-            any_answer |= kept is not None
-            if kept is None and said not in BLANK:
-                strange[one].append(row[places[one]])
-            given.setdefault(asked[one].question.id, [None, None])[asked[one].tier] = kept
-        state = (row[columns["state"]] or "") if columns["state"] else ""
-        if UNFINISHED.search(state) or not any_answer:
-            left["unfinished" if state and any_answer else "empty"] += bool(name or ids)
-            continue
-        found.append(Taken(name, ids, {i: given[i] for i in have}))
-    for kind, words in (("unfinished", "whose attempt is not finished"), ("empty", "who answered nothing")):
-        if left[kind]:
-            notes.append(f"{path}: {left[kind]} {words} left out.")
+        name = " ".join(filter(None, ((row[part] or "").strip() for part in names)))
+        ids = {heading.casefold(): (row[heading] or "").strip().casefold() for heading in numbers
+               if (row[heading] or "").strip()}
+        given = _given(row, places, strange)
+        if all(option is None for both in given.values() for option in both):
+            empty += bool(name or ids)
+        elif state and UNFINISHED.search(row[state] or ""):
+            unfinished += bool(name or ids)
+        else:
+            taken.append(Taken(name, ids, {i: given[i] for i in have}))
+    notes = []
+    if lost := [q.id for q in bank.items() if q.id not in have]:
+        notes.append(f"{path} has no answers to {first_few(lost)}: these questions are left out.")
+    for number, words in ((unfinished, "whose attempt is not finished"), (empty, "who answered nothing")):
+        if number:
+            notes.append(f"{path}: {number} {words} left out.")
     for one, values in strange.items():
         notes.append(f"{path}: {len(values)} answers to {one} are none of its options and count as open, such as "
                      f"{str(values[0])[:60]!r}.")
-    found, again = _first_attempts(found)
+    taken, again = _first_attempts(taken)
     if again:
         notes.append(f"{path}: of {again} with several attempts, the first counts.")
-    if not found:
+    if not taken:
         raise GainError(f"{path} has the inventory's columns, and nobody who answered: download it when attempts are "
                         "finished.")
-    return Results(str(path), found, have, notes)
+    return Results(str(path), taken, have, notes)
+
+
+def _identity(rows, headings):
+    """The headings of the columns with the parts of a name, and of those with what identifies a student."""
+    parts = next((names for names in NAMES if all(_heading(headings, [name]) for name in names)), ())
+    numbers = [heading for name in NUMBERS if (heading := _heading(headings, [name]))]
+    if not parts and not numbers:
+        numbers = [heading for heading in headings if all("@" in (row[heading] or "") for row in rows)][:1]
+    return [_heading(headings, [part]) for part in parts], numbers
+
+
+def _given(row, places, strange):
+    """The answers in one line, as ``Taken`` has them; what is no option of its question goes into ``strange``."""
+    given = {}
+    for one, heading in places.items():
+        answer = letters(row[heading] or "")
+        asked, options = _asked()[one]
+        option = options.get(answer)
+        if option is None and answer not in BLANK:
+            strange[one].append(row[heading])
+        given.setdefault(asked.question.id, [None, None])[asked.tier] = option
+    return given
+
+
+@functools.cache
+def _asked():
+    """{id of a question as platforms ask it: (the question, {letters of an option: its name})}."""
+    return {one.id: (one, {letters(questions._plain(o.text)): bank.name_of(o) for o in reversed(one.options)})
+            for one in quiz.asked()}
 
 
 def _rows(path):
@@ -143,29 +164,28 @@ def _heading(headings, names):
 def _places(rows, headings):
     """{id of a question as platforms ask it: its heading}. A column belongs to the question whose options most of its
     answers are. Moodle's right answers look the same; their headings have the same numbers and come after."""
-    asked, fits = quiz.asked(), defaultdict(list)
-    options = {one.id: {letters(questions._plain(o.text)) for o in one.options} for one in asked}
+    fits = defaultdict(list)
     for heading in headings:
         answers = Counter(letters(row[heading] or "") for row in rows)
         for blank in BLANK:
             answers.pop(blank, None)
-        shares = {i: sum(n for said, n in answers.items() if said in there) for i, there in options.items()}
+        shares = {i: sum(n for answer, n in answers.items() if answer in options) for i, (_, options) in _asked().items()}
         best = max(shares, key=shares.get)
         if answers and shares[best] >= 0.5 * sum(answers.values()):
             fits[best].append(heading)
-    found = sorted((h for there in fits.values() for h in there), key=headings.index)
-    if found and all(re.search(r"\d$", heading) for heading in found):
+    in_order = sorted((h for there in fits.values() for h in there), key=headings.index)
+    if in_order and all(re.search(r"\d$", heading) for heading in in_order):
         both = [min(there, key=headings.index) for there in fits.values() if len(there) > 1]
-        words = re.sub(r"\d+$", "", (both or found)[0])  # "Response ", in Moodle's language of the day
+        words = re.sub(r"\d+$", "", (both or in_order)[0])  # "Response ", in Moodle's language of the day
         fits = {i: [h for h in there if re.sub(r"\d+$", "", h) == words] for i, there in fits.items()}
     return {i: there[0] for i, there in fits.items() if there}
 
 
-def _first_attempts(found):
+def _first_attempts(taken):
     """Without later attempts of the same student, and how many had some."""
     first, again = {}, set()
-    for n, one in enumerate(found):
-        who = tuple(sorted(one.numbers.items())) or (one.name and collecting.words_of(one.name)) or n
+    for n, one in enumerate(taken):
+        who = tuple(sorted(one.numbers.items())) or (one.name and words_of(one.name)) or n
         if who in first:
             again.add(who)
         first.setdefault(who, one)
@@ -192,7 +212,7 @@ def match(before, after):
 
     for heading in dict.fromkeys(h for one in left for h in one.numbers):
         join(*([one.numbers.get(heading) for one in those] for those in (left, right)))
-    join(*([collecting.words_of(one.name) for one in those] for those in (left, right)), by_name=True)
+    join(*([words_of(one.name) for one in those] for those in (left, right)), by_name=True)
     order = {id(one): n for n, one in enumerate(left)}
     return sorted(pairs, key=lambda pair: order[id(pair[0])])
 
@@ -209,8 +229,8 @@ def _once(words, people):
 def right(taken, ids):
     """Who has what right: a matrix of 0 and 1, a row for each student and a column for each question."""
     by_id = {q.id: q for q in bank.items()}
-    found = [[bank.is_right(by_id[i], one.given[i]) for i in ids] for one in taken]
-    return np.array(found, float).reshape(len(taken), len(ids))
+    matrix = [[bank.is_right(by_id[i], one.given[i]) for i in ids] for one in taken]
+    return np.array(matrix, float).reshape(len(taken), len(ids))
 
 
 def gain(before, after):
@@ -235,31 +255,28 @@ def bootstrap(statistic, *arrays, paired=True, seed=0, draws=DRAWS):
         return None
     if min(map(len, arrays)) < FEWEST:
         return float(value), None, None
-    rng, found = np.random.default_rng(seed), []
+    rng, values = np.random.default_rng(seed), []
     at_once = max(1, 2_000_000 // max(a.size for a in arrays))
     for start in range(0, draws, at_once):
         n = min(at_once, draws - start)
         chosen = rng.integers(len(arrays[0]), size=(n, len(arrays[0]))) if paired else None
-        found.append(statistic(*(a[rng.integers(len(a), size=(n, len(a))) if chosen is None else chosen] for a in arrays)))
+        values.append(statistic(*(a[rng.integers(len(a), size=(n, len(a))) if chosen is None else chosen] for a in arrays)))
     tail = 50 * (1 - CONFIDENCE)
-    low, high = np.nanpercentile(np.concatenate(found), [tail, 100 - tail])
+    low, high = np.nanpercentile(np.concatenate(values), [tail, 100 - tail])
     return float(value), float(low), float(high)
 
 
 def items(matrix, ids):
     """What each question tells: (id, share right with its interval, correlation with the rest with its interval)."""
-    found = []
-    for n, i in enumerate(ids):
-        mine, rest = matrix[:, n], np.delete(matrix, n, axis=1).sum(1)
-        found.append((i, term.share_of(int(mine.sum()), len(mine)),
-                      term.correlation_of(mine.astype(bool).tolist(), rest.tolist())))
-    return found
+    rests = [np.delete(matrix, n, axis=1).sum(1) for n in range(len(ids))]
+    return [(i, term.share_of(int(mine.sum()), len(mine)), term.correlation_of(mine.astype(bool).tolist(), rest.tolist()))
+            for i, mine, rest in zip(ids, matrix.T, rests, strict=True)]
 
 
 def misconceptions(pairs, ids):
     """What became of each wrong option that anybody chose, in dicts: ``held`` before, of these ``right`` after (that tier
     alone) and ``kept``; ``new``: of the ``others`` who hold it now; ``now``: how many hold it after."""
-    by_id, found = {q.id: q for q in bank.items()}, []
+    by_id, rows = {q.id: q for q in bank.items()}, []
     for i in ids:
         for tier, options in enumerate((by_id[i].options, by_id[i].reasons)):
             both = [(one.given[i][tier], other.given[i][tier]) for one, other in pairs]
@@ -268,11 +285,11 @@ def misconceptions(pairs, ids):
                 held = [after for before, after in both if before == name]
                 new = sum(after == name for before, after in both if before != name)
                 if name and (held or new):
-                    found.append({"id": i, "name": name, "text": questions._plain(option.text),
-                                  "why": questions._plain(option.why), "held": len(held), "right": held.count(bank.RIGHT),
-                                  "kept": held.count(name), "new": new, "others": len(both) - len(held),
-                                  "now": held.count(name) + new})
-    return sorted(found, key=lambda row: (-row["now"], -row["held"]))
+                    rows.append({"id": i, "name": name, "text": questions._plain(option.text),
+                                 "why": questions._plain(option.why), "held": len(held), "right": held.count(bank.RIGHT),
+                                 "kept": held.count(name), "new": new, "others": len(both) - len(held),
+                                 "now": held.count(name) + new})
+    return sorted(rows, key=lambda row: (-row["now"], -row["held"]))
 
 
 # ---------------------------------------------------------------- the page

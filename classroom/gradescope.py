@@ -17,7 +17,7 @@ import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, collecting, sandbox, variants
+from classroom import Problem, assignment, batch, names, sandbox, variants
 from classroom.grading import JUDGED
 from helpers.store.files import write_whole
 
@@ -108,7 +108,7 @@ def _graded(home, settings):
         mine = Path(folder) / "in" / whose
         mine.mkdir(parents=True)
         for number, file in enumerate(sorted((home / "submission").rglob("*"))):
-            if collecting.kind_of(file.name) and file.is_file() and not file.is_symlink():
+            if names.kind_of(file.name) and file.is_file() and not file.is_symlink():
                 shutil.copy2(file, mine / f"{number}-{file.name}"[-100:])
         [result] = batch.grade(settings["assignment"], Path(folder) / "in", Path(folder) / "out", workers=1, given=given,
                                secret=settings["salt"],

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from classroom import notebook, tasks, wire
+from classroom import code_cells, flags, notebook, tasks, wire
 from classroom.assignment import ANSWER
 from classroom.sandbox import ROOT, Sandbox, SandboxStopped, Slow, at_most
 from helpers.checks import core
@@ -61,17 +61,15 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     except notebook.Unreadable as error:
         return result | not_judged(assignment, error.status, str(error))
     functions = {test.function for test in assignment.tests}
-    sources, split = notebook.joined(notebook.plain_cells(book.code), book.code)
-    more, in_text = notebook.in_text_cells(book, sources, functions)
-    sources = notebook.without_stubs(sources + notebook.plain_cells(more))
-    result |= _written(assignment, book)
-    result["notes"], result["code"] = [*book.notes, *in_text, *split], [source or "" for source in sources]
+    sources, split = code_cells.joined(code_cells.plain_cells(book.code), book.code)
+    more, in_text = code_cells.in_text_cells(book, sources, functions)
+    sources = code_cells.without_stubs(sources + code_cells.plain_cells(more))
     session, wrong = Session(sources, assignment.limits, trusted, assignment.import_cells), []
     try:
         session.run()
         result["seed"] = seed = secrets.randbits(64) if seed is None else seed
-        defined, broken = notebook.definitions(sources), notebook.given_by_broken(
-            sources, session.broken(), assignment.import_cells)
+        defined = code_cells.definitions(sources)
+        broken = code_cells.given_by_broken(sources, session.broken(), assignment.import_cells)
         for test in assignment.tests:
             judged, is_right_for = _judge(assignment, test, defined.get(test.function, []), session, seed)
             result["tests"].append(_unless_broken(judged, sources, broken, session))
@@ -79,16 +77,21 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
         result["right_for"] = _right_for_others(assignment, wrong)
     finally:
         session.close()
-    for function in dict.fromkeys(test.function for test in assignment.tests):
-        test = next(t for t in assignment.tests if t.function == function)
-        used = notebook.uses(sources, function, assignment.task(test).forbidden)
-        result["flags"] += [f"{function} uses {name} (code cell {number})" for name, number in used]
-    result["flags"] += [f"{what} (code cell {number})" for what, number in notebook.made_elsewhere(sources)][:20]
-    result["flags"] += map(_clean, notebook.to_look_at(book))
-    result["notes"] += [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
-    result["status"], result["reason"] = _summary(result["tests"])
-    result |= {"clock_seconds": round(time.monotonic() - start, 2), "cpu_seconds": round(session.cpu, 2)}
-    return result
+    complaints = [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
+    status, reason = _summary(result["tests"])
+    return result | _written(assignment, book) | {
+        "status": status, "reason": reason, "flags": _flags(assignment, book, sources),
+        "notes": [*book.notes, *in_text, *split, *complaints], "code": [source or "" for source in sources],
+        "clock_seconds": round(time.monotonic() - start, 2), "cpu_seconds": round(session.cpu, 2)}
+
+
+def _flags(assignment, book, sources):
+    """What a teacher should look at: names that a task forbids, code from elsewhere, characters that nobody sees."""
+    tasks_of = {test.function: assignment.task(test) for test in assignment.tests}
+    used = [f"{function} uses {name} (code cell {number})" for function, task in tasks_of.items()
+            for name, number in code_cells.uses(sources, function, task.forbidden)]
+    made = [f"{what} (code cell {number})" for what, number in flags.made_elsewhere(sources)][:20]
+    return [*used, *made, *map(_clean, flags.to_look_at(book))]
 
 
 def not_judged(assignment, status, reason, data=b""):
@@ -123,7 +126,7 @@ def _unless_broken(test, sources, broken, session):
     written in a cell that is not Python; ``broken``: name -> that cell's number from 0."""
     function = test["function"]
     needs = function if function in broken else next(
-        (name for name, _ in notebook.uses(sources, function, broken)), None)
+        (name for name, _ in code_cells.uses(sources, function, broken)), None)
     if not needs or test["status"] == "passed" or test["points"] is None:
         return test
     number = broken[needs] + 1
@@ -136,29 +139,29 @@ def _right_for_others(assignment, wrong):
     """Function -> the details of another variant for which it is right. ``wrong``: of each test that is not passed (the
     test, a function that says whether it is right with other details). All points are given by now: what stops, fails or
     is slow here costs a flag and nothing else."""
-    found, end = {}, time.monotonic() + 4 * OTHERS_SECONDS
+    right_for, end = {}, time.monotonic() + 4 * OTHERS_SECONDS
     try:
         with at_most(OTHERS_SECONDS):
             for test, is_right_for in wrong:
-                family = tasks.tasks_of(assignment.name)[test.function].family
-                own = tasks.without_sheet(assignment.details.get(test.function) or (family.own if family else {}))
+                own = tasks.without_sheet(assignment.details.get(test.function)
+                                          or tasks.tasks_of(assignment.name)[test.function].own)
                 for details in assignment.given.get(test.function, ()):
                     other = tasks.without_sheet(details)
-                    if (other != own and test.function not in found and time.monotonic() < end
+                    if (other != own and test.function not in right_for and time.monotonic() < end
                             and is_right_for(details)):
-                        found[test.function] = other
+                        right_for[test.function] = other
     except (Slow, NotJudged, Exception):
         pass
-    return found
+    return right_for
 
 
 def _judge(assignment, test, places, session, seed):
     """The result of one test, and, where it is not passed, a function that says whether it is right with other details."""
-    untouched = places and all(notebook.is_stub(function) for _, function in places)
+    untouched = places and all(core.is_stub(function) for _, function in places)
     task = assignment.task(test)
     exercise = task.exercise
     remote = Remote(test.function, exercise.parameters, session,
-                    notebook.signature(places[-1][1]) if places and not untouched else None)
+                    code_cells.signature(places[-1][1]) if places and not untouched else None)
     if isinstance(exercise, tasks.Forecasts):
         return _forecast(assignment, test, untouched, remote)
     try:
@@ -187,18 +190,19 @@ def _forecast(assignment, test, untouched, remote):
     """As _judge, for a function that returns forecasts: it is called once, and has a share of the points."""
     if untouched:
         return _test(test, "not started", "The function is still as it was handed out.", points=0), None
-    task, said = assignment.task(test), []
+    task, answers = assignment.task(test), []
 
     def once():
-        said.append(remote())
-        return said[0]
+        answers.append(remote())
+        return answers[0]
+
     try:
         outcome = task.exercise.evaluate(once)
     except NotJudged as stop:
         return _test(test, stop.status, stop.reason), None
     if outcome.status == "error" and (why := remote.session.why_unknown(outcome.message)):
         return _test(test, "function missing", f"{test.function} {why}"), None
-    is_right_for = None if outcome or not said else lambda details: task.variant(details).exercise.outcome(said[0])
+    is_right_for = None if outcome or not answers else lambda details: task.variant(details).exercise.outcome(answers[0])
     points = round(test.points * outcome.share, 2)
     return (_test(test, outcome.status, outcome.message, points, outcome.misconception) | {"detail": outcome.detail},
             is_right_for)
@@ -234,7 +238,7 @@ def _clean(text):
     without the names of this machine's folders."""
     for folder, instead in FOLDERS:
         text = text.replace(folder, instead)
-    text = notebook.shown(text)
+    text = flags.shown(text)
     return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
 
 
@@ -243,7 +247,7 @@ def _answer(question, book, parse):
     as they were handed out, and nothing is written in cells that were added."""
     cells = [cell.source.strip() for cell in book.cells if cell.grade_id == question.grade_id] if book else []
     text = "\n\n".join(dict.fromkeys(source for source in cells if source.strip("*_# ") not in ("", ANSWER)))
-    added = notebook.added_text(book, parse) if cells and not text else ""
+    added = code_cells.added_text(book, parse) if cells and not text else ""
     if added:
         text = f"(Nothing is in its cell. In cells that were added:)\n{added}"
     if book and not cells and (below := notebook.text_below(book, question.text).replace(ANSWER, "").strip("*_# \n")):
@@ -294,7 +298,7 @@ class Remote:
             raise NotJudged("crashed", f"{self.__name__} gave back something that cannot be read as a value.")
         if "stopped" in answer:
             status = answer["stopped"] if answer["stopped"] in FAILED else "crashed"
-            raise NotJudged(status, f"{self.__name__} {_said(answer.get('reason'), 200)}.\n"
+            raise NotJudged(status, f"{self.__name__} {_words(answer.get('reason'), 200)}.\n"
                                  f"It was called with {core.describe(self.parameters, args)}.")
         printed = answer.get("printed")
         print(printed[:2000] if isinstance(printed, str) else "", end="")
@@ -325,18 +329,18 @@ def _put(argument, after):
         argument.copy_(after)
 
 
-def _said(words, most):
+def _words(value, most):
     """What should be words, however large the value is that came in their place."""
-    return words[:most] if isinstance(words, str) else f"(a {type(words).__name__} and no words)"
+    return value[:most] if isinstance(value, str) else f"(a {type(value).__name__} and no words)"
 
 
 def _exception(answer):
     """The exception that the function raised, of the same class where that is a plain one."""
-    words, name = _said(answer["error"], 600), _said(answer.get("type"), 60)
-    found = getattr(builtins, name, None) or getattr(np.exceptions, name, None) or getattr(np.linalg, name, None)
-    if isinstance(found, type) and issubclass(found, Exception) and found not in (UnicodeDecodeError, UnicodeEncodeError):
+    words, name = _words(answer["error"], 600), _words(answer.get("type"), 60)
+    kind = getattr(builtins, name, None) or getattr(np.exceptions, name, None) or getattr(np.linalg, name, None)
+    if isinstance(kind, type) and issubclass(kind, Exception) and kind not in (UnicodeDecodeError, UnicodeEncodeError):
         try:
-            return found(words.removeprefix(f"{name}: "))
+            return kind(words.removeprefix(f"{name}: "))
         except Exception:
             pass
     return RuntimeError(words)
@@ -350,7 +354,7 @@ class Session:
 
     def __init__(self, sources, limits, trusted, import_cells=()):
         self.sources, self.limits, self.trusted = sources, limits, trusted
-        self.imports = notebook.handed_out_imports(import_cells, sources)
+        self.imports = code_cells.handed_out_imports(import_cells, sources)
         self.end = time.monotonic() + limits.total_seconds
         self.left_out, self.complaints = set(), {}
         self.starts, self.cpu, self.sandbox = 0, 0.0, None
@@ -393,7 +397,7 @@ class Session:
             return ""
         self.complaints.pop(number, None)
         if answer.get("error"):
-            self.complaints[number] = _said(answer["error"], 400)
+            self.complaints[number] = _words(answer["error"], 400)
         return answer.get("kind")
 
     def call(self, name, calls):
@@ -421,20 +425,20 @@ class Session:
         """The numbers from 0 of the cells that are not Python, by the parser or by the compiler."""
         compiler = ("SyntaxError", "IndentationError", "TabError")
         return {n for n, source in enumerate(self.sources)
-                if notebook.is_broken(source) or self.complaints.get(n + 1, "").startswith(compiler)}
+                if code_cells.is_broken(source) or self.complaints.get(n + 1, "").startswith(compiler)}
 
     def why_unknown(self, message):
         """Why a name that the message says is not defined is not there, if a cell that gives it did not run: ""."""
         if name := re.search(r"NameError: name '(\w+)' is not defined", message):
             for number, complaint in self.complaints.items():
-                if name[1] in notebook.names_of(self.sources[number - 1]):
+                if name[1] in code_cells.names_of(self.sources[number - 1]):
                     return f"needs {name[1]}, and the cell that gives it did not run: code cell {number} {complaint}."
         return ""
 
     def _why(self, name):
         """Why a function that is written in the notebook is not there."""
         for number, source in enumerate(self.sources, 1):
-            if number in self.complaints and name in notebook.names_of(source):
+            if number in self.complaints and name in code_cells.names_of(source):
                 return f"The cell that defines {name} did not run: code cell {number} {self.complaints[number]}."
         return ""
 

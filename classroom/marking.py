@@ -55,11 +55,11 @@ class Marking:
 
     def page(self, nonce):
         """The whole page. ``nonce``: what its script has, and what the policy of its answer names."""
-        known, said = marks.read_sheet(self.out, self.path.name), {marks.place(row): row for row in self._rows()}
+        marked, lines = marks.read_sheet(self.out, self.path.name), {marks.place(row): row for row in self._rows()}
         rows = []
         for number, (key, item, why, text, most) in enumerate(self.items):
-            points, comment = known.get((key, item), (None, ""))
-            why = (said.get((key, item)) or {}).get("why") or why
+            points, comment = marked.get((key, item), (None, ""))
+            why = (lines.get((key, item)) or {}).get("why") or why
             rows.append({"number": number, "item": item, "student": self.keys.index(key) + 1, "text": text, "most": most,
                          "name": self.students[key] if self.names else "", "points": points, "comment": comment,
                          "why": why if item.startswith("test-") or item in (marks.EVERYTHING, marks.CODE)
@@ -200,9 +200,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, self.server.marking.page(nonce), "text/html", nonce)
             except marks.SheetError as error:  # what a spreadsheet spoiled
                 self._answer(200, f"{error} Correct it there, save it, and load this page again.", "text/plain")
-        elif place and (found := re.fullmatch(r"work/([0-9]{1,6})", place)) and (
-                1 <= int(found[1]) <= len(self.server.marking.keys)):
-            self._answer(200, json.dumps(self.server.marking.work(int(found[1]))))
+        elif place and (work := re.fullmatch(r"work/([0-9]{1,6})", place)) and (
+                1 <= int(work[1]) <= len(self.server.marking.keys)):
+            self._answer(200, json.dumps(self.server.marking.work(int(work[1]))))
         else:
             self._answer(404, "{}")
 

@@ -96,23 +96,23 @@ def to_mark(result):
 
 def write_sheet(results, out):
     """Write ``to_mark.csv``: written answers, and what could not be judged. Points and comments in it are kept."""
-    known, old = read_sheet(out), _before(out)
+    marked, old = read_sheet(out), _before(out)
     lines, written = [], set()
     for result in results:
         for item, why, text, most in to_mark(result):
-            points, comment = known.get((result["key"], item), (None, ""))
-            said, version, before = old.get((result["key"], item), ("", "", ""))
+            points, comment = marked.get((result["key"], item), (None, ""))
+            old_why, version, before = old.get((result["key"], item), ("", "", ""))
             other = version != version_of(text) if version else before and _letters(before) != _letters(text)
-            if points is not None and (other or said.startswith(CHANGED)):  # until a person takes the word away
+            if points is not None and (other or old_why.startswith(CHANGED)):  # until a person takes the word away
                 why = f"{CHANGED} {why}"
-            elif points is None and said.startswith(TWO):
-                why = said
+            elif points is None and old_why.startswith(TWO):
+                why = old_why
             written.add((result["key"], item))
             lines.append((result["key"], result["student"], item, why, text, most, number(points), comment,
                           version_of(text)))
     lines.sort(key=lambda line: (line[2] not in (EVERYTHING, CODE), line[2], line[1]))  # all answers to a question together
     lines += [(key, "", item, "", "", "", number(points), comment, "")  # rows that a person added
-              for (key, item), (points, comment) in known.items() if (key, item) not in written]
+              for (key, item), (points, comment) in marked.items() if (key, item) not in written]
     write_whole(Path(out) / SHEET, "\ufeff" + csv_text([COLUMNS, *lines]))
     return Path(out) / SHEET
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from classroom import assignment, batch, dates, marks
-from classroom.collecting import page_of
 from classroom.grading import FAILED
+from classroom.names import page_of
 from helpers.store.files import write_whole
 
 

@@ -11,7 +11,8 @@ from dataclasses import astuple, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Problem, collecting, marks
+from classroom import Problem, first_few, marks
+from classroom.names import key_of, name_for_people, platform_of, words_of
 from helpers.store.files import write_whole
 
 COLUMNS = ("name", "moodle id", "canvas id", "e-mail", "login", "variant")
@@ -98,50 +99,57 @@ def read(path):
         raise RosterError(f"{path} cannot be read as a list of students: {error}") from None
     except UnicodeDecodeError:
         raise RosterError(f"{path} is not a list of names: save it as text or CSV, in UTF-8.") from None
-    people = [one for one in people if one.name and collecting.words_of(one.name) not in NOBODY]
+    people = [one for one in people if one.name and words_of(one.name) not in NOBODY]
     if not people:
         raise RosterError(f"{path} holds no names: one student in each line.")
-    odd = [f"{one.name[:60]!r} has {strange[0]!r} in it" for one in people
-           if (strange := STRANGE.search(one.name))]
-    odd += [f"{ascii(one.name[:60])} has a character in it that is not seen" for one in people if not one.name.isprintable()]
-    odd += [f"{one.name[:60]!r} has no letters" for one in people if not keys_of(one.name) and not STRANGE.search(one.name)]
-    if odd:
-        raise RosterError(f"{path} is not a list of names: {_some(odd)}. Give a text in UTF-8 with one name in each line, "
-                          "or a CSV with a column of names.")
-    twice = []
-    for what in ("moodle", "canvas", "email", "variant"):
-        counts = Counter(value for one in people if (value := getattr(one, what)))
-        twice += [f"{value} stands twice, for {_some([one.name for one in people if getattr(one, what) == value])}"
-                  for value, n in counts.items() if n > 1]
-    seen = defaultdict(list)
-    for one in people:
-        seen[collecting.words_of(one.name)].append(one)
-    twice += [f"{some[0].name} stands twice: tell the two apart, such as by a number" for some in seen.values()
-              if len({one.mark for one in some}) < len(some)]
-    if twice:
-        raise RosterError(f"{path}: {_some(twice)}.")
+    if odd := list(filter(None, map(_strange, people))):
+        raise RosterError(f"{path} is not a list of names: {first_few(odd, MOST_TOLD)}. Give a text in UTF-8 with one name "
+                          "in each line, or a CSV with a column of names.")
+    if twice := _twice(people):
+        raise RosterError(f"{path}: {first_few(twice, MOST_TOLD)}.")
     return people
 
 
-def _some(words):
-    return "; ".join(words[:MOST_TOLD]) + (f"; and {len(words) - MOST_TOLD} more" if len(words) > MOST_TOLD else "")
+def _strange(person):
+    """What is odd in a name, in words, or ""."""
+    if sign := STRANGE.search(person.name):
+        return f"{person.name[:60]!r} has {sign[0]!r} in it"
+    if not person.name.isprintable():
+        return f"{ascii(person.name[:60])} has a character in it that is not seen"
+    return "" if keys_of(person.name) else f"{person.name[:60]!r} has no letters"
+
+
+def _twice(people):
+    """What stands twice in a list, in words: numbers, addresses, and names that nothing tells apart."""
+    words = []
+    for what in ("moodle", "canvas", "email", "variant"):
+        owners = defaultdict(list)
+        for one in people:
+            owners[getattr(one, what)].append(one.name)
+        words += [f"{value} stands twice, for {first_few(names, MOST_TOLD)}" for value, names in owners.items()
+                  if value and len(names) > 1]
+    alike = defaultdict(list)
+    for one in people:
+        alike[words_of(one.name)].append(one)
+    return words + [f"{same[0].name} stands twice: tell the two apart, such as by a number" for same in alike.values()
+                    if len({one.mark for one in same}) < len(same)]
 
 
 def _person(row):
     row = {(column or "").strip().casefold(): " ".join(value.split()) for column, value in row.items()
            if isinstance(value, str)}
-    found = {what: next((row[column] for column in columns if row.get(column)), "") for what, columns in KNOWN_AS.items()}
-    if not found["name"]:
-        found["name"] = f"{row.get('first name', '')} {row.get('last name') or row.get('surname', '')}".strip()
+    values = {what: next((row[column] for column in columns if row.get(column)), "") for what, columns in KNOWN_AS.items()}
+    if not values["name"]:
+        values["name"] = f"{row.get('first name', '')} {row.get('last name') or row.get('surname', '')}".strip()
     if "student" in row and "identifier" not in row and "moodle id" not in row:
-        found["moodle"] = ""  # a gradebook of Canvas
+        values["moodle"] = ""  # a gradebook of Canvas
     if "identifier" in row:
-        found["canvas"] = row.get("canvas id", "")
+        values["canvas"] = row.get("canvas id", "")
     for what in ("moodle", "canvas"):  # "Participant 12", and what a spreadsheet makes of a number
-        digits = re.fullmatch(r"(?:.*[^\d.,])?(\d+)(?:[.,]0+)?", found[what])
-        found[what] = digits[1] if digits else ""
-    found["email"] = found["email"].casefold()
-    return Person(**{what: marks._unguarded(value) for what, value in found.items()})
+        digits = re.fullmatch(r"(?:.*[^\d.,])?(\d+)(?:[.,]0+)?", values[what])
+        values[what] = digits[1] if digits else ""
+    values["email"] = values["email"].casefold()
+    return Person(**{what: marks._unguarded(value) for what, value in values.items()})
 
 
 def write(path, people, column="", words=()):
@@ -157,7 +165,7 @@ def write_found(path, results, people):
     of them, or without a list all who handed in. Those not matched are left out of it."""
     lines, listed, there = [], people or any(result["person"] for result in results), set()
     for result in results:
-        platform = collecting.platform_of(result["id"], result["folder"])
+        platform = platform_of(result["id"], result["folder"])
         if one := Person(**result["person"]) if result["person"] else None if listed else Person(result["student"]):
             there.add(astuple(one))
             lines.append((replace(one, **{platform: result["id"]}) if platform else one, result["file"]))
@@ -173,13 +181,13 @@ def beside(listed):
 def label(people, before=None):
     """The people of a class with names that nobody else has: a list of (name, person). ``before``: {name: variant} of those
     who have one already, who keep their name. Two of one name get their number behind it."""
-    known = {variant: name for name, variant in (before or {}).items()}
-    names = {id(one): known[one.variant] for one in people if one.variant in known}
-    counts = Counter(collecting.words_of(one.name) for one in people)
-    taken = set(map(collecting.words_of, names.values()))
+    names_before = {variant: name for name, variant in (before or {}).items()}
+    names = {id(one): names_before[one.variant] for one in people if one.variant in names_before}
+    counts = Counter(words_of(one.name) for one in people)
+    taken = set(map(words_of, names.values()))
     for one in people:
         if id(one) not in names:
-            words = collecting.words_of(one.name)
+            words = words_of(one.name)
             names[id(one)] = one.words if counts[words] > 1 or words in taken else one.name
     return [(names[id(one)], one) for one in people]
 
@@ -205,16 +213,16 @@ def joined(people, before):
 
 
 def _values(person, what):
-    return {collecting.words_of(person.name)} if what == "name" else {getattr(person, what)} - {""}
+    return {words_of(person.name)} if what == "name" else {getattr(person, what)} - {""}
 
 
 def _once(pairs):
     """{key: value} of the pairs whose key comes with one value alone."""
-    found = defaultdict(list)
+    values = defaultdict(list)
     for key, value in pairs:
-        if not any(value is other for other in found[key]):
-            found[key].append(value)
-    return {key: values[0] for key, values in found.items() if len(values) == 1}
+        if not any(value is other for other in values[key]):
+            values[key].append(value)
+    return {key: some[0] for key, some in values.items() if len(some) == 1}
 
 
 def who(submissions, people, given):
@@ -227,37 +235,45 @@ def who(submissions, people, given):
     people = joined(people, [Person(name, variant=code) for name, code in codes.items()])
     if not people:
         return [(None, *(given.find("", one.variant) if given else ("", ""))) for one in submissions], []
-    by_code = {one.variant: one for one in people if one.variant}
-    folders = {folder: by_code[code] for name, code in codes.items()  # as release calls them, and as it called them before
-               for key in [collecting.Submission(name).key] for folder in (key, collecting.name_for_people(name, key))}
-    found = match(submissions, people, folders)
-    carried = Counter(one.variant for one, mine in zip(submissions, found, strict=True) if not mine.person)
-    claimed, told_apart = {id(mine.person) for mine in found if mine.person}, {}
-    for submission, mine in zip(submissions, found, strict=True):  # of two with one name, the one whose notebook it is
-        owner = by_code.get(submission.variant)
-        if any(owner is one for one in mine.among) and id(owner) not in claimed and carried[submission.variant] == 1:
-            mine.person = owner
-            told_apart[id(submission)] = (f"{len(mine.among)} on the list may be called {submission.student}; the notebook "
-                                          f"carries the variant of {owner.words}, and was taken for theirs")
-    claimed, whose = {mine.person.variant for mine in found if mine.person}, []
-    most = _most(found)
-    for submission, mine in zip(submissions, found, strict=True):
+    owners = {one.variant: one for one in people if one.variant}
+    folders = {folder: owners[code] for name, code in codes.items()  # as release calls them, and as it called them before
+               for key in [key_of(name)] for folder in (key, name_for_people(name, key))}
+    matches = match(submissions, people, folders)
+    carried = Counter(one.variant for one, mine in zip(submissions, matches, strict=True) if not mine.person)
+    flags = _told_apart(submissions, matches, owners, carried)
+    claimed = {mine.person.variant for mine in matches if mine.person}
+    wrong_list, whose = _most(matches), []
+    for submission, mine in zip(submissions, matches, strict=True):
         code, flag = "", ""
         if given:
             free = not mine.refused and submission.variant not in claimed and carried[submission.variant] == 1
             code, flag = given.find(submission.student, submission.variant, mine.person.variant if mine.person else "", free)
-        if codes and not code and not submission.problem and (mine.refused or submission.variant in by_code):
+        if codes and not code and not submission.problem and (mine.refused or submission.variant in owners):
             submission.problem, submission.status = UNCERTAIN, "refused"  # which its student may read
         if not mine.person and (mine.refused or not codes):
             flag = f"not matched to the list of students: {mine.why}"
-        if not mine.person and most and (code or not codes):
+        if not mine.person and wrong_list and (code or not codes):
             flag = ""
-        whose.append((mine.person, code, flag or told_apart.get(id(submission), "")))
-    return whose, told(found, submissions, people)
+        whose.append((mine.person, code, flag or flags.get(id(submission), "")))
+    return whose, told(matches, submissions, people)
 
 
-def _most(found):
-    return sum(not one.person for one in found) > max(3, len(found) / 2)
+def _told_apart(submissions, matches, owners, carried):
+    """Match those whose name two people have by the variant that their notebook carries, if one notebook alone has it and
+    nobody else is its owner; {id of the submission: a flag that says so}."""
+    claimed, flags = {id(mine.person) for mine in matches if mine.person}, {}
+    for submission, mine in zip(submissions, matches, strict=True):
+        owner = owners.get(submission.variant)
+        if any(owner is one for one in mine.among) and id(owner) not in claimed and carried[submission.variant] == 1:
+            mine.person = owner
+            flags[id(submission)] = (f"{len(mine.among)} on the list may be called {submission.student}; the notebook "
+                                     f"carries the variant of {owner.words}, and was taken for theirs")
+    return flags
+
+
+def _most(matches):
+    """Are most submissions of nobody on the list, so that it is that of another class?"""
+    return sum(not one.person for one in matches) > max(3, len(matches) / 2)
 
 
 def match(submissions, people, folders=None):
@@ -273,13 +289,13 @@ def match(submissions, people, folders=None):
             named[key].append(one)
     for folder, one in (folders or {}).items():
         exact[folder.casefold()] = [one]
-    found = [_match(submission, numbers, exact, named) for submission in submissions]
-    _one_each(found, submissions)
-    return found
+    matches = [_match(submission, numbers, exact, named) for submission in submissions]
+    _one_each(matches, submissions)
+    return matches
 
 
 def _match(submission, numbers, exact, named):
-    platform = collecting.platform_of(submission.id, submission.folder)
+    platform = platform_of(submission.id, submission.folder)
     by_name = _by_name(submission.student, platform, named)
     if platform and (person := numbers[platform].get(submission.id)):
         if by_name and not any(one is person for one in by_name):
@@ -293,8 +309,8 @@ def _match(submission, numbers, exact, named):
         return Match(by_name[0], "name")
     if by_name or len(some) > 1:
         both = by_name or some
-        return Match(why=f"{len(both)} on the list may be called so: {_some([one.words for one in both])}", refused=True,
-                     among=both)
+        names = first_few([one.words for one in both], MOST_TOLD)
+        return Match(why=f"{len(both)} on the list may be called so: {names}", refused=True, among=both)
     near = get_close_matches("".join(sorted(keys_of(submission.student))[-1:]), named, 1, 0.8)
     return Match(why=f"nobody called {submission.student} is on the list"
                      + (f"; {named[near[0]][0].name} comes nearest" if near else ""))
@@ -305,30 +321,24 @@ def _by_name(name, platform, named):
     names = [name]
     if platform == "moodle":
         names += [name[place.end():] for place in re.finditer("-", name)]
-    for one in names:
-        found = {id(person): person for key in keys_of(one) for person in named.get(key, ())}
-        if found:
-            return list(found.values())
-    return []
+    people = ({id(person): person for key in keys_of(one) for person in named.get(key, ())} for one in names)
+    return list(next(filter(None, people), {}).values())
 
 
-def _one_each(found, submissions):
+def _one_each(matches, submissions):
     """Nobody has two submissions: what is surer counts, and of equals none."""
     claims = defaultdict(list)
-    for number, one in enumerate(found):
+    for number, one in enumerate(matches):
         if one.person:
             claims[id(one.person)].append(number)
     for some in claims.values():
-        if len(some) < 2:
-            continue
-        rank = {number: (found[number].sure, found[number].how == "number", found[number].how == "login") for number in some}
-        best = max(rank.values())
-        first = [number for number in some if rank[number] == best]
+        ranks = [(matches[number].sure, matches[number].how == "number", matches[number].how == "login") for number in some]
+        surest = [number for number, rank in zip(some, ranks, strict=True) if rank == max(ranks)]
         for number in some:
-            if first != [number]:
+            if surest != [number]:
                 others = [submissions[other].file or submissions[other].student for other in some if other != number]
-                found[number] = Match(why=f"{found[number].person.words} would have more than one submission, this one and "
-                                          f"{_some(others)[:200]}", refused=True)
+                matches[number] = Match(why=f"{matches[number].person.words} would have more than one submission, this one "
+                                            f"and {first_few(others, MOST_TOLD)[:200]}", refused=True)
 
 
 def called(result):
@@ -359,17 +369,18 @@ def which(who, keys):
     return f"{who} may be {' or '.join(keys[:10])}: say which, by one of these."
 
 
-def told(found, submissions, people):
+def told(matches, submissions, people):
     """Sentences for the teacher: who cannot be matched, in one line, and who handed in nothing."""
-    lost = [(submission.student, one.why) for one, submission in zip(found, submissions, strict=True) if not one.person]
+    lost = [(submission.student, one.why) for one, submission in zip(matches, submissions, strict=True) if not one.person]
     sentences = []
-    if _most(found):
-        sentences.append(f"{len(lost)} of {len(found)} submissions are of nobody on the list of students, such as "
+    if _most(matches):
+        sentences.append(f"{len(lost)} of {len(matches)} submissions are of nobody on the list of students, such as "
                          f"{lost[0][0]} ({lost[0][1]}): is it the list of this class?")
     elif lost:
-        sentences.append(f"Not matched to the list of students: {_some([f'{name} ({why})' for name, why in lost])}.")
-    there = {id(one.person) for one in found}
-    if not _most(found) and (missing := [name for name, one in label(people) if id(one) not in there]):
+        words = first_few([f"{name} ({why})" for name, why in lost], MOST_TOLD)
+        sentences.append(f"Not matched to the list of students: {words}.")
+    there = {id(one.person) for one in matches}
+    if not _most(matches) and (missing := [name for name, one in label(people) if id(one) not in there]):
         sentences.append(f"{len(missing)} on the list of students are not among the submissions"
                          f"{', apart from those not matched' if lost else ''}: {'; '.join(missing)}.")
     return sentences

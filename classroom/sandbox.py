@@ -66,21 +66,27 @@ class Slow(BaseException):
 
 
 @contextmanager
-def limited(memory):
-    """Meanwhile this process may use so many bytes of address space more; beyond that there is a MemoryError. Where the
-    system has no such limit, there is none."""
+def limited(memory, seconds=None):
+    """Meanwhile this process may use so many bytes of address space, and seconds of CPU time, more. Beyond that the kernel
+    refuses the memory, a MemoryError, or ends the process. What it starts may set itself other limits. Where the system has
+    no such limits, there are none."""
     if not sys.platform.startswith("linux"):
         yield
         return
     import resource
-    before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = min(n for n in (pages * resource.getpagesize() + memory, *before) if n != resource.RLIM_INFINITY)
-    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    most = {resource.RLIMIT_AS: pages * resource.getpagesize() + memory}
+    if seconds is not None:
+        most |= {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_CORE: 0}
+    before = {limit: resource.getrlimit(limit) for limit in most}
     try:
+        for limit, number in most.items():
+            soft, hard = before[limit]
+            resource.setrlimit(limit, (number if soft == resource.RLIM_INFINITY else min(number, soft), hard))
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+        for limit, both in before.items():
+            resource.setrlimit(limit, both)
 
 
 @contextmanager
@@ -131,8 +137,8 @@ def problem():
         return None
     if "BlockingIOError" in tried.stderr:
         return "This kernel counts all your processes against a sandbox's limit: Linux 5.14 or newer is needed."
-    said = (tried.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    return (f"bubblewrap is installed but may not make a sandbox here ({said}). Ubuntu's AppArmor and Docker's default "
+    last_line = (tried.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    return (f"bubblewrap is installed but may not make a sandbox here ({last_line}). Ubuntu's AppArmor and Docker's default "
             "profile forbid it: docs/teaching.md says what to do.")
 
 

@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, collecting, dates, exports, marks, reports
+from classroom import Problem, assignment, batch, collecting, dates, exports, first_few, marks, reports
 from classroom.grading import FAILED
+from classroom.names import MOODLE, words_of
 from helpers.store.files import write_whole
 
 FEWEST = 10  # students, for a correlation and for words about a test
@@ -132,14 +133,14 @@ def read(folders):
                 raise TermError(f"{path} is not as grade writes it: delete it, and grade into {label} again.") from None
         if len(here) < len(keys):
             lost = sorted(keys - {work.key for work in here})
-            notes.append(f"{label}: the results of {exports._some(lost)} are missing or damaged, and so not here. The "
+            notes.append(f"{label}: the results of {first_few(lost)} are missing or damaged, and so not here. The "
                          f"same grade command makes them again.")
         if not here:
             raise collecting.NothingFound(f"There are no results in {label}: grade again, or leave it out.")
         if strange := marks.unknown(results, sheet):
-            notes.append(f"{label}{marks.SHEET} has points for what was not graded: {exports._some(strange)}.")
+            notes.append(f"{label}{marks.SHEET} has points for what was not graded: {first_few(strange)}.")
         if others:
-            notes.append(f"{label}: {exports._some(others)} were graded there before and not by the last grade, and "
+            notes.append(f"{label}: {first_few(others)} were graded there before and not by the last grade, and "
                          f"so are not here.")
         works += here
     _refuse_the_same_again(works)
@@ -153,18 +154,18 @@ def read(folders):
 
 
 def _work(result, sheet, label, name, grade):
-    tests, found = [], {}
+    tests, mistakes_made = [], {}
     for test in result["tests"]:
         by_hand, _ = sheet.get((result["key"], test["grade_id"]), (None, ""))
         points = test["points"] if by_hand is None else by_hand
         tests.append((test["grade_id"], points, test["most"], test["status"]))
         if test["misconception"]:
-            found.setdefault((test["misconception"], test["function"]), test["message"].split("\n")[0])
+            mistakes_made.setdefault((test["misconception"], test["function"]), test["message"].split("\n")[0])
     number, version = str(result["id"] or ""), (result.get("fingerprint") or "").partition(" ")[0]
     # Moodle's number is a student's in one assignment only: the same student has another in the next.
-    lasting = bool(number) and not collecting.MOODLE.match(result["folder"])
+    lasting = bool(number) and not MOODLE.match(result["folder"])
     return Work(label, name, result["key"], str(result["student"]), number, lasting, grade,
-                result["status"], tests, found, version)
+                result["status"], tests, mistakes_made, version)
 
 
 def _form(work):
@@ -214,7 +215,7 @@ def match(works):
         students += apart
         if some := [work for student in apart if student.unsure for work in student.works]:
             unsure.append(f"{' / '.join(dict.fromkeys(work.student for work in some))}: "
-                          f"{exports._some(list(map(_place, some)))}. Who is who cannot be told, so each keeps a line "
+                          f"{first_few(list(map(_place, some)))}. Who is who cannot be told, so each keeps a line "
                           f"of their own.")
     names = Counter(student.works[-1].student for student in students)
     for student in students:
@@ -226,21 +227,14 @@ def match(works):
 
 def _joined(groups):
     """The groups of works in lists: those in one list have names in common, directly or through others."""
-    by_name, left, joined = defaultdict(list), set(range(len(groups))), []
-    for i, group in enumerate(groups):
-        for name in {work.student for work in group}:
-            by_name[name].append(i)
-    for start in range(len(groups)):
-        new, found = [start] if start in left else [], []
-        left.discard(start)
-        while new:
-            i = new.pop()
-            found.append(i)
-            near = {j for work in groups[i] for j in by_name[work.student]} & left
-            left -= near
-            new += sorted(near)
-        joined += [[groups[i] for i in sorted(found)]] if found else []
-    return joined
+    joined = []  # (names, numbers of the groups)
+    for number, group in enumerate(groups):
+        names, numbers = {work.student for work in group}, [number]
+        for one in [one for one in joined if one[0] & names]:
+            joined.remove(one)
+            names, numbers = names | one[0], numbers + one[1]
+        joined.append((names, sorted(numbers)))
+    return [[groups[i] for i in numbers] for _, numbers in sorted(joined, key=lambda one: one[1])]
 
 
 def _could_be_one(one, other):
@@ -260,7 +254,7 @@ def _perhaps(students):
     alike = defaultdict(list)
     for student in students:
         for name in {work.student for work in student.works}:
-            alike["".join(sorted("".join(collecting.words_of(name))))].append(student)
+            alike["".join(sorted("".join(words_of(name))))].append(student)
         for number in {work.number for work in student.works if work.number and not work.lasting}:
             alike["number", number].append(student)
     pairs = {}
@@ -294,7 +288,7 @@ def mistakes(students, names):
             for (mistake, function), hint in work.mistakes.items():
                 made[mistake][work.assignment, function].add(student.label)
                 hints.setdefault((work.assignment, mistake, function), hint)
-    found = []
+    rows = []
     for mistake, places in made.items():
         inside = defaultdict(set)
         for (name, _), who in places.items():
@@ -303,12 +297,12 @@ def mistakes(students, names):
             continue
         times = Counter(label for who in inside.values() for label in who)
         order = sorted(places, key=lambda place: (names.index(place[0]), place[1]))
-        found.append({"mistake": mistake, "who": sorted(times), "newest": len(inside.get(names[-1], ())),
+        rows.append({"mistake": mistake, "who": sorted(times), "newest": len(inside.get(names[-1], ())),
                       "again": sorted(label for label, n in times.items() if n > 1),
                       "places": [(name, function, len(places[name, function]), hints[name, mistake, function])
                                  for name, function in order]})
-    found.sort(key=lambda row: (-len(row["again"]), -row["newest"], -len(row["who"]), row["mistake"]))
-    return found, len(made) - len(found)
+    rows.sort(key=lambda row: (-len(row["again"]), -row["newest"], -len(row["who"]), row["mistake"]))
+    return rows, len(made) - len(rows)
 
 
 def items(works):
@@ -317,7 +311,7 @@ def items(works):
     usual = dict(forms.most_common(1)[0][0]) if forms else {}
     whole = [work for work in works if dict(_form(work)) == usual and all(test[1] is not None for test in work.tests)]
     totals = [sum(points for _, points, _, _ in work.tests) for work in whole]
-    found = []
+    rows = []
     for grade_id, most in {**usual, **{i: m for form in forms for i, m in form if i not in usual}}.items():
         those = [test for work in works for test in work.tests if test[0] == grade_id]
         judged = [test for test in those if test[1] is not None]
@@ -330,8 +324,8 @@ def items(works):
             item.n = len(whole)
             item.correlation = correlation_of([points >= most for points in mine], rest)
             item.words = _worth_a_look(item, sum(points >= most for points in mine))
-        found.append(item)
-    return found
+        rows.append(item)
+    return rows
 
 
 def share_of(right, n):
@@ -357,11 +351,11 @@ def correlation_of(right, rest):
 
     if len(rest) < FEWEST or len(set(right)) < 2 or len(set(rest)) < 2:
         return None
-    found = pearsonr(list(map(float, right)), list(map(float, rest)))
-    if abs(found.statistic) > 1 - 1e-9:
-        return float(found.statistic), None, None
-    interval = found.confidence_interval(CONFIDENCE)
-    return float(found.statistic), float(interval.low), float(interval.high)
+    result = pearsonr(list(map(float, right)), list(map(float, rest)))
+    if abs(result.statistic) > 1 - 1e-9:
+        return float(result.statistic), None, None
+    interval = result.confidence_interval(CONFIDENCE)
+    return float(result.statistic), float(interval.low), float(interval.high)
 
 
 def _worth_a_look(item, right):

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem, Progress, assignment, tasks
-from classroom.collecting import Submission, name_for_people, words_of
+from classroom.names import key_of, name_for_people, words_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
 from helpers.store.files import write_whole
@@ -67,10 +67,10 @@ class Variants:
             self.students[student] = code
         return code
 
-    def _rare(self, code, function, known, given):
+    def _rare(self, code, function, values, given):
         """One of those ``known`` that are rarest among the ``given``."""
-        counts = [given.count(one) for one in known]
-        rare = [one for one, count in zip(known, counts, strict=True) if count == min(counts)]
+        counts = [given.count(one) for one in values]
+        rare = [one for one, count in zip(values, counts, strict=True) if count == min(counts)]
         return rare[int(self._digest(code, function), 16) % len(rare)]
 
     def file_of(self, student=""):
@@ -79,15 +79,14 @@ class Variants:
 
     def given(self):
         """Function -> the details with which somebody has it, with their sheets: those given out, and the course's own."""
-        known, everybody = tasks.tasks_of(self.assignment), [("", self._own()), *self.details.items()]
+        tasks_by_name, everybody = tasks.tasks_of(self.assignment), [("", self._own()), *self.details.items()]
         return {function: list({str(details[function]): details[function] | self._sheet(code, function)
                                 for code, details in everybody if function in details}.values())
-                for function, task in known.items()
+                for function, task in tasks_by_name.items()
                 if task.family or any(function in details for details in self.details.values())}
 
     def _own(self):
-        return {function: task.family.own if task.family else {}
-                for function, task in tasks.tasks_of(self.assignment).items()}
+        return {function: task.own for function, task in tasks.tasks_of(self.assignment).items()}
 
     def _sheet(self, code, function):
         return {"sheet": sheet} if (sheet := self.sheets.get(code, {}).get(function)) else {}
@@ -129,8 +128,7 @@ class Variants:
 
     def whose(self, function, details):
         """In words: who was given these details of a function."""
-        family = tasks.tasks_of(self.assignment)[function].family
-        if details == (family.own if family else {}):
+        if details == tasks.tasks_of(self.assignment)[function].own:
             return "the course's own, whose solution is public"
         names = [name for name, code in self.students.items() if self.details[code].get(function) == details]
         return f"that of {'; '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")
@@ -140,20 +138,20 @@ def read(path):
     """The ``Variants`` in a file that ``release`` wrote. Raises VariantError."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
-        found = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")},
+        listed = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")},
                          sheets=raw.get("sheets", {}))  # which lists of earlier versions lack
-        known = tasks.tasks_of(found.assignment)
-        bytes.fromhex(found.key)
-        good = all(family.listed(_public(details)) in family.others if (family := known[function].family) else
+        known_tasks = tasks.tasks_of(listed.assignment)
+        bytes.fromhex(listed.key)
+        good = all(family.listed(_public(details)) in family.others if (family := known_tasks[function].family) else
                    not _public(details)
-                   for given in found.details.values() for function, details in given.items())
-        for details in (details for given in found.details.values() for details in given.values() if "private" in details):
+                   for given in listed.details.values() for function, details in given.items())
+        for details in (details for given in listed.details.values() for details in given.values() if "private" in details):
             compile(details["private"]["first"], "<private>", "exec")
             good = good and isinstance(details["private"]["text"], str)
-        good = good and set(found.students.values()) <= set(found.details)
-        for function, given in found.given().items():
+        good = good and set(listed.students.values()) <= set(listed.details)
+        for function, given in listed.given().items():
             for details in given:
-                known[function].variant(details)
+                known_tasks[function].variant(details)
     except OSError as error:
         raise VariantError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, TypeError, KeyError, AttributeError, ModuleNotFoundError, SyntaxError):
@@ -161,7 +159,7 @@ def read(path):
     if not good:
         raise VariantError(f"{path} is not a list of variants, or one of another version of the course: give the file "
                            "ending in -variants.json that release wrote.")
-    return found
+    return listed
 
 
 def _public(details):
@@ -172,7 +170,7 @@ def _public(details):
 def read_private(path, name):
     """The teacher's own details in a TOML file: function -> list of {"text", "first"}. Each is tried out: with it the
     public solution is wrong, and the solutions as ``render`` writes them pass every test. Raises VariantError."""
-    path, known = Path(path), tasks.tasks_of(name)
+    path, known_tasks = Path(path), tasks.tasks_of(name)
     if ROOT in path.resolve().parents:
         raise VariantError(f"{path} is inside the course's folder, from where it may be published: keep it elsewhere.")
     try:
@@ -180,34 +178,43 @@ def read_private(path, name):
     except ValueError as error:  # not TOML, or not UTF-8
         raise VariantError(f"{path} cannot be read as TOML: {error}.") from None
     if not private:
-        raise VariantError(f"{path} has no entry: it begins with [[{next(iter(known))}]] or another function of {name}.")
+        raise VariantError(f"{path} has no entry: it begins with [[{next(iter(known_tasks))}]] or another function of "
+                           f"{name}.")
     for function, entries in private.items():
-        if function not in known:
-            near = get_close_matches(function, known, 1)
+        if function not in known_tasks:
+            near = get_close_matches(function, known_tasks, 1)
             raise VariantError(f"{path}: {name} has no function {function!r}" + (
-                f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}."))
-        for number, one in enumerate(entries if isinstance(entries, list) else [entries], 1):
-            where = f"{path}, [[{function}]] number {number}"
-            if wrong := _wrong(one):
-                raise VariantError(f"{where}: {wrong}; an entry has two texts, text (for the student) and first (lines of "
-                                   "Python that change the arguments).")
-            try:
-                compile(textwrap.dedent(one["first"]).strip("\n"), "first", "exec")
-            except (SyntaxError, ValueError) as error:
-                raise VariantError(f"{where}: first is not Python, line {getattr(error, 'lineno', 1)} "
-                                   f"({getattr(error, 'msg', error)}).") from None
-            try:
-                exercise = known[function].variant({"private": one}).exercise
-                same = any(evaluate(exercise, known[function].exercise.reference, seed) for seed in range(3))
-                _try_out(name, {function: (known[function].family.own if known[function].family else {}) | {"private": one}})
-            except Exception as error:
-                words = f"{type(error).__name__}: {error}".split("\n")[0][:300]
-                raise VariantError(f"{where}: the solutions with it do not pass ({words}). Another function that uses this "
-                                   "one may need the same change.") from None
-            if same:
-                raise VariantError(f"{where}: it changes too little: the public solution still passes.")
+                f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known_tasks)}."))
         private[function] = entries if isinstance(entries, list) else [entries]
+        for number, entry in enumerate(private[function], 1):
+            try:
+                _hold(name, function, entry)
+            except VariantError as error:
+                raise VariantError(f"{path}, [[{function}]] number {number}: {error}") from None
     return private
+
+
+def _hold(name, function, entry):
+    """Raises VariantError unless this is a detail of the teacher's own that works and that changes something."""
+    if wrong := _wrong(entry):
+        raise VariantError(f"{wrong}; an entry has two texts, text (for the student) and first (lines of Python that change "
+                           "the arguments).")
+    try:
+        compile(textwrap.dedent(entry["first"]).strip("\n"), "first", "exec")
+    except (SyntaxError, ValueError) as error:
+        line, words = getattr(error, "lineno", 1), getattr(error, "msg", error)
+        raise VariantError(f"first is not Python, line {line} ({words}).") from None
+    task = tasks.tasks_of(name)[function]
+    try:
+        exercise = task.variant({"private": entry}).exercise
+        same = any(evaluate(exercise, task.exercise.reference, seed) for seed in range(3))
+        _try_out(name, {function: task.own | {"private": entry}})
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}".split("\n")[0][:300]
+        raise VariantError(f"the solutions with it do not pass ({words}). Another function that uses this one may need the "
+                           "same change.") from None
+    if same:
+        raise VariantError("it changes too little: the public solution still passes.")
 
 
 def _wrong(entry):
@@ -262,7 +269,7 @@ def release(name, out, variant, students=(), private=None):
         for student, code in codes.items():
             raw = render(source, name, given.details[code], code)
             folder = out / name / folder_of(student) if student else out / name
-            if student and not folder.exists() and (old := out / name / Submission(student).key).is_dir():
+            if student and not folder.exists() and (old := out / name / key_of(student)).is_dir():
                 old.rename(folder)  # as an earlier release called it
             _write(folder / f"{name}.ipynb", assignment.strip(raw))
             _write(out / f"{name}-solutions" / given.file_of(student), raw)
@@ -272,7 +279,7 @@ def release(name, out, variant, students=(), private=None):
 
 def folder_of(student):
     """The name of the folder with a student's notebook."""
-    return name_for_people(student, Submission(student).key)
+    return name_for_people(student)
 
 
 def _write(path, raw):
@@ -282,7 +289,7 @@ def _write(path, raw):
 
 def render(raw, name, details, code=""):
     """A copy of a source notebook in a variant: ``details`` of each function. It carries ``code`` in its metadata."""
-    raw, known = copy.deepcopy(raw), tasks.tasks_of(name)
+    raw, known_tasks = copy.deepcopy(raw), tasks.tasks_of(name)
     raw["metadata"]["attention_course"] = {"assignment": name, "variant": code}
     function = None
     for cell in raw["cells"]:
@@ -291,7 +298,7 @@ def render(raw, name, details, code=""):
             heading = re.search(r"^## .*`(\w+)\(", source, re.MULTILINE)
             function = heading and heading[1]
         if function in details:
-            family, mine, private = known[function].family, details[function], details[function].get("private")
+            family, mine, private = known_tasks[function].family, details[function], details[function].get("private")
             if family:
                 source = exchange(source, family.words(**family.own), family.words(**_public(mine)))
             source = re.sub(rf'(judge\({function}, "{name}"(?:, "\w+")?)\)',

@@ -41,7 +41,7 @@ def cell(name=None):
 def known_name(root=ROOT):
     """The repository's "owner/name" as lesson 00 has it, or None."""
     first = root / "notebooks/00_start_here.ipynb"
-    address = re.search(r'--depth 1 \"https://github\.com/([^"\]+)', first.read_text("utf-8")) if first.exists() else None
+    address = re.search(r'--depth 1 \\"https://github\.com/([^"\\]+)', first.read_text("utf-8")) if first.exists() else None
     return address[1] if address else None
 
 

@@ -1,6 +1,6 @@
 """Stand-ins for parts of the grader. A grader's process imports this file, so there is little in it."""
 
-from classroom import batch, grading
+from classroom import batch, grading, sandbox
 
 
 class NotRun(grading.Session):
@@ -15,7 +15,7 @@ class NotRun(grading.Session):
 
 def judged_at_any_cost(name, data, unreadable, details, **options):
     """Stands for ``batch._job`` where judging a submission never ends, or needs far more memory than there is."""
-    with batch._limited(seconds=0.2, memory=300 * 2**20):
+    with sandbox.limited(300 * 2**20, seconds=0.2):
         if b"for ever" in data:
             while True:
                 pass

@@ -266,7 +266,7 @@ def test_the_graders_limits_end_with_the_submission():
     import resource
     kinds = (resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_CORE)
     before = [resource.getrlimit(kind) for kind in kinds]
-    with batch._limited():
+    with sandbox.limited(batch.JUDGING_MEMORY, batch.JUDGING_SECONDS):
         inside = [resource.getrlimit(kind) for kind in kinds]
         assert 50 < inside[0][0] - time.process_time() < 70 and 2**31 < inside[1][0] < 2**40 and inside[2][0] == 0
         assert [hard for _, hard in inside] == [hard for _, hard in before], "a sandbox could not have more"

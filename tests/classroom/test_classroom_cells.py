@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from classroom import assignment, notebook
+from classroom import assignment, code_cells
 from classroom.grading import grade_one
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="submissions are run on POSIX systems only")
@@ -71,8 +71,8 @@ def test_what_a_student_imports_counts():
     assert graded(cell("from math import sqrt\n" + IMPORTS, "imports"), RIGHT.replace("np.sqrt", "sqrt"))[0]["points"] == 4
     mine = "def softmax(x):\n    return np.sqrt(x)\n"
     assert graded(cell(IMPORTS + mine, "imports"), RIGHT.replace("np.sqrt", "softmax"))[0]["points"] == 4
-    assert notebook.handed_out_imports(TASK.import_cells, [*TASK.import_cells, RIGHT]) == "", "nothing is run twice"
-    assert "matplotlib" not in notebook.handed_out_imports(TASK.import_cells, [IMPORTS, RIGHT]), "nor what nobody uses"
+    assert code_cells.handed_out_imports(TASK.import_cells, [*TASK.import_cells, RIGHT]) == "", "nothing is run twice"
+    assert "matplotlib" not in code_cells.handed_out_imports(TASK.import_cells, [IMPORTS, RIGHT]), "nor what nobody uses"
 
 
 @pytest.mark.parametrize("cells", [
@@ -121,16 +121,16 @@ def test_what_is_imported_from_the_future_holds_in_later_cells():
 def test_names_of_a_cell_that_is_not_python():
     source = ("import numpy as np, os.path\nfrom helpers import attention as a, plots  # (\nasync def f(x):\n    inner = 1\n"
               "class Rule:\nleft, right = 1, 2\nsize: int = 3\nx == 4\nf(:")
-    assert notebook.names_of(source) == {"np", "os", "a", "plots", "f", "Rule", "left", "right", "size"}
-    assert notebook.names_of(source, functions=False) == notebook.names_of(source) - {"f"}
-    assert notebook.names_of(" " + source.replace("\n", "\n ")) == notebook.names_of(source)
+    assert code_cells.names_of(source) == {"np", "os", "a", "plots", "f", "Rule", "left", "right", "size"}
+    assert code_cells.names_of(source, functions=False) == code_cells.names_of(source) - {"f"}
+    assert code_cells.names_of(" " + source.replace("\n", "\n ")) == code_cells.names_of(source)
 
 
 def test_a_forbidden_name_is_seen_behind_other_names_and_not_behind_a_local_one():
     cells = ["soft = F.softmax", "rule = lambda x: soft(x)", "w = torch.softmax(1)",
              "def f(x):\n    w = rule(x)\n    return w", "def g(w):\n    return w"]
-    assert notebook.uses(cells, "f", ("softmax",)) == [("softmax", 1)]
-    assert notebook.uses(cells, "g", ("softmax",)) == []
+    assert code_cells.uses(cells, "f", ("softmax",)) == [("softmax", 1)]
+    assert code_cells.uses(cells, "g", ("softmax",)) == []
 
 
 def test_an_answer_whose_cell_has_lost_its_name_is_found_below_its_question():

@@ -14,8 +14,9 @@ from datetime import datetime
 import pytest
 from submissions import NAME, RIGHT, data, released, solved
 
-from classroom import clock, collecting, grading, notebook
+from classroom import clock, code_cells, collecting, grading, notebook, zips
 from classroom.collecting import NothingFound, collect
+from classroom.names import kind_of
 from classroom.sandbox import Limits
 
 GOOD = data(solved())
@@ -180,7 +181,7 @@ def test_who_handed_in_no_notebook_is_not_forgotten(tmp_path):
 
 
 def test_one_student_cannot_keep_the_grader_busy(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "MOST_FILES", 1000)
+    monkeypatch.setattr(zips, "MOST_FILES", 1000)
     zipped({f"{i:03}.ipynb": b"{" for i in range(500)}, tmp_path / "many.zip")
     zipped({f"{i}.ipynb": b"" for i in range(1500)}, tmp_path / "most.zip")
     zipped({f"\x1b[2J{i}.txt": b"" for i in range(200)} | {"a.ipynb": GOOD}, tmp_path / "all.zip")
@@ -189,7 +190,7 @@ def test_one_student_cannot_keep_the_grader_busy(tmp_path, monkeypatch):
     _, refused = found(tmp_path / "all.zip")
     assert len(refused) == 51 and refused[-1] == "150 more." and all(sentence.isprintable() for sentence in refused)
     inner = zipped({f"{i}.ipynb": GOOD for i in range(50)})
-    monkeypatch.setattr(collecting, "LARGEST_LIST", 1000)
+    monkeypatch.setattr(zips, "LARGEST_LIST", 1000)
     zipped({"ada/a.zip": inner}, tmp_path / "listed.zip")
     assert "too long" in found(tmp_path / "listed.zip")[0]["ada"].problem
 
@@ -211,7 +212,7 @@ def test_what_would_take_memory_or_time_is_not_read():
     def seconds(*sources):
         begin = time.process_time()
         for source in sources:
-            notebook.plain_python(source)
+            code_cells.plain_python(source)
         return time.process_time() - begin
 
     ordinary = seconds("x = [1, 2, 3]\n" * 7_000)
@@ -224,7 +225,7 @@ def test_what_would_take_memory_or_time_is_not_read():
     ("%%time\nx = %time 1\ny = 2", "x = []\ny = 2"), ("%time y = 2", "y = 2"), ("%%bash\nls", None),
     ("x = 7\ny = (x\n% 4)", "x = 7\ny = (x\n% 4)")])
 def test_magics_do_nothing(source, plain):
-    assert notebook.plain_python(source) == plain
+    assert code_cells.plain_python(source) == plain
 
 
 def test_zip_of_a_folder_and_thirty_zips(tmp_path):
@@ -372,21 +373,21 @@ def test_small_zips_that_hold_endless_zips_are_not_read(tmp_path, monkeypatch):
     students, refused = found(tmp_path)
     assert not students["mallory"].problem and len(refused) == 3
     zipped({"b.zip": bombs}, tmp_path / "mallory.zip")
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     assert "far too tightly" in found(tmp_path)[0]["mallory"].problem
-    monkeypatch.setattr(collecting, "MOST_ZIPS", 5)
+    monkeypatch.setattr(zips, "MOST_ZIPS", 5)
     one = zipped({"a.ipynb": GOOD})
     (tmp_path / "mallory.zip").write_bytes(zipped({f"{i}/b.zip": one for i in range(9)}))
     (tmp_path / "ada.zip").write_bytes(zipped({"b.zip": one}))
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     students, refused = found(tmp_path)
     assert [s for s in refused if "more than 5 zips" in s] and students["ada"].read() == GOOD
     assert students["mallory"].notes == [
         "5 notebooks were handed in; the one with most work of the 5 newest, which have one time, counts: a.ipynb."]
-    monkeypatch.setattr(collecting, "MOST_FILES", 12)
+    monkeypatch.setattr(zips, "MOST_FILES", 12)
     seven = zipped({f"{i}.ipynb": b"" for i in range(7)})
     (tmp_path / "mallory.zip").write_bytes(zipped({"1.zip": seven, "2.zip": seven}))
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     assert any("others in the same zip hold more than 12 files" in sentence for sentence in found(tmp_path)[1])
 
 
@@ -402,7 +403,7 @@ def packed_with(method, members):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("method", [*collecting.OTHERS, 97, 0xFFFF])
+@pytest.mark.parametrize("method", [*zips.OTHERS, 97, 0xFFFF])
 def test_what_is_not_deflated_is_refused_by_name(method, tmp_path):
     """A bzip2 of 810 bytes made 1.8 GB in the teacher's own process: Python bounds it only after unpacking."""
     bomb = packed_with(method, {"a.ipynb": bytes(notebook.LARGEST + 1_000_000)})
@@ -413,14 +414,14 @@ def test_what_is_not_deflated_is_refused_by_name(method, tmp_path):
     (tmp_path / "inside.zip").write_bytes(inside)
     (tmp_path / "ada.zip").write_bytes(zipped({"a.ipynb": GOOD}))
     del bomb
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     tracemalloc.start()
     try:
         students, _ = found(tmp_path)
         assert tracemalloc.get_traced_memory()[1] < 20e6, "bytes were unpacked before the method was looked at"
     finally:
         tracemalloc.stop()
-    name = collecting.OTHERS.get(method, f"method {method}")
+    name = zips.OTHERS.get(method, f"method {method}")
     for student in ("mallory", "nested", "inside"):
         assert students[student].status == "refused" and f"packed with {name}," in students[student].problem, student
     assert students["ada"].read() == GOOD
@@ -441,7 +442,7 @@ def test_a_zip_that_lies_about_sizes_is_read_no_further_than_its_limit(size, tmp
     content[place:place + 4] = struct.pack("<I", size)
     (tmp_path / "mallory.zip").write_bytes(content)
     (tmp_path / "ada.zip").write_bytes(zipped({"a.ipynb": GOOD}))
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     tracemalloc.start()
     try:
         students, _ = found(tmp_path)
@@ -452,19 +453,19 @@ def test_a_zip_that_lies_about_sizes_is_read_no_further_than_its_limit(size, tmp
 
 
 def test_zips_in_a_zip_are_counted_together_by_their_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "MOST_BYTES", 2_000_000)
+    monkeypatch.setattr(zips, "MOST_BYTES", 2_000_000)
     filler = zipped({"a.ipynb": GOOD, "x.txt": os.urandom(700_000)})
     (tmp_path / "mallory.zip").write_bytes(zipped({f"{i}.zip": filler for i in range(9)}))
     (tmp_path / "ada.zip").write_bytes(zipped({"1.zip": filler}))
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     students, refused = found(tmp_path)
     assert not students["ada"].problem and "3 notebooks were handed in" in students["mallory"].notes[0]
     assert sum("have more than 2 MB together" in sentence for sentence in refused) == 6
-    monkeypatch.setattr(collecting, "MOST_BYTES", 3 * len(GOOD))
+    monkeypatch.setattr(zips, "MOST_BYTES", 3 * len(GOOD))
     many = zipped({f"{i}.ipynb": GOOD for i in range(9)})
     (tmp_path / "mallory.zip").write_bytes(many)
     (tmp_path / "ada.zip").write_bytes(zipped({"a.ipynb": GOOD}))
-    collecting._archive.cache_clear()
+    zips.archive.cache_clear()
     students, _ = found(tmp_path)
     assert "9 large notebooks were handed in; only the newest 3 were looked at." in students["mallory"].notes
 
@@ -495,17 +496,17 @@ def test_who_takes_too_long_to_be_read_costs_only_the_own_submission(burden, tmp
 
 
 def test_sixty_students_zips_in_a_zip_do_not_share_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "MOST_ZIPS", 2)
+    monkeypatch.setattr(zips, "MOST_ZIPS", 2)
     for form in ("class/s{}.zip", "s{}.zip", "class/Ada_{}_assignsubmission_file_/a.zip"):
         zipped({form.format(i): zipped({"a.ipynb": GOOD}) for i in range(60)}, tmp_path / "all.zip")
-        collecting._archive.cache_clear()
+        zips.archive.cache_clear()
         students, refused = collect(tmp_path / "all.zip", NAME, set(RIGHT))
         assert len(students) == 60 and not refused and not any(s.problem for s in students)
 
 
 def test_the_length_of_a_zips_list_is_looked_up_where_zipfile_does(tmp_path, monkeypatch):
     """A zip64 has it in another record, and the record at the end may hold what looks like one more."""
-    monkeypatch.setattr(collecting, "LARGEST_LIST", 1_000)
+    monkeypatch.setattr(zips, "LARGEST_LIST", 1_000)
     monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 10)
     zipped({f"{i}.ipynb": GOOD for i in range(30)}, tmp_path / "zip64.zip")
     content = bytearray((tmp_path / "zip64.zip").read_bytes())
@@ -552,7 +553,7 @@ def test_what_looks_for_imports_takes_no_time():
 
     session = grading.Session(["x = 1" + "\n" * 90_000 + "y = 2"] * 4, Limits(), True)
     session.sandbox, begin = Box(), time.process_time()
-    notebook.plain_python("x = [1, 2, 3]\n" * 7_000)
+    code_cells.plain_python("x = [1, 2, 3]\n" * 7_000)
     ordinary, begin = time.process_time() - begin, time.process_time()
     session._load()
     assert time.process_time() - begin < 50 * ordinary
@@ -561,13 +562,13 @@ def test_what_looks_for_imports_takes_no_time():
 def test_ipython_reads_only_some_lines_of_a_notebook():
     """A second for each cell of 900 letters was ten minutes for a notebook."""
     sources = ["a, b = !ls\n" * 100] * 5
-    assert notebook.plain_cells(sources)[2:] == sources[2:] and sources[0] not in notebook.plain_cells(sources)[:2]
+    assert code_cells.plain_cells(sources)[2:] == sources[2:] and sources[0] not in code_cells.plain_cells(sources)[:2]
 
 
 @pytest.mark.parametrize("source", ["def f(x, x): return 1", "def f(a=1, *a): return 1", "def f(x, *, x=2): return 1"])
 def test_a_name_twice_in_a_signature_costs_only_that_function(source):
     """It made the grader stop, and the whole submission was not graded."""
-    assert notebook.signature(notebook.parse(source).body[0]) is None
+    assert code_cells.signature(code_cells.parse(source).body[0]) is None
 
 
 STUB = "def f(x):\n    raise NotImplementedError()"
@@ -575,19 +576,19 @@ STUB = "def f(x):\n    raise NotImplementedError()"
 
 def test_a_stub_copied_below_is_not_run():
     sources = ["def f(x):\n    return x", "import a\ndef f(x):\n    raise NotImplementedError()", "def g(x): ..."]
-    assert notebook.without_stubs(sources) == sources
-    assert notebook.without_stubs([sources[0], "def f(x):\n    '''Doc'''\n    ..."]) == [sources[0], None]
+    assert code_cells.without_stubs(sources) == sources
+    assert code_cells.without_stubs([sources[0], "def f(x):\n    '''Doc'''\n    ..."]) == [sources[0], None]
     for other in ("f = lambda x: x", "from mine import g as f", "class f: pass", "(f, g) = 1, 2"):
-        assert notebook.without_stubs([other, sources[1]]) == [other, sources[1]] == [other, "import a\n" + STUB]
-        assert notebook.without_stubs([other, STUB]) == [other, None]
+        assert code_cells.without_stubs([other, sources[1]]) == [other, sources[1]] == [other, "import a\n" + STUB]
+        assert code_cells.without_stubs([other, STUB]) == [other, None]
 
 
 def test_source_rule_sees_through_names():
     sources = ["from torch.nn.functional import softmax as s", "def mine(x):\n    return s(x)",
                "def f(x):\n    return mine(x)",
                "def other(x):\n    return torch.softmax(x)"]
-    assert notebook.uses(sources, "f", ("softmax",)) == [("softmax", 2)]
-    assert notebook.uses(sources, "other", ("softmax",)) == [("softmax", 4)]
+    assert code_cells.uses(sources, "f", ("softmax",)) == [("softmax", 2)]
+    assert code_cells.uses(sources, "other", ("softmax",)) == [("softmax", 4)]
 
 
 def test_reading_never_raises_anything_else():
@@ -650,5 +651,5 @@ def test_of_two_with_one_time_the_higher_number_in_brackets_is_newer(tmp_path):
 def test_a_long_name_takes_no_time():
     begin = time.process_time()
     for name in ("w.ipynb" + " 1" * 30_000 + "x", "w.ipynb" + ".txt" * 20_000 + "!", "a" * 65_000):
-        assert collecting.kind_of(name) == ""
+        assert kind_of(name) == ""
     assert time.process_time() - begin < 1

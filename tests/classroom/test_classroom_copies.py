@@ -229,7 +229,7 @@ def test_what_does_not_parse_hides_nothing_else():
 
 
 def test_most_operations_are_bounded(monkeypatch):
-    monkeypatch.setattr(copies, "MOST_NODES", 50)
+    monkeypatch.setattr("classroom.fingerprints.MOST_NODES", 50)
     found, left_out = copies.fingerprints([LINES, LINES])
     assert 0 < len(found) <= 50 and left_out == ["From code cell 1 on: more than 50 operations."]
 

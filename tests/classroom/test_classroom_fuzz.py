@@ -16,7 +16,7 @@ from damage import damaged
 from jobs import NotRun
 from submissions import FULL, NAME, needs_sandbox
 
-from classroom import batch, collecting, exports, grading, marks, notebook, reports
+from classroom import batch, code_cells, collecting, exports, grading, marks, names, notebook, reports
 from classroom.sandbox import Limits
 
 GOOD = submissions.data(submissions.solved())
@@ -31,7 +31,7 @@ Session = grading.Session
 class Kept(grading.Session):
     """One sandbox of a class for all notebooks with the code of the good one: what is damaged is mostly not the code."""
 
-    code = notebook.without_stubs(notebook.plain_cells(notebook.read(GOOD).code))
+    code = code_cells.without_stubs(code_cells.plain_cells(notebook.read(GOOD).code))
     session, run_others = None, False
 
     def __new__(cls, sources, limits, trusted, import_cells=()):
@@ -142,7 +142,7 @@ def written(out, results, said):
     marks.write_sheet(results.values(), out)
     reports.write_pages(out)
     for key in results:
-        page = (out / "feedback" / collecting.page_of(results[key])).read_text(encoding="utf-8")
+        page = (out / "feedback" / names.page_of(results[key])).read_text(encoding="utf-8")
         assert "<script>alert" not in page and page.rstrip().endswith("</html>"), said
     for style in exports.FORMATS:
         paths, _, _ = exports.export(out, style)

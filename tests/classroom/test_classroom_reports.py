@@ -16,7 +16,8 @@ from submissions import NAME, needs_sandbox
 
 from classroom import assignment, batch, clock, exports, marks, reports, roster, sandbox
 from classroom.__main__ import main
-from classroom.collecting import Submission, page_of
+from classroom.collecting import Submission
+from classroom.names import page_of
 from classroom.roster import Person
 
 

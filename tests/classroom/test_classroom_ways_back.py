@@ -29,6 +29,7 @@ from classroom import (
     variants,
 )
 from classroom.__main__ import main
+from classroom.names import page_of
 
 
 def as_canvas_reads(name):
@@ -198,7 +199,7 @@ def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):
     assert main(["late", str(out), "--due", "2027-10-31", "--penalty", "20", "--most", "50", "--came", "Dee=2027-11-02",
                  "--extend", "Dee=2027-11-05", "--extend", "Ben=2027-11-06", "--came", "Cy <b>=2027-11-20"]) == 0
     reports.write_pages(out)
-    pages = {result["key"]: collecting.page_of(result) for result in batch.read(out)[0]}
+    pages = {result["key"]: page_of(result) for result in batch.read(out)[0]}
     ada, ben, cy, dee = [(out / "feedback" / pages[key]).read_text(encoding="utf-8")
                          for key in ("Ada_Lovelace_1", "Ben_2", "Cy__b__3", "Dee_4")]
     assert "20 % of the points a day, at most 50 %, which is what counts here." in ada and "below 0" not in ada
