@@ -303,44 +303,54 @@ def write_page(before, after, out, names=False):
     ids = [i for i in first.questions if i in second.questions]
     if not ids:
         raise GainError(f"{before} and {after} have no question in common: are both the attention inventory?")
-    notes = [*first.notes, *second.notes]
     pairs = match(first, second)
-    paired = bool(pairs)
-    if not paired:
-        notes.append("Nobody is in both files by a number, an address or a name, so all students of one are compared with "
-                     "all of the other, who need not be the same.")
-    elif (alone := len(first.taken) + len(second.taken) - 2 * len(pairs)):
-        notes.append(f"{alone} are in one file alone, or cannot be told apart, and are left out of everything below.")
-    if paired and len(pairs) < FEWEST:
-        notes.append(f"Fewer than {FEWEST} students took it both times: there are no intervals, and a page about so few "
-                     "says little.")
-    sides = [[p[n] for p in pairs] if paired else those.taken for n, those in enumerate((first, second))]
+    notes = [*first.notes, *second.notes, *_notes(first, second, pairs, ids)]
+    sides = [[pair[n] for pair in pairs] if pairs else those.taken for n, those in enumerate((first, second))]
     B, A = (right(those, ids) for those in sides)
-    if pairs and all(one.given[i] == other.given[i] for one, other in pairs for i in ids):
-        notes.append("The answers of both files are the same: is one file named twice?")
     themes, by_id = questions.load()[0], {q.id: q for q in bank.items()}
-    rows = []
-    for theme, name in [*themes.items(), (None, "all")]:
-        mine = [n for n, i in enumerate(ids) if theme in (None, by_id[i].theme)]
-        if mine:
-            b, a = B[:, mine].mean(1), A[:, mine].mean(1)
-            rows.append({"name": name, "n": len(mine), "before": float(b.mean()), "after": float(a.mean()),
-                         "gain": bootstrap(gain, b, a, paired=paired)})
     told = {when: {i: (share, r) for i, share, r in items(m, ids)} for when, m in (("before", B), ("after", A))}
     lines = [{"id": i, "ask": questions._plain(by_id[i].ask), "theme": themes[by_id[i].theme],
               **{when: told[when][i] for when in told}} for i in ids]
     alpha = {when: bootstrap(kr20, m, draws=1000) for when, m in (("before", B), ("after", A))}
     page = reports.PAGES.get_template("gain.html").render(
-        title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=paired, notes=notes,
-        rows=rows, items=lines, alpha=alpha, chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST,
-        misconceptions=misconceptions(pairs, ids), students=_students(pairs, B, A) if names and paired else [],
-        interval=term._interval, draws=DRAWS)
+        title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=bool(pairs),
+        notes=notes, rows=_by_theme(B, A, [by_id[i].theme for i in ids], bool(pairs)), items=lines, alpha=alpha,
+        chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST, misconceptions=misconceptions(pairs, ids),
+        students=_students(pairs, B, A) if names and pairs else [], interval=term._interval, draws=DRAWS)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     written = {"gain.html": page, "gain_items.csv": _items_csv(lines), "gain_answers.csv": _answers_csv(pairs, sides, ids)}
     for name, contents in written.items():
         write_whole(out / name, contents)
     return [out / name for name in written], notes
+
+
+def _notes(first, second, pairs, ids):
+    """Sentences on who is in both files."""
+    if not pairs:
+        return ["Nobody is in both files by a number, an address or a name, so all students of one are compared with all of "
+                "the other, who need not be the same."]
+    notes = []
+    if alone := len(first.taken) + len(second.taken) - 2 * len(pairs):
+        notes.append(f"{alone} are in one file alone, or cannot be told apart, and are left out of everything below.")
+    if len(pairs) < FEWEST:
+        notes.append(f"Fewer than {FEWEST} students took it both times: there are no intervals, and a page about so few "
+                     "says little.")
+    if all(one.given[i] == other.given[i] for one, other in pairs for i in ids):
+        notes.append("The answers of both files are the same: is one file named twice?")
+    return notes
+
+
+def _by_theme(B, A, themes, paired):
+    """The shares right before and after, and the gain, of the questions of each theme and of all."""
+    rows = []
+    for theme, name in [*questions.load()[0].items(), (None, "all")]:
+        mine = [n for n, one in enumerate(themes) if theme in (None, one)]
+        if mine:
+            b, a = B[:, mine].mean(1), A[:, mine].mean(1)
+            rows.append({"name": name, "n": len(mine), "before": float(b.mean()), "after": float(a.mean()),
+                         "gain": bootstrap(gain, b, a, paired=paired)})
+    return rows
 
 
 def _students(pairs, B, A):

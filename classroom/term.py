@@ -3,6 +3,7 @@ mistakes stay, and what each test tells. Whose work belongs together is said whe
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, collecting, dates, exports, first_few, marks, reports
@@ -114,35 +115,10 @@ def read(folders):
     SheetError."""
     works, notes, seen = [], [], set()
     for folder in map(Path, folders):
-        label = f"{folder.as_posix()}/"
         if folder.resolve() in seen:
-            raise TermError(f"{label} is named twice: name each folder once.")
+            raise TermError(f"{folder.as_posix()}/ is named twice: name each folder once.")
         seen.add(folder.resolve())
-        if not (folder / "batch.json").exists():
-            raise collecting.NothingFound(f"Nothing was graded into {label} yet: grade first, or leave it out.")
-        try:
-            results, about = batch.read(folder)
-            name, keys, others = str(about["assignment"]), set(about["keys"]), [*map(str, about.get("others", ()))]
-        except (ValueError, KeyError, TypeError):
-            raise TermError(f"{label}batch.json is not as grade writes it: grade into {label} again.") from None
-        sheet, here, due = marks.read_sheet(folder), [], dates.read(folder, results)
-        for path, result in zip(results.paths, results, strict=False):
-            try:
-                here.append(_work(result, sheet, label, name, due.grade_of(result, sheet)))
-            except (KeyError, TypeError, AttributeError, ValueError):
-                raise TermError(f"{path} is not as grade writes it: delete it, and grade into {label} again.") from None
-        if len(here) < len(keys):
-            lost = sorted(keys - {work.key for work in here})
-            notes.append(f"{label}: the results of {first_few(lost)} are missing or damaged, and so not here. The "
-                         f"same grade command makes them again.")
-        if not here:
-            raise collecting.NothingFound(f"There are no results in {label}: grade again, or leave it out.")
-        if strange := marks.unknown(results, sheet):
-            notes.append(f"{label}{marks.SHEET} has points for what was not graded: {first_few(strange)}.")
-        if others:
-            notes.append(f"{label}: {first_few(others)} were graded there before and not by the last grade, and "
-                         f"so are not here.")
-        works += here
+        works += _read(folder, notes)
     _refuse_the_same_again(works)
     for name in dict.fromkeys(work.assignment for work in works):
         mine = [work for work in works if work.assignment == name]
@@ -151,6 +127,35 @@ def read(folders):
             notes.append(f"{name} was graded with different versions of the course, or different limits, in "
                          f"{' and '.join(places)}: its tests may differ. Grade all with one version.")
     return works, notes
+
+
+def _read(folder, notes):
+    """The ``Work`` of everybody in one folder; sentences on what is odd go into ``notes``."""
+    label, works = f"{folder.as_posix()}/", []
+    if not (folder / "batch.json").exists():
+        raise collecting.NothingFound(f"Nothing was graded into {label} yet: grade first, or leave it out.")
+    try:
+        results, about = batch.read(folder)
+        name, keys, others = str(about["assignment"]), set(about["keys"]), [*map(str, about.get("others", ()))]
+    except (ValueError, KeyError, TypeError):
+        raise TermError(f"{label}batch.json is not as grade writes it: grade into {label} again.") from None
+    sheet, due = marks.read_sheet(folder), dates.read(folder, results)
+    for path, result in zip(results.paths, results, strict=False):
+        try:
+            works.append(_work(result, sheet, label, name, due.grade_of(result, sheet)))
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise TermError(f"{path} is not as grade writes it: delete it, and grade into {label} again.") from None
+    if not works:
+        raise collecting.NothingFound(f"There are no results in {label}: grade again, or leave it out.")
+    if lost := sorted(keys - {work.key for work in works}):
+        notes.append(f"{label}: the results of {first_few(lost)} are missing or damaged, and so not here. The same grade "
+                     "command makes them again.")
+    if strange := marks.unknown(results, sheet):
+        notes.append(f"{label}{marks.SHEET} has points for what was not graded: {first_few(strange)}.")
+    if others:
+        notes.append(f"{label}: {first_few(others)} were graded there before and not by the last grade, and so are not "
+                     "here.")
+    return works
 
 
 def _work(result, sheet, label, name, grade):
@@ -178,14 +183,13 @@ def _refuse_the_same_again(works):
     people = defaultdict(set)
     for work in works:
         people[work.assignment, work.folder].add((work.number, work.student))
-    for i, ((name, first), ours) in enumerate(people.items()):
-        for (other, second), theirs in list(people.items())[:i]:
-            both, fewer = len(ours & theirs), min(len(ours), len(theirs))
-            if other == name and both > fewer / 2:
-                raise TermError(
-                    f"{second} and {first} both hold {name} of the same students ({both} of {fewer}). If it was graded "
-                    f"again, name only the folder that counts; add late work to the other submissions, and grade them "
-                    f"all into one folder.")
+    for ((name, first), ours), ((other, second), theirs) in combinations(people.items(), 2):
+        both, fewer = len(ours & theirs), min(len(ours), len(theirs))
+        if other == name and both > fewer / 2:
+            raise TermError(
+                f"{first} and {second} both hold {name} of the same students ({both} of {fewer}). If it was graded again, "
+                "name only the folder that counts; add late work to the other submissions, and grade them all into one "
+                "folder.")
 
 
 def match(works):
@@ -259,14 +263,11 @@ def _perhaps(students):
             alike["number", number].append(student)
     pairs = {}
     for letters, some in alike.items():
-        if not letters or len({student.works[-1].student for student in some}) < 2:
-            continue
-        for i, one in enumerate(some):
-            for other in some[:i]:
-                apart = not {w.assignment for w in one.works} & {w.assignment for w in other.works}
-                if apart and not {w.student for w in one.works} & {w.student for w in other.works}:
-                    pairs[other.label, one.label] = other.works[-1], one.works[-1]
-                    one.unsure = other.unsure = True
+        for one, other in combinations(some, 2) if letters else ():
+            if not any({getattr(work, what) for work in one.works} & {getattr(work, what) for work in other.works}
+                       for what in ("assignment", "student")):
+                pairs[one.label, other.label] = one.works[-1], other.works[-1]
+                one.unsure = other.unsure = True
     return [f"{first.student} ({_place(first)}) and {second.student} ({_place(second)}) may be the same student; they "
             f"are kept apart." for first, second in pairs.values()]
 
