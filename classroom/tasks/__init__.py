@@ -150,8 +150,7 @@ class Like:
 
     def others(self, detail, rows):
         """The misconceptions that are another value of a detail. ``rows``: value -> (id, hint)."""
-        return tuple(Misconception(id, hint, self(**{detail: value}))
-                     for value, (id, hint) in rows.items() if value != self.own[detail])
+        return tuple((id, hint, self(**{detail: value})) for value, (id, hint) in rows.items() if value != self.own[detail])
 
 
 def in_variants(reference, details, make, words, forbidden=()):
@@ -163,9 +162,10 @@ def in_variants(reference, details, make, words, forbidden=()):
 
 
 def mistakes(*rows):
-    """A table of misconceptions: its rows, one by one or in tuples, without those that are False: a variant lacks them."""
-    tuples = (row if isinstance(row, tuple) else (row,) for row in rows)
-    return tuple(filter(None, itertools.chain.from_iterable(tuples)))
+    """A table of misconceptions: its rows, (id, hint, function) each, one by one or in tables, without those that are
+    False: a variant lacks them."""
+    tables = ((row,) if row and isinstance(row[0], str) else row or () for row in rows)
+    return tuple(row for table in tables for row in table if row)
 
 
 def with_details(reference, **details):

@@ -5,7 +5,7 @@ import numpy as np
 
 from classroom.tasks import Task, in_variants, mistakes
 from helpers.attention import softmax
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 from helpers.checks.lesson02 import _softmax_along, _softmax_global_max, _softmax_without_max
 from helpers.embeddings import cosine_similarity
 
@@ -124,10 +124,6 @@ def _one_of_zeros(rng):
     return (X,)
 
 
-def _distances(X):
-    return np.linalg.norm(X[:, None] - X[None], axis=-1)
-
-
 def _cosines_with_nan(X):
     lengths = np.linalg.norm(X, axis=1)
     return X @ X.T / (lengths * lengths[:, None])
@@ -172,65 +168,60 @@ def _most_similar_pair(like, measure, first, start):
         use=_use_pair,
         probes=(
             Probe("two rows", _rows(2, 3), f"With two rows there is one pair: {told(0, 1)}."),
-            Probe("five rows", _rows(5, 3), (
-                f"{compare}, for all pairs of two different rows, and return the two indices, counted from "
-                f"{start}, the {first} one first."
-            ), draws=3),
-            Probe("a pair at the end", _late_pair, "The best pair stands at the end here: every row must be"
-                " compared."),
-            Probe("lengths differ", _long_rows,
-                f"The rows have very different lengths here. {compare}, which look at directions only.",
-                draws=3),
+            Probe("five rows", _rows(5, 3), f"{compare}, for all pairs of two different rows, and return "
+                f"the two indices, counted from {start}, the {first} one first.", draws=3),
+            Probe("a pair at the end", _late_pair, "The best pair stands at the end here: every row must "
+                "be compared."),
+            Probe("lengths differ", _long_rows, f"The rows have very different lengths here. {compare}, "
+                "which look at directions only.", draws=3),
             Probe("means differ", _levels, (
                 "Two rows lie far from 0 here, and two others differ by one number in all entries. "
                 + ("Subtract each row's own mean first." if measure == "centred" else
                    "Take the cosines of the rows as they came.")
             )),
             Probe("opposite rows", _opposite, f"Two rows point in opposite directions here: {opposite}."),
-            Probe("rows of zeros", _with_zeros, "Two rows hold only zeros here. Their cosine with every row"
-                " is 0, and never NaN.", draws=5, extreme=True),
-            Probe("one of two rows is zeros", _one_of_zeros, (
-                f"There are two rows here and one holds only zeros. Its cosine with the other is 0, and so {told(0, 1)} is "
-                "the pair: a row of zeros is not passed over."
-            ), draws=2, extreme=True),
+            Probe("rows of zeros", _with_zeros, "Two rows hold only zeros here. Their cosine with every "
+                "row is 0, and never NaN.", draws=5, extreme=True),
+            Probe("one of two rows is zeros", _one_of_zeros, "There are two rows here and one holds only "
+                f"zeros. Its cosine with the other is 0, and so {told(0, 1)} is the pair: a row of zeros "
+                "is not passed over.", draws=2, extreme=True),
             larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
         ),
         misconceptions=mistakes(
-            Misconception("itself", "You return a row with itself: its cosine is 1, always the largest. Leave"
-                " the diagonal out.", lambda X: told(*np.unravel_index(np.argmax(values(X)), (len(X),) * 2))),
-            Misconception(f"{other}-first",
-                f"The right pair in the wrong order: the {first} index comes first.", like(first=other)),
-            Misconception(f"counted-from-{1 - start}", f"The right pair, counted from {1 - start}. Here the"
-                f" first row has the index {start}.", like(start=1 - start)),
-            Misconception("dot-product", f"You compare dot products, so long rows win. {compare}.",
+            ("itself", "You return a row with itself: its cosine is 1, always the largest. Leave the "
+                "diagonal out.", lambda X: told(*np.unravel_index(np.argmax(values(X)), (len(X),) * 2))),
+            (f"{other}-first", f"The right pair in the wrong order: the {first} index comes first.",
+                like(first=other)),
+            (f"counted-from-{1 - start}", f"The right pair, counted from {1 - start}. Here the first row "
+                f"has the index {start}.", like(start=1 - start)),
+            ("dot-product", f"You compare dot products, so long rows win. {compare}.",
                 largest_in(lambda X: X @ X.T)),
-            Misconception("distance",
-                f"You look for the smallest distance, which depends on lengths. {compare}.",
-                largest_in(lambda X: -_distances(X))),
-            Misconception("least-similar", f"You return the least similar pair. Look for {largest}.",
+            ("distance", f"You look for the smallest distance, which depends on lengths. {compare}.",
+                largest_in(lambda X: -np.linalg.norm(X[:, None] - X[None], axis=-1))),
+            ("least-similar", f"You return the least similar pair. Look for {largest}.",
                 largest_in(lambda X: -values(X))),
-            Misconception("sign-kept", "You keep the sign of the cosine. Here opposite rows are as similar as"
+            ("sign-kept", "You keep the sign of the cosine. Here opposite rows are as similar as"
                 " equal ones: take its absolute value.", like(measure="cosine")) if measure == "absolute" else
-            Misconception("absolute-value", "You drop the sign of the cosine: opposite rows are not similar.",
+            ("absolute-value", "You drop the sign of the cosine: opposite rows are not similar.",
                 largest_in(lambda X: np.abs(values(X)))),
-            Misconception("not-centred", "You take the cosines of the rows as they came. Subtract each row's"
+            ("not-centred", "You take the cosines of the rows as they came. Subtract each row's"
                 " own mean first.", like(measure="cosine")) if measure == "centred" else
-            Misconception("centred", "You subtract each row's mean first. Take the cosines of the rows as they"
-                " came.", largest_in(lambda X: signed(MEASURES["centred"](X)))),
-            measure == "centred" and Misconception("columns-centred", "You subtract the mean of each column."
+            ("centred", "You subtract each row's mean first. Take the cosines of the rows as they came.",
+                largest_in(lambda X: signed(MEASURES["centred"](X)))),
+            measure == "centred" and ("columns-centred", "You subtract the mean of each column."
                 " Subtract each row's own mean: axis=1.",
                 largest_in(lambda X: cosine_similarity(*[X - X.mean(axis=0)] * 2))),
-            measure == "absolute" and Misconception("absolute-dot-product",
+            measure == "absolute" and ("absolute-dot-product",
                 f"You compare absolute values of dot products, so long rows win. {compare}.",
                 largest_in(lambda X: np.abs(X @ X.T))),
-            Misconception("the-cosine", "You return the cosine. The result is the two indices.",
+            ("the-cosine", "You return the cosine. The result is the two indices.",
                 lambda X: float(values(X)[most_similar_pair(X, measure=measure)])),
-            Misconception("neighbours-only", "You compare each row with the next one only. Any two rows may"
-                " be the pair.", lambda X: (lambda i: told(i, i + 1))(int(np.argmax(np.diag(values(X), k=1))))),
-            Misconception("zero-over-zero", "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the"
-                " largest. The cosine of such a row is 0 by convention.", largest_in(with_nan)),
-            Misconception("zeros-passed-over", "You pass over NaN, and with it over rows of zeros. The cosine"
-                " of such a row is 0 by convention, so it may be one of the pair.",
+            ("neighbours-only", "You compare each row with the next one only. Any two rows may be the "
+                "pair.", lambda X: (lambda i: told(i, i + 1))(int(np.argmax(np.diag(values(X), k=1))))),
+            ("zero-over-zero", "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the largest. The "
+                "cosine of such a row is 0 by convention.", largest_in(with_nan)),
+            ("zeros-passed-over", "You pass over NaN, and with it over rows of zeros. The cosine of such "
+                "a row is 0 by convention, so it may be one of the pair.",
                 largest_in(lambda X: np.nan_to_num(with_nan(X), nan=-np.inf))),
         ),
     )
@@ -268,46 +259,45 @@ def _scores(rng, *shape):
 SOFTMAX_WITH_TEMPERATURE = Exercise(
     reference=softmax_with_temperature,
     probes=(
-        Probe("temperature 1", lambda rng: (rng.normal(size=3), 1.0), "With temperature 1 this is the"
-            " ordinary softmax: exp of each score, divided by their sum."),
-        Probe("cold", lambda rng: (rng.normal(size=4), 0.4), "A temperature below 1 sharpens: divide the"
-            " scores by it before exp."),
-        Probe("warm rows", lambda rng: (rng.normal(size=(2, 3)) * 2, 3.0),
-            "Each row must sum to 1 by itself, and a temperature above 1 makes it more even."),
-        Probe("three axes", lambda rng: (rng.normal(size=(2, 3, 4)), 0.7),
-            "x may have any number of axes. Softmax runs along the last one."),
-        Probe("huge scores", lambda rng: (_scores(rng, 3, 4) * 1e3, 0.5),
-            "Scores in the thousands overflow exp. Subtract the largest of each row first.", extreme=True),
+        Probe("temperature 1", lambda rng: (rng.normal(size=3), 1.0), "With temperature 1 this is the "
+            "ordinary softmax: exp of each score, divided by their sum."),
+        Probe("cold", lambda rng: (rng.normal(size=4), 0.4), "A temperature below 1 sharpens: divide the "
+            "scores by it before exp."),
+        Probe("warm rows", lambda rng: (rng.normal(size=(2, 3)) * 2, 3.0), "Each row must sum to 1 by "
+            "itself, and a temperature above 1 makes it more even."),
+        Probe("three axes", lambda rng: (rng.normal(size=(2, 3, 4)), 0.7), "x may have any number of "
+            "axes. Softmax runs along the last one."),
+        Probe("huge scores", lambda rng: (_scores(rng, 3, 4) * 1e3, 0.5), "Scores in the thousands "
+            "overflow exp. Subtract the largest of each row first.", extreme=True),
         Probe("rows far apart", lambda rng: (_scores(rng, 2, 3) + np.array([[4e3], [-4e3]]), 2.0),
             "The rows are far apart here: each needs its own maximum subtracted.", extreme=True),
-        Probe("very cold", lambda rng: (_scores(rng, 3, 4) * 4 + 6, 1 / 512),
-            "The temperature is very low here, so the divided scores are in the thousands and exp overflows"
-            " unless the largest of each row is subtracted.", extreme=True),
+        Probe("very cold", lambda rng: (_scores(rng, 3, 4) * 4 + 6, 1 / 512), "The temperature is very "
+            "low here, so the divided scores are in the thousands and exp overflows unless the largest of "
+            "each row is subtracted.", extreme=True),
         larger(lambda rng: (rng.normal(size=(5, 9, 10)), 1.5)),
     ),
     misconceptions=(
-        Misconception("multiplied", "You multiply by the temperature. Divide: a low temperature must sharpen.",
+        ("multiplied", "You multiply by the temperature. Divide: a low temperature must sharpen.",
             lambda x, temperature: softmax(x * temperature)),
-        Misconception("no-temperature", "The temperature has no effect in your function. Divide the scores by"
-            " it before exp. (Dividing after exp does nothing: it cancels in the division by the sum.)",
+        ("no-temperature", "The temperature has no effect in your function. Divide the scores by it "
+            "before exp. (Dividing after exp does nothing: it cancels in the division by the sum.)",
             lambda x, temperature: softmax(x)),
-        Misconception("weights-divided", "You divide the weights by the temperature, so that they no longer"
-            " sum to 1. Divide the scores, before exp.", lambda x, temperature: softmax(x) / temperature),
-        Misconception("columns-sum-to-1", "Your weights sum to 1 along the first axis. Softmax runs along the"
-            " last: axis=-1.", lambda x, temperature: _softmax_along(x / temperature, 0)),
-        Misconception("whole-array", "All weights together sum to 1. Each row must: sum along axis=-1 with"
-            " keepdims=True.",
+        ("weights-divided", "You divide the weights by the temperature, so that they no longer sum to 1. "
+            "Divide the scores, before exp.", lambda x, temperature: softmax(x) / temperature),
+        ("columns-sum-to-1", "Your weights sum to 1 along the first axis. Softmax runs along the last: "
+            "axis=-1.", lambda x, temperature: _softmax_along(x / temperature, 0)),
+        ("whole-array", "All weights together sum to 1. Each row must: sum along axis=-1 with "
+            "keepdims=True.",
             lambda x, temperature: np.exp((x - x.max()) / temperature) / np.exp((x - x.max()) / temperature).sum()),
-        Misconception("overflow", "Right for small scores, but exp of thousands overflows to inf, and inf/inf"
-            " is NaN. Subtract the largest score of each row before exp.",
+        ("overflow", "Right for small scores, but exp of thousands overflows to inf, and inf/inf is NaN. "
+            "Subtract the largest score of each row before exp.",
             lambda x, temperature: _softmax_without_max(x / temperature)),
-        Misconception("global-maximum", "You subtract the maximum of the whole array. A row far below it"
-            " becomes 0/0. Subtract each row's own.",
-            lambda x, temperature: _softmax_global_max(x / temperature)),
-        Misconception("not-normalised", "You take exp and never divide by the sum of the row.",
+        ("global-maximum", "You subtract the maximum of the whole array. A row far below it becomes 0/0. "
+            "Subtract each row's own.", lambda x, temperature: _softmax_global_max(x / temperature)),
+        ("not-normalised", "You take exp and never divide by the sum of the row.",
             lambda x, temperature: np.exp(x / temperature)),
-        Misconception("square-root", "You divide by the square root of the temperature. Divide by the"
-            " temperature itself.", lambda x, temperature: softmax(x / np.sqrt(temperature))),
+        ("square-root", "You divide by the square root of the temperature. Divide by the temperature "
+            "itself.", lambda x, temperature: softmax(x / np.sqrt(temperature))),
     ),
     contracts=(Contract("a temperature of 0", lambda rng: (rng.normal(size=3), 0.0)),
                Contract("a negative temperature", lambda rng: (rng.normal(size=3), -1.0))),
@@ -357,18 +347,18 @@ def _cosine_attention(like, measure, output):
         reference=right,
         probes=(
             Probe("one word", _words(1, 3, 0.5), f"A word alone has weight 1, so {alone}.", draws=1),
-            Probe("two words", _words(2, 2, 1.0), f"Follow the steps on two words: {cosines} (2, 2), divided by"
-                f" the temperature, softmax along each row. The output is {of_the_weights}."),
-            Probe("T is not d", _words(3, 5, 0.3), "T = 3 words of d = 5 numbers: the weights are (3, 3), the"
-                " output is (3, 5)."),
-            Probe("more words than numbers", _words(6, 2, 0.1),
-                f"The temperature is 0.1 here: the scores are the {cosines} divided by it, so up to 10."),
-            Probe("a word of zeros", _word_of_zeros, "One word is all zeros here. Its cosine with every word"
-                " is 0, never NaN.", extreme=True),
+            Probe("two words", _words(2, 2, 1.0), f"Follow the steps on two words: {cosines} (2, 2), "
+                f"divided by the temperature, softmax along each row. The output is {of_the_weights}."),
+            Probe("T is not d", _words(3, 5, 0.3), "T = 3 words of d = 5 numbers: the weights are (3, 3), "
+                "the output is (3, 5)."),
+            Probe("more words than numbers", _words(6, 2, 0.1), "The temperature is 0.1 here: the scores "
+                f"are the {cosines} divided by it, so up to 10."),
+            Probe("a word of zeros", _word_of_zeros, "One word is all zeros here. Its cosine with every "
+                "word is 0, never NaN.", extreme=True),
             larger(_words(9, 10, 0.2)),
         ),
         misconceptions=mistakes(
-            Misconception("dot-product", f"Your scores are dot products, so long words win. Use {cosines}.",
+            ("dot-product", f"Your scores are dot products, so long words win. Use {cosines}.",
                 scored(lambda X, t: X @ X.T / t)),
             like.others("measure", {
                 "cosine": ("not-centred", "Your scores are the cosines of the words as they came. Subtract"
@@ -376,36 +366,35 @@ def _cosine_attention(like, measure, output):
                 "centred": ("centred", "You subtract each word's mean first. The scores are the cosines of"
                     " the words as they came."),
             }),
-            Misconception("no-temperature", "The temperature has no effect in your function. Divide the"
-                " cosines by it.", scored(lambda X, t: values(X))),
-            Misconception("multiplied", "You multiply by the temperature. Divide.",
-                scored(lambda X, t: values(X) * t)),
-            Misconception("scaled", "You also divide by √d. Cosines do not grow with d; the temperature alone"
-                " does the work here.", scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
+            ("no-temperature", "The temperature has no effect in your function. Divide the cosines by it.",
+                scored(lambda X, t: values(X))),
+            ("multiplied", "You multiply by the temperature. Divide.", scored(lambda X, t: values(X) * t)),
+            ("scaled", "You also divide by √d. Cosines do not grow with d; the temperature alone does the "
+                "work here.", scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
             like.others("output", {
                 "mixture": ("mixes-words-as-they-came", but("your output is the plain mixture of the words")),
                 "unit words": ("mixes-unit-rows", but("you mix rows of length 1")),
                 "unit mixture": ("unit-mixture", but("you divide each row of the mixture by its length")),
                 "added": ("added", but("you add the mixture to X")),
             }),
-            output == "moved" and Misconception("other-way",
+            output == "moved" and ("other-way",
                 f"Your sign is the other way round: you subtract the mixture. The output is {of_the_weights}.",
                 lambda X, t: (-right(X, t)[0], right(X, t)[1])),
-            measure == "centred" and Misconception("mixes-centred-words",
+            measure == "centred" and ("mixes-centred-words",
                 f"Your scores are right, but centred words go into the output. It is {of_the_weights}.",
                 lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),
-            Misconception("columns-sum-to-1", "Your weights sum to 1 down the columns. A row belongs to the"
-                " word that looks: axis=-1.", lambda X, t: attend(values(X) / t, X, axis=0)),
-            Misconception("output-only", "You return the output alone. Return the weights as well: return"
-                " output, weights.", lambda X, t: right(X, t)[0]),
-            Misconception("weights-only", f"You return the weights alone. The output is {of_the_weights}.",
+            ("columns-sum-to-1", "Your weights sum to 1 down the columns. A row belongs to the word that "
+                "looks: axis=-1.", lambda X, t: attend(values(X) / t, X, axis=0)),
+            ("output-only", "You return the output alone. Return the weights as well: return output, "
+                "weights.", lambda X, t: right(X, t)[0]),
+            ("weights-only", f"You return the weights alone. The output is {of_the_weights}.",
                 lambda X, t: right(X, t)[1]),
-            Misconception("order-swapped", "Both results are right, in the wrong order: return output,"
-                " weights.", lambda X, t: right(X, t)[::-1]),
-            Misconception("itself-left-out", "You leave each word out of its own sum. Here a word attends to"
-                " itself as well.", without_itself),
-            Misconception("zero-over-zero", "Right for ordinary words, but a word of zeros gives 0/0 = NaN."
-                " Its cosine is 0 by convention.",
+            ("order-swapped", "Both results are right, in the wrong order: return output, weights.",
+                lambda X, t: right(X, t)[::-1]),
+            ("itself-left-out", "You leave each word out of its own sum. Here a word attends to itself as "
+                "well.", without_itself),
+            ("zero-over-zero", "Right for ordinary words, but a word of zeros gives 0/0 = NaN. Its cosine "
+                "is 0 by convention.",
                 scored(lambda X, t: _cosines_with_nan(_centred(X) if measure == "centred" else X) / t)),
         ),
     )
@@ -488,47 +477,47 @@ def _effective_words(like, count, rows):
 
     halfway = {
         "entropy": (
-            Misconception("entropy", "This is the entropy. The effective number of words is exp of it.",
+            ("entropy", "This is the entropy. The effective number of words is exp of it.",
                 counted(_entropy)),
-            Misconception("sign", "The sign is wrong: the entropy is minus the sum of w log w.",
+            ("sign", "The sign is wrong: the entropy is minus the sum of w log w.",
                 counted(lambda w: np.exp(-_entropy(w)))),
-            Misconception("bits", "You take the logarithm to base 2 and then exp. Both must have the same"
-                " base.", counted(lambda w: np.exp(_entropy(w, np.log2)))),
-            Misconception("two-to-the-nats", "You take the natural logarithm and then a power of 2. Both must"
-                " have the same base.", counted(lambda w: 2 ** _entropy(w))),
-            Misconception("mean", "You take the mean of w log w. The entropy is their sum.",
+            ("bits", "You take the logarithm to base 2 and then exp. Both must have the same base.",
+                counted(lambda w: np.exp(_entropy(w, np.log2)))),
+            ("two-to-the-nats", "You take the natural logarithm and then a power of 2. Both must have the "
+                "same base.", counted(lambda w: 2 ** _entropy(w))),
+            ("mean", "You take the mean of w log w. The entropy is their sum.",
                 counted(lambda w: np.exp(_entropy(w) / w.shape[-1]))),
-            Misconception("zero-times-log-zero", "Right unless a weight is 0: 0 · log 0 is NaN in NumPy and"
-                " must count as 0.", counted(lambda w: np.exp(-(w * np.log(w)).sum(axis=-1)))),
+            ("zero-times-log-zero", "Right unless a weight is 0: 0 · log 0 is NaN in NumPy and must count "
+                "as 0.", counted(lambda w: np.exp(-(w * np.log(w)).sum(axis=-1)))),
         ),
         "squares": (
-            Misconception("sum-of-squares", "This is the sum of the squares. The effective number of words is"
-                " 1 divided by it.", counted(lambda w: (w ** 2).sum(axis=-1))),
-            Misconception("mean", "You take the mean of the squares. Divide 1 by their sum.",
+            ("sum-of-squares", "This is the sum of the squares. The effective number of words is 1 "
+                "divided by it.", counted(lambda w: (w ** 2).sum(axis=-1))),
+            ("mean", "You take the mean of the squares. Divide 1 by their sum.",
                 counted(lambda w: 1 / (w ** 2).mean(axis=-1))),
-            Misconception("root", "You take a root of the sum of the squares. Divide 1 by the sum itself.",
+            ("root", "You take a root of the sum of the squares. Divide 1 by the sum itself.",
                 counted(lambda w: 1 / np.sqrt((w ** 2).sum(axis=-1)))),
         ),
         "roots": (
-            Misconception("sum-of-roots", "This is the sum of the roots. The effective number of words is its"
-                " square.", counted(lambda w: np.sqrt(w).sum(axis=-1))),
-            Misconception("mean", "You take the mean of the roots. Square their sum.",
+            ("sum-of-roots", "This is the sum of the roots. The effective number of words is its square.",
+                counted(lambda w: np.sqrt(w).sum(axis=-1))),
+            ("mean", "You take the mean of the roots. Square their sum.",
                 counted(lambda w: np.sqrt(w).mean(axis=-1) ** 2)),
-            Misconception("root-of-the-sum", "You take the root of the sum, which is 1 for every row. Take"
-                " the root of each weight, then sum.", counted(lambda w: np.sqrt(w.sum(axis=-1)) ** 2)),
+            ("root-of-the-sum", "You take the root of the sum, which is 1 for every row. Take the root of "
+                "each weight, then sum.", counted(lambda w: np.sqrt(w.sum(axis=-1)) ** 2)),
         ),
     }[count]
     means = (
-        (count, rows) == ("entropy", "geometric") and Misconception("mean-entropy", "You return the mean of"
+        (count, rows) == ("entropy", "geometric") and ("mean-entropy", "You return the mean of"
             " the entropies. The geometric mean of the numbers is exp of it.", lambda w: _entropy(w).mean()),
-        Misconception("not-averaged", "You return a number for each row. The result is one number for all"
-            f" rows: their {'geometric mean' if rows == 'geometric' else 'mean'}.", like(rows="each")),
-        Misconception("weights-averaged", f"You average the weights of all rows and count once. {over_rows}.",
+        ("not-averaged", "You return a number for each row. The result is one number for all rows: their "
+            f"{'geometric mean' if rows == 'geometric' else 'mean'}.", like(rows="each")),
+        ("weights-averaged", f"You average the weights of all rows and count once. {over_rows}.",
             lambda w: COUNTS[count](w.reshape(-1, w.shape[-1]).mean(axis=0))),
-        Misconception("arithmetic-mean", "You take the mean of the numbers. Here it is the geometric mean:"
+        ("arithmetic-mean", "You take the mean of the numbers. Here it is the geometric mean:"
             " exp of the mean of their logarithms.", like(rows="mean")) if rows == "geometric" else
-        Misconception("geometric-mean", "You take the mean of logarithms. The numbers themselves are"
-            " averaged.", like(rows="geometric")),
+        ("geometric-mean", "You take the mean of logarithms. The numbers themselves are averaged.",
+            like(rows="geometric")),
     )
     return Exercise(
         reference=like(),
@@ -536,17 +525,17 @@ def _effective_words(like, count, rows):
             Probe("one row", _weights(4), f"One row of weights gives one number: {formula}"
                 + (", with the natural logarithm." if count == "entropy" else ".")),
             Probe("rows", _weights(2, 3), f"{over_rows}. Sum along the last axis."),
-            Probe("three axes", _weights(2, 3, 4),
-                f"The weights may have any number of axes. The last one holds the words. {over_rows}."),
+            Probe("three axes", _weights(2, 3, 4), "The weights may have any number of axes. The last one "
+                f"holds the words. {over_rows}."),
             Probe("some zeros", _some_zero, "Some weights are exactly 0 here. They add nothing"
                 + (": 0 log 0 counts as 0, not NaN." if count == "entropy" else "."), extreme=True),
             larger(_weights(5, 9, 10)),
         ),
         misconceptions=mistakes(
             halfway,
-            Misconception("whole-array", "You sum over the whole array. Each row has its own number: axis=-1.",
+            ("whole-array", "You sum over the whole array. Each row has its own number: axis=-1.",
                 lambda w: COUNTS[count](w, axis=None)),
-            Misconception("first-axis", "You sum along the first axis. The words are on the last one: axis=-1.",
+            ("first-axis", "You sum along the first axis. The words are on the last one: axis=-1.",
                 counted(lambda w: COUNTS[count](w, axis=0))),
             like.others("count", {
                 "entropy": ("exp-of-the-entropy",
@@ -554,7 +543,7 @@ def _effective_words(like, count, rows):
                 "squares": ("inverse-squares", "This is 1/Σ w², another way to count. The task asks for"
                     f" {'exp of the entropy' if count == 'entropy' else formula}."),
             }),
-            means if rows != "each" else Misconception("averaged", "You return one number, the mean of all"
+            means if rows != "each" else ("averaged", "You return one number, the mean of all"
                 " rows. Each row has its own number.", like(rows="mean")),
         ),
     )

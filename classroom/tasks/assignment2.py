@@ -7,7 +7,7 @@ import numpy as np
 
 from classroom.tasks import Task, in_variants, mistakes
 from helpers.attention import softmax
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 
 SCORES = {"dot": lambda query, keys: keys @ query,
           "scaled": lambda query, keys: keys @ query / np.sqrt(len(query)),
@@ -128,71 +128,68 @@ def _top_k_attention(like, score, result):
         return (output, weights[np.argsort(best)], np.sort(best))[:2 if result == "chosen" else 3]
 
     right, right_with_indices = like(), like(result="indices")
-    not_dot = Misconception("dot-product", f"You score by dot products. {are}", like(score="dot"))
+    not_dot = ("dot-product", f"You score by dot products. {are}", like(score="dot"))
     of_products = (
-        Misconception("cosine", f"You rank and weigh by cosine. {are}", scored(_cosines)),
-        Misconception("absolute-value", "You drop the signs of the scores: a very negative score is not a"
-            " good one.", scored(lambda query, keys: np.abs(SCORES[score](query, keys)))),
+        ("cosine", f"You rank and weigh by cosine. {are}", scored(_cosines)),
+        ("absolute-value", "You drop the signs of the scores: a very negative score is not a good one.",
+            scored(lambda query, keys: np.abs(SCORES[score](query, keys)))),
     )
-    no_minus = Misconception("no-minus", "The minus is missing: the farthest keys win. The nearest keys have"
+    no_minus = ("no-minus", "The minus is missing: the farthest keys win. The nearest keys have"
         " the largest scores.", scored(lambda query, keys: -SCORES[score](query, keys)))
     wrong_scores = {
         "dot": (
-            Misconception("scaled", f"You divide by √d. {are}", like(score="scaled")),
+            ("scaled", f"You divide by √d. {are}", like(score="scaled")),
             *of_products,
         ),
         "scaled": (
-            Misconception("not-scaled", "Your scores are plain dot products. Divide them by √d.",
-                like(score="dot")),
-            Misconception("divided-by-d", "You divide by d. It is the square root of d.",
+            ("not-scaled", "Your scores are plain dot products. Divide them by √d.", like(score="dot")),
+            ("divided-by-d", "You divide by d. It is the square root of d.",
                 scored(lambda query, keys: keys @ query / len(query))),
-            Misconception("root-of-n", "You divide by the root of the number of keys. It is d, the width of"
-                " the query.", scored(lambda query, keys: keys @ query / np.sqrt(len(keys)))),
+            ("root-of-n", "You divide by the root of the number of keys. It is d, the width of the query.",
+                scored(lambda query, keys: keys @ query / np.sqrt(len(keys)))),
             *of_products,
         ),
         "square": (
             not_dot,
-            Misconception("not-halved", f"You do not halve the squared distance. {are}",
+            ("not-halved", f"You do not halve the squared distance. {are}",
                 scored(lambda query, keys: 2 * SCORES["square"](query, keys))),
-            Misconception("not-squared", f"You do not square the distance. {are}",
+            ("not-squared", f"You do not square the distance. {are}",
                 scored(lambda query, keys: -_distances(query, keys) / 2)),
             no_minus,
         ),
         "absolute": (
             not_dot,
-            Misconception("distance", f"You score by minus the distance, the root of the sum of squares. {are}",
+            ("distance", f"You score by minus the distance, the root of the sum of squares. {are}",
                 scored(lambda query, keys: -_distances(query, keys))),
-            Misconception("squares", f"You sum squares of the differences. {are}",
+            ("squares", f"You sum squares of the differences. {are}",
                 scored(lambda query, keys: 2 * SCORES["square"](query, keys))),
             no_minus,
         ),
     }[score]
     wrong_results = {
         "all": (
-            Misconception("short-weights", "You return the k weights, best first. The result is n weights in"
-                " the order of the keys, with zeros.", like(result="chosen")),
+            ("short-weights", "You return the k weights, best first. The result is n weights in the order "
+                "of the keys, with zeros.", like(result="chosen")),
         ),
         "chosen": (
-            Misconception("all-weights", "You return n weights, with zeros. The result is the weights of the"
-                " k chosen keys, the best first.", like(result="all")),
-            Misconception("order-of-the-keys", "Your k weights are in the order of the keys. The best key"
-                " comes first.", sorted_by_key),
-            Misconception("worst-first", "Your k weights begin with the smallest. The best key comes first.",
+            ("all-weights", "You return n weights, with zeros. The result is the weights of the k chosen "
+                "keys, the best first.", like(result="all")),
+            ("order-of-the-keys", "Your k weights are in the order of the keys. The best key comes first.",
+                sorted_by_key),
+            ("worst-first", "Your k weights begin with the smallest. The best key comes first.",
                 lambda *given: (lambda output, weights: (output, weights[::-1]))(*right(*given))),
         ),
         "indices": (
-            Misconception("all-weights", "You return n weights, with zeros. The result is the weights of the"
-                " k chosen keys, the best first.",
-                lambda *given: (*like(result="all")(*given), right(*given)[2])),
-            Misconception("order-of-the-keys", "Your k weights and indices are in the order of the keys. The"
-                " best key comes first.", sorted_by_key),
-            Misconception("worst-first", "Your k weights and indices begin with the worst of the chosen keys."
-                " The best key comes first.",
+            ("all-weights", "You return n weights, with zeros. The result is the weights of the k chosen "
+                "keys, the best first.", lambda *given: (*like(result="all")(*given), right(*given)[2])),
+            ("order-of-the-keys", "Your k weights and indices are in the order of the keys. The best key "
+                "comes first.", sorted_by_key),
+            ("worst-first", "Your k weights and indices begin with the worst of the chosen keys. The best "
+                "key comes first.",
                 lambda *given: (lambda output, *both: (output, *(a[::-1] for a in both)))(*right(*given))),
-            Misconception("no-indices",
-                f"You return two things. The indices of the chosen keys are missing: return {returned}.",
-                like(result="chosen")),
-            Misconception("indices-second", f"All three are right, in the wrong order: return {returned}.",
+            ("no-indices", "You return two things. The indices of the chosen keys are missing: return "
+                f"{returned}.", like(result="chosen")),
+            ("indices-second", f"All three are right, in the wrong order: return {returned}.",
                 lambda *given: (lambda output, weights, best: (output, best, weights))(*right(*given))),
         ),
     }[result]
@@ -202,37 +199,36 @@ def _top_k_attention(like, score, result):
     return Exercise(
         reference=right,
         probes=(
-            Probe("k is 1", _table(4, 2, 3, 1), "With k = 1 the best key has all the weight: the output is"
-                " its value."),
+            Probe("k is 1", _table(4, 2, 3, 1), "With k = 1 the best key has all the weight: the output "
+                "is its value."),
             Probe("k is n", _table(3, 2, 2, 3), "With k = n nothing is left out: this is soft attention over"
                 " all keys." + ("" if score == "dot" else f" {are}")),
-            Probe("two of five", _table(5, 3, 2, 2), "The k largest scores share all the weight by softmax;"
-                " every other weight is exactly 0.", draws=3),
+            Probe("two of five", _table(5, 3, 2, 2), "The k largest scores share all the weight by "
+                "softmax; every other weight is exactly 0.", draws=3),
             Probe("three of seven", _table(7, 4, 1, 3), f"n, d, m and k all differ here. {order}", draws=3),
-            Probe("large scores", _far(3000 if score == "absolute" else 100), f"The scores are {large} here:"
-                f" use a softmax that {stable}.", extreme=True),
+            Probe("large scores", _far(3000 if score == "absolute" else 100), f"The scores are {large} "
+                f"here: use a softmax that {stable}.", extreme=True),
             larger(_table(11, 9, 10, 5)),
         ),
         misconceptions=(
-            Misconception("all-keys", "You let every key take part. Only the k largest scores may have weight.",
+            ("all-keys", "You let every key take part. Only the k largest scores may have weight.",
                 looked_up(lambda scores, best: softmax(scores))),
-            Misconception("not-normalised-again", "You drop small weights after the softmax, so the rest no"
-                " longer sums to 1. Choose first, then softmax over the chosen scores.", looked_up(cut_after)),
-            Misconception("hidden-with-0", "You set the other scores to 0. exp(0) is 1, so they keep weight:"
-                " -inf gives exactly 0.",
+            ("not-normalised-again", "You drop small weights after the softmax, so the rest no longer "
+                "sums to 1. Choose first, then softmax over the chosen scores.", looked_up(cut_after)),
+            ("hidden-with-0", "You set the other scores to 0. exp(0) is 1, so they keep weight: -inf "
+                "gives exactly 0.",
                 looked_up(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
-            Misconception("smallest", "You keep the k smallest scores: argsort sorts from small to large.",
+            ("smallest", "You keep the k smallest scores: argsort sorts from small to large.",
                 looked_up(soft, worst=True)),
-            Misconception("plain-mean", "The k best share equally in your function. Softmax over their scores"
-                " gives the better ones more.",
+            ("plain-mean", "The k best share equally in your function. Softmax over their scores gives "
+                "the better ones more.",
                 looked_up(lambda scores, best: np.isfinite(_kept(scores, best)) / len(best))),
             *wrong_results,
             *wrong_scores,
-            Misconception("output-only", f"You return the output alone. Return {returned}.",
+            ("output-only", f"You return the output alone. Return {returned}.",
                 lambda *given: right(*given)[0]),
-            Misconception("overflow",
-                f"Right for small scores, but {overflow}. Subtract the largest score first, or use attention.softmax.",
-                looked_up(unstable)),
+            ("overflow", f"Right for small scores, but {overflow}. Subtract the largest score first, or "
+                "use attention.softmax.", looked_up(unstable)),
         ),
         contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
                                                   rng.normal(size=(3, 2)), 0)),),
@@ -307,42 +303,38 @@ def _general_scores(like, W_turned, divided, turned):
 
     right = like()
     roots = (
-        Misconception("scaled", f"You divide by √d_k. The score is {one}, and not scaled.",
-            like(divided="d_k")),
+        ("scaled", f"You divide by √d_k. The score is {one}, and not scaled.", like(divided="d_k")),
     ) if divided == "no" else (
-        Misconception("not-scaled", f"You do not scale the scores. A score is {one}.", like(divided="no")),
-        Misconception("other-root", f"You divide by √{'d_q' if divided == 'd_k' else 'd_k'}. A score is {one}.",
+        ("not-scaled", f"You do not scale the scores. A score is {one}.", like(divided="no")),
+        ("other-root", f"You divide by √{'d_q' if divided == 'd_k' else 'd_k'}. A score is {one}.",
             like(divided="d_q" if divided == "d_k" else "d_k")),
-        Misconception("no-root", f"You divide by {divided}. It is the square root of {divided}.",
+        ("no-root", f"You divide by {divided}. It is the square root of {divided}.",
             lambda Q, K, W: right(Q, K, W) / np.sqrt((Q if divided == "d_q" else K).shape[1])),
     )
     return Exercise(
         reference=right,
         probes=(
-            Probe("one pair", given(1, 1, 2, 2),
-                f"One query and one key give one number, {one}, in a (1, 1) array."),
-            Probe("square", given(3, 3, 3, 3),
-                f"Every size is 3 here, so every product fits: check the order, {all_of}{by}."),
-            Probe("more keys", given(2, 5, 3, 3),
-                f"The result has a row for each {row} and a column for each {column}."),
+            Probe("one pair", given(1, 1, 2, 2), f"One query and one key give one number, {one}, in a (1, "
+                "1) array."),
+            Probe("square", given(3, 3, 3, 3), "Every size is 3 here, so every product fits: check the "
+                f"order, {all_of}{by}."),
+            Probe("more keys", given(2, 5, 3, 3), f"The result has a row for each {row} and a column for "
+                f"each {column}."),
             Probe("widths differ", given(4, 2, 3, 5), "Queries have 3 numbers and keys 5. W leads from one to"
                 " the other." + (f" Divide by √{divided}." if by else "")),
             larger(given(9, 10, 11, 12)),
         ),
         misconceptions=(
-            Misconception("no-W", f"You leave W out where the shapes allow it. The score is {one}.", no_W),
-            Misconception("W-ignored", f"W does not enter your result. The score is {one}.",
+            ("no-W", f"You leave W out where the shapes allow it. The score is {one}.", no_W),
+            ("W-ignored", f"W does not enter your result. The score is {one}.",
                 lambda Q, K, W: done(Q @ K.T, Q, K)),
-            Misconception("W-transposed", f"You use W the wrong way round. The rows of W belong to the {of_rows},"
-                f" its columns to the {of_columns}.", like(W_turned=not W_turned)),
-            Misconception("transposed",
-                f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: {all_of}{by}.",
-                like(turned=not turned)),
+            ("W-transposed", f"You use W the wrong way round. The rows of W belong to the {of_rows}, its "
+                f"columns to the {of_columns}.", like(W_turned=not W_turned)),
+            ("transposed", f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: "
+                f"{all_of}{by}.", like(turned=not turned)),
             *roots,
-            Misconception("softmax", "You return weights. Stop at the scores.",
-                lambda Q, K, W: softmax(right(Q, K, W))),
-            Misconception("row-by-row", "You pair query i with key i only. Every query meets every key.",
-                row_by_row),
+            ("softmax", "You return weights. Stop at the scores.", lambda Q, K, W: softmax(right(Q, K, W))),
+            ("row-by-row", "You pair query i with key i only. Every query meets every key.", row_by_row),
         ),
     )
 
@@ -404,25 +396,23 @@ def _attention_head(like, divisor, W_turned, first):
 
     right, scale = like(), DIVISORS[divisor]
     wrong_widths = () if divisor == "none" else (
-        Misconception("root-of-d" if divisor == "root" else "width-of-X",
-            f"You divide by {of}d, the width of X. It is d_k, the width of the queries.",
-            attend(lambda X, Q: scale(X.shape[1]))),
-        Misconception("root-of-T" if divisor == "root" else "number-of-tokens",
-            f"You divide by {of}the number of tokens. It is d_k, the width of the queries.",
-            attend(lambda X, Q: scale(len(X)))),
+        ("root-of-d" if divisor == "root" else "width-of-X", f"You divide by {of}d, the width of X. It is "
+            "d_k, the width of the queries.", attend(lambda X, Q: scale(X.shape[1]))),
+        ("root-of-T" if divisor == "root" else "number-of-tokens", f"You divide by {of}the number of "
+            "tokens. It is d_k, the width of the queries.", attend(lambda X, Q: scale(len(X)))),
     )
     return Exercise(
         reference=right,
         probes=(
             Probe("one token", given(1, 3, 2, 2), f"A token alone has weight 1: the output is {names[2]}."),
-            Probe("two tokens", given(2, 3, 3, 3),
-                f"Project, score, {step}, softmax along each row, mix the values."),
-            Probe("all sizes differ", given(3, 5, 2, 4), "T = 3, d = 5, d_k = 2, d_v = 4: the weights are (3,"
-                " 3), the output (3, 4)."),
+            Probe("two tokens", given(2, 3, 3, 3), f"Project, score, {step}, softmax along each row, mix "
+                "the values."),
+            Probe("all sizes differ", given(3, 5, 2, 4), "T = 3, d = 5, d_k = 2, d_v = 4: the weights are "
+                "(3, 3), the output (3, 4)."),
             Probe("d_k is larger than d", given(4, 2, 6, 1), "d_k = 6 and d = 2 here"
                 + (", and the scores are not scaled." if divisor == "none" else f": {step}, the width of the queries.")),
-            Probe("long vectors", given(4, 3, 4, 2, size=40.0), "The scores are in the thousands here: use a"
-                " softmax that does not overflow.", extreme=True),
+            Probe("long vectors", given(4, 3, 4, 2, size=40.0), "The scores are in the thousands here: "
+                "use a softmax that does not overflow.", extreme=True),
             larger(given(9, 10, 11, 12, size=0.2)),
         ),
         misconceptions=mistakes(
@@ -438,22 +428,22 @@ def _attention_head(like, divisor, W_turned, first):
                 True: ("matrices-transposed", "You multiply by the transposes of the matrices. Multiply by"
                     " the matrices as they are."),
             }),
-            Misconception("values-not-projected", f"You mix the rows of X. The values are {names[2]}.",
+            ("values-not-projected", f"You mix the rows of X. The values are {names[2]}.",
                 attend(roles=lambda X, Q, K, V: (Q, K, X))),
-            Misconception("same-projection", f"You use W_q for the keys as well. The keys are {names[1]}.",
+            ("same-projection", f"You use W_q for the keys as well. The keys are {names[1]}.",
                 attend(roles=lambda X, Q, K, V: (Q, Q, V))),
-            Misconception("roles-swapped", "Queries and keys have changed places: a row belongs to a query.",
+            ("roles-swapped", "Queries and keys have changed places: a row belongs to a query.",
                 attend(roles=lambda X, Q, K, V: (K, Q, V))),
-            Misconception("columns-sum-to-1", "Your weights sum to 1 down the columns. Softmax runs over the"
-                " keys, axis -1.", attend(weigh=lambda scores: softmax(scores.T).T)),
-            Misconception("no-softmax", "You mix with the raw scores. They must pass through softmax.",
+            ("columns-sum-to-1", "Your weights sum to 1 down the columns. Softmax runs over the keys, "
+                "axis -1.", attend(weigh=lambda scores: softmax(scores.T).T)),
+            ("no-softmax", "You mix with the raw scores. They must pass through softmax.",
                 attend(weigh=lambda scores: scores)),
-            Misconception("order-swapped", f"Both results are right, in the wrong order: return {returned}.",
+            ("order-swapped", f"Both results are right, in the wrong order: return {returned}.",
                 lambda *args: right(*args)[::-1]),
-            Misconception("output-only", f"You return the output alone. Return {returned}.",
+            ("output-only", f"You return the output alone. Return {returned}.",
                 lambda *args: like(first="output")(*args)[0]),
-            Misconception("overflow", "Right for small scores, but exp of thousands overflows. Subtract each"
-                " row's largest score, or use attention.softmax.", attend(weigh=naive)),
+            ("overflow", "Right for small scores, but exp of thousands overflows. Subtract each row's "
+                "largest score, or use attention.softmax.", attend(weigh=naive)),
         ),
     )
 
@@ -497,29 +487,29 @@ def _sizes(low, high):
 UNIT_DIVISOR = Exercise(
     reference=unit_divisor,
     probes=(
-        Probe("standard normals", lambda rng: (int(rng.integers(2, 100)), 1.0, 1.0),
-            "With both standard deviations 1 this is the scaling of the Transformer, √d_k."),
-        Probe("few entries", _sizes(2, 6), "One product of two entries has variance σ_q² σ_k²; a sum of d_k"
-            " of them has d_k times that. Divide by its root."),
-        Probe("many entries", _sizes(200, 2000), "The variance of q·k is d_k σ_q² σ_k². The divisor is its"
-            " root.", draws=3),
+        Probe("standard normals", lambda rng: (int(rng.integers(2, 100)), 1.0, 1.0), "With both standard "
+            "deviations 1 this is the scaling of the Transformer, √d_k."),
+        Probe("few entries", _sizes(2, 6), "One product of two entries has variance σ_q² σ_k²; a sum of "
+            "d_k of them has d_k times that. Divide by its root."),
+        Probe("many entries", _sizes(200, 2000), "The variance of q·k is d_k σ_q² σ_k². The divisor is "
+            "its root.", draws=3),
     ),
     misconceptions=(
-        Misconception("only-root", "The standard deviations do not enter your result: a product of wider"
-            " numbers is wider.", lambda d_k, a, b: np.sqrt(d_k)),
-        Misconception("variance", "This is the variance of q·k. Divide by its root, the standard deviation.",
+        ("only-root", "The standard deviations do not enter your result: a product of wider numbers is "
+            "wider.", lambda d_k, a, b: np.sqrt(d_k)),
+        ("variance", "This is the variance of q·k. Divide by its root, the standard deviation.",
             lambda d_k, a, b: d_k * a**2 * b**2),
-        Misconception("no-root", "d_k stands without its root: standard deviations grow with √d_k.",
+        ("no-root", "d_k stands without its root: standard deviations grow with √d_k.",
             lambda d_k, a, b: d_k * a * b),
-        Misconception("squares", "You multiply √d_k by variances. The root of σ² is σ.",
+        ("squares", "You multiply √d_k by variances. The root of σ² is σ.",
             lambda d_k, a, b: np.sqrt(d_k) * a**2 * b**2),
-        Misconception("sum", "You add the standard deviations. Entries are multiplied, so their deviations"
-            " are as well.", lambda d_k, a, b: np.sqrt(d_k) * (a + b)),
-        Misconception("roots-of-deviations", "The root covers the deviations as well. They stand beside it.",
+        ("sum", "You add the standard deviations. Entries are multiplied, so their deviations are as well.",
+            lambda d_k, a, b: np.sqrt(d_k) * (a + b)),
+        ("roots-of-deviations", "The root covers the deviations as well. They stand beside it.",
             lambda d_k, a, b: np.sqrt(d_k * a * b)),
-        Misconception("one-side", "Only the queries' deviation enters your result. The keys' matters as much.",
+        ("one-side", "Only the queries' deviation enters your result. The keys' matters as much.",
             lambda d_k, a, b: np.sqrt(d_k) * a),
-        Misconception("inverse", "This is the number to multiply with. The task asks for the divisor.",
+        ("inverse", "This is the number to multiply with. The task asks for the divisor.",
             lambda d_k, a, b: 1 / unit_divisor(d_k, a, b)),
     ),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from classroom.tasks import Task, in_variants, mistakes
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, larger
 
 # Which keys a query sees, from how many places back they stand.
 BEYOND = {"causal": lambda back: back >= 0,
@@ -66,10 +66,6 @@ def relative_positions(T, limit):
 # ---------------------------------------------------------------- prefix_mask
 
 
-def _prefix(prefix, T):
-    return lambda rng: (prefix, T)
-
-
 BEYOND_IN_WORDS = {
     "causal": "the mask is causal", "window of 2": "a query sees itself and the token before it",
     "window of 3": "a query sees itself and the two tokens before it",
@@ -106,54 +102,52 @@ def _prefix_mask(like, beyond, prefix_sees):
         return query < p
 
     of_the_others = () if beyond == "causal" else (  # under a causal mask later queries see the prefix anyhow
-        Misconception("seen-by-nobody", "The prefix sees everything in your mask, as it should. It is seen by"
+        ("seen-by-nobody", "The prefix sees everything in your mask, as it should. It is seen by"
             " everybody too: fill its columns as well.", built(columns=nobody)) if everything else
-        Misconception("rows-and-columns", "You let the prefix's tokens see everything, besides being seen."
-            " Fill their columns, not their rows.", built(rows=prefix_only)),
-        Misconception("all-before",
-            f"Beyond the prefix your queries see everything that came before. Here {rule}.",
+        ("rows-and-columns", "You let the prefix's tokens see everything, besides being seen. Fill their "
+            "columns, not their rows.", built(rows=prefix_only)),
+        ("all-before", f"Beyond the prefix your queries see everything that came before. Here {rule}.",
             built(BEYOND["causal"])),
-        Misconception("miscounted", f"You count the places wrongly. Here {rule}.", built(ONE_MORE[beyond])),
-        Misconception("both-sides", f"Your queries see to both sides. Beyond the prefix {rule}.",
+        ("miscounted", f"You count the places wrongly. Here {rule}.", built(ONE_MORE[beyond])),
+        ("both-sides", f"Your queries see to both sides. Beyond the prefix {rule}.",
             built(lambda back: BEYOND[beyond](np.abs(back)))),
     )
     rows = ", and the first two rows are True throughout" if everything else ""
     return Exercise(
         reference=right,
         probes=(
-            Probe("no prefix", _prefix(0, 3), "Here prefix = 0" + (
+            example("no prefix", (0, 3), "Here prefix = 0" + (
                 ", so this is the causal mask: True on and below the diagonal." if beyond == "causal" else
-                f": {rule}."), draws=1),
-            Probe("a prefix of two", _prefix(2, 4), f"Every row is True in the first two columns{rows}; from"
-                f" there on {'it is causal' if beyond == 'causal' else rule}.", draws=1),
+                f": {rule}.")),
+            example("a prefix of two", (2, 4), f"Every row is True in the first two columns{rows}; "
+                f"from there on {'it is causal' if beyond == 'causal' else rule}."),
             Probe("drawn at random", lambda rng: (int(rng.integers(2, 4)), int(rng.integers(5, 9))),
-                "A row is a query, a column is a key. The first `prefix` columns are True for everybody"
-                f"{', and so are the first `prefix` rows' if everything else ''}."),
-            Probe("all prefix", _prefix(4, 4), "When all is prefix everybody sees everything.", draws=1),
-            Probe("nine tokens", _prefix(1, 9), f"One token is the prefix. Beyond it {rule}.", draws=1),
+                "A row is a query, a column is a key. The first `prefix` columns are True for "
+                f"everybody{', and so are the first `prefix` rows' if everything else ''}."),
+            example("all prefix", (4, 4), "When all is prefix everybody sees everything."),
+            example("nine tokens", (1, 9), f"One token is the prefix. Beyond it {rule}."),
         ),
         misconceptions=mistakes(
-            Misconception("causal-only", "The prefix has no effect: its tokens may be seen by everybody, from"
-                " before as well.", built(columns=nobody, rows=nobody)),
-            Misconception("transposed", "Your mask is turned round. A row is a query"
+            ("causal-only", "The prefix has no effect: its tokens may be seen by everybody, from before "
+                "as well.", built(columns=nobody, rows=nobody)),
+            ("transposed", "Your mask is turned round. A row is a query"
                 + (": only the prefix sees what comes after it." if everything else "; the prefix fills columns."),
                 lambda p, T: right(p, T).T),
-            Misconception("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
+            ("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
                 " sees everything too: fill its rows as well.", built(rows=nobody)) if everything else
-            Misconception("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may"
-                " see the prefix: fill columns, not rows.", built(columns=nobody, rows=prefix_only)),
-            Misconception("one-too-many", "Your prefix is one token too long: it holds the positions 0 to"
-                " prefix - 1.", lambda p, T: built()(p + 1, T)),
-            Misconception("prefix-not-seen-later", "After the prefix nobody sees it in your mask. Its columns"
-                " are True in every row.", not_later),
-            Misconception("not-itself", "A token must see itself: the diagonal is True.",
+            ("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may see the "
+                "prefix: fill columns, not rows.", built(columns=nobody, rows=prefix_only)),
+            ("one-too-many", "Your prefix is one token too long: it holds the positions 0 to prefix - 1.",
+                lambda p, T: built()(p + 1, T)),
+            ("prefix-not-seen-later", "After the prefix nobody sees it in your mask. Its columns are True "
+                "in every row.", not_later),
+            ("not-itself", "A token must see itself: the diagonal is True.",
                 built(lambda back: BEYOND[beyond](back) & (back != 0))),
             of_the_others,
-            Misconception("numbers", "You return numbers. A mask is boolean.",
-                lambda p, T: right(p, T).astype(float)),
-            Misconception("inverted", "True and False have changed places: True means may attend.",
+            ("numbers", "You return numbers. A mask is boolean.", lambda p, T: right(p, T).astype(float)),
+            ("inverted", "True and False have changed places: True means may attend.",
                 lambda p, T: ~right(p, T)),
-            Misconception("everything", f"You let everybody see everything. After the prefix {rule}.",
+            ("everything", f"You let everybody see everything. After the prefix {rule}.",
                 lambda p, T: np.ones((T, T), dtype=bool)),
         ),
         contracts=(Contract("a prefix longer than T", lambda rng: (5, 3)),),
@@ -221,16 +215,16 @@ def _packed_mask(like, padding, blind, given):
     right, allowed = like(), like(given="allowed")
 
     of_the_form = (
-        Misconception("booleans",
-            f"You return True and False. Numbers are asked for, to be added to the scores: {means}.", allowed),
-        Misconception("ones", f"You return 1 and 0. These are to be added to the scores: {means}.",
+        ("booleans", "You return True and False. Numbers are asked for, to be added to the scores: "
+            f"{means}.", allowed),
+        ("ones", f"You return 1 and 0. These are to be added to the scores: {means}.",
             lambda s: allowed(s).astype(float)),
-        Misconception("large-number", "You hide with a large negative number. It depends on the scores what"
-            " is large: use -inf.", lambda s: np.where(allowed(s), 0.0, -1e9)),
-        Misconception("inverted", turned_round, lambda s: give(~allowed(s))),
+        ("large-number", "You hide with a large negative number. It depends on the scores what is large: "
+            "use -inf.", lambda s: np.where(allowed(s), 0.0, -1e9)),
+        ("inverted", turned_round, lambda s: give(~allowed(s))),
     ) if given == "added" else (
-        Misconception("numbers", "You return numbers. A mask is boolean.", lambda s: right(s).astype(float)),
-        Misconception("inverted", turned_round, lambda s: ~right(s)),
+        ("numbers", "You return numbers. A mask is boolean.", lambda s: right(s).astype(float)),
+        ("inverted", turned_round, lambda s: ~right(s)),
     )
     return Exercise(
         reference=right,
@@ -238,36 +232,35 @@ def _packed_mask(like, padding, blind, given):
             Probe("one text", rows([0, 0, 0]), "With one text this is "
                 + ("the causal mask, with a batch axis in front: (1, 3, 3)." if given == "allowed" else
                    f"a causal mask, of shape (1, 3, 3); {means}."), draws=1),
-            Probe("two texts", rows([0, 0, 1, 1]), "A token sees only its own text, and there only itself and"
-                " what came before.", draws=1),
-            Probe("padding", rows([5, 5, -1], [2, -1, -1]), f"{padding} is padding: it sees {sees[blind]}, and"
-                f" {'nobody' if blind == 'nothing' else 'no token of a text'} sees it.", draws=1),
-            Probe("drawn at random", random_rows(3, 9),
-                f"The numbers of the texts are only names: they need not start at {padding + 1} or be in order."),
+            Probe("two texts", rows([0, 0, 1, 1]), "A token sees only its own text, and there only itself "
+                "and what came before.", draws=1),
+            Probe("padding", rows([5, 5, -1], [2, -1, -1]), f"{padding} is padding: it sees "
+                f"{sees[blind]}, and {'nobody' if blind == 'nothing' else 'no token of a text'} sees it.",
+                draws=1),
+            Probe("drawn at random", random_rows(3, 9), "The numbers of the texts are only names: they "
+                f"need not start at {padding + 1} or be in order."),
             larger(random_rows(9, 12)),
         ),
         misconceptions=mistakes(
-            Misconception("not-causal", "Tokens see the future of their own text. Each sees itself and what"
-                " came before.", texts(_same)),
-            Misconception("one-text", "Tokens see the texts before their own. Compare the numbers of query"
-                " and key.", texts(lambda s: _triangle(s) & (s != padding)[:, None, :])),
-            Misconception("padding-sees-padding",
-                f"Padding has the same number as other padding, so it sees it. It must see {sees[blind]}.",
-                lambda s: give(_same(s) & _triangle(s))),
-            Misconception("padding-sees-all-padding",
-                f"In your mask padding sees all padding of its row. It must see {sees[blind]}.",
-                lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
+            ("not-causal", "Tokens see the future of their own text. Each sees itself and what came "
+                "before.", texts(_same)),
+            ("one-text", "Tokens see the texts before their own. Compare the numbers of query and key.",
+                texts(lambda s: _triangle(s) & (s != padding)[:, None, :])),
+            ("padding-sees-padding", "Padding has the same number as other padding, so it sees it. It "
+                f"must see {sees[blind]}.", lambda s: give(_same(s) & _triangle(s))),
+            ("padding-sees-all-padding", "In your mask padding sees all padding of its row. It must see "
+                f"{sees[blind]}.", lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
             like.others("blind", {other: (f"padding-sees-{other}", f"In your mask padding sees {sees[other]}. It"
                 f" must see {sees[blind]}.") for other in BLIND}),
-            Misconception("transposed", "Your mask is turned round: row = query, column = key.",
+            ("transposed", "Your mask is turned round: row = query, column = key.",
                 lambda s: right(s).swapaxes(1, 2)),
-            Misconception("not-itself",
+            ("not-itself",
                 "A token must see itself" + (", unless it is padding." if blind == "nothing" else "."),
                 texts(lambda s: _same(s) & _triangle(s, -1))),
-            Misconception("order-of-numbers", "You let a token see texts with smaller numbers. The numbers"
-                " are only names: compare for equality.",
+            ("order-of-numbers", "You let a token see texts with smaller numbers. The numbers are only "
+                "names: compare for equality.",
                 texts(lambda s: (s[:, :, None] >= s[:, None, :]) & _triangle(s) & (s != padding)[:, None, :])),
-            padding == -1 and Misconception("zero-is-padding", "You treat text 0 as padding. Padding is -1.",
+            padding == -1 and ("zero-is-padding", "You treat text 0 as padding. Padding is -1.",
                 lambda s: right(np.where(s == 0, -1, s))),
             of_the_form,
         ),
@@ -338,24 +331,23 @@ def _head_contribution(like, first, rows, axis, turned):
         probes=(
             Probe("one head", inputs(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
                 f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."),
-            Probe("first of two", inputs(1, 2, 3, 2, 4, 0),
-                f"Head {first} meets {first_lines} of W_o and no others."),
+            Probe("first of two", inputs(1, 2, 3, 2, 4, 0), f"Head {first} meets {first_lines} of W_o and "
+                "no others."),
             Probe("last of three", inputs(2, 3, 4, 2, 6, 2), f"Head {'`head`' if first else 'i'} meets the"
                 f" {formula} of W_o" + (", where i = head - 1." if first else ".")),
-            Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the"
-                " result is (3, 2, 7).", draws=3),
+            Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the "
+                "result is (3, 2, 7).", draws=3),
             larger(inputs(5, 9, 11, 10, 12, 8)),
         ),
         misconceptions=mistakes(
-            Misconception("all-heads", "You add up all heads. Only one is asked for.",
-                lambda X, W, i: whole(X, W)),
-            Misconception("all-others", "You leave the head out and return the rest. Return what it adds"
-                " itself.", lambda X, W, i: whole(X, W) - right(X, W, i)),
-            Misconception("counted-from-zero", "You count the heads from 0. Here head 1 is the first.",
+            ("all-heads", "You add up all heads. Only one is asked for.", lambda X, W, i: whole(X, W)),
+            ("all-others", "You leave the head out and return the rest. Return what it adds itself.",
+                lambda X, W, i: whole(X, W) - right(X, W, i)),
+            ("counted-from-zero", "You count the heads from 0. Here head 1 is the first.",
                 like(first=0)) if first else
-            Misconception("counted-from-1", "You count the heads from 1. Head 0 is the first.",
+            ("counted-from-1", "You count the heads from 1. Head 0 is the first.",
                 lambda X, W, i: right(X, W, i - 1)),
-            Misconception("first-rows", f"You use the first {lines} of W_o for every head. Each head has its own"
+            ("first-rows", f"You use the first {lines} of W_o for every head. Each head has its own"
                 + ("." if together else f": every h-th {lines[:-1]}."),
                 lambda X, W, i: output(X, W, i) @ (W.T if turned else W)[:X.shape[-1]]),
             like.others("rows", {
@@ -364,17 +356,16 @@ def _head_contribution(like, first, rows, axis, turned):
                 "together": ("neighbouring-rows", f"You take d_k neighbouring {lines} of W_o. The heads are"
                     f" interleaved: every h-th {lines[:-1]} belongs to a head."),
             }),
-            turned and Misconception("not-turned", "You take rows of W_o. Here it is (d, h · d_k): a head"
+            turned and ("not-turned", "You take rows of W_o. Here it is (d, h · d_k): a head"
                 " meets columns of it, transposed.", like(turned=False)),
-            Misconception("without-W_o", "You return the head's output without W_o. Its contribution to the"
-                " sum has passed through W_o.", output),
-            Misconception("batch-for-head",
-                f"You take an element of the batch. The heads are on axis {axis}: {at}.",
+            ("without-W_o", "You return the head's output without W_o. Its contribution to the sum has "
+                "passed through W_o.", output),
+            ("batch-for-head", f"You take an element of the batch. The heads are on axis {axis}: {at}.",
                 lambda X, W, i: whole(X, W)[i - first]),
-            Misconception("token-for-head", f"You take a token. The heads are on axis {axis}: {at}.",
+            ("token-for-head", f"You take a token. The heads are on axis {axis}: {at}.",
                 like(axis=3 - axis)),
-            Misconception("divided-by-h", "You divide by the number of heads. Contributions are added, not"
-                " averaged.", lambda X, W, i: right(X, W, i) / X.shape[axis]),
+            ("divided-by-h", "You divide by the number of heads. Contributions are added, not averaged.",
+                lambda X, W, i: right(X, W, i) / X.shape[axis]),
         ),
     )
 
@@ -417,27 +408,28 @@ def _offsets(T):
 RELATIVE_POSITIONS = Exercise(
     reference=relative_positions,
     probes=(
-        Probe("two tokens", lambda rng: (2, 3), "With a wide limit nothing is clipped: 0 on the diagonal"
-            " becomes the limit.", draws=1),
-        Probe("clipped", lambda rng: (4, 1), "Limit 1: everything to the left is 0, the diagonal 1,"
-            " everything to the right 2.", draws=1),
+        example("two tokens", (2, 3), "With a wide limit nothing is clipped: 0 on the diagonal "
+            "becomes the limit."),
+        example("clipped", (4, 1), "Limit 1: everything to the left is 0, the diagonal 1, "
+            "everything to the right 2."),
         Probe("drawn at random", lambda rng: (int(rng.integers(6, 10)), int(rng.integers(2, 4))),
-            "Entry [i, j] is j - i, clipped to [-limit, limit], plus limit: whole numbers from 0 to 2 limit."),
+            "Entry [i, j] is j - i, clipped to [-limit, limit], plus limit: whole numbers from 0 to 2 "
+            "limit."),
     ),
     misconceptions=(
-        Misconception("sign", "The sign is turned round: key minus query, so that keys to the right have"
-            " larger numbers.", lambda T, limit: relative_positions(T, limit).T),
-        Misconception("not-clipped", "You do not clip: beyond the limit all distances share a number.",
+        ("sign", "The sign is turned round: key minus query, so that keys to the right have larger "
+            "numbers.", lambda T, limit: relative_positions(T, limit).T),
+        ("not-clipped", "You do not clip: beyond the limit all distances share a number.",
             lambda T, limit: _offsets(T) + limit),
-        Misconception("not-shifted", "You do not add the limit. The numbers are rows of a table, so they"
-            " start at 0.", lambda T, limit: np.clip(_offsets(T), -limit, limit)),
-        Misconception("absolute", "You lose the direction: before and after are different.",
+        ("not-shifted", "You do not add the limit. The numbers are rows of a table, so they start at 0.",
+            lambda T, limit: np.clip(_offsets(T), -limit, limit)),
+        ("absolute", "You lose the direction: before and after are different.",
             lambda T, limit: np.clip(np.abs(_offsets(T)), 0, limit)),
-        Misconception("clipped-after", "You add the limit and then clip to [-limit, limit]. Clip first.",
+        ("clipped-after", "You add the limit and then clip to [-limit, limit]. Clip first.",
             lambda T, limit: np.clip(_offsets(T) + limit, -limit, limit)),
-        Misconception("floats", "You return floats. Numbers of rows are whole numbers.",
+        ("floats", "You return floats. Numbers of rows are whole numbers.",
             lambda T, limit: relative_positions(T, limit).astype(float)),
-        Misconception("modulo", "You wrap round at the limit. Clip: np.clip.",
+        ("modulo", "You wrap round at the limit. Clip: np.clip.",
             lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
     ),
     contracts=(Contract("a limit of 0", lambda rng: (3, 0)),),

@@ -7,7 +7,7 @@ import torch
 
 from classroom.tasks import in_variants, mistakes
 from classroom.tasks.tensors import normal, rounded
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger
 
 STRENGTHS = {"root": lambda alpha, r: alpha / math.sqrt(r), "rank": lambda alpha, r: alpha / r,
              "plain": lambda alpha, r: alpha}
@@ -25,28 +25,11 @@ def adapter_output(x, W, A, B, alpha, gain, *, strength="root", place="path"):
     return PLACES[place](x @ W, path, gain)
 
 
-def _others(rewards):
-    return (rewards.sum(-1, keepdim=True) - rewards) / (rewards.shape[-1] - 1)
-
-
-def _median(rewards):
-    return rewards.quantile(0.5, dim=-1, keepdim=True)
-
-
-def _mean(rewards):
-    return rewards.mean(-1, keepdim=True)
-
-
-def _sample(rewards):
-    return rewards.std(-1, keepdim=True)
-
-
-def _range(rewards):
-    return rewards.amax(-1, keepdim=True) - rewards.amin(-1, keepdim=True)
-
-
-USUAL = {"others": _others, "median": _median, "all": _mean}
-SPREADS = {"none": None, "sample": _sample, "range": _range}
+USUAL = {"others": lambda r: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1),
+         "median": lambda r: r.quantile(0.5, dim=-1, keepdim=True),
+         "all": lambda r: r.mean(-1, keepdim=True)}
+SPREADS = {"none": None, "sample": lambda r: r.std(-1, keepdim=True),
+           "range": lambda r: r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True)}
 
 
 def group_advantage(rewards, *, usual="others", spread="none"):
@@ -120,33 +103,33 @@ def _adapter_output(like, strength, place):
     here = f"Here it is {factor}."
     on = f"It multiplies {gained}."
     of_the_rank = () if strength == "plain" else (
-        Misconception("no-strength", f"You add the adapter's part as it is. Its strength is {factor}.",
+        ("no-strength", f"You add the adapter's part as it is. Its strength is {factor}.",
             scaled(lambda alpha, A, B: 1.0)),
-        Misconception("multiplied-by-it",
-            f"You multiply where you should divide: the strength is {factor}, so that more columns count less each.",
+        ("multiplied-by-it", f"You multiply where you should divide: the strength is {factor}, so that "
+            "more columns count less each.",
             scaled(lambda alpha, A, B: alpha**2 / of_alpha(alpha, A.shape[1]))),
-        Misconception("rows-of-a", "You take the number of rows of A, which is d_in. r is the number of its"
-            " columns: A.shape[1].", scaled(lambda alpha, A, B: of_alpha(alpha, A.shape[0]))),
-        Misconception("columns-of-b", "You take the number of columns of B, which is d_out. r is the number"
-            " of its rows: B.shape[0].", scaled(lambda alpha, A, B: of_alpha(alpha, B.shape[1]))),
+        ("rows-of-a", "You take the number of rows of A, which is d_in. r is the number of its columns: "
+            "A.shape[1].", scaled(lambda alpha, A, B: of_alpha(alpha, A.shape[0]))),
+        ("columns-of-b", "You take the number of columns of B, which is d_out. r is the number of its "
+            "rows: B.shape[0].", scaled(lambda alpha, A, B: of_alpha(alpha, B.shape[1]))),
     )
 
     return Exercise(
         reference=right,
         probes=(
-            Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)),
-                f"B is 0, so the adapter adds nothing. The gain multiplies {gained}."),
-            Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), "W is 0: what comes out is"
-                f" the adapter's part. Its strength is {factor}; the gain multiplies {gained}."),
-            Probe("rank 1", _adapter(4, d_in=3, d_out=5, r=1, alpha=0.5),
-                f"r is 1 here and alpha 0.5. The gain multiplies {gained}."),
-            Probe("a rank and an alpha", _adapter(2, d_in=6, d_out=7, r=4, alpha=12.0),
-                f"r is 4 and alpha 12: the adapter's part is multiplied by {of_alpha(12, 4):g}."),
-            Probe("a square W", _adapter(2, d_in=6, d_out=6, r=3, alpha=1.5),
-                "W is square here, so what does not fit elsewhere goes through without an error: x @ W, and"
-                " the gain has a number for each output."),
-            Probe("a batch", _adapter(2, 3, d_in=5, d_out=4, r=2), "x is (B, T, d_in) here: any axes may"
-                " stand in front of the last."),
+            Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)), "B is 0, so the "
+                f"adapter adds nothing. The gain multiplies {gained}."),
+            Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), "W is 0: what comes "
+                f"out is the adapter's part. Its strength is {factor}; the gain multiplies {gained}."),
+            Probe("rank 1", _adapter(4, d_in=3, d_out=5, r=1, alpha=0.5), "r is 1 here and alpha 0.5. The "
+                f"gain multiplies {gained}."),
+            Probe("a rank and an alpha", _adapter(2, d_in=6, d_out=7, r=4, alpha=12.0), "r is 4 and alpha "
+                f"12: the adapter's part is multiplied by {of_alpha(12, 4):g}."),
+            Probe("a square W", _adapter(2, d_in=6, d_out=6, r=3, alpha=1.5), "W is square here, so what "
+                "does not fit elsewhere goes through without an error: x @ W, and the gain has a number "
+                "for each output."),
+            Probe("a batch", _adapter(2, 3, d_in=5, d_out=4, r=2), "x is (B, T, d_in) here: any axes may "
+                "stand in front of the last."),
             larger(_adapter(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
         ),
         misconceptions=mistakes(
@@ -156,43 +139,42 @@ def _adapter_output(like, strength, place):
                 "plain": ("strength-plain", f"You multiply by alpha alone. {here}"),
             }),
             of_the_rank,
-            strength == "root" and Misconception("root-of-alpha-too", "You take the root of alpha as well. Only"
+            strength == "root" and ("root-of-alpha-too", "You take the root of alpha as well. Only"
                 " r is under it: alpha / √r.", scaled(lambda alpha, A, B: math.sqrt(alpha / A.shape[1]))),
-            strength == "root" and Misconception("square", "You divide by r². It is the root of r.",
+            strength == "root" and ("square", "You divide by r². It is the root of r.",
                 scaled(lambda alpha, A, B: alpha / A.shape[1] ** 2)),
-            Misconception("alpha-unused",
-                f"Your function does not use alpha. The adapter's strength is {factor}.",
+            ("alpha-unused", f"Your function does not use alpha. The adapter's strength is {factor}.",
                 scaled(lambda alpha, A, B: of_alpha(1, A.shape[1]))),
-            Misconception("upside-down", f"Your factor is upside down. It is {factor}.",
+            ("upside-down", f"Your factor is upside down. It is {factor}.",
                 scaled(lambda alpha, A, B: 1 / of_alpha(alpha, A.shape[1]))),
             like.others("place", {
                 "path": ("gain-on-path", f"You multiply only the adapter's part by the gain. {on}"),
                 "whole": ("gain-on-whole", f"You multiply the whole sum by the gain. {on}"),
                 "frozen": ("gain-on-frozen", f"You multiply x W by the gain, and not the adapter. {on}"),
             }),
-            Misconception("no-gain", f"The gain has no effect in your function. It multiplies {gained}.",
+            ("no-gain", f"The gain has no effect in your function. It multiplies {gained}.",
                 joined(lambda x, road, path, gain: road + path)),
-            Misconception("one-plus-gain", f"You multiply by 1 + gain. It is the gain itself, on {gained}.",
+            ("one-plus-gain", f"You multiply by 1 + gain. It is the gain itself, on {gained}.",
                 joined(lambda x, road, path, gain: join(road, path, 1 + gain))),
-            Misconception("gain-added", "You add the gain. It multiplies, output by output.",
+            ("gain-added", "You add the gain. It multiplies, output by output.",
                 joined(lambda x, road, path, gain: road + path + gain)),
-            Misconception("gain-on-x", "You multiply x by the gain where the two fit. It has a number for"
-                " each output: multiply after W and B.", gain_on_x),
-            Misconception("everything-scaled", f"You multiply x W by {factor} too. Only the adapter's part is.",
+            ("gain-on-x", "You multiply x by the gain where the two fit. It has a number for each output: "
+                "multiply after W and B.", gain_on_x),
+            ("everything-scaled", f"You multiply x W by {factor} too. Only the adapter's part is.",
                 lambda x, W, A, B, alpha, gain: right(x, of_alpha(alpha, A.shape[1]) * W, A, B, alpha, gain)),
-            Misconception("adapter-only", "What the frozen matrix says is missing: add x W.",
+            ("adapter-only", "What the frozen matrix says is missing: add x W.",
                 joined(lambda x, road, path, gain: join(0 * road, path, gain))),
-            Misconception("no-adapter", f"The adapter's part is missing: {factor} times (x A) B.",
+            ("no-adapter", f"The adapter's part is missing: {factor} times (x A) B.",
                 joined(lambda x, road, path, gain: join(road, 0 * path, gain))),
-            Misconception("subtracted", "You subtract the adapter's part. It is added.",
+            ("subtracted", "You subtract the adapter's part. It is added.",
                 joined(lambda x, road, path, gain: join(road, -path, gain))),
-            Misconception("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing"
-                " else.", lambda x, W, A, B, alpha, gain: join(
+            ("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing else.",
+                lambda x, W, A, B, alpha, gain: join(
                     x @ W, of_alpha(alpha, A.shape[1]) * (torch.relu(x @ A) @ B), gain)),
-            Misconception("w-transposed", "You transpose W where it is square. Tokens are rows here: it is x"
-                " @ W.", transposed),
-            Misconception("x-added", "You add x as well where it fits. The residual connection belongs to the"
-                " block around it.",
+            ("w-transposed", "You transpose W where it is square. Tokens are rows here: it is x @ W.",
+                transposed),
+            ("x-added", "You add x as well where it fits. The residual connection belongs to the block "
+                "around it.",
                 joined(lambda x, road, path, gain: join(road, path, gain) + (x if x.shape == road.shape else 0))),
         ),
     )
@@ -265,61 +247,59 @@ def _group_advantage(like, usual, spread):
         return over(r.mT, r.mT - base(r.mT)).mT if len(r) > 1 else right(r)
 
     of_others = (
-        Misconception("others-over-n", "You leave out the text's own reward above the line, but divide by n."
-            " The others are n - 1.", lambda r: over(r, r - (r.sum(-1, keepdim=True) - r) / r.shape[-1])),
-        Misconception("all-over-n-minus-1", "You divide the sum of the whole row by n - 1. Subtract the"
-            " text's own reward from the sum first.",
+        ("others-over-n", "You leave out the text's own reward above the line, but divide by n. The "
+            "others are n - 1.", lambda r: over(r, r - (r.sum(-1, keepdim=True) - r) / r.shape[-1])),
+        ("all-over-n-minus-1", "You divide the sum of the whole row by n - 1. Subtract the text's own "
+            "reward from the sum first.",
             lambda r: over(r, r - r.sum(-1, keepdim=True) / (r.shape[-1] - 1))),
-        Misconception("sum-of-others", "You subtract the sum of the others. Divide it by their number, n - 1.",
+        ("sum-of-others", "You subtract the sum of the others. Divide it by their number, n - 1.",
             lambda r: over(r, r - (r.sum(-1, keepdim=True) - r))),
-        Misconception("neighbour", "You compare a text with the one before it. It is the mean of all others"
-            " of its row.", lambda r: over(r, r - r.roll(1, -1))),
+        ("neighbour", "You compare a text with the one before it. It is the mean of all others of its row.",
+            lambda r: over(r, r - r.roll(1, -1))),
     )
     of_the_median = (
-        Misconception("lower-median", "Where n is even you take the smaller of the two in the middle, as"
-            " torch.median does. The median is their mean.",
-            lambda r: over(r, r - r.median(-1, keepdim=True).values)),
-        Misconception("unsorted-middle", "You take what stands in the middle of the row. Sort the rewards"
-            " first.", lambda r: over(r, r - (r[:, [(r.shape[-1] - 1) // 2]] + r[:, [r.shape[-1] // 2]]) / 2)),
-        Misconception("middle-of-the-ends", "You take the middle between the smallest and the largest. The"
-            " median has as many rewards below as above it.",
+        ("lower-median", "Where n is even you take the smaller of the two in the middle, as torch.median "
+            "does. The median is their mean.", lambda r: over(r, r - r.median(-1, keepdim=True).values)),
+        ("unsorted-middle", "You take what stands in the middle of the row. Sort the rewards first.",
+            lambda r: over(r, r - (r[:, [(r.shape[-1] - 1) // 2]] + r[:, [r.shape[-1] // 2]]) / 2)),
+        ("middle-of-the-ends", "You take the middle between the smallest and the largest. The median has "
+            "as many rewards below as above it.",
             lambda r: over(r, r - (r.amax(-1, keepdim=True) + r.amin(-1, keepdim=True)) / 2)),
     )
     of_the_spread = (
-        Misconception("no-eps", "You add nothing to what you divide by. In a group of equal rewards it is 0,"
-            " and 0 / 0 is NaN: add 1e-6.", lambda r: (r - base(r)) / SPREADS[spread](r)),
-        Misconception("not-subtracted", f"You divide the rewards themselves. Subtract {less} first.",
+        ("no-eps", "You add nothing to what you divide by. In a group of equal rewards it is 0, and 0 / 0 "
+            "is NaN: add 1e-6.", lambda r: (r - base(r)) / SPREADS[spread](r)),
+        ("not-subtracted", f"You divide the rewards themselves. Subtract {less} first.",
             lambda r: over(r, r)),
-        Misconception("no-brackets", "A division comes before a subtraction: you divide only what is"
-            " subtracted. Put brackets round the difference.", lambda r: r - over(r, base(r))),
-        Misconception("one-spread", "You divide all groups by one number. Every row has its own.",
+        ("no-brackets", "A division comes before a subtraction: you divide only what is subtracted. Put "
+            "brackets round the difference.", lambda r: r - over(r, base(r))),
+        ("one-spread", "You divide all groups by one number. Every row has its own.",
             lambda r: over(r, r - base(r), lambda r: SPREADS[spread](r.reshape(1, -1)))),
     )
 
     return Exercise(
         reference=right,
         probes=(
-            Probe("two texts", _rewards(1, 2),
-                f"One group of two texts. From each reward {less} is subtracted; {then}."),
-            Probe("one group of five", _rewards(1, 5),
-                f"One group: from each reward {less} is subtracted; {then}."),
-            Probe("three groups of four", _rewards(3, 4), "Three groups with levels of their own: a text is"
-                " compared with its own row and no other."),
-            Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you:"
-                " a group is a row. Keep the axis, with keepdim=True."),
-            Probe("negative rewards", _rewards(2, 6, shift=-20.0), "All rewards are negative here. The best"
-                " text of a group still has a positive advantage."),
+            Probe("two texts", _rewards(1, 2), f"One group of two texts. From each reward {less} is "
+                f"subtracted; {then}."),
+            Probe("one group of five", _rewards(1, 5), f"One group: from each reward {less} is "
+                f"subtracted; {then}."),
+            Probe("three groups of four", _rewards(3, 4), "Three groups with levels of their own: a text "
+                "is compared with its own row and no other."),
+            Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns "
+                "you: a group is a row. Keep the axis, with keepdim=True."),
+            Probe("negative rewards", _rewards(2, 6, shift=-20.0), "All rewards are negative here. The "
+                "best text of a group still has a positive advantage."),
             Probe("equal rewards", lambda rng: (torch.tensor([[2.0, 2, 2], [0, 1, 5]], dtype=torch.float64),),
-                "In the first group all texts earned the same: none is better than usual, and all advantages"
-                " are 0.", draws=1, extreme=True),
-            Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6),
-                f"The rewards differ by millionths: {then}.", extreme=True),
+                "In the first group all texts earned the same: none is better than usual, and all "
+                "advantages are 0.", draws=1, extreme=True),
+            Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The rewards differ by "
+                f"millionths: {then}.", extreme=True),
             larger(_rewards(9, 11)),
         ),
         misconceptions=mistakes(
-            Misconception("lesson-19",
-                f"These are the advantages of lesson 19. Here {less} is subtracted, and {then}.",
-                lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False, keepdim=True) + 1e-6)),
+            ("lesson-19", f"These are the advantages of lesson 19. Here {less} is subtracted, and {then}.",
+                lambda r: (r - USUAL["all"](r)) / (r.std(-1, unbiased=False, keepdim=True) + 1e-6)),
             like.others("usual", {
                 "others": ("usual-others", f"You compare a text with the mean of the others. {instead}"),
                 "median": ("usual-median", f"You subtract the median. {instead}"),
@@ -334,31 +314,28 @@ def _group_advantage(like, usual, spread):
             usual == "others" and of_others,
             usual == "median" and of_the_median,
             spread != "none" and of_the_spread,
-            spread == "sample" and Misconception("variance", "You divide by the variance. The standard deviation"
+            spread == "sample" and ("variance", "You divide by the variance. The standard deviation"
                 " is its root.", lambda r: over(r, r - base(r), lambda r: r.var(-1, keepdim=True))),
-            Misconception("standard-deviation-of-n",
-                f"You divide by the standard deviation that has n below the line. Here {then}.",
+            ("standard-deviation-of-n", "You divide by the standard deviation that has n below the line. "
+                f"Here {then}.",
                 lambda r: over(r, r - base(r), lambda r: r.std(-1, unbiased=False, keepdim=True)))
             if usual != "all" else
-            Misconception("only-above", "You make 0 of everything below usual. A worse text teaches too: its"
-                " advantage is negative.", lambda r: right(r).clamp(min=0)),
-            Misconception("the-rewards", f"You give the rewards themselves. Subtract {less}.",
-                lambda r: r * 1.0),
-            Misconception("all-groups-together", "You compare a text with the texts of all groups. Its group"
-                " is its own row.", lambda r: over(r, r - one_for_all(r))),
-            Misconception("columns", "You compare down the columns, texts of different groups. A group is a"
-                " row: the last axis.", columns),
-            Misconception("sign", "The sign is turned round. Better than usual is positive.",
-                lambda r: -right(r)),
-            Misconception("ratio", f"You divide by {less}. Subtract it.", lambda r: r / base(r)),
-            Misconception("best-subtracted",
-                f"You subtract the best reward, so that no text is above usual. Subtract {less}.",
-                lambda r: over(r, r - r.amax(-1, keepdim=True))),
-            Misconception("sign-only", "You only say whether a text is above or below. Say by how much.",
+            ("only-above", "You make 0 of everything below usual. A worse text teaches too: its advantage "
+                "is negative.", lambda r: right(r).clamp(min=0)),
+            ("the-rewards", f"You give the rewards themselves. Subtract {less}.", lambda r: r * 1.0),
+            ("all-groups-together", "You compare a text with the texts of all groups. Its group is its "
+                "own row.", lambda r: over(r, r - one_for_all(r))),
+            ("columns", "You compare down the columns, texts of different groups. A group is a row: the "
+                "last axis.", columns),
+            ("sign", "The sign is turned round. Better than usual is positive.", lambda r: -right(r)),
+            ("ratio", f"You divide by {less}. Subtract it.", lambda r: r / base(r)),
+            ("best-subtracted", "You subtract the best reward, so that no text is above usual. Subtract "
+                f"{less}.", lambda r: over(r, r - r.amax(-1, keepdim=True))),
+            ("sign-only", "You only say whether a text is above or below. Say by how much.",
                 lambda r: torch.sign(r - base(r))),
-            Misconception("size-only", "You give the distance without its sign. Worse than usual is negative.",
+            ("size-only", "You give the distance without its sign. Worse than usual is negative.",
                 lambda r: right(r).abs()),
-            Misconception("flattened", "The numbers are in one row. Keep the shape (G, n).",
+            ("flattened", "The numbers are in one row. Keep the shape (G, n).",
                 lambda r: right(r).flatten()),
         ),
         contracts=(Contract("a group of one text", _rewards(2, 1)),),
@@ -442,47 +419,45 @@ def _text_kl(like, direction, pool):
         return POOLS[pool](each, mask).nan_to_num(0).mean()
 
     of_both = (
-        Misconception("not-halved", "You add the two directions. Take half of the sum.",
+        ("not-halved", "You add the two directions. Take half of the sum.",
             measured(lambda p, q: _kl(p, q) + _kl(q, p))),
     ) if direction == "both" else (
-        Misconception("entropy-missing",
-            f"You have only one of the two logarithms, which makes a cross-entropy. It is {place}.",
+        ("entropy-missing", "You have only one of the two logarithms, which makes a cross-entropy. It is "
+            f"{place}.",
             measured(lambda p, q: -(p.exp() * q if direction == "policy" else q.exp() * p).sum(-1))),
-        Misconception("sign",
-            f"Your result is negative: the fraction under the logarithm is upside down. It is {place}.",
-            measured(lambda p, q: -DIRECTIONS[direction](p, q))),
+        ("sign", "Your result is negative: the fraction under the logarithm is upside down. It is "
+            f"{place}.", measured(lambda p, q: -DIRECTIONS[direction](p, q))),
     )
     of_mean = (
-        Misconception("sum-of-everything", "You add up all words of all texts. Both of these are means: over"
-            " the words of a text, and over the texts.",
-            measured(of_texts=lambda each, mask: (each * mask).sum())),
-        Misconception("divided-by-all-places", "You divide by the number of places, T. Divide by the number"
-            " of words of the text that count.",
+        ("sum-of-everything", "You add up all words of all texts. Both of these are means: over the words "
+            "of a text, and over the texts.", measured(of_texts=lambda each, mask: (each * mask).sum())),
+        ("divided-by-all-places", "You divide by the number of places, T. Divide by the number of words "
+            "of the text that count.",
             measured(of_texts=lambda each, mask: (each * mask).mean(-1)[mask.any(-1)].mean())),
     )
     return Exercise(
         reference=right,
         probes=(
-            Probe("one word of two", _models(1, 1, 2),
-                f"One place, two words: make probabilities p (policy) and q (reference) of the logits, then {place}."),
-            Probe("one text", _models(1, 4, 3),
-                f"One text, and all four places count: the text's number is {text}."),
-            Probe("shifted logits", _models(2, 2, 3, shift=20.0), "A constant was added to all logits of a"
-                " place, which changes no probability: take log_softmax first."),
-            Probe("the same model", _models(2, 3, 4, equal=True), "Both models give the same probabilities"
-                " here, so the result is 0.", draws=1, absolute=1e-9),
-            Probe("a prompt", _models(2, 5, 3, start=2), "The first two places belong to the prompt, where"
-                " the mask is False: they do not count."),
-            Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), "Texts of 5, 1 and 2 words:"
-                f" each becomes one number, {text}, and the result is the mean of the three."),
-            Probe("as many words as places", _models(3, 3, 3, lengths=[3, 1, 2]),
-                "B, T and V are all 3 here, so nothing warns you: probabilities sum to 1 along the last axis."),
-            Probe("sure models", _models(2, 2, 3, size=5000.0), "Some probabilities are 0 to the computer"
-                " here, and their logarithm is -inf. Use log_softmax, and not the logarithm of a softmax.",
+            Probe("one word of two", _models(1, 1, 2), "One place, two words: make probabilities p "
+                f"(policy) and q (reference) of the logits, then {place}."),
+            Probe("one text", _models(1, 4, 3), "One text, and all four places count: the text's number "
+                f"is {text}."),
+            Probe("shifted logits", _models(2, 2, 3, shift=20.0), "A constant was added to all logits of "
+                "a place, which changes no probability: take log_softmax first."),
+            Probe("the same model", _models(2, 3, 4, equal=True), "Both models give the same "
+                "probabilities here, so the result is 0.", draws=1, absolute=1e-9),
+            Probe("a prompt", _models(2, 5, 3, start=2), "The first two places belong to the prompt, "
+                "where the mask is False: they do not count."),
+            Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), "Texts of 5, 1 and 2 "
+                f"words: each becomes one number, {text}, and the result is the mean of the three."),
+            Probe("as many words as places", _models(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 "
+                "here, so nothing warns you: probabilities sum to 1 along the last axis."),
+            Probe("sure models", _models(2, 2, 3, size=5000.0), "Some probabilities are 0 to the computer "
+                "here, and their logarithm is -inf. Use log_softmax, and not the logarithm of a softmax.",
                 extreme=True),
-            Probe("a text without a word", _models(3, 4, 3, lengths=[2, 0, 4]),
-                "In the second text no word counts: it takes no part, and the result is the mean of the other"
-                " two.", extreme=True),
+            Probe("a text without a word", _models(3, 4, 3, lengths=[2, 0, 4]), "In the second text no "
+                "word counts: it takes no part, and the result is the mean of the other two.",
+                extreme=True),
             larger(_models(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
         ),
         misconceptions=mistakes(
@@ -497,37 +472,35 @@ def _text_kl(like, direction, pool):
                 "mean": ("pool-mean", f"You take the mean over the words of a text. {number}"),
                 "largest": ("pool-largest", f"You take the largest of the words of a text. {number}"),
             }),
-            Misconception("lesson-19", "This is lesson 19's kl_to_reference. Here a place has"
-                f" {place}, and a text {text}.", measured(_kl, lambda each, mask: each[mask].mean()))
+            ("lesson-19", f"This is lesson 19's kl_to_reference. Here a place has {place}, and a text "
+                f"{text}.", measured(_kl, lambda each, mask: each[mask].mean()))
             if direction != "policy" else
-            Misconception("middle", f"You compare both models with the middle between them. It is {place}.",
+            ("middle", f"You compare both models with the middle between them. It is {place}.",
                 measured(middle)),
-            Misconception("mean-over-words",
-                f"You take one mean over the words of all texts. Each text becomes a number first, {text}.",
-                measured(of_texts=lambda each, mask: each[mask].mean())),
+            ("mean-over-words", "You take one mean over the words of all texts. Each text becomes a "
+                f"number first, {text}.", measured(of_texts=lambda each, mask: each[mask].mean())),
             of_both,
             pool == "mean" and of_mean,
-            Misconception("mask-forgotten", "You count all places. Take only those where the mask is True.",
+            ("mask-forgotten", "You count all places. Take only those where the mask is True.",
                 measured(of_texts=lambda each, mask: POOLS[pool](each, torch.ones_like(mask)).mean())),
-            Misconception("mask-turned", "You take the places where the mask is False. True means: this word"
-                " counts.",
+            ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
                 measured(of_texts=lambda each, mask: every_text(each, ~mask))),
-            Misconception("every-text", "You count a text in which no word counts, as 0. It takes no part:"
-                " leave it out of the mean.", measured(of_texts=every_text)),
-            Misconception("texts-added", "You add up the texts. Take their mean.",
+            ("every-text", "You count a text in which no word counts, as 0. It takes no part: leave it "
+                "out of the mean.", measured(of_texts=every_text)),
+            ("texts-added", "You add up the texts. Take their mean.",
                 measured(of_texts=lambda each, mask: of_each_text(each, mask).sum())),
-            Misconception("number-a-text", "You give a number for each text. Return one number, their mean.",
+            ("number-a-text", "You give a number for each text. Return one number, their mean.",
                 measured(of_texts=of_each_text)),
-            Misconception("log-of-softmax", "You take the logarithm of a softmax. Where a probability is 0 to"
-                " the computer it is -inf: use log_softmax.", measured(logs=lambda z: z.softmax(-1).log())),
-            Misconception("softmax-over-places", "Your softmax runs over the places. The probabilities of the"
-                " V words sum to 1: use the last axis.", measured(logs=lambda z: z.log_softmax(1))),
-            Misconception("no-softmax", "You use the logits as if they were log probabilities. Apply"
-                " log_softmax first.", measured(logs=lambda z: z)),
-            Misconception("mean-over-the-vocabulary", "You take the mean over the vocabulary. Sum over it:"
-                " the probabilities are the weights.",
+            ("log-of-softmax", "You take the logarithm of a softmax. Where a probability is 0 to the "
+                "computer it is -inf: use log_softmax.", measured(logs=lambda z: z.softmax(-1).log())),
+            ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words "
+                "sum to 1: use the last axis.", measured(logs=lambda z: z.log_softmax(1))),
+            ("no-softmax", "You use the logits as if they were log probabilities. Apply log_softmax first.",
+                measured(logs=lambda z: z)),
+            ("mean-over-the-vocabulary", "You take the mean over the vocabulary. Sum over it: the "
+                "probabilities are the weights.",
                 measured(lambda p, q: DIRECTIONS[direction](p, q) / p.shape[-1])),
-            Misconception("bits", "Your result is in bits. Use the natural logarithm.",
+            ("bits", "Your result is in bits. Use the natural logarithm.",
                 measured(lambda p, q: DIRECTIONS[direction](p, q) / math.log(2))),
         ),
         contracts=(Contract("a mask that counts no word", _models(2, 3, 3, lengths=[0, 0])),),
