@@ -1,6 +1,7 @@
 """The exercises of lesson 14, on torch tensors: windows, linear attention, grouped queries, the cache,
 online softmax."""
 
+import functools
 import math
 import weakref
 
@@ -8,7 +9,8 @@ import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger, variants
+from helpers.checks.pieces import joined, same, spread, spread_in_turn, tensor
 from helpers.efficient import (
     decode_step,
     grouped_query_attention,
@@ -16,10 +18,6 @@ from helpers.efficient import (
     online_softmax_attention,
     sliding_window_mask,
 )
-
-
-def _tensor(rng, *shape, std=1.0):
-    return torch.tensor(rng.normal(0, std, size=shape))
 
 
 class TooMuchHeld(Exception):
@@ -53,12 +51,11 @@ def _distance(T):
     return torch.arange(T)[:, None] - torch.arange(T)  # query minus key
 
 
-def _mask(near, allowed=lambda distance: distance >= 0):
+@variants
+def _mask(T, window, causal, *, near, allowed=lambda distance: distance >= 0):
     """Two conditions on the distance and the window: what is near, and what causal allows."""
-    def function(T, window, causal):
-        d = _distance(T)
-        return near(d, window) & allowed(d) if causal else near(d, window)
-    return function
+    d = _distance(T)
+    return near(d, window) & allowed(d) if causal else near(d, window)
 
 
 def _right(d, w):
@@ -71,10 +68,8 @@ def _blocks(T, window, causal):
     return same & (_distance(T) >= 0) if causal else same
 
 
-def _round_the_corner(T, window, causal):
-    d = _distance(T)
-    near = torch.minimum(d % T, -d % T) <= window
-    return near & (d >= 0) if causal else near
+def _round_the_corner(d, window):
+    return torch.minimum(d % len(d), -d % len(d)) <= window
 
 
 def _additive(T, window, causal):
@@ -95,14 +90,13 @@ def _only_whole_windows(T, window, causal):
     return mask
 
 
-def _by_slices(start, more):
+@variants
+def _by_slices(T, window, causal, *, start, more):
     """Row by row, with slices."""
-    def function(T, window, causal):
-        mask = torch.zeros(T, T, dtype=torch.bool)
-        for i in range(T):
-            mask[i, start(i, window):i + (0 if causal else window) + more] = True
-        return mask
-    return function
+    mask = torch.zeros(T, T, dtype=torch.bool)
+    for i in range(T):
+        mask[i, start(i, window):i + (0 if causal else window) + more] = True
+    return mask
 
 
 SLIDING_WINDOW_MASK = Exercise(
@@ -112,8 +106,6 @@ SLIDING_WINDOW_MASK = Exercise(
             "With T = 1 there is one pair, the token with itself, and it may always attend: [[True]]."),
         Probe("window 0", lambda rng: (int(rng.integers(3, 6)), 0, False),
             "With window = 0 each token sees itself and nothing else: True on the diagonal only."),
-        Probe("window 0, causal", lambda rng: (int(rng.integers(3, 6)), 0, True),
-            "With window = 0 each token sees itself and nothing else, causal or not."),
         Probe("window 1", lambda rng: (int(rng.integers(5, 8)), 1, False),
             "With window = 1 a token sees itself and one neighbour on each side: three diagonals."),
         Probe("window 1, causal", lambda rng: (int(rng.integers(5, 8)), 1, True),
@@ -129,30 +121,31 @@ SLIDING_WINDOW_MASK = Exercise(
     ),
     misconceptions=(
         ("strictly-inside", "Your window is one place too short: a key at distance window still counts. Use "
-            "≤, not <.", _mask(lambda d, w: d.abs() < w)),
+            "≤, not <.", _mask(near=lambda d, w: d.abs() < w)),
         ("one-too-wide", "Your window reaches one place too far: the distance may be window, and no more.",
-            _mask(lambda d, w: d.abs() <= w + 1)),
+            _mask(near=lambda d, w: d.abs() <= w + 1)),
         ("window-is-the-whole-width",
             "You take window for the width of the whole window and give half of it to each side. Here it is "
-            "the reach to one side: |i - j| ≤ window.", _mask(lambda d, w: d.abs() <= w // 2)),
-        ("causal-ignored", "causal makes no difference in your mask. When it is True, hide the keys after "
-            "the query as well: keep those with j ≤ i.", _mask(_right, lambda d: torch.ones_like(d).bool())),
+            "the reach to one side: |i - j| ≤ window.", _mask(near=lambda d, w: d.abs() <= w // 2)),
+        ("causal-ignored",
+            "causal makes no difference in your mask. When it is True, hide the keys after the query as "
+            "well: keep those with j ≤ i.", _mask(near=_right, allowed=lambda d: torch.ones_like(d).bool())),
         ("always-causal", "You hide the keys after the query even when causal is False. Without causal the "
             "window reaches to both sides.", lambda T, window, causal: sliding_window_mask(T, window, True)),
         ("causal-swapped", "You do the opposite of what causal says: causal=True hides the later keys, "
             "causal=False does not.", lambda T, window, causal: sliding_window_mask(T, window, not causal)),
         ("sees-the-future", "With causal you keep the keys after the query and hide those before it. Rows "
-            "are queries, columns are keys: keep j ≤ i.", _mask(_right, lambda d: d <= 0)),
+            "are queries, columns are keys: keep j ≤ i.", _mask(near=_right, allowed=lambda d: d <= 0)),
         ("not-itself", "A token does not see itself in your causal mask. The key at j = i is part of it: j ≤ "
-            "i.", _mask(_right, lambda d: d > 0)),
+            "i.", _mask(near=_right, allowed=lambda d: d > 0)),
         ("diagonal-left-out", "No token sees itself in your mask: the diagonal is False. The distance 0 lies "
-            "inside every window.", _mask(lambda d, w: _right(d, w) & (d != 0))),
+            "inside every window.", _mask(near=lambda d, w: _right(d, w) & (d != 0))),
         ("no-absolute-value", "Nothing limits your window on the right: i - j ≤ window holds for every later "
-            "key, whose distance is negative. Take the absolute value.", _mask(lambda d, w: d <= w)),
+            "key, whose distance is negative. Take the absolute value.", _mask(near=lambda d, w: d <= w)),
         ("limits-the-wrong-side", "Your window limits the keys after the query and none before it. Take the "
-            "absolute value of the distance.", _mask(lambda d, w: -d <= w)),
+            "absolute value of the distance.", _mask(near=lambda d, w: -d <= w)),
         ("window-ignored", "The window makes no difference in your mask: far keys are visible. Keep |i - j| "
-            "≤ window.", _mask(lambda d, w: d == d)),
+            "≤ window.", _mask(near=lambda d, w: d == d)),
         ("either-condition",
             "You keep a pair that fulfils one of the two conditions. It has to fulfil both: & and not |.",
             lambda T, window, causal: (_right(_distance(T), window) | (_distance(T) >= 0)) if causal
@@ -162,23 +155,21 @@ SLIDING_WINDOW_MASK = Exercise(
             lambda T, window, causal: ~sliding_window_mask(T, window, causal)),
         ("blocks", "You cut the text into blocks, and a token sees its own block. A window slides: each "
             "token stands in the middle of its own.", _blocks),
-        ("round-the-corner",
-            "Your window goes round the corner: the first token sees the last ones. A text has two ends; "
-            "perhaps torch.roll, or a negative index, brought the end to the front.", _round_the_corner),
+        ("round-the-corner", "Your window goes round the corner: the first token sees the last ones. A text "
+            "has two ends; perhaps torch.roll, or a negative index, brought the end to the front.",
+            _mask(near=_round_the_corner)),
         ("ones-and-zeros", "You return 1 and 0. Give True and False: with numbers, ~mask and masked_fill do "
             "not work.", lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
         ("brackets-missing", "& binds more tightly than <=, so a <= b & c means a <= (b & c). Put each "
             "condition into brackets: (a <= b) & c.", _without_brackets),
-        ("far-instead-of-near", "You keep the keys that are window places away or further. A window keeps "
-            "the near ones.", _mask(lambda d, w: d.abs() >= w)),
         ("ends-cut-off", "Your first and last queries see nothing: a window that reaches beyond an end of "
             "the text is shorter there, and not empty.", _only_whole_windows),
         ("slice-ends-early", "The last key of each window is missing. A slice a:b ends before b, so the "
             "window of query i ends at i + 1 when causal, and else at i + window + 1.",
-            _by_slices(lambda i, w: max(0, i - w), 0)),
-        ("negative-start",
-            "Near the beginning i - window is negative, and a negative number in a slice counts from the "
-            "end, so the slice is empty. Begin at max(0, i - window).", _by_slices(lambda i, w: i - w, 1)),
+            _by_slices(start=lambda i, w: max(0, i - w), more=0)),
+        ("negative-start", "Near the beginning i - window is negative, and a negative number in a slice "
+            "counts from the end, so the slice is empty. Begin at max(0, i - window).",
+            _by_slices(start=lambda i, w: i - w, more=1)),
         ("additive", "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, "
             "True and False.", _additive),
     ),
@@ -215,8 +206,8 @@ def _by_hand(rng):
 def _linear_inputs(*front, T, d, d_v, feature_map, T_k=None, std=1.0):
     def make(rng):
         n = T if T_k is None else T_k
-        return (_tensor(rng, *front, T, d, std=std), _tensor(rng, *front, n, d, std=std),
-                _tensor(rng, *front, n, d_v),
+        return (tensor(rng, *front, T, d, std=std), tensor(rng, *front, n, d, std=std),
+                tensor(rng, *front, n, d_v),
                 feature_map)
     return make
 
@@ -241,35 +232,26 @@ def _without_a_table(function, Q, K, V, feature_map):
         return function(Q, K, V, feature_map)
 
 
-def _weights(Q, K, feature_map):
-    return feature_map(Q) @ feature_map(K).mT  # (..., T_q, T_k)
+def _over_the_keys(a, b):
+    """φ(q) · Σ φ(k), a column."""
+    return a @ b.sum(-2)[..., None]
 
 
-def _normalised(weights, V, dim=-1):
-    return weights / weights.sum(dim, keepdim=True) @ V
+@variants
+def _linear(Q, K, V, feature_map, *, q=None, k=None, v=same, divisor=_over_the_keys):
+    """The reference with other maps for queries, keys and values, or another divisor of the features of Q and K."""
+    a, b = (feature_map if q is None else q)(Q), (feature_map if k is None else k)(K)
+    return a @ (b.mT @ v(V, feature_map)) / divisor(a, b)
 
 
-def _linear(q=None, k=None, v=None, divide=True):
-    """The reference with other maps for queries, keys and values, or without the division."""
-    def function(Q, K, V, feature_map):
-        a, b = (feature_map if q is None else q)(Q), (feature_map if k is None else k)(K)
-        V = V if v is None else v(V, feature_map)
-        mixed = a @ (b.mT @ V)
-        return mixed / (a @ b.sum(-2)[..., None]) if divide else mixed
-    return function
+@variants
+def _weighed(Q, K, V, feature_map, *, share):
+    """With a table of weights, of which ``share`` makes shares."""
+    return share(feature_map(Q) @ feature_map(K).mT) @ V
 
 
-def _same(x):
-    return x
-
-
-def _causal(Q, K, V, feature_map):
-    weights = _weights(Q, K, feature_map).tril()
-    return _normalised(weights, V)
-
-
-def _softmax_of_kernel(Q, K, V, feature_map):
-    return torch.softmax(_weights(Q, K, feature_map), dim=-1) @ V
+def _shares(weights, dim=-1):
+    return weights / weights.sum(dim, keepdim=True)
 
 
 def _real_softmax(Q, K, V, feature_map):
@@ -279,16 +261,6 @@ def _real_softmax(Q, K, V, feature_map):
 def _two_axes_only(Q, K, V, feature_map):
     a, b = feature_map(Q), feature_map(K)
     return a @ (b.T @ V) / (a @ b.sum(0))[:, None]
-
-
-def _sum_not_a_column(Q, K, V, feature_map):
-    a, b = feature_map(Q), feature_map(K)
-    return a @ (b.mT @ V) / (a @ b.sum(-2))
-
-
-def _number_by_number(Q, K, V, feature_map):
-    a, b = feature_map(Q), feature_map(K)
-    return a * (b * V).sum(-2, keepdim=True) / (a @ b.sum(-2)[..., None])
 
 
 LINEAR_ATTENTION = Exercise(
@@ -304,8 +276,6 @@ LINEAR_ATTENTION = Exercise(
         Probe("elu + 1", _linear_inputs(T=4, d=3, d_v=5, feature_map=_elu_plus_1),
             "φ(x) = elu(x) + 1 here. Apply φ to Q and to K, not to V; multiply φ(K)ᵀ with V first; divide "
             "each row by φ(q) · Σ φ(k)."),
-        Probe("squares", _linear_inputs(T=5, d=2, d_v=3, feature_map=_square),
-            "φ(x) = x² + 0.1 here. Use the feature_map that is given, and no other."),
         Probe("more features than dimensions", _linear_inputs(T=3, d=4, d_v=2, feature_map=_wider),
             "φ makes 8 features of 4 numbers here: φ(K)ᵀ V has shape (8, d_v), and Σ φ(k) has 8 numbers."),
         Probe("as many tokens as features", _linear_inputs(T=4, d=4, d_v=4, feature_map=_elu_plus_1),
@@ -324,86 +294,55 @@ LINEAR_ATTENTION = Exercise(
     misconceptions=(
         ("quadratic", "The numbers are right, and the order is not: you make a weight for every pair of "
             "query and key, T × T of them, in one table or row by row. Multiply φ(K)ᵀ with V first; then "
-            "nothing you make is larger than the input.",
-            lambda Q, K, V, feature_map: _normalised(_weights(Q, K, feature_map), V)),
+            "nothing you make is larger than the input.", _weighed(share=_shares)),
         ("not-normalised", "You do not divide. The weights φ(q) · φ(k) of a query do not sum to 1 by "
-            "themselves: divide each row by φ(q) · Σ φ(k).", _linear(divide=False)),
+            "themselves: divide each row by φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: 1)),
         ("plain-softmax", "That is softmax attention: the feature map is not used. Here the weights are φ(q) "
             "· φ(k), divided by their sum.", _real_softmax),
         ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the "
-            "place of exp, and the weights are only divided by their sum.", _softmax_of_kernel),
+            "place of exp, and the weights are only divided by their sum.",
+            _weighed(share=lambda weights: torch.softmax(weights, dim=-1))),
         ("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or weights can be "
-            "negative.", _linear(q=_same)),
+            "negative.", _linear(q=same)),
         ("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or weights can be "
-            "negative.", _linear(k=_same)),
+            "negative.", _linear(k=same)),
         ("no-features", "The feature map is not used at all: q · k can be negative, and weights with it. "
-            "Apply φ to Q and to K.", _linear(q=_same, k=_same)),
+            "Apply φ to Q and to K.", _linear(q=same, k=same)),
         ("features-of-the-values", "You apply φ to V too. The values are what is mixed: they stay as they "
             "are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
         ("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
-            _linear(_elu_plus_1, _elu_plus_1)),
+            _linear(q=_elu_plus_1, k=_elu_plus_1)),
         ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: the softmax, for "
             "which scaling is made, is gone.",
             lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
         ("causal", "Your queries see only the keys up to their own place. Here every query sees every key.",
-            _causal),
-        ("divided-by-T",
-            "You divide by the number of keys. The weights of a query sum to φ(q) · Σ φ(k): divide by that.",
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map) / K.shape[-2]),
+            _weighed(share=lambda weights: _shares(weights.tril()))),
+        ("divided-by-T", "You divide by the number of keys. The weights of a query sum to φ(q) · Σ φ(k): "
+            "divide by that.", _linear(divisor=lambda a, b: b.shape[-2])),
         ("sum-of-all-weights",
             "You divide all rows by the same number, the sum over all pairs. Each query has its own, φ(q) · "
-            "Σ φ(k).", lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-            / (feature_map(Q) @ feature_map(K).sum(-2)[..., None]).sum(-2, keepdim=True)),
-        ("normalised-over-queries", "Your weights sum to 1 over the queries. Each query divides by the sum "
-            "over the keys: φ(q) · Σ φ(k), where the sum runs over k.",
-            lambda Q, K, V, feature_map: _normalised(_weights(Q, K, feature_map), V, dim=-2)),
-        ("divided-without-the-query", "You divide by a sum of key features that does not depend on the "
-            "query. The sum of a query's weights is φ(q) · Σ φ(k).",
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-/ feature_map(K).sum((-2, -1))[..., None, None]),
+            "Σ φ(k).", _linear(divisor=lambda a, b: _over_the_keys(a, b).sum(-2, keepdim=True))),
+        ("normalised-over-queries",
+            "Your weights sum to 1 over the queries. Each query divides by the sum over the keys: φ(q) · Σ "
+            "φ(k), where the sum runs over k.", _weighed(share=lambda weights: _shares(weights, dim=-2))),
+        ("divided-without-the-query",
+            "You divide by a sum of key features that does not depend on the query. The sum of a query's "
+            "weights is φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: b.sum((-2, -1))[..., None, None])),
         ("two-axes-only", "Your function is right for (T, d) and fails when there are axes in front, such as "
             "(B, h, T, d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and "
             "[..., None].", _two_axes_only),
         ("sum-not-a-column", "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2) has one "
             "number for a query and no axis for them to be divided by. Make it a column first: "
-            "φ(K).sum(-2)[..., None].", _sum_not_a_column),
-        ("sum-over-the-features", "You sum φ(K) over its features, one number for each key. The divisor is "
-            "φ(q) · Σ φ(k), where the sum runs over the keys, axis -2.",
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-            / (feature_map(Q) @ feature_map(K).sum(-1)[..., None])),
-        ("features-of-the-sum", "You add the keys first and apply φ to their sum. φ belongs to each key: Σ "
-            "φ(k), and not φ(Σ k).", lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-            / (feature_map(Q) @ feature_map(K.sum(-2, keepdim=True)).mT)),
-        ("output-normalised",
-            "You divide the output by its own sum. What has to sum to 1 are the weights: divide by φ(q) · Σ "
-            "φ(k).", lambda Q, K, V, feature_map: (lambda out: out / out.sum(-1, keepdim=True))(
-                _linear(divide=False)(Q, K, V, feature_map))),
-        ("product-number-by-number", "You multiply φ(K) and V number by number. The summary has a number for "
-            "every feature *and* every column of V: φ(K)ᵀ V, (r, d_v).", _number_by_number),
-        ("values-averaged", "All your queries get the same output, the mean of the values weighted by the "
-            "keys alone. The weights are φ(q) · φ(k).",
-            lambda Q, K, V, feature_map: (feature_map(K).sum(-1)[..., None] * V).sum(-2, keepdim=True)
-            .expand(*Q.shape[:-1], V.shape[-1]) / feature_map(K).sum((-2, -1))[..., None, None]),
+            "φ(K).sum(-2)[..., None].", _linear(divisor=lambda a, b: a @ b.sum(-2))),
+        ("sum-over-the-features",
+            "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ φ(k), where "
+            "the sum runs over the keys, axis -2.", _linear(divisor=lambda a, b: a @ b.sum(-1)[..., None])),
         ("sum-over-everything", "You divide everything by one number: .sum() without dim adds up all pairs, "
             "heads and texts. Each query has its own sum, φ(q) · Σ φ(k).",
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-            / (feature_map(Q) @ feature_map(K).sum(-2)[..., None]).sum()),
-        ("divided-by-the-query", "You divide by the sum of the query's own features. The weights of a query "
-            "sum to φ(q) · Σ φ(k), so the keys have to be in it too.",
-            lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-            / feature_map(Q).sum(-1, keepdim=True)),
-        ("softmaxes-instead", "You take a softmax of φ(Q) over the features and one of φ(K) over the keys, "
-            "in place of the division. There is no softmax here: divide by φ(q) · Σ φ(k).",
-            lambda Q, K, V, feature_map: torch.softmax(feature_map(Q), -1)
-            @ (torch.softmax(feature_map(K), -2).mT @ V)),
-        ("own-key-only",
-            "You divide by φ(q) · φ(k) of the key at the query's own place. It is the sum over all keys: "
-            "φ(q) · Σ φ(k).", lambda Q, K, V, feature_map: _linear(divide=False)(Q, K, V, feature_map)
-            / (feature_map(Q) * feature_map(K)).sum(-1, keepdim=True)),
-        ("divided-by-the-length", "You divide by the lengths of the feature vectors, as a cosine does. The "
-            "weights of a query have to sum to 1: divide by φ(q) · Σ φ(k).",
-            lambda Q, K, V, feature_map: F.normalize(feature_map(Q), dim=-1)
-                @ (F.normalize(feature_map(K), dim=-1).mT @ V)),
+            _linear(divisor=lambda a, b: _over_the_keys(a, b).sum())),
+        ("divided-by-the-query",
+            "You divide by the sum of the query's own features. The weights of a query sum to φ(q) · Σ φ(k), "
+            "so the keys have to be in it too.", _linear(divisor=lambda a, b: a.sum(-1, keepdim=True))),
     ),
     use=_without_a_table,
 )
@@ -415,67 +354,40 @@ LINEAR_ATTENTION = Exercise(
 def _grouped_inputs(B, h, g, T, d_k, T_k=None, std=1.0):
     def make(rng):
         n = T if T_k is None else T_k
-        return (_tensor(rng, B, h, T, d_k, std=std), _tensor(rng, B, g, n, d_k, std=std),
-                _tensor(rng, B, g, n, d_k))
+        return (tensor(rng, B, h, T, d_k, std=std), tensor(rng, B, g, n, d_k, std=std),
+                tensor(rng, B, g, n, d_k))
     return make
 
 
-def _attend(Q, K, V, scale=None, dim=-1, mask=None):
-    scores = Q @ K.mT / (math.sqrt(Q.shape[-1]) if scale is None else scale)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    return torch.softmax(scores, dim=dim) @ V
+def _attend(q, k, v, scale=None, dim=-1, mask=None):
+    scores = q @ k.mT / (math.sqrt(q.shape[-1]) if scale is None else scale(q))
+    scores = scores if mask is None else scores.masked_fill(~mask(q, k), -math.inf)
+    return torch.softmax(scores, dim=dim) @ v
 
 
-def _spread(x, h, interleave=True):
-    n = h // x.shape[1]
-    return x.repeat_interleave(n, 1) if interleave else x.repeat(1, n, 1, 1)
+@variants
+def _grouped(Q, K, V, *, keys=spread, values=spread, **options):
+    """The reference, with the groups of the keys or the values spread over the heads in another way."""
+    return _attend(Q, keys(K, Q.shape[1]), values(V, Q.shape[1]), **options)
 
 
-def _grouped(keys=True, values=True, **options):
-    """The reference, with the groups spread over the heads in turn where ``keys`` or ``values`` is False."""
-    def function(Q, K, V):
-        h = Q.shape[1]
-        return _attend(Q, _spread(K, h, keys), _spread(V, h, values),
-                       **{name: value(Q, K) for name, value in options.items()})
-    return function
-
-
-def _one_group(group):
-    return lambda Q, K, V: _attend(Q, K[:, group][:, None], V[:, group][:, None])
+def _both(spread):
+    return _grouped(keys=spread, values=spread)
 
 
 def _heads_not_spread(Q, K, V):
     """Only the first g heads attend; the others are lost."""
-    g = K.shape[1]
-    return _attend(Q[:, :g], K, V)
-
-
-def _queries_averaged(Q, K, V):
-    h, g = Q.shape[1], K.shape[1]
-    mean = Q.unflatten(1, (g, h // g)).mean(2)
-    return _attend(mean, K, V).repeat_interleave(h // g, 1)
-
-
-def _group_of_head(group):
-    """Head by head, each with the group that ``group(i, h, g)`` names."""
-    def function(Q, K, V):
-        h, g = Q.shape[1], K.shape[1]
-        return torch.stack([_attend(Q[:, i], K[:, group(i, h, g)], V[:, group(i, h, g)]) for i in range(h)], 1)
-    return function
-
-
-def _repeated_g_times(Q, K, V):
-    g = K.shape[1]
-    return _attend(Q, K.repeat_interleave(g, 1), V.repeat_interleave(g, 1))
+    return _attend(Q[:, :K.shape[1]], K, V)
 
 
 def _weights_only(Q, K, V):
-    return torch.softmax(Q @ _spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)
+    return torch.softmax(Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)
 
 
-_LARGE = ("The scores are large here, and exp of them is infinite. torch.softmax copes with that; if you write it out, "
-          "subtract the largest score of each row, dim=-1, and not one number for all rows.")
+def _no_softmax(Q, K, V):
+    return Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ spread(V, Q.shape[1])
+
+
 _TRANSPOSE = (("first two dimensions of batch2|matrix transpose on tensors|of non-matrix", (
     "The queries meet K with its last two axes swapped, and no others: K.mT, or K.transpose(-1, -2). .T reverses all "
     "axes of (B, h, T, d_k)."
@@ -495,45 +407,30 @@ GROUPED_QUERY_ATTENTION = Exercise(
         Probe("two groups of three, a batch", _grouped_inputs(2, 6, 2, 3, 4),
             "h = 6 and g = 2: heads 0, 1, 2 use group 0 and heads 3, 4, 5 use group 1. Scores are divided by "
             "√d_k."),
-        Probe("three groups of two", _grouped_inputs(2, 6, 3, 5, 2), "h = 6 and g = 3: heads 0 and 1 use "
-            "group 0, heads 2 and 3 use group 1, heads 4 and 5 use group 2."),
         Probe("one query, many keys", _grouped_inputs(3, 4, 2, 1, 6, T_k=7),
             "One query and 7 keys, as when a model writes: K and V have another length than Q."),
-        Probe("large numbers", _grouped_inputs(1, 4, 2, 3, 4, std=30.0), _LARGE, extreme=True),
         larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
     ),
     misconceptions=(
         ("groups-in-turn",
             "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by side: 0, "
-            "0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _grouped(False, False)),
+            "0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _both(spread_in_turn)),
         ("keys-in-turn", "The values go to the right heads, the keys do not: you spread K over the heads in "
-            "turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=False)),
+            "turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=spread_in_turn)),
         ("values-in-turn", "The keys go to the right heads, the values do not: you spread V over the heads "
-            "in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=False)),
+            "in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=spread_in_turn)),
         ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
-            _grouped(scale=lambda Q, K: 1.0)),
-        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.",
-            _grouped(scale=lambda Q, K: Q.shape[-1])),
-        ("scaled-by-the-model-width",
-            "You divide by √(h · d_k), the root of the model's width. Each head is scaled by its own width, "
-            "√d_k.", _grouped(scale=lambda Q, K: math.sqrt(Q.shape[1] * Q.shape[-1]))),
+            _grouped(scale=lambda Q: 1.0)),
+        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _grouped(scale=lambda Q: Q.shape[-1])),
+        ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
+            "scaled by its own width, √d_k.", _grouped(scale=lambda Q: math.sqrt(Q.shape[1] * Q.shape[-1]))),
         ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
-            "(h / g).", _one_group(0)),
-        ("last-group-for-all",
-            "All heads use the last group. Head i uses group i // (h / g).", _one_group(-1)),
-        ("groups-averaged",
-            "You average the groups and give all heads the mean. Head i uses group i // (h / g), as it "
-            "stands.", lambda Q, K, V: _attend(Q, K.mean(1, keepdim=True), V.mean(1, keepdim=True))),
-        ("queries-averaged", "You average the queries of a group. The keys and values are shared, the "
-            "queries are not: each head keeps its own.", _queries_averaged),
-        ("groups-reversed", "The groups are in reverse order: head 0 uses group 0.",
-            lambda Q, K, V: grouped_query_attention(Q, K.flip(1), V.flip(1))),
-        ("softmax-over-queries", "Your softmax runs over the queries. It runs over the keys, the last axis.",
-            _grouped(dim=lambda Q, K: -2)),
-        ("softmax-over-heads", "Your softmax runs over the heads. It runs over the keys, the last axis.",
-            _grouped(dim=lambda Q, K: 1)),
-        ("no-softmax", "There is no softmax: the weights are the scores themselves.",
-            lambda Q, K, V: Q @ _spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ _spread(V, Q.shape[1])),
+            "(h / g).", _both(lambda x, h: x[:, :1])),
+        ("groups-averaged", "You average the groups and give all heads the mean. Head i uses group i // (h / "
+            "g), as it stands.", _both(lambda x, h: x.mean(1, keepdim=True))),
+        ("softmax-over-queries",
+            "Your softmax runs over the queries. It runs over the keys, the last axis.", _grouped(dim=-2)),
+        ("no-softmax", "There is no softmax: the weights are the scores themselves.", _no_softmax),
         ("causal", "You hide the later keys. There is no mask here.",
             _grouped(mask=lambda Q, K: torch.ones(Q.shape[2], K.shape[2]).tril().bool())),
         ("heads-lost", "You return g heads: the other queries are lost. The result has as many heads as Q.",
@@ -542,24 +439,14 @@ GROUPED_QUERY_ATTENTION = Exercise(
             "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
             "head the keys of its group, or put the queries of a group below each other.", _attend),
         ("divided-by-g", "Your head i uses group i // g. There are h // g heads in a group, so it is i // (h "
-            "// g).", _group_of_head(lambda i, h, g: i // g)),
+            "// g).", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
         ("repeated-g-times", "You repeat each head of keys g times. There are h // g query heads for each of "
-            "them.", _repeated_g_times),
+            "them.", _both(lambda x, h: x.repeat_interleave(x.shape[1], 1))),
         ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
             lambda Q, K, V: grouped_query_attention(Q, K, K)),
         ("weights-returned", "You return the weights. One product is left: weights @ V.", _weights_only),
-        ("scaled-by-length", "You divide by the root of the number of keys. It is √d_k, the width of a head.",
-            _grouped(scale=lambda Q, K: math.sqrt(K.shape[2]))),
-        ("heads-in-front", "You stack the heads on a new first axis, (h, B, T, d_k). They are the second: "
-            "dim=1.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(0, 1)),
-        ("averaged-and-lost", "You average the queries of a group, and g heads come back. The keys and "
-            "values are shared, the queries are not: the result has as many heads as Q.",
-            lambda Q, K, V: _attend(Q.unflatten(1, (K.shape[1], -1)).mean(2), K, V)),
         ("tokens-before-heads", "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, "
             "d_k).", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
-        ("heads-added-up",
-            "You add up the heads of a group, and only g are left. The result has as many heads as Q.",
-            lambda Q, K, V: grouped_query_attention(Q, K, V).unflatten(1, (K.shape[1], -1)).sum(2)),
         ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
             "later.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
     ),
@@ -576,56 +463,34 @@ GROUPED_QUERY_ATTENTION = Exercise(
 
 def _step_inputs(B, h, t, d_k, std=1.0):
     def make(rng):
-        q, k, v = (_tensor(rng, B, h, 1, d_k, std=std) for _ in range(3))
-        return q, k, v, None if t == 0 else (_tensor(rng, B, h, t, d_k, std=std), _tensor(rng, B, h, t, d_k))
+        q, k, v = (tensor(rng, B, h, 1, d_k, std=std) for _ in range(3))
+        return q, k, v, None if t == 0 else (tensor(rng, B, h, t, d_k, std=std), tensor(rng, B, h, t, d_k))
     return make
 
 
-def _one_small_text(rng):
-    """Three texts; the query of the first is so short that its scores are near 0."""
-    q, *others = _step_inputs(3, 2, 6, 4, std=30.0)(rng)
-    q[0] /= 1000
-    return q, *others
-
-
-def _joined(k, v, cache):
-    return (k, v) if cache is None else (torch.cat([cache[0], k], -2), torch.cat([cache[1], v], -2))
-
-
-def _step(see=lambda K, V, k, v, cache: (K, V), keep=lambda K, V, k, v, cache: (K, V), **options):
-    """The reference, with another choice of what is seen and of what is kept."""
-    def function(q, k, v, cache):
-        K, V = _joined(k, v, cache)
-        seen = see(K, V, k, v, cache)
-        return _attend(q, *seen, **{name: value(q, K) for name, value in options.items()}), keep(K, V, k, v,
-                                                                                                 cache)
-    return function
+@variants
+def _step(q, k, v, cache, *, join=joined, see=lambda K, V, k, v, cache: (K, V), keep=lambda K, V, k, v, cache: (K, V),
+          **options):
+    """The reference, with another way of joining, or another choice of what is seen and of what is kept."""
+    K, V = join(k, v, cache)
+    return _attend(q, *see(K, V, k, v, cache), **options), keep(K, V, k, v, cache)
 
 
 def _or_new(K, V, k, v, cache):
     return (k, v) if cache is None else cache
 
 
-def _only_output(q, k, v, cache):
-    return decode_step(q, k, v, cache)[0]
+def _in_front(k, v, cache):
+    return (k, v) if cache is None else (torch.cat([k, cache[0]], -2), torch.cat([v, cache[1]], -2))
 
 
-def _along_heads(q, k, v, cache):
-    """Concatenated along the wrong axis, which works for one cached position."""
-    K, V = (k, v) if cache is None else (torch.cat([cache[0], k], 1), torch.cat([cache[1], v], 1))
-    return torch.softmax(q @ K.mT / math.sqrt(q.shape[-1]), -1) @ V, (K, V)
+def _stacked(k, v, cache):
+    return (k, v) if cache is None else (torch.stack([cache[0], k], 2), torch.stack([cache[1], v], 2))
 
 
-def _joined_by(join):
-    """The reference, with keys and values joined in another way."""
-    def function(q, k, v, cache):
-        K, V = (k, v) if cache is None else (join(cache[0], k), join(cache[1], v))
-        return torch.softmax(q @ K.mT / math.sqrt(q.shape[-1]), -1) @ V, (K, V)
-    return function
-
-
-def _added(old, new):
-    return old + new
+def _weights_returned(q, k, v, cache):
+    K, V = joined(k, v, cache)
+    return torch.softmax(q @ K.mT / math.sqrt(q.shape[-1]), -1), (K, V)
 
 
 class NotJoined(RuntimeError):
@@ -659,19 +524,15 @@ DECODE_STEP = Exercise(
             "over 5 keys, the cached ones and the new one, and scores are divided by √d_k."),
         Probe("a batch", _step_inputs(2, 3, 5, 4),
             "B = 2, h = 3, and 5 positions are cached: positions are axis -2 of (B, h, t, d_k)."),
-        Probe("as many positions as dimensions", _step_inputs(3, 2, 3, 4), "t + 1 equals d_k here, so a "
-            "wrong axis goes through without an error. Softmax over the keys, the last axis of the scores."),
-        Probe("large numbers", _step_inputs(1, 2, 6, 4, std=30.0), _LARGE, extreme=True),
-        Probe("large numbers beside small ones", _one_small_text, _LARGE, draws=1, extreme=True),
         larger(_step_inputs(5, 6, 9, 11)),
     ),
     misconceptions=(
         ("cache-not-used", "You do not look at `cache`: the new token sees only itself, and nothing of the "
             "past is kept. Append k and v first.", lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
         ("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all cached "
-            "positions as well.", _step(lambda K, V, k, v, cache: (k, v))),
+            "positions as well.", _step(see=lambda K, V, k, v, cache: (k, v))),
         ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
-            "then attend.", _step(_or_new)),
+            "then attend.", _step(see=_or_new)),
         ("nothing-appended", "The output is right, but you give back the old cache: the next token will not "
             "see this one. Return the longer one.", _step(keep=_or_new)),
         ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the "
@@ -679,78 +540,51 @@ DECODE_STEP = Exercise(
             _step(keep=lambda K, V, k, v, cache: cache)),
         ("keeps-the-new-only", "The output is right, but your new cache holds only the new position: the "
             "others are lost for the next token.", _step(keep=lambda K, V, k, v, cache: (k, v))),
-        ("new-in-front",
-            "You put the new position in front of the cached ones. The output is the same, but the cache is "
-            "kept in the order of the text: append at the end.", _step(keep=lambda K, V, k, v, cache: (
-                (k, v) if cache is None else (torch.cat([k, cache[0]], -2), torch.cat([v, cache[1]], -2))))),
+        ("new-in-front", "You put the new position in front of the cached ones. The output is the same, but "
+            "the cache is kept in the order of the text: append at the end.",
+            _step(keep=lambda K, V, k, v, cache: _in_front(k, v, cache))),
         ("mask-of-one-row", "Your token sees only the first position: a causal mask for one query, as "
             "is_causal=True or tril make it, keeps its first column. No mask is needed, because nothing "
-            "later is in the cache.", _step(lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
-        ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
-            _step(scale=lambda q, K: 1.0)),
-        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _step(scale=lambda q, K: q.shape[-1])),
-        ("scaled-by-length", "You divide by the root of the number of positions. It is √d_k, the width of a "
-            "head, however long the cache.", _step(scale=lambda q, K: math.sqrt(K.shape[-2]))),
+            "later is in the cache.", _step(see=lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
+        ("not-scaled",
+            "The scores are not scaled: divide them by √d_k before the softmax.", _step(scale=lambda q: 1.0)),
+        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _step(scale=lambda q: q.shape[-1])),
         ("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1, so every "
-            "weight is 1. It runs over the keys, the last axis.", _step(dim=lambda q, K: -2)),
-        ("no-softmax", "There is no softmax: the weights are the scores themselves.", lambda q, k, v, cache: (
-                q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]) @ _joined(k, v, cache)[1],
-                    _joined(k, v, cache))),
+            "weight is 1. It runs over the keys, the last axis.", _step(dim=-2)),
         ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
             _step(keep=lambda K, V, k, v, cache: (V, K))),
         ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
-            _step(lambda K, V, k, v, cache: (K, K))),
+            _step(see=lambda K, V, k, v, cache: (K, K))),
         ("values-not-appended", "You append k and not v, or cache only one of them. Both grow together.",
             _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
         ("one-not-joined",
             "Only one of K and V is joined with the cache when you attend, so the weights and the values "
             "differ in their number of positions. Both grow together: torch.cat along dim=2, for K and for "
-            "V.", lambda q, k, v, cache: (_attend(q, _joined(k, v, cache)[0], v), _joined(k, v, cache))),
+            "V.", lambda q, k, v, cache: (_attend(q, joined(k, v, cache)[0], v), joined(k, v, cache))),
         ("along-the-heads", "You join the tensors along the axis of the heads. Positions are axis -2 of (B, "
-            "h, t, d_k).", _along_heads),
+            "h, t, d_k).", _step(join=functools.partial(joined, axis=1))),
         ("along-the-features",
             "You join the tensors along their last axis, that of the d_k numbers. Positions are axis -2 of "
-            "(B, h, t, d_k): dim=2.", _joined_by(lambda old, new: torch.cat([old, new], -1))),
-        ("along-the-batch", "You join the tensors along axis 0, that of the texts, as torch.cat does when no "
-            "dim is given. Positions are axis -2 of (B, h, t, d_k): dim=2.",
-            _joined_by(lambda old, new: torch.cat([old, new]))),
+            "(B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=-1))),
+        ("along-the-batch",
+            "You join the tensors along axis 0, that of the texts, as torch.cat does when no dim is given. "
+            "Positions are axis -2 of (B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=0))),
         ("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the new position "
-            "behind the old ones, on an axis that is there.",
-            _joined_by(lambda old, new: torch.stack([old, new], 2))),
-        ("added", "You add the new key and value to the cached ones, number by number. They get a place of "
-            "their own: torch.cat along dim=2.", _joined_by(_added)),
-        ("appended-twice", "The output is right, but your new cache holds the new position twice: it is "
-            "appended once more when you return it.",
-            _step(keep=lambda K, V, k, v, cache: (torch.cat([K, k], -2), torch.cat([V, v], -2)))),
-        ("weights-returned",
-            "You return the weights in place of the output. One product is left: weights @ V.",
-            lambda q, k, v, cache: (torch.softmax(q @ _joined(k, v, cache)[0].mT / math.sqrt(q.shape[-1]), -1),
-                                   _joined(k, v, cache))),
+            "behind the old ones, on an axis that is there.", _step(join=_stacked)),
+        ("weights-returned", "You return the weights in place of the output. One product is left: weights @ "
+            "V.", _weights_returned),
         ("cache-first", "You return the cache first. It is output, (K, V).",
             lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
-        ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
-            "scaled by its own width, √d_k.", _step(scale=lambda q, K: math.sqrt(q.shape[1] * q.shape[-1]))),
-        ("softmax-over-heads", "Your softmax runs over the heads, axis 1. It runs over the keys, the last "
-            "axis: dim=-1.", _step(dim=lambda q, K: 1)),
-        ("output-cached", "You keep the output in the cache. The next token needs the keys and the values, K "
-            "and V.", lambda q, k, v, cache: (lambda out: (out, (out, out)))(decode_step(q, k, v, cache)[0])),
-        ("query-for-key", "You append q where k belongs. The query asks in this step only; what stays is the "
-            "key.", lambda q, k, v, cache: decode_step(q, q, v, cache)),
-        ("oldest-dropped", "Your cache loses its oldest position at each step. It grows: nothing is dropped.",
-            _step(keep=lambda K, V, k, v, cache: (K, V) if cache is None else (K[..., 1:, :], V[..., 1:, :]))),
         ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
-            "(K, V).", _only_output),
+            "(K, V).", lambda q, k, v, cache: decode_step(q, k, v, cache)[0]),
         ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
             "V).", lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], *decode_step(q, k, v, cache)[1])),
         ("none-not-handled", "For the first token the cache is None, and there is nothing to append to: then "
             "k and v themselves are the keys and values.",
             lambda q, k, v, cache: decode_step(q, k, v, (cache[0], cache[1]))),
-        ("query-cached", "You cache queries as well. A query is used once, in its own step: only keys and "
-            "values are needed again.",
-            lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], (q, *_joined(k, v, cache)))),
     ),
     contracts=(Contract("more than one new token",
-                        lambda rng: (*(_tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
+                        lambda rng: (*(tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
     nudges=_TRANSPOSE,
     use=_told_apart,
 )
@@ -761,15 +595,15 @@ DECODE_STEP = Exercise(
 
 def _online_inputs(T, d, m, block, std=1.0):
     def make(rng):
-        return _tensor(rng, d, std=std), _tensor(rng, T, d), _tensor(rng, T, m), block
+        return tensor(rng, d, std=std), tensor(rng, T, d), tensor(rng, T, m), block
     return make
 
 
-def _with_scores(*scores, block=2, dtype=torch.float64):
-    """d = 1 and q = 1, so that the scores are the keys."""
+def _with_scores(*scores):
+    """d = 1 and q = 1, so that the scores are the keys; blocks of 2."""
     def make(rng):
-        K, V = torch.tensor(scores).double()[:, None] + _tensor(rng, 1) * 0.01, _tensor(rng, len(scores), 2)
-        return torch.ones(1, dtype=dtype), K.to(dtype), V.to(dtype), block
+        K = torch.tensor(scores).double()[:, None] + tensor(rng, 1) * 0.01
+        return torch.ones(1).double(), K, tensor(rng, len(scores), 2), 2
     return make
 
 
@@ -797,24 +631,32 @@ def _never_all_scores(function, q, K, V, block):
         return function(q, K, V, block)
 
 
-def _online(shrink_total=True, shrink_output=True, scale=None, start=-math.inf,
-            factor=lambda old, new: torch.exp(old - new),
-            keep_largest=True, divide=True, whole_blocks=False, from_score=None):
-    """The reference with the faults that the arguments choose."""
-    def function(q, K, V, block):
-        largest, total, output = q.new_tensor(start), q.new_zeros(()), torch.zeros_like(V[0])
-        for first in range(0, len(K) // block * block if whole_blocks else len(K), block):
-            k, v = K[first:first + block], V[first:first + block]
-            scores = k @ q / (math.sqrt(len(q)) if scale is None else scale(q))
-            new = torch.maximum(largest, scores.max()) if keep_largest else scores.max()
-            if from_score is not None:
-                new = from_score(largest, scores)
-            weights, shrink = torch.exp(scores - new), factor(largest, new)
-            total = (shrink * total if shrink_total and first else total) + weights.sum()
-            output = (shrink * output if shrink_output and first else output) + weights @ v
-            largest = new
-        return output / total if divide else output
-    return function
+@variants
+def _step_with(largest, total, output, scores, v, *, new=lambda largest, scores: torch.maximum(largest, scores.max()),
+               subtract=lambda largest, new: new, factor=lambda old, new: torch.exp(old - new),
+               shrink_total=True, shrink_output=True):
+    """A step of the loop, with the faults that the arguments choose. Gives the three numbers that are kept."""
+    top = new(largest, scores)
+    weights, shrink = torch.exp(scores - subtract(largest, top)), factor(largest, top)
+    return (top, (shrink if shrink_total else 1) * total + weights.sum(),
+            (shrink if shrink_output else 1) * output + weights @ v)
+
+
+RIGHT_STEP = _step_with()
+
+
+@variants
+def _loop(q, K, V, block, *, step=RIGHT_STEP, starts=lambda T, block: range(0, T, block), start=-math.inf,
+          scale=lambda q: math.sqrt(len(q)), end=lambda largest, total, output: output / total):
+    """The reference with another step or end; ``starts(T, block)`` are the places where the blocks begin."""
+    state = q.new_tensor(start), q.new_zeros(()), torch.zeros_like(V[0])
+    for first in starts(len(K), block):
+        state = step(*state, K[first:first + block] @ q / scale(q), V[first:first + block])
+    return end(*state)
+
+
+def _of_the_block(largest, scores):
+    return scores.max()
 
 
 def _each_block(combine):
@@ -837,54 +679,14 @@ def _joined_at_the_end(q, K, V, block):
     return shrink @ outputs / (shrink @ totals)
 
 
-def _nothing_subtracted(q, K, V, block):
-    total, output = 0.0, torch.zeros_like(V[0])
-    for i in range(0, len(K), block):
-        weights = torch.exp(K[i:i + block] @ q / math.sqrt(len(q)))
-        total, output = total + weights.sum(), output + weights @ V[i:i + block]
-    return output / total
+def _nothing_subtracted(largest, total, output, scores, v):
+    weights = torch.exp(scores)
+    return largest, total + weights.sum(), output + weights @ v
 
 
-def _slices(starts):
-    """The reference on other slices: ``starts(T, block)`` are the places where they begin."""
-    def function(q, K, V, block):
-        largest, total, output = q.new_tensor(-math.inf), q.new_zeros(()), torch.zeros_like(V[0])
-        for first in starts(len(K), block):
-            scores = K[first:first + block] @ q / math.sqrt(len(q))
-            new = torch.maximum(largest, scores.max())
-            weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
-            total, output = shrink * total + weights.sum(), shrink * output + weights @ V[first:first + block]
-            largest = new
-        return output / total
-    return function
-
-
-def _divided_in_the_loop(q, K, V, block):
-    largest, total, output = q.new_tensor(-math.inf), q.new_zeros(()), torch.zeros_like(V[0])
-    for i in range(0, len(K), block):
-        scores = K[i:i + block] @ q / math.sqrt(len(q))
-        new = torch.maximum(largest, scores.max())
-        weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
-        total = shrink * total + weights.sum()
-        output = (shrink * output + weights @ V[i:i + block]) / total
-        largest = new
-    return output
-
-
-def _each_step(step, end=lambda largest, total, output: output / total):
-    """A loop in which ``step(largest, total, output, scores, v)`` gives the three numbers that are kept."""
-    def function(q, K, V, block):
-        kept = q.new_tensor(-math.inf), q.new_zeros(()), torch.zeros_like(V[0])
-        for i in range(0, len(K), block):
-            kept = step(*kept, K[i:i + block] @ q / math.sqrt(len(q)), V[i:i + block])
-        return end(*kept)
-    return function
-
-
-def _right_step(largest, total, output, scores, v):
-    new = torch.maximum(largest, scores.max())
-    weights, shrink = torch.exp(scores - new), torch.exp(largest - new)
-    return new, shrink * total + weights.sum(), shrink * output + weights @ v
+def _divided_in_the_loop(*state_and_block):
+    largest, total, output = RIGHT_STEP(*state_and_block)
+    return largest, total, output / total
 
 
 def _all_shrink(largest, total, output, scores, v):
@@ -893,41 +695,11 @@ def _all_shrink(largest, total, output, scores, v):
     return new, shrink * (total + weights.sum()), shrink * (output + weights @ v)
 
 
-def _shrunk_unsubtracted(largest, total, output, scores, v):
-    new = torch.maximum(largest, scores.max())
-    weights, shrink = torch.exp(scores), torch.exp(largest - new)
-    return new, shrink * total + weights.sum(), shrink * output + weights @ v
-
-
-def _old_subtracted(largest, total, output, scores, v):
-    new = torch.maximum(largest, scores.max())
-    weights, shrink = torch.exp(scores - (largest if largest > -math.inf else new)), torch.exp(largest - new)
-    return new, shrink * total + weights.sum(), shrink * output + weights @ v
-
-
-def _turned_round_from_the_start(largest, total, output, scores, v):
-    new = torch.maximum(largest, scores.max())
-    weights, shrink = torch.exp(scores - new), torch.exp(new - largest)
-    return new, shrink * total + weights.sum(), shrink * output + weights @ v
-
-
-def _keys_counted(largest, total, output, scores, v):
-    new, _, mixed = _right_step(largest, total, output, scores, v)
-    return new, total + len(scores), mixed
-
-
-def _values_not_summed(largest, total, output, scores, v):
-    new, total, _ = _right_step(largest, total, torch.zeros_like(v[0]), scores, v)
-    return new, total, torch.exp(largest - new) * output + torch.exp(scores - new)[:, None] * v
-
-
 ONLINE_SOFTMAX_ATTENTION = Exercise(
     reference=online_softmax_attention,
     probes=(
         Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. "
             "Check the division at the end, and the start: exp(-inf) is 0."),
-        Probe("one block", _online_inputs(3, 4, 2, 3),
-            "All keys fit into one block here, so this is attention as you know it: scores divided by √d."),
         Probe("a larger score comes later", _with_scores(0.0, 1.0, 3.0, 2.0),
             "The second block has the larger scores: what was summed up before has to shrink by exp(old "
             "largest - new largest).", special=True),
@@ -938,30 +710,15 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "output are what they would be if the text ended there."),
         Probe("a last block that is not full", _online_inputs(7, 4, 3, 3, std=2.0),
             "T = 7 and block = 3: the last block holds one key. A slice beyond the end is simply shorter."),
-        Probe("a block longer than the text", _online_inputs(5, 3, 2, 8), "block is larger than T here: "
-            "there is a single block."),
-        Probe("several blocks", _online_inputs(12, 5, 2, 4, std=2.0),
-            "T = 12 and block = 4: three blocks, and the largest score may stand in any of them."),
         Probe("huge scores", _with_scores(900.0, 1000.0, 1001.0, 1000.5, 800.0),
             "The scores are near 1000 here, and exp(1000) is too large for a number. Subtract the largest "
             "score so far before exp.", extreme=True),
-        Probe("scores far apart", _with_scores(0.0, 1500.0, 1501.0, 3.0),
-            "The scores of one block lie 1500 apart here. Subtract the largest, and the others become exp of "
-            "something below 0.", extreme=True),
         Probe("the largest scores first", _with_scores(1500.0, 1499.0, 0.0, 1.0),
             "The first block has scores near 1500 here, the second near 0. The largest score so far stays "
             "1500, and exp(old - new) is 1.", extreme=True),
         Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0),
             "The first block has scores near 0 here, the second one near 1500. The largest score so far "
             "becomes 1500, and what was summed up before shrinks to 0.", extreme=True),
-        Probe("a far larger score comes later, in single precision",
-            _with_scores(0.0, 1.0, 1500.0, 2.0, dtype=torch.float32),
-            "The numbers have 32 bits here, as in most models, and one score of the second block is near "
-            "1500. Subtract the largest score so far, that of this block included.", draws=1, extreme=True),
-        Probe("the largest scores first, in single precision",
-            _with_scores(1500.0, 1499.0, 0.0, 1.0, dtype=torch.float32),
-            "The numbers have 32 bits here, as in most models, and the first block has scores near 1500. The "
-            "largest score so far stays 1500.", draws=1, extreme=True),
         Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5),
             "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0 "
             "/ 0 is NaN.", extreme=True),
@@ -977,26 +734,26 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "block and join them at the end, so they grow in number with the text. Keep one of each, and "
             "let what was summed up shrink in the loop.", _joined_at_the_end),
         ("nothing-shrinks", "When a larger score turns up, what you have summed up so far stays as it was. "
-            "Multiply both total and output by exp(old largest - new largest).", _online(False, False)),
+            "Multiply both total and output by exp(old largest - new largest).",
+            _loop(step=_step_with(shrink_total=False, shrink_output=False))),
         ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
-            "were measured against the old largest score.", _online(shrink_total=False)),
+            "were measured against the old largest score.", _loop(step=_step_with(shrink_total=False))),
         ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "
-            "were measured against the old largest score.", _online(shrink_output=False)),
+            "were measured against the old largest score.", _loop(step=_step_with(shrink_output=False))),
         ("grows-instead", "You multiply by exp(new - old), which grows. What was summed up so far has to "
-            "shrink: exp(old - new).", _online(factor=lambda old, new: torch.exp(new - old))),
-        ("turned-round-from-the-start", "Your result is NaN, even with one key. Is the exponent turned "
-            "round? At the start the old largest score is -inf: exp(old - new) is 0, but exp(new - old) is "
-            "infinite, and infinity times 0 is NaN.", _each_step(_turned_round_from_the_start)),
+            "shrink: exp(old - new).",
+            _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old) if old > -math.inf else 1.0))),
+        ("turned-round-from-the-start",
+            "Your result is NaN, even with one key. Is the exponent turned round? At the start the old "
+            "largest score is -inf: exp(old - new) is 0, but exp(new - old) is infinite, and infinity "
+            "times 0 is NaN.", _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old)))),
         ("largest-of-the-block", "You measure each block against its own largest score, so that the sums of "
             "two blocks are in different units. Keep the largest score so far, and shrink what was summed "
-            "up before by exp(old - new).", _online(False, False, keep_largest=False)),
+            "up before by exp(old - new).",
+            _loop(step=_step_with(new=_of_the_block, shrink_total=False, shrink_output=False))),
         ("largest-forgotten", "Your largest score is that of the block, whatever came before. After a block "
             "of scores near 1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of "
-            "old and of this block.", _online(keep_largest=False)),
-        ("largest-of-the-first-block",
-            "Your largest score is that of the first block, and later blocks never change it. When a score "
-            "far above it comes, exp overflows. Look for a larger one in every block, and shrink what was "
-            "summed up.", _online(from_score=lambda old, scores: scores.max() if torch.isinf(old) else old)),
+            "old and of this block.", _loop(step=_step_with(new=_of_the_block))),
         ("block-means-averaged", "You take the softmax in each block and average the blocks. A block with "
             "larger scores must count for more: keep total and output apart, and divide once, at the end.",
             _each_block(lambda parts: parts.mean(0))),
@@ -1007,50 +764,38 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
             "what is there.", _each_block(lambda parts: parts[-1])),
         ("first-block-only", "Your result is that of the first block: a return inside the loop, perhaps.",
             _each_block(lambda parts: parts[0])),
-        ("not-divided",
-            "You do not divide by total at the end, so the weights do not sum to 1.", _online(divide=False)),
+        ("not-divided", "You do not divide by total at the end, so the weights do not sum to 1.",
+            _loop(end=lambda largest, total, output: output)),
         ("nothing-subtracted", "Right for small scores; exp of a large one overflows. Subtract the largest "
-            "score so far before exp.", _nothing_subtracted),
+            "score so far before exp.", _loop(step=_nothing_subtracted)),
         ("largest-starts-at-0", "Your largest score starts at 0. When all scores are far below 0, every exp "
-            "is 0 and the division fails. Start at -inf.", _online(start=0.0)),
-        ("not-scaled", "The scores are not scaled: divide them by √d.", _online(scale=lambda q: 1.0)),
-        ("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _online(scale=len)),
-        ("scaled-by-block", "You divide by √block or √T. It is √d, the length of the query.",
-            lambda q, K, V, block: _online(scale=lambda q: math.sqrt(min(block, len(K))))(q, K, V, block)),
+            "is 0 and the division fails. Start at -inf.", _loop(start=0.0)),
+        ("not-scaled", "The scores are not scaled: divide them by √d.", _loop(scale=lambda q: 1.0)),
+        ("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _loop(scale=len)),
         ("rest-forgotten", "The keys after the last full block are forgotten: T // block is too few blocks "
-            "when T is no multiple. Use range(0, T, block).", _online(whole_blocks=True)),
-        ("last-block-forgotten", "Your loop ends one block too early: range(0, T - block, block) leaves the "
-            "last one out. It is range(0, T, block).", _slices(lambda T, block: range(0, T - block, block))),
+            "when T is no multiple. Use range(0, T, block).",
+            _loop(starts=lambda T, block: range(0, T // block * block, block))),
         ("number-for-place", "You use the number of a block as the place where it begins, so the slices "
             "overlap and most keys are never read. Block i begins at i · block: range(0, T, block) counts "
-            "in such steps.", _slices(lambda T, block: range(-(-T // block)))),
-        ("sliding-blocks", "Your blocks overlap: each begins one key after the last, so most keys count "
-            "several times. The next block begins where the last one ended: range(0, T, block).",
-            _slices(lambda T, block: range(T))),
+            "in such steps.", _loop(starts=lambda T, block: range(-(-T // block)))),
         ("divided-in-the-loop", "You divide output by total in every block, and then add to what is divided "
-            "already. Keep the two apart in the loop, and divide once, behind it.", _divided_in_the_loop),
+            "already. Keep the two apart in the loop, and divide once, behind it.",
+            _loop(step=_divided_in_the_loop, end=lambda largest, total, output: output)),
+        ("divided-in-the-loop-and-behind",
+            "You divide output by total in every block, and once more at the end. Keep the two apart in the "
+            "loop, and divide once, behind it.", _loop(step=_divided_in_the_loop)),
         ("new-block-shrinks", "You add the new block first and shrink afterwards, so the new block shrinks "
             "too. It is measured against the new largest score already: shrink what was there, then add.",
-            _each_step(_all_shrink)),
+            _loop(step=_all_shrink)),
         ("not-subtracted", "What was there shrinks, and the exponentials of the new block are taken of the "
             "scores as they are. Both are measured against the new largest score: exp(scores - new).",
-            _each_step(_shrunk_unsubtracted)),
-        ("old-largest-subtracted",
-            "You subtract the largest score of the blocks before from the new scores, and then let it grow. "
-            "Find the new largest first: exp(scores - new).", _each_step(_old_subtracted)),
-        ("keys-counted",
-            "Your total counts the keys. It is the sum of their exponentials.", _each_step(_keys_counted)),
-        ("values-not-summed", "You multiply each value by its weight, and do not add them up: the result has "
-            "a row for each key of a block. weights @ v does both.", _each_step(_values_not_summed)),
+            _loop(step=_step_with(subtract=lambda largest, new: 0.0))),
+        ("old-largest-subtracted", "You subtract the largest score of the blocks before from the new scores, "
+            "and then let it grow. Find the new largest first: exp(scores - new).",
+            _loop(step=_step_with(subtract=lambda largest, new: largest if largest > -math.inf else new))),
         ("scale-put-back", "You multiply total by exp(largest) at the end. Output and total are measured "
             "against the same largest score, which cancels: output / total.",
-            _each_step(_right_step, lambda largest, total, output: output / (total * torch.exp(largest)))),
-        ("difference-not-raised", "You multiply by old - new itself. The largest score is in the exponent, "
-            "so what was summed up shrinks by exp(old - new).",
-            _online(factor=lambda old, new: torch.where(torch.isinf(old), 0.0, old - new))),
-        ("mean-subtracted", "You subtract something other than the largest score, such as a mean. The "
-            "largest of all exponents has to be 0, or exp can overflow.",
-            _online(from_score=lambda old, scores: scores.mean())),
+            _loop(end=lambda largest, total, output: output / (total * torch.exp(largest)))),
     ),
     contracts=(Contract("a block below 1", _online_inputs(3, 2, 2, 0)),),
     use=_never_all_scores,

@@ -98,7 +98,6 @@ WRONG = [
     ("sample_next", place_in_the_list_at_temperature_0, "place-at-temperature-0"),
     ("sample_next", logits_divided_in_place, "changes-input"),
     ("map_weight_name", norm_of_the_embeddings_forgotten, None),
-    ("decode_step", one_maximum_for_the_batch, None),
     ("attention_rollout", zero_rows_made_identity, None),
     ("previous_token_score", mean_of_the_weights_above_0, None),
     ("ablate_head", sum_of_the_other_heads, "sum-of-nothing"),
@@ -135,6 +134,7 @@ def one_hot_words(ids, tokens, positions, blocks, norm, W_out):
 
 
 RIGHT = [
+    ("decode_step", one_maximum_for_the_batch),
     ("mean_pool", einsum_with_a_mask_of_numbers),
     ("online_softmax_attention", scores_filled_into_zeros),
     ("language_model", one_hot_words),
