@@ -2,7 +2,8 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, larger, variants
+from helpers.checks.pieces import same
 from helpers.inside import ablate_heads, induction_score, logit_lens, patching_effect
 
 
@@ -26,38 +27,19 @@ def _known_heads(rng):
     return torch.nn.functional.one_hot(keys.clamp(min=0), T).double(), period
 
 
-def _from(weights, period, first, shift):
-    i = torch.arange(first, weights.shape[-1])
-    return weights[:, i, i - period + shift]
-
-
-def _two_after(weights, period):
+@variants
+def _score(weights, period, *, first=lambda period: period, end=0, key=lambda i, period: i - period + 1,
+           over=lambda weights, T, period: weights.mean(-1)):
+    """The reference over queries i that begin or end elsewhere, with another key, or with another mean of the weights,
+    ``(h, queries)``. A negative key counts from the end, as Python has it."""
     T = weights.shape[-1]
-    i = torch.arange(period, T)
-    return weights[:, i, (i - period + 2).clamp(max=T - 1)].mean(-1)
+    i = torch.arange(first(period), T - end)
+    return over(weights[:, i, key(i, period)], T, period)
 
 
-def _places(weights, queries, period):
-    """The mean over these queries; NaN, as torch has it, where there are none."""
-    i = torch.tensor([*queries], dtype=torch.long)
-    return weights[:, i, i - period + 1].mean(-1)
-
-
-def _one_before(weights, period):
-    """The key of the first query would be -1, which counts from the end, as Python has it."""
-    i = torch.arange(period, weights.shape[-1])
-    return weights[:, i, (i - period - 1) % weights.shape[-1]].mean(-1)
-
-
-def _every_place(weights, period):
-    """Negative keys count from the end, as Python has it."""
-    i = torch.arange(weights.shape[-1])
-    return weights[:, i, (i - period + 1) % weights.shape[-1]].mean(-1)
-
-
-def _share_of_winners(weights, period):
-    i = torch.arange(period, weights.shape[-1])
-    return (weights[:, period:].argmax(-1) == i - period + 1).to(weights.dtype).mean(-1)
+def _diagonal(offset, places=slice(None)):
+    """The mean along a diagonal of the weights, or along these places of it."""
+    return lambda weights, period: weights.diagonal(offset(period), -2, -1)[..., places].mean(-1)
 
 
 INDUCTION_SCORE = Exercise(
@@ -65,8 +47,6 @@ INDUCTION_SCORE = Exercise(
     probes=(
         Probe("one repeated token", _heads(1, 3, 2), "Three tokens, period 2: only token 2 repeats one, "
             "token 0. What came after token 0 is token 1, so the score is the weight in row 2, column 1."),
-        Probe("two repeated tokens", _heads(1, 5, 3),
-            "Five tokens, period 3: average the weights in row 3, column 1 and in row 4, column 2."),
         Probe("four known heads", _known_heads, "Head 0 always looks at the token after the last occurrence "
             "here, so its score is 1. The others look at that occurrence itself, one token back, and at "
             "the first token: their score is 0.", draws=1),
@@ -81,78 +61,63 @@ INDUCTION_SCORE = Exercise(
         larger(_heads(9, 23, 10)),
     ),
     misconceptions=(
-        ("same-token", "You average the weights to the same token, one round earlier. An induction head "
-            "looks at what came AFTER it, one place to the right: i - period + 1.",
-            lambda w, p: _from(w, p, p, 0).mean(-1)),
-        ("two-after", "You look two places after the last occurrence. The token that followed it stands one "
-            "place to its right: i - period + 1.", _two_after),
-        ("one-too-early",
-            "You begin one place too early. The whole diagonal holds i = period - 1 too, where nothing has "
-            "been repeated yet: drop its first number.", lambda w, p: _from(w, p, p - 1, 1).mean(-1)),
-        ("divided-by-T", "The sum is right, but you divide by T. In the first round there is nothing to look "
-            "back at: average over the T - period places i ≥ period.",
-            lambda w, p: _from(w, p, p, 1).sum(-1) / w.shape[-1]),
+        ("same-token",
+            "You average the weights to the same token, one round earlier. An induction head looks at what "
+            "came AFTER it, one place to the right: i - period + 1.", _score(key=lambda i, p: i - p)),
+        ("one-too-early", "You begin one place too early. The whole diagonal holds i = period - 1 too, where "
+            "nothing has been repeated yet: drop its first number.", _score(first=lambda p: p - 1)),
+        ("divided-by-T",
+            "The sum is right, but you divide by T. In the first round there is nothing to look back at: "
+            "average over the T - period places i ≥ period.", _score(over=lambda w, T, p: w.sum(-1) / T)),
         ("every-place", "You average over all places, and before the first repetition i - period + 1 is "
-            "negative, which counts from the end. Begin at i = period.", _every_place),
+            "negative, which counts from the end. Begin at i = period.", _score(first=lambda p: 0)),
         ("sum", "You add the weights up. The score is their mean, so that it lies between 0 and 1.",
-            lambda w, p: _from(w, p, p, 1).sum(-1)),
-        ("period-fixed", "You take half of the text for the period. The text may repeat more than once: use "
-            "the argument.", lambda w, p: _from(w, w.shape[-1] // 2, w.shape[-1] // 2, 1).mean(-1)),
+            _score(over=lambda w, T, p: w.sum(-1))),
         ("second-round-only", "You stop after the second round. The text may go on: take every i from period "
-            "to the end.", lambda w, p: _from(w, p, p, 1)[:, :p].mean(-1)),
+            "to the end.", _score(over=lambda w, T, p: w[:, :p].mean(-1))),
         ("transposed", "Query and key have changed places: you read the weight from i - period + 1 to i, "
-            "which lies in the future. The row is the query.", lambda w, p: _from(w.mT, p, p, 1).mean(-1)),
+            "which lies in the future. The row is the query.", lambda w, p: induction_score(w.mT, p)),
         ("previous-token", "You average the weights to the token just before. That is the previous-token "
-            "score of lesson 12; here a head looks i - period + 1.",
-            lambda w, p: w.diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1)),
+            "score of lesson 12; here a head looks i - period + 1.", _diagonal(lambda p: -1)),
+        ("previous-token-where-repeated",
+            "You average the weights to the token just before. That is the previous-token score of lesson "
+            "12; here a head looks i - period + 1.", _score(key=lambda i, p: i - 1)),
         ("heads-averaged", "You give one number for all heads. Each head has its own: keep the first axis.",
-            lambda w, p: _from(w, p, p, 1).mean()),
+            _score(over=lambda w, T, p: w.mean())),
         ("one-head", "You give the score of head 0 alone. Every head has one: shape (h,).",
-            lambda w, p: _from(w[:1], p, p, 1).mean(-1)),
+            lambda w, p: induction_score(w[:1], p)),
         ("block", "Two slices make a whole block of pairs: every query with every key in it. Index the pairs "
             "(i, i - period + 1) one by one, or take a diagonal.",
             lambda w, p: w[:, p:, 1:w.shape[-1] - p + 1].mean((-2, -1))),
-        ("share-of-winners", "You count how often that token has the largest weight. The score is the mean "
-            "of the weights themselves.", _share_of_winners),
         ("largest", "You take the largest of the weights. The score is their mean.",
-            lambda w, p: _from(w, p, p, 1).max(-1).values),
+            _score(over=lambda w, T, p: w.amax(-1))),
         ("divided-by-period",
             "The sum is right, but you divide by the period. That is the number of places only when the text "
-            "repeats once: average over all places i ≥ period.", lambda w, p: _from(w, p, p, 1).sum(-1) / p),
+            "repeats once: average over all places i ≥ period.", _score(over=lambda w, T, p: w.sum(-1) / p)),
         ("one-before", "You look one place BEFORE the last occurrence. i - (period + 1) is one to the left; "
-            "the token that followed stands one to the right.", _one_before),
+            "the token that followed stands one to the right.", _score(key=lambda i, p: i - p - 1)),
         ("last-query-missed", "You leave out the last position of the text. It repeats a token too: i runs "
-            "up to T - 1.", lambda w, p: _places(w, range(p, w.shape[-1] - 1), p)),
+            "up to T - 1.", _score(end=1)),
         ("first-query-missed", "You begin one place too late. The token at i = period is already a "
-            "repetition, of token 0.", lambda w, p: _places(w, range(p + 1, w.shape[-1]), p)),
-        ("wrong-end-dropped",
-            "You drop the last number of the diagonal. It is the first one that belongs to no repetition: "
-            "its query is period - 1.", lambda w, p: w.diagonal(1 - p, -2, -1)[..., :-1].mean(-1)),
-        ("above-the-diagonal",
-            "This diagonal lies above the main one: there the key is later than the query. A head looks "
-            "back, so the offset is negative.", lambda w, p: w.diagonal(p - 1, -2, -1).mean(-1)),
+            "repetition, of token 0.", _score(first=lambda p: p + 1)),
+        ("wrong-end-dropped", "You drop the last number of the diagonal. It is the first one that belongs to "
+            "no repetition: its query is period - 1.", _diagonal(lambda p: 1 - p, slice(-1))),
+        ("above-the-diagonal", "This diagonal lies above the main one: there the key is later than the "
+            "query. A head looks back, so the offset is negative.", _diagonal(lambda p: p - 1)),
         ("return-inside-the-loop",
             "Only the first repeated token counts. Is your return inside the loop?", lambda w, p: w[:, p, 1]),
         ("last-query-only", "Only the last token counts. Does each turn of your loop overwrite the one "
             "before?", lambda w, p: w[:, -1, -p]),
         ("not-averaged", "You give a number for each place. The score is one number for each head: their "
-            "mean.", lambda w, p: _from(w, p, p, 1)),
+            "mean.", _score(over=lambda w, T, p: w)),
         ("averaged-over-heads", "You average over the heads, and keep the places. It is the other way round: "
-            "one number for each head, the mean over its places.", lambda w, p: _from(w, p, p, 1).mean(0)),
-        ("softmax-again", "You take a softmax of the weights. They are weights already, and sum to 1: use "
-            "them as they are.", lambda w, p: _from(w.softmax(-1), p, p, 1).mean(-1)),
-        ("diagonal-one-before", "This diagonal lies one place too far to the left: it looks BEFORE the last "
-            "occurrence. The token that followed is one place to the right of it.",
-            lambda w, p: w.diagonal(-p - 1, -2, -1).mean(-1)),
-        ("return-after-one-turn", "Only the first repeated token is added up, and then divided by the number "
-            "of all. Is your return inside the loop?", lambda w, p: w[:, p, 1] / (w.shape[-1] - p)),
-        ("score-of-head-0", "You give one number, the score of head 0. Every head has one: shape (h,).",
-            lambda w, p: _from(w, p, p, 1).mean(-1)[0]),
-        ("median", "You take the median of the weights. The score is their mean.",
-            lambda w, p: _from(w, p, p, 1).median(-1).values),
+            "one number for each head, the mean over its places.", _score(over=lambda w, T, p: w.mean(0))),
+        ("diagonal-one-before",
+            "This diagonal lies one place too far to the left: it looks BEFORE the last occurrence. The "
+            "token that followed is one place to the right of it.", _diagonal(lambda p: -p - 1)),
         ("transposed-over-T", "Rows and columns have changed places, and you divide by T. The query is the "
             "row, and the mean is over the T - period tokens that repeat one.",
-            lambda w, p: _from(w.mT, p, p, 1).sum(-1) / w.shape[-1]),
+            lambda w, p: _score(over=lambda w, T, p: w.sum(-1) / T)(w.mT, p)),
     ),
     contracts=(Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
                Contract("a period as long as the text", lambda rng: _heads(2, 4, 4)(rng))),
@@ -173,21 +138,32 @@ def _root(x, eps):
     return torch.sqrt(x.square().mean(-1, keepdim=True) + eps)
 
 
-def _lens(states, gain, W_U, eps=1e-5, divide=_root):
-    """The reference, with another divisor."""
-    x = torch.stack(list(states))  # (L, T, d)
-    return gain * x / divide(x, eps) @ W_U
+@variants
+def _lens(states, gain, W_U, eps=1e-5, *, take=list, divide=_root, stretch=torch.mul, finish=same):
+    """The reference of other states, with another divisor or another use of the gain, or with a step more."""
+    x = torch.stack(take(states))  # (L, T, d)
+    return finish(stretch(x / divide(x, eps), gain) @ W_U)
+
+
+def _one(x, eps):
+    return 1
 
 
 def _layer_norm(states, gain, W_U, eps=1e-5):
-    x = torch.stack(list(states))
-    x = x - x.mean(-1, keepdim=True)
-    return gain * x / torch.sqrt(x.square().mean(-1, keepdim=True) + eps) @ W_U
+    return logit_lens([x - x.mean(-1, keepdim=True) for x in states], gain, W_U, eps)
 
 
 def _norm_last(states, gain, W_U, eps=1e-5):
     z = torch.stack([gain * x for x in states]) @ W_U
-    return z / torch.sqrt(z.square().mean(-1, keepdim=True) + eps)
+    return z / _root(z, eps)
+
+
+def _gain_first(states, gain, W_U, eps=1e-5):
+    return logit_lens([gain * x for x in states], torch.ones_like(gain), W_U, eps)
+
+
+def _changes(states):
+    return [states[0], *(after - before for before, after in zip(states, states[1:], strict=False))]
 
 
 LOGIT_LENS = Exercise(
@@ -205,98 +181,62 @@ LOGIT_LENS = Exercise(
             "Three states: the result has shape (L, T, V) = (3, 2, 5), the first layer first."),
         Probe("a large eps", _states(2, 3, 4, 5, eps=2.0),
             "eps is 2 here: it is added to the mean square, inside the root."),
-        Probe("as many tokens as numbers", _states(4, 3, 3, 3),
-            "T, d and V are all 3 here: the norm runs over the last axis of each state."),
-        Probe("huge states", _states(2, 2, 3, 4, size=1000.0),
-            "Late states are long. The norm brings each back to a mean square of 1.", extreme=True),
         larger(_states(6, 9, 10, 11)),
     ),
     misconceptions=(
         ("no-norm", "You multiply the states by W_U as they are. The model never does: its last norm comes "
-            "first, with its gain.", lambda s, g, W, eps=1e-5: torch.stack(list(s)) @ W),
+            "first, with its gain.", _lens(divide=_one, stretch=same)),
         ("gain-only", "The gain is there, but nothing is divided. RMSNorm divides each token by the root of "
-            "its mean square first.", lambda s, g, W, eps=1e-5: (g * torch.stack(list(s))) @ W),
+            "its mean square first.", _lens(divide=_one)),
         ("layer-norm", "You subtract the mean: that is LayerNorm. This model has RMSNorm, which only divides "
             "by the root of the mean square.", _layer_norm),
         ("standard-deviation", "You divide by the standard deviation, which measures from the mean. Here it "
-            "is the root of the mean square, measured from 0.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            "is the root of the mean square, measured from 0.", _lens(divide=lambda x, e: torch.sqrt(
             x.var(-1, unbiased=False, keepdim=True) + e))),
         ("no-gain", "The division is right, but the gain is missing: multiply by it before W_U.",
-            lambda s, g, W, eps=1e-5: _lens(s, torch.ones_like(g), W, eps)),
+            _lens(stretch=same)),
         ("gain-first", "You stretch by the gain, and then divide: the division sees the stretched numbers. "
-            "Divide first.", lambda s, g, W, eps=1e-5: _lens([g * x for x in s], torch.ones_like(g), W, eps)),
+            "Divide first.", _gain_first),
         ("norm-last", "You take the norm of the logits. It belongs before W_U, on the states.", _norm_last),
         ("length", "You divide by the length of the vector, the root of the SUM of squares. RMSNorm takes "
-            "their mean.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            "their mean.", _lens(divide=lambda x, e: torch.sqrt(
             x.square().sum(-1, keepdim=True) + e))),
         ("no-root", "You divide by the mean square itself. Take its root.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.square().mean(-1, keepdim=True) + e)),
+            _lens(divide=lambda x, e: x.square().mean(-1, keepdim=True) + e)),
         ("eps-outside", "eps stands outside the root. It is added to the mean square: √(mean + eps).",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            _lens(divide=lambda x, e: torch.sqrt(
             x.square().mean(-1, keepdim=True)) + e)),
         ("eps-ignored", "You do not use eps, or another one than the argument. It is added to the mean "
-            "square, inside the root, and may be large.", lambda s, g, W, eps=1e-5: _lens(s, g, W, 1e-5)),
+            "square, inside the root, and may be large.", _lens(divide=lambda x, e: _root(x, 1e-5))),
         ("over-tokens", "You average the squares over the tokens. Each token is divided by its own root: the "
-            "last axis.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+            "last axis.", _lens(divide=lambda x, e: torch.sqrt(
             x.square().mean(-2, keepdim=True) + e))),
-        ("one-root-a-layer",
-            "You divide a whole layer by one number. Each token has its own: mean over the last axis, with "
-            "keepdim=True.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
+        ("one-root-a-layer", "You divide a whole layer by one number. Each token has its own: mean over the "
+            "last axis, with keepdim=True.", _lens(divide=lambda x, e: torch.sqrt(
             x.square().mean((-2, -1), keepdim=True) + e))),
         ("probabilities", "You return probabilities. The result is the logits: leave the softmax out.",
-            lambda s, g, W, eps=1e-5: torch.softmax(_lens(s, g, W, eps), -1)),
-        ("running-sum",
-            "You add the states up. Each already holds all that the layers before it have written: the "
-            "residual stream.", lambda s, g, W, eps=1e-5: _lens(torch.stack(list(s)).cumsum(0), g, W, eps)),
-        ("last-layer", "You look at the last state alone. Give one (T, V) for each state of the list.",
-            lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)),
-        ("tokens-first", "Layers and tokens have changed places: the shape is (L, T, V).",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).transpose(0, 1)),
-        ("gain-added", "You add the gain. It stretches: multiply by it.",
-            lambda s, g, W, eps=1e-5: (_lens(s, torch.ones_like(g), torch.eye(len(g)).to(g), eps) + g) @ W),
-        ("one-plus-gain", "You multiply by 1 + gain, as some other models do. Here the gain itself is meant.",
-            lambda s, g, W, eps=1e-5: _lens(s, 1 + g, W, eps)),
-        ("mean-absolute",
-            "You divide by the mean of the absolute values. RMSNorm takes the root of the mean SQUARE.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.abs().mean(-1, keepdim=True) + e)),
-        ("square-of-the-mean", "You square the mean. Square each number first, and then take the mean.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(
-            x.mean(-1, keepdim=True).square() + e))),
+            _lens(finish=lambda z: z.softmax(-1))),
+        ("running-sum", "You add the states up. Each already holds all that the layers before it have "
+            "written: the residual stream.", _lens(take=lambda s: list(torch.stack(list(s)).cumsum(0)))),
         ("one-root-for-all", "You divide all layers and tokens by one number. Each token of each layer has "
             "its own root: mean over the last axis, with keepdim=True.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.square().mean() + e))),
+            _lens(divide=lambda x, e: torch.sqrt(x.square().mean() + e))),
         ("log-probabilities", "You return logarithms of probabilities. The result is the logits: leave the "
-            "log_softmax out.", lambda s, g, W, eps=1e-5: torch.log_softmax(_lens(s, g, W, eps), -1)),
-        ("likeliest-tokens", "You return the ids of the likeliest tokens. The result is the logits of all V: "
-            "leave the argmax to the caller.", lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).argmax(-1)),
+            "log_softmax out.", _lens(finish=lambda z: z.log_softmax(-1))),
         ("last-token-only", "You read the last token alone. Give the logits at every token: shape (L, T, V).",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps)[:, -1]),
-        ("input-dropped", "The first state is missing. Give one (T, V) for each state of the list, the first "
-            "one included.", lambda s, g, W, eps=1e-5: _lens(s[1:] or s, g, W, eps)),
+            _lens(finish=lambda z: z[:, -1])),
         ("what-each-layer-added", "You read what each layer added. The lens reads the whole stream after it: "
-            "the states as they are.",
-            lambda s, g, W, eps=1e-5: _lens([s[0], *(b - a for a, b in zip(s, s[1:], strict=False))], g, W, eps)),
+            "the states as they are.", _lens(take=_changes)),
         ("length-without-eps", "You divide by the length of the vector, the root of the SUM of squares, and "
             "without eps. RMSNorm takes the root of their mean, plus eps.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.norm(dim=-1, keepdim=True))),
-        ("torch-std", "torch's std and var measure from the mean, and divide by d - 1. RMSNorm takes the "
-            "root of the mean square, measured from 0.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: x.std(-1, keepdim=True) + e)),
-        ("torch-var", "torch's var measures from the mean, and divides by d - 1. RMSNorm takes the mean "
-            "square, measured from 0.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: torch.sqrt(x.var(-1, keepdim=True) + e))),
-        ("multiplied", "You multiply by the root of the mean square. RMSNorm divides by it.",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps, lambda x, e: 1 / _root(x, e))),
+            _lens(divide=lambda x, e: x.norm(dim=-1, keepdim=True))),
+        ("torch-std",
+            "torch's std and var measure from the mean, and divide by d - 1. RMSNorm takes the root of the "
+            "mean square, measured from 0.", _lens(divide=lambda x, e: x.std(-1, keepdim=True) + e)),
         ("last-layer-alone", "You give the logits of the last state alone, (T, V). Give one such table for "
-            "each state of the list: (L, T, V).", lambda s, g, W, eps=1e-5: _lens(s[-1:], g, W, eps)[0]),
+            "each state of the list: (L, T, V).", _lens(finish=lambda z: z[-1])),
         ("joined", "You join the states into one long list of tokens, as torch.cat does. torch.stack gives "
-            "the layers an axis of their own: (L, T, V).",
-            lambda s, g, W, eps=1e-5: _lens(s, g, W, eps).flatten(0, 1)),
-        ("differences", "You read the differences between the states. The lens reads the whole stream after "
-            "each layer: the states as they are.",
-            lambda s, g, W, eps=1e-5: _lens([b - a for a, b in zip(s, s[1:], strict=False)], g, W, eps)
-            if len(s) > 1 else W.new_zeros(0, len(s[0]), W.shape[1])),
+            "the layers an axis of their own: (L, T, V).", _lens(finish=lambda z: z.flatten(0, 1))),
     ),
 )
 
@@ -311,28 +251,17 @@ def _outputs(B, h, T, d_k, n, mean=False):
     return make
 
 
-def _filled(z, heads, what):
-    """A copy of z in which ``what(z, head)`` stands for each of the heads."""
-    z = z.clone()
-    for head in heads:
-        z[:, head] = what(z, head)
-    return z
+@variants
+def _filled(z, heads, mean=False, *, put=lambda z, i: z[:, i].mean((0, 1)), zero=0.0):
+    """The reference, with another thing in the head's place."""
+    new = z.clone()
+    for i in heads:
+        new[:, i] = put(z, i) if mean else zero
+    return new
 
 
-def _by_mean(over, keepdim=True):
-    return lambda z, heads, mean=False: _filled(
-        z, heads, lambda z, i: z[:, i].mean(over, keepdim=keepdim) if mean else 0)
-
-
-def _along(axis):
-    """Take away along another axis than the heads': places that are there."""
-    def wrong(z, heads, mean=False):
-        z = z.clone()
-        for i in heads:
-            part = z.select(axis, i % z.shape[axis])
-            part[...] = part.mean() if mean else 0
-        return z
-    return wrong
+def _by_mean(over):
+    return _filled(put=lambda z, i: z[:, i].mean(over, keepdim=True))
 
 
 def _at(index):
@@ -347,7 +276,10 @@ def _at(index):
 
 
 def _kept_in_zeros(z, heads, mean=False):
-    return _filled(torch.zeros_like(z), heads, lambda _, i: z[:, i].mean((0, 1)) if mean else z[:, i])
+    new = torch.zeros_like(z)
+    for i in heads:
+        new[:, i] = z[:, i].mean((0, 1)) if mean else z[:, i]
+    return new
 
 
 def _others(z, heads, mean=False):
@@ -355,7 +287,7 @@ def _others(z, heads, mean=False):
 
 
 def _one_mean(z, heads, mean=False):
-    return _filled(z, heads, lambda _, i: z[:, heads].mean((0, 1, 2)) if mean else 0)
+    return _filled(put=lambda z, i: z[:, heads].mean((0, 1, 2)))(z, heads, mean)
 
 
 def _dropped(z, heads, mean=False):
@@ -372,15 +304,12 @@ ABLATE_HEADS = Exercise(
             "Two heads of five, in any order. The heads are axis 1 of (B, h, T, d_k)."),
         Probe("no head", _outputs(2, 3, 4, 2, 0),
             "The list is empty: nothing is taken away, and the result is a copy.", draws=1),
-        Probe("all heads", _outputs(2, 4, 3, 5, 4), "All four heads go, so every number is 0.", draws=1),
         Probe("mean over positions", _outputs(1, 2, 3, 2, 1, True), "mean=True, one text: the head's mean "
             "over the three positions, a vector of d_k numbers, stands in each of them."),
         Probe("mean over the batch", _outputs(4, 2, 1, 3, 1, True),
             "mean=True, four texts of one token: the head's mean over the four texts stands in each."),
         Probe("mean over both", _outputs(3, 4, 5, 2, 2, True),
             "mean=True: one vector of d_k numbers for each head, its mean over batch AND positions."),
-        Probe("no head, with means", _outputs(2, 3, 4, 2, 0, True),
-            "mean=True and an empty list: nothing is taken away, and the result is a copy.", draws=1),
         larger(_outputs(5, 6, 9, 10, 3, True)),
     ),
     misconceptions=(
@@ -389,14 +318,8 @@ ABLATE_HEADS = Exercise(
         ("only-those-heads", "The named heads stay and all others go. It is the other way round.", _others),
         ("first-of-the-list", "Only the first head of the list is taken away. Is your return inside the loop?",
             lambda z, heads, mean=False: ablate_heads(z, heads[:1], mean)),
-        ("as-many-heads", "You take away heads 0, 1, … as many as the list is long. The list holds their "
-            "numbers.", lambda z, heads, mean=False: ablate_heads(z, range(len(heads)), mean)),
         ("counted-from-1", "Other heads are missing: heads are counted from 0.",
             lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
-        ("tokens-removed",
-            "Tokens are changed, in all heads. The heads are axis 1 of (B, h, T, d_k).", _along(2)),
-        ("texts-removed", "Texts of the batch are changed, in all heads. The heads are axis 1 of (B, h, T, "
-            "d_k).", _along(0)),
         ("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits. Leave their "
             "places.", _dropped),
         ("always-zero", "You never look at mean: when it is True, the head's mean stands in place of 0.",
@@ -409,45 +332,28 @@ ABLATE_HEADS = Exercise(
             "news of it. Average over the batch too: axes 0 and 2.", _by_mean(1)),
         ("one-number", "You average the d_k numbers too, so one number stands everywhere. Each of the d_k "
             "columns has a mean of its own: axes 0 and 2.", _by_mean((0, 1, 2))),
-        ("mean-of-the-others", "You put the mean over the heads in its place. It is the head's own mean, "
-            "over batch and positions.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean(1) if mean else 0)),
         ("one-mean-for-all", "You put one mean of all the named heads in their places. Each head has its own "
             "mean.", _one_mean),
-        ("mean-subtracted",
-            "You subtract the mean, so only the news is left. Put the mean in its place: the news goes.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda z, i: z[:, i] - z[:, i].mean((0, 1)) if mean else 0)),
         ("last-of-the-list", "Only the last head of the list is taken away. Do you begin with a fresh copy "
             "in each turn of the loop?", lambda z, heads, mean=False: ablate_heads(z, heads[-1:], mean)),
         ("mean-turned-round", "Zero and mean have changed places: with mean=True the mean stands in place of "
             "the head, else 0.", lambda z, heads, mean=False: ablate_heads(z, heads, not mean)),
-        ("numbers-removed", "One of the d_k numbers is changed, in all heads. The heads are axis 1 of (B, h, "
-            "T, d_k), not the last one.", _along(3)),
         ("mean-of-everything", "You put the mean of the whole tensor in its place. Each head has its own "
-            "mean, and each of its d_k numbers too.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean() if mean else 0)),
-        ("mean-over-batch-and-heads", "You average over the batch and the heads: axes 0 and 1 of (B, h, T, "
-            "d_k). Positions are axis 2; pick the head first, or average over axes 0 and 2.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1)) if mean else 0)),
-        ("side-by-side", "You put the heads side by side, (B, T, h · d_k). That comes later: keep the shape.",
-            lambda z, heads, mean=False: ablate_heads(z, heads, mean).transpose(1, 2).flatten(2)),
+            "mean, and each of its d_k numbers too.", _filled(put=lambda z, i: z.mean())),
+        ("mean-over-batch-and-heads",
+            "You average over the batch and the heads: axes 0 and 1 of (B, h, T, d_k). Positions are axis 2; "
+            "pick the head first, or average over axes 0 and 2.", _filled(put=lambda z, i: z.mean((0, 1)))),
         ("minus-infinity", "You write minus infinity, as a mask does before a softmax. Here the softmax is "
-            "long past: a head that says nothing is 0.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda z, i: z[:, i].mean((0, 1)) if mean else -torch.inf)),
-        ("added-on-top",
-            "You add the mean to the head's output, so nothing is taken away. Put the mean in its place.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda z, i: z[:, i] + z[:, i].mean((0, 1)) if mean else 0)),
+            "long past: a head that says nothing is 0.", _filled(zero=-torch.inf)),
         ("texts-indexed", "z[i] is text i of the batch, with all its heads. The heads are axis 1: z[:, i].",
             _at(lambda i: (i,))),
         ("tokens-indexed", "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i].",
             _at(lambda i: (slice(None), slice(None), i))),
-        ("numbers-indexed", "z[..., i] is number i of the d_k, in all heads. The heads are axis 1: z[:, i].",
-            _at(lambda i: (..., i))),
         ("kept-in-zeros", "You begin with zeros and fill in the named heads, so all others are gone. It is "
             "the other way round: begin with a copy of all.", _kept_in_zeros),
-        ("mean-over-all-heads", "You average over all heads as well. Each head has its own mean: pick the "
-            "head first, then average over batch and positions.",
-            lambda z, heads, mean=False: _filled(z, heads, lambda _, i: z.mean((0, 1, 2)) if mean else 0)),
+        ("mean-over-all-heads",
+            "You average over all heads as well. Each head has its own mean: pick the head first, then "
+            "average over batch and positions.", _filled(put=lambda z, i: z.mean((0, 1, 2)))),
     ),
     nudges=(("non-empty", "The list of heads may be empty: then nothing is taken away."),),
 )
@@ -482,15 +388,49 @@ def _all_prefer_the_right(rng):
     return *map(_tensor, ([4.0, 1], [5.0, 1], [3.0, 1])), 0, 1
 
 
-def _effect(clean, corrupt, patched, right, wrong, lead=lambda x, r, w: x[r] - x[w]):
-    """The reference, with another measure of a run."""
-    a, b, c = (lead(x, right, wrong) for x in (clean, corrupt, patched))
-    return float((c - b) / (a - b))
+def _lead(x, right, wrong):
+    return x[right] - x[wrong]
 
 
-def _leads(function):
-    """A wrong formula from the three differences, clean, corrupt, patched."""
-    return lambda a, b, c, r, w: float(function(*(x[r] - x[w] for x in (a, b, c))))
+@variants
+def _effect(clean, corrupt, patched, right, wrong, *, lead=_lead, share=lambda a, b, c: (c - b) / (a - b)):
+    """The reference with another measure of a run, or another formula of the three, clean, corrupt and patched."""
+    return float(share(*(lead(x, right, wrong) for x in (clean, corrupt, patched))))
+
+
+@variants
+def _written_out(clean, corrupt, patched, right, wrong, *, above=False, below=False):
+    """In one line, in which corrupt[right] - corrupt[wrong] has brackets above the line, below it, or nowhere."""
+    sign = {True: -1, False: 1}
+    return float((_lead(patched, right, wrong) - corrupt[right] - sign[above] * corrupt[wrong])
+                 / (_lead(clean, right, wrong) - corrupt[right] - sign[below] * corrupt[wrong]))
+
+
+def _no_brackets_at_all(clean, corrupt, patched, r, w):
+    return float(patched[r] - patched[w] - corrupt[r] - corrupt[w] / clean[r] - clean[w] - corrupt[r] - corrupt[w])
+
+
+def _most_probable(clean, corrupt, patched, right, wrong):
+    return patching_effect(clean, corrupt, patched, int(clean.argmax()), int(corrupt.argmax()))
+
+
+def _word_by_word(clean, corrupt, patched, r, w):
+    shares = (patched - corrupt) / (clean - corrupt)
+    return float(shares[r] - shares[w])
+
+
+def _across_runs(clean, corrupt, patched, r, w):
+    return float((patched[r] - corrupt[w]) / (clean[r] - corrupt[w]))
+
+
+def _probability_lead(x, right, wrong):
+    return _lead(x.softmax(-1), right, wrong)
+
+
+LOGIT_OF_RIGHT = ("You look at the logit of right alone. A patch that lifts all logits would seem to help: subtract the "
+                  "logit of wrong.")
+PROBABILITIES = "You compare probabilities. They are squeezed near 0 and 1; use the logits as they are."
+BOTH = "And count from the corrupted run, both above the line and below it: (patched - corrupt) / (clean - corrupt)."
 
 
 PATCHING_EFFECT = Exercise(
@@ -518,92 +458,76 @@ PATCHING_EFFECT = Exercise(
     misconceptions=(
         ("clean-and-corrupt-swapped", "Clean and corrupt have changed places: your result is 1 where nothing "
             "comes back. Count from the corrupt run: (patched - corrupt) / (clean - corrupt).",
-            _leads(lambda a, b, c: (c - a) / (b - a))),
+            _effect(share=lambda a, b, c: (c - a) / (b - a))),
         ("not-normalised", "You give the change of the difference itself. Divide it by what could change at "
-            "most, clean - corrupt.", _leads(lambda a, b, c: c - b)),
+            "most, clean - corrupt.", _effect(share=lambda a, b, c: c - b)),
         ("patched-alone", "You give the patched run's difference, without what it was before. Subtract the "
-            "corrupt run's and divide.", _leads(lambda a, b, c: c)),
+            "corrupt run's and divide.", _effect(share=lambda a, b, c: c)),
         ("share-of-clean", "You divide patched by clean. A run that is as corrupt as before should have 0: "
-            "subtract corrupt from both.", _leads(lambda a, b, c: c / a)),
+            "subtract corrupt from both.", _effect(share=lambda a, b, c: c / a)),
         ("divided-by-clean", "You divide by the clean difference alone. All that could come back is clean - "
-            "corrupt.", _leads(lambda a, b, c: (c - b) / a)),
+            "corrupt.", _effect(share=lambda a, b, c: (c - b) / a)),
         ("divided-by-corrupt", "You divide by the corrupt difference alone. All that could come back is "
-            "clean - corrupt.", _leads(lambda a, b, c: (c - b) / b)),
+            "clean - corrupt.", _effect(share=lambda a, b, c: (c - b) / b)),
         ("upside-down", "Your fraction is upside down: what came back stands above, what could come back "
-            "below.", _leads(lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
+            "below.", _effect(share=lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
+        ("across-runs", "You subtract a number of one run from a number of another. Each run has a "
+            "difference of its own, right minus wrong; only these are compared.", _across_runs),
+        ("right-only-not-normalised", f"{LOGIT_OF_RIGHT} {BOTH}",
+            _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c - b)),
+        ("right-only-share-of-clean", f"{LOGIT_OF_RIGHT} {BOTH}",
+            _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c / a)),
+        ("right-only-patched-alone", f"{LOGIT_OF_RIGHT} {BOTH}",
+            _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c)),
+        ("probabilities-not-normalised", f"{PROBABILITIES} {BOTH}",
+            _effect(lead=_probability_lead, share=lambda a, b, c: c - b)),
+        ("probabilities-share-of-clean", f"{PROBABILITIES} {BOTH}",
+            _effect(lead=_probability_lead, share=lambda a, b, c: c / a)),
         ("brackets-forgotten", "A division comes before a subtraction: put brackets round patched - corrupt.",
-            _leads(lambda a, b, c: c - b / (a - b))),
+            _effect(share=lambda a, b, c: c - b / (a - b))),
         ("brackets-forgotten-below", "A division comes before a subtraction: put brackets round clean - "
-            "corrupt.", _leads(lambda a, b, c: (c - b) / a - b)),
+            "corrupt.", _effect(share=lambda a, b, c: (c - b) / a - b)),
         ("brackets-inside", "You subtract corrupt[right] - corrupt[wrong] without brackets, so that its "
             "second part is subtracted and not added. Compute the difference of each run first, in a "
-            "variable of its own.", lambda clean, corrupt, patched, r, w: float(
-            (patched[r] - patched[w] - corrupt[r] - corrupt[w])
-            / (clean[r] - clean[w] - corrupt[r] - corrupt[w]))),
+            "variable of its own.", _written_out()),
         ("most-probable-words", "You take the words that lead in the runs. Which two words count is given: "
-            "right and wrong.", lambda clean, corrupt, patched, r, w: _effect(
-            clean, corrupt, patched, int(clean.argmax()), int(corrupt.argmax()))),
-        ("right-only", "You look at the logit of right alone. A patch that lifts all logits would seem to "
-            "help: subtract the logit of wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: x[r])),
+            "right and wrong.", _most_probable),
+        ("right-only", LOGIT_OF_RIGHT, _effect(lead=lambda x, r, w: x[r])),
         ("wrong-only", "You look at the logit of wrong alone. Take the logit of right minus that of wrong.",
-            lambda *args: _effect(*args, lead=lambda x, r, w: x[w])),
-        ("added", "You add the two logits. It is a difference: right minus wrong.",
-            lambda *args: _effect(*args, lead=lambda x, r, w: x[r] + x[w])),
-        ("probabilities", "You compare probabilities. They are squeezed near 0 and 1; use the logits as they "
-            "are.", lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r] - x.softmax(-1)[w])),
+            _effect(lead=lambda x, r, w: x[w])),
+        ("probabilities", PROBABILITIES, _effect(lead=_probability_lead)),
         ("cut-off", "You keep the result between 0 and 1. More than all may come back, and a patch may do "
             "harm: leave it.", lambda *args: min(max(patching_effect(*args), 0.0), 1.0)),
         ("without-sign", "Your result is never negative. A patch that makes things worse has a negative "
             "effect.", lambda *args: abs(patching_effect(*args))),
-        ("percent", "You give a percentage. The effect is a share: 1 when all comes back.",
-            lambda *args: 100 * patching_effect(*args)),
-        ("all-words", "You compare all words. Only two count: right and wrong.",
-            lambda *args: _effect(*args, lead=lambda x, r, w: x.sum())),
         ("brackets-forgotten-twice", "A division comes before a subtraction: put brackets round patched - "
-            "corrupt, and round clean - corrupt.", _leads(lambda a, b, c: c - b / a - b)),
+            "corrupt, and round clean - corrupt.", _effect(share=lambda a, b, c: c - b / a - b)),
         ("brackets-inside-above", "Above the line you subtract corrupt[right] - corrupt[wrong] without "
             "brackets, so that its second part is subtracted and not added. Compute the difference of each "
-            "run first.", lambda clean, corrupt, patched, r, w: float(
-            (patched[r] - patched[w] - corrupt[r] - corrupt[w])
-            / ((clean[r] - clean[w]) - (corrupt[r] - corrupt[w])))),
+            "run first.", _written_out(below=True)),
         ("brackets-inside-below", "Below the line you subtract corrupt[right] - corrupt[wrong] without "
             "brackets, so that its second part is subtracted and not added. Compute the difference of each "
-            "run first.", lambda clean, corrupt, patched, r, w: float(
-            ((patched[r] - patched[w]) - (corrupt[r] - corrupt[w]))
-            / (clean[r] - clean[w] - corrupt[r] - corrupt[w]))),
+            "run first.", _written_out(above=True)),
         ("no-brackets-at-all", "There are no brackets in your formula, so only two of the terms are divided. "
-            "Compute the difference of each run first, in a variable of its own.",
-            lambda clean, corrupt, patched, r, w: float(
-            patched[r] - patched[w] - corrupt[r] - corrupt[w] / clean[r] - clean[w] - corrupt[r] - corrupt[w])),
+            "Compute the difference of each run first, in a variable of its own.", _no_brackets_at_all),
         ("sign-turned", "The sign is turned round: below the line you have corrupt - clean. Subtract corrupt "
-            "both times.", _leads(lambda a, b, c: (c - b) / (b - a))),
-        ("corrupt-and-patched-swapped",
-            "Corrupt and patched have changed places: the argument in the middle is the corrupted run, and "
-            "the third the patched one.", _leads(lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
+            "both times.", _effect(share=lambda a, b, c: (c - b) / (b - a))),
+        ("corrupt-and-patched-swapped", "Corrupt and patched have changed places: the argument in the middle "
+            "is the corrupted run, and the third the patched one.",
+            _effect(share=lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
         ("not-from-corrupt",
             "Below the line is clean - corrupt, but above it the corrupted run is not subtracted: where "
-            "nothing comes back the effect should be 0.", _leads(lambda a, b, c: c / (a - b))),
-        ("divided-by-the-sum", "You divide by clean + corrupt. What could come back is their difference, "
-            "clean - corrupt.", _leads(lambda a, b, c: (c - b) / (a + b))),
+            "nothing comes back the effect should be 0.", _effect(share=lambda a, b, c: c / (a - b))),
         ("word-by-word", "You divide for each of the two words, and then subtract. Subtract the logits "
-            "first, in each run; then divide once.", lambda clean, corrupt, patched, r, w: float(
-            (patched[r] - corrupt[r]) / (clean[r] - corrupt[r])
-            - (patched[w] - corrupt[w]) / (clean[w] - corrupt[w]))),
+            "first, in each run; then divide once.", _word_by_word),
         ("whole-vector", "You give a number for each word of the vocabulary. The effect is one number, from "
             "the logits of right and wrong.",
             lambda clean, corrupt, patched, r, w: (patched - corrupt) / (clean - corrupt)),
         ("size-of-the-lead", "You take the absolute difference of the two logits, so a run that prefers the "
             "wrong word counts like one that prefers the right one. Keep the sign: right minus wrong.",
-            lambda *args: _effect(*args, lead=lambda x, r, w: abs(x[r] - x[w]))),
-        ("yes-or-no", "You only say whether the right word is above the wrong one again. The effect says how "
-            "far the patch comes.", lambda clean, corrupt, patched, r, w: float(patched[r] > patched[w])),
+            _effect(lead=lambda x, r, w: abs(x[r] - x[w]))),
         ("probability-of-right", "You compare the probability of right alone. Use logits, and subtract that "
-            "of wrong.", lambda *args: _effect(*args, lead=lambda x, r, w: x.softmax(-1)[r])),
-        ("likeliest-is-right",
-            "You only say whether the right word is the likeliest again. The effect says how far the patch "
-            "comes.", lambda clean, corrupt, patched, r, w: float(int(patched.argmax()) == r)),
-        ("rounded", "You round the result. Return the number as it is, and round where you print it.",
-            lambda *args: round(patching_effect(*args), 2)),
+            "of wrong.", _effect(lead=lambda x, r, w: x.softmax(-1)[r])),
     ),
 )
 
