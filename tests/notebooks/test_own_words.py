@@ -14,7 +14,7 @@ import tempfile
 
 import nbformat
 import pytest
-from notebook_code import LESSONS
+from notebook_code import LESSONS, code_cells
 
 LONG = "bears " * 700
 TEXTS = ["", " \n", 7, None, 3.5, ["the", "bears"], "Ein Haus am See, wo die Bären schlafen", "国家的名字", "🐻",
@@ -137,7 +137,7 @@ def test_whatever_a_reader_gives_is_answered_by_a_result_or_one_sentence(number)
 @pytest.mark.parametrize("number", OWN)
 def test_no_variable_of_a_lesson_takes_the_name_of_what_cleans_words(number):
     """A cell that is run again, after the rest of the lesson, would call the variable."""
-    trees = [ast.parse(source) for run in cells(number) for source, _ in run]
+    trees = [ast.parse(source) for source in code_cells(LESSONS[number])]
     imported = {alias.asname or alias.name for tree in trees for node in ast.walk(tree)
                 if isinstance(node, ast.ImportFrom) and node.module == "helpers.words" for alias in node.names}
     local = {id(node) for tree in trees for function in ast.walk(tree) if isinstance(function, (ast.FunctionDef, ast.Lambda))
