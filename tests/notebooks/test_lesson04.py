@@ -8,6 +8,7 @@ from helpers import attention, phrases
 from helpers.checks import exercise
 from helpers.checks.core import evaluate
 from helpers.embeddings import WordVectors
+from notebooks.figures import lesson04 as figures
 
 softmax = attention.softmax
 
@@ -61,14 +62,12 @@ def test_the_inputs_of_the_checker_never_saturate_the_softmax():
 def test_the_puzzle_begins_unsolved_and_says_when_it_is_solved(capsys, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(plt, "show", plt.close)
-    names = definitions(LESSONS["04"], "words", "X", "W_v", "COLOURS", "DARK", "HALO") | {"attend": attention.qkv_attention}
-    play = names["play"]
-    play.__globals__.update(names)
+    names = definitions(LESSONS["04"], "words", "X", "W_v")
     for W_q, W_k, said in [([[0, 1], [1, 0], [0, 0]], [[1, 0], [0, -1], [-1, -1]], "Not yet"),
                            ([[0, 1], [1, 0], [0, -1]], [[1, 0], [0, -1], [-1, -1]], "Not yet"),  # a tie
                            ([[0, 1], [1, 0], [1, -2]], [[1, 0], [0, -1], [-1, -1]], "Solved"),
                            ([[-1, 1], [1, 0], [0, -1]], [[1, 0], [0, -1], [-1, 1]], "circle is closed")]:
-        play(np.array(W_q), np.array(W_k))
+        figures.puzzle(W_q, W_k, names["X"], names["W_v"], names["words"], attention.qkv_attention)
         assert said in capsys.readouterr().out
 
 
