@@ -12,7 +12,9 @@ from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 from helpers import attention, embeddings
 from helpers.checks import INDEX, exercise
 from helpers.checks.core import evaluate
+from helpers.embeddings import WordVectors
 from helpers.words import NotUsable
+from notebooks.figures import lesson02
 
 
 @pytest.mark.parametrize("name", [name for name, lesson in INDEX.items() if lesson in SOLUTIONS])
@@ -46,7 +48,7 @@ def test_a_lesson_shows_its_first_figure_before_it_imports_anything_heavy(number
     lines = []
     for source in code_cells(LESSONS[number]):
         lines.append(source)
-        if "plt.show" in source or "plots." in source:
+        if any(drawn in source for drawn in ("plt.show", "plots.", "figures.")):
             break
     heavy = {"torch", "transformers", "bertviz", "tokenizers"}
     lines.append(f"import sys\nassert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)")
@@ -81,7 +83,7 @@ def test_the_leak_detector_of_lesson_06_accuses_no_honest_softmax():
     ("a cold spring", "spring", ["summer"], "Pairs of texts"),
 ])
 def test_a_word_and_senses_of_ones_own_in_lesson_02(sentence, word, senses, told):
-    names = definitions(LESSONS["02"], "senses", "vectors", "SENSES")
-    names["draw_mine"].__globals__.update(self_attention=attention.self_attention, pulls=np.zeros((8, 3)))
+    names = definitions(LESSONS["02"], "senses", "vectors")
+    names["pull"].__globals__.update(self_attention=attention.self_attention)
     with pytest.raises(NotUsable, match=told):
-        names["draw_mine"](sentence, word, senses or names["senses"])
+        lesson02.my_arrow(sentence, names["pull"], np.zeros((8, 3)), WordVectors.load(), senses or names["senses"], word)
