@@ -5,6 +5,9 @@ by their lightness, on a black-and-white print. In heat maps the query is on the
 and the key on the horizontal one, always.
 """
 
+import functools
+import io
+
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython import get_ipython
@@ -15,6 +18,8 @@ from helpers.words import NotUsable, shown
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9", "#6b6b6b")  # after Okabe and Ito 2008
 MARKERS = "osD^vPX"
+AHEAD = 12        # pictures of a slider that are drawn before it is moved
+SLIDER_DPI = 150  # so that a page of the slider is drawn in a tenth of a second
 
 plt.rcParams.update({
     "figure.figsize": (7, 4), "figure.dpi": 100, "figure.constrained_layout.use": True,
@@ -128,8 +133,9 @@ def arrow(ax, start, end, colour=GREY, label=None):
 def slider(draw, name, values, start):
     """Show the figure that ``draw(value)`` makes, with a slider over ``values`` when a learner is present.
 
-    ``name``: the label of the slider; ``start``: the value drawn first, and the one that stands on a
-    page without a kernel. Raises ValueError when ``start`` is not one of ``values``.
+    ``name``: the label of the slider; ``start``: the value drawn first, and the one that stands on a page without a kernel.
+    It answers at once: each picture is kept, and up to twelve are drawn ahead; for more, ``draw`` has to be quick.
+    Raises ValueError when ``start`` is not one of ``values``.
     """
     values = list(values)
     if start not in values:
@@ -141,14 +147,31 @@ def slider(draw, name, values, start):
     import ipywidgets
     from IPython.display import display
 
-    handle = ipywidgets.SelectionSlider(options=values, value=start, description=name, continuous_update=False,
+    picture = functools.cache(lambda value: _picture(draw, value))
+    for value in values if len(values) <= AHEAD else [start]:
+        picture(value)
+    handle = ipywidgets.SelectionSlider(options=values, value=start, description=name,
                                         style={"description_width": "initial"}, layout={"width": "460px"})
+    shown = ipywidgets.Image(value=picture(start), layout={"max_width": "100%"})
 
-    def redraw(value):
-        draw(value)
-        plt.show()
+    def redraw(change=None):
+        shown.value = picture(handle.value)
+        shown.width = str(int(100 * int.from_bytes(shown.value[16:20], "big") / SLIDER_DPI))  # as wide as on a page
 
-    display(handle, ipywidgets.interactive_output(redraw, {"value": handle}))
+    redraw()
+    handle.observe(redraw, "value")
+    display(handle, shown)
+
+
+def _picture(draw, value):
+    """The figure that ``draw(value)`` makes, as the bytes of a PNG."""
+    plt.close("all")
+    draw(value)
+    picture = io.BytesIO()
+    cut = "tight" if plt.gcf().get_layout_engine() else None  # without one the figure fills its canvas, and none jumps
+    plt.gcf().savefig(picture, format="png", dpi=SLIDER_DPI, bbox_inches=cut, pil_kwargs={"compress_level": 1})
+    plt.close("all")
+    return picture.getvalue()
 
 
 def boxes(draw, name, values, start=()):

@@ -106,9 +106,10 @@ def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, e
 
 
 def pictures(notebook, cell):
-    """A digest of each picture below a cell."""
-    sources = notebook._cell(cell).locator(".jp-OutputArea-output img").evaluate_all("all => all.map(i => i.src)")
-    return [hashlib.sha256(source.encode()).hexdigest() for source in sources]
+    """A digest of each picture below a cell: of what it shows, as the address of a widget's picture changes."""
+    shown = notebook._cell(cell).locator(".jp-OutputArea-output img").evaluate_all(
+        "all => Promise.all(all.map(async i => (await fetch(i.src)).text()))")
+    return [hashlib.sha256(picture.encode()).hexdigest() for picture in shown]
 
 
 def reopened(lab, name, cell):

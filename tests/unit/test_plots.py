@@ -58,15 +58,27 @@ def test_slider_draws_its_start_when_nobody_is_there(monkeypatch):
         plots.slider(drawn.append, "k", [1, 2, 3], start=7)
 
 
-def test_slider_redraws_when_it_is_moved(monkeypatch, tmp_path):
+@pytest.mark.parametrize("last, ahead", [(3, [1, 2, 3]), (40, [2])])
+def test_slider_shows_the_picture_of_its_value(monkeypatch, tmp_path, last, ahead):
     from unittest import mock
 
     monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
     drawn, shown = [], []
+
+    def draw(value):
+        drawn.append(value)
+        plt.figure(figsize=(value, 1)).text(0.5, 0.5, value)
+
     with mock.patch("IPython.display.display", side_effect=lambda *things: shown.extend(things)):
-        plots.slider(drawn.append, "k", [1, 2, 3], start=2)
-        shown[0].value = 3
-    assert drawn == [2, 3]
+        plots.slider(draw, "k", range(1, last + 1), start=2)
+    handle, image = shown
+    assert drawn == ahead
+    first = image.value
+    handle.value = 3
+    assert image.value != first and sorted({*drawn}) == sorted({*ahead, 3})
+    handle.value = 2
+    assert image.value == first and len(drawn) == len({*drawn})  # kept, and drawn only once
+    assert not plt.get_fignums()
 
 
 def test_boxes_draw_their_start_when_nobody_is_there(monkeypatch):
