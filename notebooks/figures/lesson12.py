@@ -1,0 +1,328 @@
+"""The figures of lesson 12: looking inside."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from helpers import plots
+from helpers.grammars import NAMES
+
+LINES = {(0, 3): plots.ORANGE, (1, 1): plots.BLUE, (1, 2): plots.GREEN}  # the circuit's heads, in every figure
+THIN = "#b9bfc4"
+
+
+def head_lines(weights, tokens, second):
+    """One head as the head view has it: a line from each token, on the left, to each that it looks at, the broader the more.
+
+    ``weights``: ``(T, T)``; ``tokens``: T strings; ``second``: where the second sentence begins.
+    """
+    _, ax = plt.subplots(figsize=(5.4, 5))
+    _lines(ax, weights, plots.BLUE, width=5)
+    for y, token in enumerate(tokens):
+        ax.text(-0.04, y, token, ha="right", va="center", fontsize=14)
+        ax.text(1.04, y, token, ha="left", va="center", fontsize=14)
+    for x, ha, word in ((-0.04, "right", "query"), (1.04, "left", "key")):
+        ax.text(x, -1.1, word, ha=ha, va="center", fontsize=12, style="italic", color=plots.GREY)
+    ax.axhline(second - 0.5, color=THIN, linewidth=1, linestyle=":")
+    ax.set(xlim=(-0.5, 1.5), ylim=(len(tokens) - 0.5, -1.5))
+    ax.axis("off")
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def _lines(ax, weights, colour, width):
+    """A line for each weight from 0.05 on, from its query at x = 0 to its key at x = 1."""
+    for (query, key), weight in np.ndenumerate(np.asarray(weights)):
+        if weight > 0.05:
+            ax.plot([0, 1], [query, key], color=colour, linewidth=width * weight, alpha=0.3 + 0.7 * weight,
+                    solid_capstyle="round")
+
+
+def all_heads(weights, words):
+    """Every head of a small model as the model view has it: a row for each layer, in each picture the query on the left.
+
+    ``weights``: for each layer ``(h, T, T)``; ``words``: T strings.
+    """
+    fig, panels = plt.subplots(len(weights), len(weights[0]), figsize=(7, 6.6))
+    for layer, row in enumerate(panels):
+        for head, ax in enumerate(row):
+            _lines(ax, weights[layer][head], LINES.get((layer, head), "#7b858c"), width=3)
+            ax.set_title(f"({layer}, {head})", fontsize=13, loc="center")
+            ax.set(xlim=(-0.05, 1.05), ylim=(len(words) - 0.5, -0.5), xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+        row[0].set_yticks(range(len(words)), words, fontsize=11)
+        row[0].tick_params(length=0)
+    plots.as_written(fig)
+    plt.show()
+
+
+def where_thanks_looks(weights, words):
+    """Where the last word looks, in all heads: arcs of layer 0 on the left of the words, of layer 1 on the right.
+
+    ``weights``: for each of two layers ``(h, T, T)``; ``words``: T strings. An arc is as broad as its weight; a ring is the
+    weight on the last word itself.
+    """
+    _, ax = plt.subplots(figsize=(6.2, 6.2))
+    last = len(words) - 1
+    for y, word in enumerate(words):
+        ax.text(0, y, word, ha="center", va="center", fontsize=14, weight="bold" if word in ("emma", "ben") else None)
+    for layer, side in ((0, -1), (1, 1)):
+        ax.text(side * 2.2, -1.2, f"layer {layer}", ha="center", va="center", fontsize=14, weight="bold")
+        order = sorted(range(len(weights[layer])), key=lambda head, layer=layer: (layer, head) in LINES)  # those on top
+        for head in order:
+            _arcs(ax, weights[layer][head, -1].tolist(), side, LINES.get((layer, head), THIN), head)
+    for (layer, head), y in {(0, 3): 9, (1, 1): 6.2, (1, 2): 9.2}.items():
+        key = int(weights[layer][head, -1].argmax())
+        ax.text((-3.9, 3.3)[layer], y, f"({layer}, {head})\n{weights[layer][head, -1, key]:.2f} on {words[key]}",
+                ha=("right", "left")[layer], va="center", fontsize=13, weight="bold", color=LINES[layer, head])
+    ax.set(xlim=(-6.4, 5.8), ylim=(last + 1.2, -1.8))
+    ax.axis("off")
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def _arcs(ax, weights, side, colour, shift):
+    """Arcs from the last word to those before it, on one side (-1 or 1), and a ring for the last word itself."""
+    last, turn = len(weights) - 1, np.linspace(0, np.pi, 50)
+    for key, weight in enumerate(weights):
+        if weight < 0.05:
+            continue
+        reach = 0.2 * (last - key) + 0.25 * shift
+        if key == last:
+            xs, ys = 1.05 + 0.32 * (1 - np.cos(2 * turn)), last + 0.35 * np.sin(2 * turn)
+        else:
+            xs, ys = 0.75 + reach * np.sin(turn), key + (last - key) * (1 + np.cos(turn)) / 2
+        ax.plot(side * xs, ys, color=colour, linewidth=0.6 + 5 * weight, alpha=0.9, zorder=2 + (colour != THIN))
+
+
+def with_another_away(both, labels, other):
+    """Right names without one head, and without one more: a line for each head, from one to the other.
+
+    ``both``: ``(h, h)``, the share without heads a and b, on the diagonal without one; ``other``: number of the one more.
+    """
+    _, ax = plt.subplots(figsize=(6.2, 4.6))
+    heads = [head for head in range(len(both)) if head != other]
+    change = {head: both[head, other] - both[head, head] for head in heads}
+    worst = min(change, key=change.get)
+    ends = {head: both[head, other] for head in heads}
+    spread = {}
+    for head in sorted(ends, key=ends.get):  # so that no label covers another
+        spread[head] = max([ends[head], *(y + 0.07 for y in spread.values())])
+    middle = np.mean([spread[head] - ends[head] for head in heads if head != worst])
+    for head in heads:
+        colour = plots.RED if head == worst else plots.GREY
+        ax.plot([0, 1], [both[head, head], ends[head]], "o-", color=colour, linewidth=4 if head == worst else 1.8)
+        down = 0 if head == worst else middle
+        ax.text(1.06, spread[head] - down, f"{labels[head]}  {ends[head]:.2f}", va="center", fontsize=13, color=colour,
+                weight="bold" if head == worst else None)
+    ax.text(-0.06, both[worst, worst], f"{labels[worst]}  {both[worst, worst]:.2f}", ha="right", va="center", fontsize=13,
+            weight="bold", color=plots.RED)
+    ax.set(xlim=(-0.55, 1.6), ylim=(0, 1.19), yticks=[0, 0.5, 1], xticks=[0, 1])
+    ax.set_xticklabels(["without\none head", f"and without\n{labels[other]}"], fontsize=13)
+    ax.set_ylabel("share of right names", fontsize=13)
+    ax.tick_params(labelsize=13, length=0)
+    ax.spines["bottom"].set_visible(False)
+    plt.show()
+
+
+def subway(words, seen, wires, vocabulary, cut=(), exchanged=()):
+    """The circuit as a map: a track for each word, the wires of one run with their weights, the marks, and the next word.
+
+    ``words``: 13 strings; ``seen``: an ``inside.Trace`` of them, batch of one; ``wires``: {number: (layer, head, place where
+    it arrives)}; ``cut``: numbers of wires; ``exchanged``: two places whose marks have changed places. The last word asks.
+    """
+    _, ax = plt.subplots(figsize=(6.4, 6.4))
+    other = dict([exchanged, exchanged[::-1]]) if exchanged else {}
+    for y, word in enumerate(words):
+        ax.plot([0, 1, 2], [y] * 3, "o-", color="#e6e6e6", linewidth=4, markersize=6, zorder=1)
+        ax.text(-0.09, y, word, ha="right", va="center", fontsize=14,
+                weight="bold" if word in (*NAMES, words[-1]) else None)
+    for number, (layer, head, place) in wires.items():
+        end = other.get(place, place) if layer == 0 else place
+        signs = []
+        for key, weight in enumerate(seen.weights[layer][0, head, place].tolist()):
+            if weight > 0.2:
+                signs.append(_wire(ax, number, wires, key, end, weight, number in cut))
+                ax.plot([layer, layer + 1], [key, end], "o", color="white", zorder=5,
+                        markeredgecolor="black", markersize=11)
+        if layer == 0 and place < len(words) - 1 and number not in cut:
+            y = end + (0.37 if place <= end + 1 else -0.37)
+            mark = "full stop" if words[place - 1] == "." else words[place - 1]
+            ax.text(0.97, y, mark, fontsize=12, ha="right", va="center", style="italic", color="#8a5a00")
+        for x, y, colour in signs[:1]:
+            _sign(ax, x, y, "✕" if number in cut else number, colour)
+    for x, station in enumerate(["words", "after\nlayer 0", "after\nlayer 1"]):
+        ax.text(x, -0.8, station, ha="center", va="bottom", fontsize=13, color="#444444")
+    _next_word(ax, seen, vocabulary, len(words) - 1)
+    ax.set(xlim=(-0.75, 4.3), ylim=(12.6, -2.2))
+    ax.axis("off")
+    plt.show()
+
+
+def _wire(ax, number, wires, start, end, weight, cut):
+    """A line of the map, from track to track. Returns where its number is, and in which colour."""
+    layer, head, _ = wires[number]
+    side = {5: -0.13, 6: 0.13}.get(number, 0)
+    bend = layer + 0.34 - side + 0.07 * (end > start + 1 and not layer)
+    xs = [layer, bend, bend + 0.22, layer + 1]
+    ys = [start + side, start + side, end + side, end + side]
+    colour = "#999999" if cut else LINES[layer, head]
+    ax.plot(xs, ys, color="#c9c9c9" if cut else colour, linewidth=1.5 + 5 * weight,
+            linestyle=(0, (1, 1)) if cut else "-", solid_joinstyle="round", zorder=3)
+    down = {5: 0.4, 6: 0.6}.get(number)  # how far down its slope the number is
+    if down:
+        return bend + 0.22 * down, start + down * (end - start), colour
+    return layer + 0.2, start, colour
+
+
+def _sign(ax, x, y, sign, colour):
+    ax.text(x, y, sign, color="white", fontsize=12, ha="center", va="center", weight="bold", zorder=6,
+            bbox={"boxstyle": "circle,pad=0.2", "fc": colour, "ec": "white"})
+
+
+def _next_word(ax, seen, vocabulary, last):
+    """The names at the right, a bar for each probability, and which head each number is."""
+    p = seen.logits[0, -1].softmax(-1)
+    ax.text(2.45, 1.5, "next word?", fontsize=14, weight="bold")
+    for y, name in enumerate(NAMES, 3):
+        share = float(p[vocabulary[name]])
+        ax.barh(y, 0.75 * share, left=3.15, height=0.62, color=plots.PURPLE)
+        ax.text(3.1, y, name, ha="right", va="center", fontsize=14, weight="bold" if share > 0.5 else None)
+        if share > 0.005:
+            ax.text(3.2 + 0.75 * share, y, f"{share:.0%}", va="center", fontsize=12)
+    ax.plot([2.1, 2.85, 2.85], [last, last, 9.4], color=plots.PURPLE, linewidth=4, zorder=1)
+    ax.plot(2.85, 9.2, "^", color=plots.PURPLE, markersize=12)
+    for y, (numbers, head) in enumerate([("1 to 4", (0, 3)), ("5", (1, 1)), ("6", (1, 2))]):
+        ax.text(3.05, 10.4 + 0.8 * y, f"{numbers}: head {head}", fontsize=12, color=LINES[head], weight="bold")
+
+
+def thirty_stories(answers, wires):
+    """A row for each set of wires that are cut: which run, and whom the stories' answers name.
+
+    ``answers``: {tuple of wires: [how many name the teller, the listener, a third]}; ``wires``: {number: (layer, head, …)}.
+    """
+    _, ax = plt.subplots(figsize=(6.6, 5.4))
+    for y, (cut, counts) in enumerate(answers.items()):
+        for n, (layer, head, _) in wires.items():
+            colour = "#b5b5b5" if n in cut else LINES[layer, head]
+            ax.plot([n - 0.5, n + 0.5], [y, y], color=colour, linewidth=4, zorder=1,
+                    linestyle=(0, (0.6, 0.8)) if n in cut else "-")
+            _sign(ax, n, y, "✕" if n in cut else n, colour)
+        left = 7.2
+        for count, colour in zip(counts, [plots.PURPLE, plots.SKY, "#d9d9d9"], strict=True):
+            ink = "white" if colour == plots.PURPLE else "black"
+            ax.barh(y, count / 5, left=left, height=0.66, color=colour)
+            if count:
+                ax.text(left + count / 10, y, count, ha="center", va="center", color=ink, fontsize=13)
+            left += count / 5
+    for x, heading, colour in [(3.5, "wires that run", "black"), (7.2, "teller", plots.PURPLE), (9.3, "listener", "#0b6fa8"),
+                               (11.75, "a third", "#5f5f5f")]:
+        ax.text(x, -0.85, heading, ha="center" if x < 7 else "left", fontsize=14, weight="bold", color=colour)
+    ax.set(xlim=(0.3, 13.8), ylim=(9.6, -1.4))
+    ax.axis("off")
+    plt.show()
+
+
+def staircases(products, weights, tokens):
+    """How a query's products with each key add up, number by number: a staircase a key, that of the winner with its steps.
+
+    ``products``: ``(T, d_k)``; ``weights``: ``(T,)``, after the softmax; ``tokens``: T strings.
+    """
+    n = products.shape[1]
+    paths = np.hstack([np.zeros((len(products), 1)), products.cumsum(axis=1)])  # (T, d_k + 1): the sums so far
+    winner = paths[:, -1].argmax()
+    _, ax = plt.subplots(figsize=(6.6, 5))
+    for path in np.delete(paths, winner, axis=0):
+        ax.stairs(path[1:], range(n + 1), baseline=None, color=THIN, linewidth=1.2)
+    up = products[winner]
+    ax.stairs(paths[winner, 1:], range(n + 1), baseline=None, color=plots.ORANGE, linewidth=1.2)
+    ax.bar(np.arange(n) + 0.5, up, 0.92, paths[winner, :-1], zorder=3, color=np.where(up > 0, plots.ORANGE, plots.PURPLE))
+    last = -np.inf
+    for key in np.argsort(paths[:, -1]):  # from the lowest, so that no label covers another
+        last = max(paths[key, -1], last + 2.1)
+        ax.text(n + 0.6, last, f"{tokens[key]} {paths[key, -1]:.1f}, weight {weights[key]:.2f}", va="center", fontsize=14,
+                weight="bold" if key == winner else None, color="black" if key == winner else "#5f6871")
+    ax.plot([0, n], [0, 0], color="black", linewidth=0.8, zorder=1)
+    ax.set(xlim=(0, n + 21), xticks=[0.5, 8.5, 16.5, 24.5, 31.5], yticks=[0, 10, 20])
+    ax.set_xticklabels([0, 8, 16, 24, 31])
+    ax.set_xlabel("number n of query and key", loc="left", fontsize=14)
+    ax.set_ylabel("sum of the products so far", fontsize=14)
+    ax.tick_params(labelsize=13)
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def nearest_sentences(sentences, nearest, groups):
+    """From each sentence an arrow to the one nearest to it: on the left within its own group, on the right into another.
+
+    ``sentences``: n strings, group by group; ``nearest``: n row numbers; ``groups``: {name: how many sentences}.
+    """
+    _, ax = plt.subplots(figsize=(5.8, 5.4))
+    group = np.repeat(np.arange(len(groups)), list(groups.values()))
+    ys = np.arange(len(sentences)) + 1.3 * group
+    for y, sentence in zip(ys, sentences, strict=True):
+        ax.text(0, y, sentence, va="center", fontsize=14)
+    start = 0
+    for name, size in groups.items():
+        ax.text(0, ys[start] - 0.95, name, va="center", fontsize=13, weight="bold", color=plots.GREY)
+        start += size
+    for i, j in enumerate(nearest):
+        alike = group[i] == group[j]
+        side = -1 if alike else 1
+        x = -0.05 if alike else 3.35
+        if alike and nearest[j] == i and j < i:
+            continue  # drawn with two heads already
+        both_ways = alike and nearest[j] == i
+        ax.annotate("", (x, ys[j]), (x, ys[i]), arrowprops={
+            "arrowstyle": "<|-|>" if both_ways else "-|>", "color": plots.BLUE if alike else plots.RED, "linewidth": 2,
+            "mutation_scale": 18, "connectionstyle": f"arc3,rad={side * np.sign(ys[j] - ys[i]) * -0.45}"})
+    ax.set(xlim=(-1.3, 4.4), ylim=(ys[-1] + 0.7, -1.5))
+    ax.axis("off")
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def ranks(measures, effect):
+    """Do the heads of a layer that rank high by a measure rank high by effect? A dot a head; the lines are means.
+
+    ``measures``: {name: (layers, h)}; ``effect``: ``(layers, h)``. Rank 1 is the lowest of a layer.
+    """
+    fig, panels = plt.subplots(2, 1, figsize=(5.6, 7.2), sharex=True)
+    rank = np.argsort(np.argsort(effect, axis=1), axis=1) + 1  # (layers, h)
+    h = effect.shape[1]
+    for ax, (name, values), colour in zip(panels, measures.items(), [plots.ORANGE, plots.BLUE], strict=True):
+        order = np.argsort(values, axis=1)  # (layers, h): the heads from the lowest measure to the highest
+        along = np.take_along_axis(rank, order, axis=1)  # (layers, h)
+        ax.plot(range(1, h + 1), along.T, "o", color=colour, markersize=7, alpha=0.3, markeredgewidth=0)
+        ax.plot(range(1, h + 1), along.mean(axis=0), color=colour, linewidth=3)
+        ax.axhline((h + 1) / 2, color="black", linewidth=0.8, linestyle=":")
+        ax.set_title(f"by {name}", fontsize=14, color=colour, weight="bold")
+        ax.set(xticks=range(1, h + 1), yticks=[1, h], ylim=(0.3, h + 0.7))
+        ax.set_yticklabels(["least", "most"])
+        ax.tick_params(labelsize=13, length=0)
+        ax.set_ylabel("needed", fontsize=14)
+    panels[-1].set_xlabel(f"rank in its layer, 1 to {h}", fontsize=14)
+    plt.show()
+
+
+def two_paths(takes):
+    """Two tokens, two layers, and what each takes from which: the paths from A at the start to B at the end are orange.
+
+    ``takes``: {(who takes, from whom): share}.
+    """
+    _, ax = plt.subplots(figsize=(6.4, 3.3))
+    height = {"A": 1, "B": 0}
+    ways = {(0, "A", "A"), (0, "B", "A"), (1, "B", "A"), (1, "B", "B")}
+    for x in (0, 1):
+        for (end, start), share in takes.items():
+            ax.plot([x, x + 1], [height[start], height[end]], linewidth=1 + 6 * share, zorder=1,
+                    color=plots.ORANGE if (x, end, start) in ways else "#d0d0d0")
+            ax.text(x + 0.36, 0.09 + height[start] + 0.36 * (height[end] - height[start]), f"{share:g}", fontsize=16,
+                    ha="left", va="bottom")
+    for x, station in enumerate(["at the start", "after layer 1", "at the end"]):
+        for token, y in height.items():
+            ax.plot(x, y, "o", markersize=32, color="white", markeredgecolor="black", zorder=2)
+            ax.text(x, y, token, ha="center", va="center", fontsize=17, zorder=3)
+        ax.text(x, -0.45, station, ha="center", fontsize=15)
+    ax.set(xlim=(-0.35, 2.35), ylim=(-0.6, 1.4))
+    ax.axis("off")
+    plt.show()
