@@ -249,6 +249,15 @@ def load(path=None, dequantise=dequantise):
         eps=said["attention.layer_norm_rms_epsilon"], tokens=tokens.smollm2(path))
 
 
+def load_if_there():
+    """The model that `load` reads, or None and a printed sentence where its file cannot be had: a lesson goes on."""
+    try:
+        return load()
+    except model_files.ModelNotAvailable as problem:
+        print(problem, "The exercises work without it; cells that need it show nothing.")
+        return None
+
+
 def reference(model):
     """The same model as transformers' ``LlamaForCausalLM``, which shares its numbers, but for copies of W_q and W_k (53 MB).
 
