@@ -8,6 +8,7 @@ from html import escape
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from matplotlib.colors import LinearSegmentedColormap
 
 from helpers import plots
 from helpers.store.files import write_whole
@@ -37,35 +38,56 @@ def named(find):
     return f"Head {heads[0]}" if len(heads) == 1 else f"Heads {', '.join(heads[:-1])} and {heads[-1]}"
 
 
-def card(find, layers=30, heads=9):
-    """Draw a find: a map of the heads that were tried, the team framed, and examples. Returns the figure."""
-    table = np.full((heads, layers), np.nan)
-    for (layer, head), score in find.scores.items():
-        table[head, layer] = score
-    fig, (top, low) = plt.subplots(2, 1, figsize=(8.6, 5.6), height_ratios=(3, 2))
-    most = max(1e-9, np.nanmax(np.abs(table))) if find.scores else 1.0
-    colours = plt.get_cmap("PuOr_r").with_extremes(bad="#e9e9e9")
-    image = top.imshow(np.ma.masked_invalid(table), cmap=colours, vmin=-most, vmax=most, aspect="auto")
-    for layer, head in find.team:
-        top.add_patch(plt.Rectangle((layer - 0.5, head - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2.2))
-    top.set(xticks=range(0, layers, 2), yticks=range(0, heads, 2), xlabel="layer", ylabel="head")
-    by = f", found by {find.hunter}" if find.hunter else ""
-    top.set_title(f"“{find.frame.format('…')} …”{by}\n"
-                  f"{named(find)}: {find.moved} of {find.fresh} fresh pairs move; random: {find.control}", fontsize=13)
-    if find.scores:
-        fig.colorbar(image, ax=top, label="score", pad=0.01)
-    else:
-        top.text(layers / 3, heads / 2 - 0.5, "no hunt yet", ha="center", va="center", fontsize=16, color=plots.GREY)
-    low.axis("off")
-    styles = {GIVERS: {"weight": "bold", "color": plots.RED}, NEITHERS: {"style": "italic", "color": plots.GREY}}
+NIGHT, STAR, LIT, DIM = "#0b1420", "#33475f", "#ffb000", "#9fb0bf"  # the colours of a card
+
+
+def card(find, best=None, layers=30, heads=9):
+    """Draw a find: all heads as a night sky, the brighter the higher their score, with the team ringed; the fresh pairs, a
+    dot each, those lit that it moved; and four examples. Returns the figure.
+
+    ``best``: what the course's own hunter moves (`to_beat`), marked beside the goal, ten more.
+    """
+    fig, (sky, race, low) = plt.subplots(3, 1, figsize=(7.6, 6.6), height_ratios=(3, 1.1, 2), facecolor=NIGHT)
+    _sky(sky, find, layers, heads)
+    pairs = np.arange(find.fresh)
+    race.scatter(pairs + 1, 0 * pairs, s=14, linewidth=0, c=[LIT if n < find.moved else STAR for n in pairs])
+    marks = [(find.moved, f"moved: {find.moved} of {find.fresh} fresh pairs", 0.55, LIT),
+             (find.control, f"random heads: {find.control}", -0.62, DIM)]
+    if best is not None:
+        marks += [(best, f"the course's best head: {best}", -1.3, DIM), (best + 10, f"goal: {best + 10}", 1.15, "white")]
+    for x, words, y, colour in marks:
+        step, side = (-1, "right") if x > 0.6 * find.fresh else (1, "left")
+        race.plot([x, x], [0.25 * np.sign(y), y], color=colour, linewidth=1)
+        race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center")
+    race.set(xlim=(-1, find.fresh + 2), ylim=(-1.6, 1.5))
+    styles = {GIVERS: {"weight": "bold", "color": LIT}, NEITHERS: {"style": "italic", "color": DIM}}
     for row, (asked, own, giver, wrote, whose) in enumerate(find.examples):
         said, y = wrote.strip().split("\n")[0][:22], 0.86 - 0.27 * row
-        for x, text, style in ((0, find.frame.format(asked), {}), (0.47, own, {"color": plots.GREY}),
-                               (0.62, f"with {giver}:", {}),
+        for x, text, style in ((0, find.frame.format(asked), {}), (0.45, own, {"color": DIM}), (0.61, f"with {giver}:", {}),
                                (0.83, said, styles.get(whose, {}))):
-            low.text(x, y, text, fontsize=13, va="center", **style)
+            low.text(x, y, text, va="center", **{"fontsize": 12, "color": "white", **style})
     low.set(xlim=(0, 1), ylim=(0, 1))
+    for ax in race, low:
+        ax.axis("off")
     return plots.as_written(fig)
+
+
+def _sky(ax, find, layers, heads):
+    """The heads that were tried, as stars; those that were not are dim dots. The team is ringed."""
+    places = [(layer, head) for layer in range(layers) for head in range(heads)]
+    most = max([1e-9, *find.scores.values()])
+    light = np.array([max(0, find.scores.get(place, 0)) / most for place in places])
+    glow = LinearSegmentedColormap.from_list("glow", [STAR, "#a8761a", LIT, "#fff6d8"])
+    ax.scatter(*np.transpose(places), s=12 + 80 * light, c=light, cmap=glow, vmin=0, vmax=1, linewidth=0)
+    ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
+    by = f", found by {find.hunter}" if find.hunter else ""
+    ax.set_title(f"“{find.frame.format('…')} …”{by}\n{named(find)}", fontsize=14, color="white")
+    ax.set(facecolor=NIGHT, xlim=(-1, layers), ylim=(heads - 0.3, -0.7))
+    ax.set(xticks=range(0, layers, 5), yticks=range(0, heads, 2))
+    ax.set_xlabel(f"layer; {len(find.scores)} of {layers * heads} heads tried", fontsize=12, color="white")
+    ax.set_ylabel("head", fontsize=12, color="white")
+    ax.tick_params(length=0, labelcolor="white", labelsize=11)
+    ax.spines[:].set_visible(False)
 
 
 def save(find, name):
@@ -75,7 +97,7 @@ def save(find, name):
     """
     path = page_in(name, like="my_find.html")
     picture, fig = io.BytesIO(), card(find)
-    fig.savefig(picture, dpi=130, bbox_inches="tight")
+    fig.savefig(picture, dpi=130, bbox_inches="tight", facecolor=NIGHT)
     plt.close(fig)
     tags = {GIVERS: "b", NEITHERS: "i"}
     rows = "".join(f"<tr><td>{escape(find.frame.format(asked))}</td><td>{escape(own)}</td><td>{escape(giver)}</td>"
@@ -90,7 +112,7 @@ padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding
 was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs
 the other answer came out above the right one; with as many heads drawn at random in {find.control}. In the table it is bold
 where it came first, and a word that is neither answer is in italics.</p>
-<img alt="Map of the score of each head that was tried, a column for each layer; the heads found are framed"
+<img alt="A dot for each head, a column for each layer, the brighter the higher its score; the heads found are ringed"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 <table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
 <p>Sufficient is not necessary: without these heads the answer may well stay. And it is one small model.</p></html>

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from helpers import inside, plots, smollm2
+from helpers import inside, smollm2
 from helpers.page import finds
 from helpers.store import model_files
 
@@ -63,9 +63,9 @@ def test_a_find_is_judged_drawn_and_written(asked, tmp_path, capsys):
         answer = {finds.GIVERS: CITIES[giver], finds.OWN: own}.get(whose)
         assert wrote.strip() == answer or whose == finds.NEITHERS and wrote.strip() not in (own, CITIES[giver])
     broken = replace(find, examples=[("Italy", "Rome", "Spain", " the", finds.NEITHERS), *find.examples[:1]])
-    words = {text.get_text(): text for text in finds.card(broken).axes[1].texts}
-    assert words["the"].get_color() == plots.GREY and find.examples[0][4] == finds.GIVERS
-    assert words[find.examples[0][3].strip()].get_color() == plots.RED
+    words = {text.get_text(): text for text in finds.card(broken).axes[2].texts}
+    assert words["the"].get_color() == finds.DIM and find.examples[0][4] == finds.GIVERS
+    assert words[find.examples[0][3].strip()].get_color() == finds.LIT
     plt.close("all")
     assert "<i>the</i>" in finds.save(broken, tmp_path / "broken.html").read_text(encoding="utf-8")
     asked.rewrite("France", "Japan", 23, 4)
