@@ -73,6 +73,20 @@ def wilson_interval(successes, n):
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+PIECES = {"lora_linear": lora_linear, "merge_lora": merge_lora, "answer_loss": answer_loss,
+          "decoder_layer": smollm2.decoder_layer}  # what a learner's functions take the place of
+
+
+def trials(model):
+    """Inputs of the sizes of the training, to try a learner's function on before it trains: {name: arguments}."""
+    generator, layer = torch.Generator().manual_seed(0), model.layers[20]
+    d = layer["W_q"].shape[0]
+    x, A = torch.randn(2, 20, d, generator=generator), torch.randn(d, 8, generator=generator)
+    logits, ids = torch.randn(2, 20, 50, generator=generator), torch.randint(50, (2, 20), generator=generator)
+    return {"lora_linear": (x, layer["W_q"], A, A.T, 16.0), "answer_loss": (logits, ids, torch.tensor([9, 12]), -1),
+            "decoder_layer": (x, layer, model.n_heads, model.n_groups, torch.arange(20.0), None, model.base)}
+
+
 # ---------------------------------------------------------------- adapters in a chat model
 
 
