@@ -10,7 +10,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from helpers import training
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate, larger
+from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate, larger, variants
+from helpers.checks.pieces import same, tensor
 from helpers.transformer import language_model, language_model_loss, perplexity, sample_next
 
 # ---------------------------------------------------------------- language_model_loss
@@ -42,52 +43,24 @@ def _shifted(logits, tokens):
     return logits[:, :-1], tokens[:, 1:]
 
 
-def _of_losses(change):
-    """The reference up to the loss of each target, ``(B, T-1)``; then ``change(losses, keep)``."""
-    def function(logits, tokens, pad):
-        predicted, target = _shifted(logits, tokens)
-        return change(_losses(predicted, target), target != pad)
-    return function
-
-
-def _no_shift(logits, tokens, pad):
-    return _average(_losses(logits, tokens), tokens != pad)
-
-
-def _backwards(logits, tokens, pad):
-    return _average(_losses(logits[:, 1:], tokens[:, :-1]), tokens[:, :-1] != pad)
-
-
-def _inputs_decide(logits, tokens, pad):
-    return _average(_losses(*_shifted(logits, tokens)), tokens[:, :-1] != pad)
+@variants
+def _loss(logits, tokens, pad, *, pairs=_shifted, score=_losses, padding="target", mean=_average):
+    """The reference with other ``pairs(logits, tokens)`` of scores and target, another ``score`` of a target, padding
+    looked for elsewhere, or another ``mean(losses, keep)``."""
+    predicted, target = pairs(logits, tokens)
+    return mean(score(predicted, target), (target if padding == "target" else tokens[:, :-1]) != pad)
 
 
 def _pad_is_zero(logits, tokens, pad):
     return language_model_loss(logits, tokens, 0)
 
 
-def _rows_joined(logits, tokens, pad):
-    target = tokens.flatten()[1:]
-    return _average(_losses(logits.flatten(0, 1)[:-1][None], target[None]), (target != pad)[None])
+def _rows_joined(logits, tokens):
+    return logits.flatten(0, 1)[None, :-1], tokens.flatten()[None, 1:]
 
 
 def _softmax_twice(logits, tokens, pad):
     return language_model_loss(logits.softmax(-1), tokens, pad)
-
-
-def _log_of_softmax(logits, tokens, pad):
-    predicted, target = _shifted(logits, tokens)
-    return _average(-predicted.softmax(-1).gather(-1, target[..., None])[..., 0].log(), target != pad)
-
-
-def _over_positions(logits, tokens, pad):
-    predicted, target = _shifted(logits, tokens)
-    return _average(-predicted.log_softmax(1).gather(-1, target[..., None])[..., 0], target != pad)
-
-
-def _no_softmax(logits, tokens, pad):
-    predicted, target = _shifted(logits, tokens)
-    return _average(-predicted.gather(-1, target[..., None])[..., 0], target != pad)
 
 
 def _not_flattened(logits, tokens, pad):
@@ -113,55 +86,46 @@ LANGUAGE_MODEL_LOSS = Exercise(
             lambda rng: tuple((x.flip(1) if i < 2 else x for i, x in enumerate(_text(3, 6, 5, padding=3)(rng)))),
             "The padding stands in front of the words here. Only a *target* that is padding is left out: the "
             "first word of such a row counts, although the input before it is padding."),
-        Probe("large logits", _text(2, 4, 5, scale=2000.0),
-            "The logits are in the thousands here, so exp overflows or a probability rounds to 0. Use "
-            "log_softmax or cross_entropy, which are safe.", extreme=True),
-        Probe("many words", _text(4, 7, 23, pad=5, padding=3),
-            "B = 4, T = 7 and V = 23 here, with padding. The softmax is over the V words."),
         larger(_text(9, 10, 12, padding=4)),
     ),
     misconceptions=(
         ("no-shift", "You compare the logits at t with the token at t. That token is what the model has just "
-            "read; it has to predict the one after it, at t + 1.", _no_shift),
+            "read; it has to predict the one after it, at t + 1.",
+            _loss(pairs=lambda logits, tokens: (logits, tokens))),
         ("backwards", "You shift the wrong way: the logits at t + 1 are compared with the token at t. The "
-            "model predicts the next token, not the one before.", _backwards),
+            "model predicts the next token, not the one before.",
+            _loss(pairs=lambda logits, tokens: (logits[:, 1:], tokens[:, :-1]))),
         ("pad-counts", "Padding counts as a word to predict. Leave out the targets that equal pad.",
-            _of_losses(lambda loss, keep: loss.mean())),
+            _loss(mean=lambda loss, keep: loss.mean())),
         ("pads-in-the-divisor", "The loss of padding is 0, but you divide by all targets. Divide by the "
             "number of those that are not padding, or texts with much padding seem easy.",
-            _of_losses(lambda loss, keep: (loss * keep).mean())),
+            _loss(mean=lambda loss, keep: (loss * keep).mean())),
         ("inputs-decide", "You leave out the places where the *input* is padding. Look at the target: at the "
-            "last word of a row the input is a word, and the target is padding.", _inputs_decide),
+            "last word of a row the input is a word, and the target is padding.", _loss(padding="input")),
         ("pad-is-0", "You take 0 for padding, whatever pad is. Compare the targets with the argument pad.",
             _pad_is_zero),
         ("sum", "You return the sum. The mean does not depend on how long the texts are: divide by the "
-            "number of targets that are not padding.", _of_losses(lambda loss, keep: (loss * keep).sum())),
-        ("divided-by-rows", "You divide by the number of rows. Divide by the number of targets that are not "
-            "padding.", _of_losses(lambda loss, keep: (loss * keep).sum() / len(loss))),
+            "number of targets that are not padding.", _loss(mean=lambda loss, keep: (loss * keep).sum())),
         ("mean-of-means", "You average each row first, and then the rows. So a word in a short row counts "
             "more than one in a long row. Take one mean over all targets.",
-            _of_losses(lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
-        ("rows-joined",
-            "You flatten first and shift then, so the last logits of a row have to predict the first word of "
-            "the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].", _rows_joined),
+            _loss(mean=lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
+        ("rows-joined", "You flatten first and shift then, so the last logits of a row have to predict the "
+            "first word of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].",
+            _loss(pairs=_rows_joined)),
         ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
             "logits themselves.", _softmax_twice),
-        ("log-of-softmax", "Softmax first and the logarithm then is right on paper. But the probability of a "
-            "very improbable word is rounded to 0, and log 0 is -inf. Use log_softmax or cross_entropy, "
-            "which take both steps in one.", _log_of_softmax),
-        ("softmax-over-positions", "Your softmax runs over the positions. The probabilities of the V words "
-            "sum to 1: use the last axis.", _over_positions),
-        ("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its "
-            "probability: log_softmax first.", _no_softmax),
+        ("softmax-over-positions",
+            "Your softmax runs over the positions. The probabilities of the V words sum to 1: use the last "
+            "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
+        ("no-softmax",
+            "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
+            "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
         ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
-            _of_losses(lambda loss, keep: -_average(loss, keep))),
+            _loss(mean=lambda loss, keep: -_average(loss, keep))),
         ("bits", "Your loss is in bits, with the logarithm to base 2. Use the natural logarithm, so that it "
-            "is in nats.", _of_losses(lambda loss, keep: _average(loss, keep) / math.log(2))),
+            "is in nats.", _loss(mean=lambda loss, keep: _average(loss, keep) / math.log(2))),
         ("perplexity", "You return exp of the mean loss, which is the perplexity. Return the mean itself.",
-            _of_losses(lambda loss, keep: _average(loss, keep).exp())),
-        ("mean-probability", "You average the probabilities and take the logarithm then. Take the logarithm "
-            "of each first: the loss is the mean of -log p.",
-            _of_losses(lambda loss, keep: -_average((-loss).exp(), keep).log())),
+            _loss(mean=lambda loss, keep: _average(loss, keep).exp())),
         ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten "
             "batch and positions into one axis: (B·(T-1), V) against (B·(T-1),).", _not_flattened),
     ),
@@ -172,24 +136,16 @@ LANGUAGE_MODEL_LOSS = Exercise(
 # ---------------------------------------------------------------- language_model
 
 
-def _table(rng, *shape):
-    return torch.tensor(rng.normal(size=shape))
-
-
-def _same(x):
-    return x
-
-
 def _looking_back(rng, T, d):
     """A stand-in for a causal block: each row gets something of the rows up to its own, and is bent."""
-    M = torch.softmax(_table(rng, T, T).masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf), dim=-1)
-    W = _table(rng, d, d) / d**0.5
+    M = torch.softmax(tensor(rng, T, T).masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf), dim=-1)
+    W = tensor(rng, d, d) / d**0.5
     return lambda x: x + torch.tanh(M.to(x) @ x @ W.to(x))
 
 
 def _a_norm(rng, d):
     """A LayerNorm with a gain and a bias of its own."""
-    gain, bias = 0.5 + abs(_table(rng, d)), _table(rng, d)
+    gain, bias = 0.5 + abs(tensor(rng, d)), tensor(rng, d)
     return lambda x: F.layer_norm(x, (d,), gain.to(x), bias.to(x))
 
 
@@ -199,13 +155,13 @@ def _model(B, T, V, d, T_max, n_blocks=2, norm=True, ids=None):
         words = rng.integers(0, V, size=(B, T)) if ids is None else np.array(ids)
         if ids is None:
             words[rng.integers(B), rng.integers(T)] = V - 1
-        return (torch.tensor(words), _table(rng, V, d), _table(rng, T_max, d),
-                [_looking_back(rng, T, d) for _ in range(n_blocks)], _a_norm(rng, d) if norm else _same,
-                _table(rng, d, V))
+        return (torch.tensor(words), tensor(rng, V, d), tensor(rng, T_max, d),
+                [_looking_back(rng, T, d) for _ in range(n_blocks)], _a_norm(rng, d) if norm else same,
+                tensor(rng, d, V))
     return make
 
 
-def _whole_numbers(blocks, norm=_same, T=2):
+def _whole_numbers(blocks, norm=same, T=2):
     """d = 1 and W_out = 1, so that every step can be followed in the head."""
     def make(rng):
         tokens, positions = (torch.tensor(rng.permutation(8)[:3, None] + 1.0) for _ in range(2))
@@ -225,30 +181,19 @@ def _halve_and_add(x):
     return x / 2 + 1000
 
 
-def _gpt(look_up=None, run=None, read=None):
-    """The reference with another step in the place of one or more of its three.
-
-    ``look_up(ids, tokens, positions)``, ``run(x, blocks, norm)``, ``read(x, norm, W_out, tokens)``.
-    """
-    def function(ids, tokens, positions, blocks, norm, W_out):
-        x = (look_up or _looked_up)(ids, tokens, positions)
-        x = (run or _run)(x, blocks, norm)
-        return (read or _read)(x, norm, W_out, tokens)
-    return function
-
-
-def _looked_up(ids, tokens, positions):
-    return tokens[ids] + positions[:ids.shape[1]]
-
-
 def _run(x, blocks, norm):
     for block in blocks:
         x = block(x)
     return x
 
 
-def _read(x, norm, W_out, tokens):
-    return norm(x) @ W_out
+@variants
+def _gpt(ids, tokens, positions, blocks, norm, W_out, *, places=lambda positions, ids: positions[:ids.shape[1]],
+         join=torch.add, run=_run, last=lambda x, norm: norm(x), read=lambda x, W_out, tokens: x @ W_out):
+    """The reference with other rows of positions, joined with the words in another way, or with another step in the
+    place of one of the others: ``run(x, blocks, norm)``, the ``last`` norm, ``read(x, W_out, tokens)``."""
+    x = join(tokens[ids], places(positions, ids))
+    return read(last(run(x, blocks, norm), norm), W_out, tokens)
 
 
 def _with_residual(x, blocks, norm):
@@ -257,14 +202,11 @@ def _with_residual(x, blocks, norm):
     return x
 
 
-def _side_by_side(x, blocks, norm):
+def _each_gets_the_words(x, blocks, norm):
+    y = x
     for block in blocks:
         y = block(x)  # the stream itself stays as it was
-    return y if blocks else x
-
-
-def _summed(x, blocks, norm):
-    return x + sum(block(x) - x for block in blocks)
+    return y
 
 
 def _norm_after_each(x, blocks, norm):
@@ -273,17 +215,12 @@ def _norm_after_each(x, blocks, norm):
     return x
 
 
-def _norm_before_each(x, blocks, norm):
-    for block in blocks:
-        x = block(norm(x))
-    return x
+def _norm_first(x, blocks, norm):
+    return _run(norm(x), blocks, norm)
 
 
 def _returns_in_the_loop(ids, tokens, positions, blocks, norm, W_out):
-    x = _looked_up(ids, tokens, positions)
-    for block in blocks:
-        x = block(x)
-        return norm(x) @ W_out
+    return language_model(ids, tokens, positions, blocks[:1], norm, W_out) if blocks else None
 
 
 def _places_again(ids, tokens, positions, blocks, norm, W_out):
@@ -308,8 +245,6 @@ LANGUAGE_MODEL = Exercise(
         Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False),
             "There is no block. T = 3, and the table holds 6 places: only its first T rows are used, the "
             "same ones for both sentences."),
-        Probe("as many places as the text has", _model(2, 4, 5, 3, 4, n_blocks=0, norm=False),
-            "There is no block. T = T_max = 4 here: every row of positions is used, the last one too."),
         Probe("as many sentences as words", _model(3, 3, 5, 4, 6, n_blocks=0, norm=False),
             "There is no block, and B = T = 3. positions[:T] belongs to the places, in every sentence alike."),
         Probe("one block", _whole_numbers([_double]),
@@ -317,15 +252,11 @@ LANGUAGE_MODEL = Exercise(
         Probe("two blocks", _whole_numbers([_double, _add_100]),
             "The first block doubles, the second adds 100: each logit is 2 · (token + position) + 100. What "
             "one block returns is what the next one gets."),
-        Probe("two blocks, other order", _whole_numbers([_add_100, _double, _add_100]),
-            "Three blocks: + 100, · 2, + 100. Take them in the order of the list, each once."),
         Probe("a norm without blocks", _whole_numbers([], norm=_halve_and_add),
             "There is no block. The norm, here x / 2 + 1000, is used once, before W_out."),
         Probe("a norm after the blocks", _whole_numbers([_double, _add_100], norm=_halve_and_add),
             "The blocks double and add 100; the norm, here x / 2 + 1000, comes after the last of them, once: "
             "the blocks have norms of their own inside."),
-        Probe("one real block", _model(2, 5, 7, 4, 6, n_blocks=1), "One block that looks back, a LayerNorm, "
-            "W_out: tokens and positions, the block, the norm, the product."),
         Probe("as many words as numbers", _model(2, 3, 4, 4, 5), "V = d = 4 here, so W_out is square. It is "
             "(d, V), so it stands on the right as it is: norm(x) @ W_out."),
         Probe("two real blocks", _model(3, 4, 9, 6, 8), "B = 3, T = 4, V = 9, d = 6. First tokens and "
@@ -334,118 +265,79 @@ LANGUAGE_MODEL = Exercise(
     ),
     misconceptions=(
         ("no-positions", "positions is not used: your model cannot know which word came first. Add row t of "
-            "it to the word at place t.", _gpt(look_up=lambda ids, tokens, positions: tokens[ids])),
+            "it to the word at place t.", _gpt(join=same)),
         ("positions-by-id", "You look up positions by the word's id. A position belongs to the place in the "
             "text, whatever word is there: its first T rows, in their order.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[ids])),
+            _gpt(places=lambda positions, ids: positions[ids])),
         ("all-positions", "You add the whole table of positions. The text has T tokens, so only the first T "
-            "of its rows are wanted.", _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions)),
-        ("last-positions", "You take the last T rows of positions. The text begins at place 0: take the "
-            "first T.", _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[-ids.shape[1]:])),
+            "of its rows are wanted.", _gpt(places=lambda positions, ids: positions)),
         ("positions-from-1", "Your first word gets row 1 of positions. Places are counted from 0.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[1:ids.shape[1] + 1])),
-        ("one-position-short", "You use positions[:T - 1], one row too few. A slice ends before its last "
-            "number, so positions[:T] has T rows.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[:ids.shape[1] - 1])),
-        ("one-position-for-all", "Every word gets the same row of positions. The word at place t gets row t.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[ids.shape[1] - 1])),
+            _gpt(places=lambda positions, ids: positions[1:ids.shape[1] + 1])),
         ("T-is-the-batch", "You take the number of sentences for T. ids is (B, T): its first axis counts "
             "sentences, its second words, so T is ids.shape[1], and len(ids) is B.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[:len(ids)])),
+            _gpt(places=lambda positions, ids: positions[:len(ids)])),
         ("positions-along-the-batch", "Your positions go along the batch: sentence b gets row b. They belong "
             "to the places, so positions[:T] is added as it is, (T, d) to (B, T, d).",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] + positions[:len(ids), None])),
-        ("not-looked-up", "You take the first T rows of tokens, whatever the ids are. tokens[ids] looks up "
-            "one row for each word.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[:ids.shape[1]] + positions[:ids.shape[1]])),
-        ("one-sentence", "You use the first sentence only. ids is (B, T), and tokens[ids] looks up all of "
-            "them at once: (B, T, d).",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids[0]] + positions[:ids.shape[1]])),
+            _gpt(places=lambda positions, ids: positions[:len(ids), None])),
         ("scaled", "You multiply the word vectors by √d. The paper of 2017 did, and this model does not: "
-            "tokens[ids] as it is.",
-            _gpt(look_up=lambda ids, tokens, positions: tokens[ids] * tokens.shape[1]**0.5 + positions[:ids.shape[1]])),
-        ("both-scaled", "You multiply words and positions by √d. There is no such factor in this model.",
-            _gpt(look_up=lambda *args: _looked_up(*args) * args[1].shape[1]**0.5)),
-        ("divided-by-root-d", "You divide by √d. That belongs to the scores of attention, which are inside "
-            "the blocks.", _gpt(look_up=lambda *args: _looked_up(*args) / args[1].shape[1]**0.5)),
-        ("multiplied",
-            "You multiply words by positions. Add them: where a position is near 0, a product would lose the "
-            "word.", _gpt(look_up=lambda ids, tokens, positions: tokens[ids] * positions[:ids.shape[1]])),
+            "tokens[ids] as it is.", _gpt(join=lambda words, places: words * words.shape[-1]**0.5 + places)),
+        ("multiplied", "You multiply words by positions. Add them: where a position is near 0, a product "
+            "would lose the word.", _gpt(join=torch.mul)),
         ("positions-before-each-block", "You add the positions before every block. They are added once, to "
             "the words; the stream carries them on.", _places_again),
         ("positions-last", "You add the positions after the blocks, where no attention can use them any "
             "more. Add them to the words, before the first block.", _places_last),
         ("no-blocks", "What the blocks return is not used, so no word learns anything from another. Send the "
-            "stream through each of them, and write the result back: x = block(x).",
-            _gpt(run=lambda x, blocks, norm: x)),
+            "stream through each of them, and write the result back: x = block(x).", _gpt(run=same)),
         ("first-block-only", "Only the first block is used. Send what it returns through the next one, and "
             "so on.", _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
         ("return-in-the-loop", "Your return is inside the loop, so the function ends after the first block. "
             "Move it to the left, behind the loop.", _returns_in_the_loop),
-        ("each-gets-the-words", "Every block gets the words as they were at first, and only the last one's "
-            "result is kept. In the loop, write the result back: x = block(x).", _gpt(run=_side_by_side)),
-        ("side-by-side", "Your blocks work side by side on the same stream, and their results are added. "
-            "They work one after the other: each gets what the one before returned.", _gpt(run=_summed)),
+        ("each-gets-the-words",
+            "Every block gets the words as they were at first, and only the last one's result is kept. In "
+            "the loop, write the result back: x = block(x).", _gpt(run=_each_gets_the_words)),
         ("reversed", "You go through the blocks from the last to the first. The first of the list is the "
             "first to work.", _gpt(run=lambda x, blocks, norm: _run(x, blocks[::-1], norm))),
         ("residual-again", "You add the stream once more, x + block(x). The plus signs are inside the block: "
             "what it returns is the new stream.", _gpt(run=_with_residual)),
-        ("no-norm", "norm is not used. It comes once, after the last block and before W_out.",
-            _gpt(read=lambda x, norm, W_out, tokens: x @ W_out)),
-        ("norm-first",
-            "Your norm stands before the blocks. It belongs behind the last of them, just before W_out.",
-            _gpt(run=lambda x, blocks, norm: _run(norm(x), blocks, norm), read=lambda x, norm, W_out, tokens: x @ W_out)),
+        ("no-norm",
+            "norm is not used. It comes once, after the last block and before W_out.", _gpt(last=same)),
+        ("norm-first", "Your norm stands before the blocks. It belongs behind the last of them, just before "
+            "W_out.", _gpt(run=_norm_first, last=same)),
         ("norm-first-and-last", "You use the norm twice, before the blocks and after them. Only the one "
-            "after them belongs here.", _gpt(run=lambda x, blocks, norm: _run(norm(x), blocks, norm))),
+            "after them belongs here.", _gpt(run=_norm_first)),
         ("norm-after-each-block", "You use the norm after every block, inside the loop. It is used once, "
-            "after the last; the blocks have norms of their own.",
-            _gpt(run=_norm_after_each, read=lambda x, norm, W_out, tokens: x @ W_out)),
+            "after the last; the blocks have norms of their own.", _gpt(run=_norm_after_each, last=same)),
         ("norm-after-each-block-and-last",
             "You use the norm after every block, and once more at the end. It is used once, after the last "
             "block; the blocks have norms of their own.", _gpt(run=_norm_after_each)),
-        ("norm-before-each-block", "You use the norm before every block. The blocks have norms of their own; "
-            "this one is used once, after the last block.", _gpt(run=_norm_before_each)),
-        ("norm-twice", "You use the norm twice in a row at the end. Once is enough.",
-            _gpt(read=lambda x, norm, W_out, tokens: norm(norm(x)) @ W_out)),
-        ("norm-on-the-logits",
-            "You apply the norm to the logits. It belongs to the stream, which has d numbers: first the "
-            "norm, then W_out.", _gpt(read=lambda x, norm, W_out, tokens: norm(x @ W_out))),
         ("stream-returned", "You return the stream, (B, T, d). Multiply it by W_out, which makes a score for "
-            "each of the V words.", _gpt(read=lambda x, norm, W_out, tokens: norm(x))),
+            "each of the V words.", _gpt(read=same)),
         ("transposed-output", "You transpose W_out. It is (d, V), so (B, T, d) times W_out is (B, T, V) as "
-            "it is.", _gpt(read=lambda x, norm, W_out, tokens: norm(x) @ W_out.T)),
-        ("tokens-for-the-output", "You compare with the word vectors, tokens.T, where W_out belongs. Some "
-            "models share the two; this one has a matrix of its own.",
-            _gpt(read=lambda x, norm, W_out, tokens: norm(x) @ tokens.T)),
+            "it is.", _gpt(read=lambda x, W_out, tokens: x @ W_out.T)),
+        ("tokens-for-the-output",
+            "You compare with the word vectors, tokens.T, where W_out belongs. Some models share the two; "
+            "this one has a matrix of its own.", _gpt(read=lambda x, W_out, tokens: x @ tokens.T)),
         ("probabilities", "You return probabilities. Return the logits, before the softmax: the loss and the "
-            "draw make their own.", _gpt(read=lambda x, norm, W_out, tokens: (norm(x) @ W_out).softmax(-1))),
-        ("log-probabilities",
-            "You return logarithms of probabilities. Return the logits as they are: the loss makes its own "
-            "softmax.", _gpt(read=lambda x, norm, W_out, tokens: (norm(x) @ W_out).log_softmax(-1))),
-        ("last-place-only",
-            "You return the logits of the last place. While the model learns, each place has to say what "
-            "comes next: (B, T, V).", _gpt(read=lambda x, norm, W_out, tokens: norm(x)[:, -1] @ W_out)),
-        ("words-returned", "You return ids, the likeliest word at each place. Return the score of every "
-            "word: (B, T, V).", _gpt(read=lambda x, norm, W_out, tokens: (norm(x) @ W_out).argmax(-1))),
+            "draw make their own.", _gpt(read=lambda x, W_out, tokens: (x @ W_out).softmax(-1))),
+        ("log-probabilities", "You return logarithms of probabilities. Return the logits as they are: the "
+            "loss makes its own softmax.", _gpt(read=lambda x, W_out, tokens: (x @ W_out).log_softmax(-1))),
+        ("last-place-only", "You return the logits of the last place. While the model learns, each place has "
+            "to say what comes next: (B, T, V).", _gpt(read=lambda x, W_out, tokens: x[:, -1] @ W_out)),
     ),
     contracts=(Contract("a text of more than T_max tokens", lambda rng: (
-        torch.zeros(1, 4, dtype=torch.long), torch.ones(3, 2), torch.ones(1, 2), [], _same, torch.ones(2, 3))),),
+        torch.zeros(1, 4, dtype=torch.long), torch.ones(3, 2), torch.ones(1, 2), [], same, torch.ones(2, 3))),),
     nudges=(
-        ("takes 1 positional argument but", (
-            "A block, like the norm, takes one tensor, the stream. Its causal mask is inside it."
-        )),
-        ("list' object is not callable", (
-            "blocks is a list of functions. Go through it with a loop, and call one after the other."
-        )),
-        ("out of bounds|out of range", (
-            "An id is a row of tokens, a place is a row of positions. Which of the two did you look up where?"
-        )),
-        ("must match the size|could not be broadcast", (
-            "tokens[ids] is (B, T, d). Of positions only the first T rows belong to it, and T is the second axis of ids."
-        )),
-        ("mat1 and mat2|inner dim|size mismatch|batch1|expected size", (
-            "W_out is (d, V), so what stands on its left ends with d numbers: (B, T, d) @ (d, V)."
-        )),
+        ("takes 1 positional argument but",
+            "A block, like the norm, takes one tensor, the stream. Its causal mask is inside it."),
+        ("list' object is not callable",
+            "blocks is a list of functions. Go through it with a loop, and call one after the other."),
+        ("out of bounds|out of range", "An id is a row of tokens, a place is a row of positions. Which of "
+            "the two did you look up where?"),
+        ("must match the size|could not be broadcast", "tokens[ids] is (B, T, d). Of positions only the "
+            "first T rows belong to it, and T is the second axis of ids."),
+        ("mat1 and mat2|inner dim|size mismatch|batch1|expected size",
+            "W_out is (d, V), so what stands on its left ends with d numbers: (B, T, d) @ (d, V)."),
     ),
 )
 
@@ -489,19 +381,27 @@ def _top(logits, k):
     return logits.topk(len(logits) if k is None else min(k, len(logits)))
 
 
-def _sampler(warm=lambda z, t: z / t, keep=None, draw=None, zero=True):
-    """The reference with the faults that the arguments choose. ``keep(z, k)``: logits after top-k, all V of
-    them."""
-    def function(logits, temperature, top_k, generator):
-        if temperature == 0 and zero:
-            return int(logits.argmax())
-        z = warm(logits, temperature)
-        if keep is None:
-            z = z.masked_fill(z < _top(z, top_k)[0][-1], -torch.inf)
-        elif top_k is not None:
-            z = keep(z, top_k)
-        return (draw or (lambda p, generator: _pick(p, generator)))(z.softmax(-1), generator)
-    return function
+def _keep_top(z, k):
+    return z.masked_fill(z < _top(z, k)[0][-1], -torch.inf)
+
+
+@variants
+def _sampler(logits, temperature, top_k, generator, *, warm=lambda z, t: z / t, keep=_keep_top, draw=_pick, zero=True):
+    """The reference with the faults that the arguments choose. ``keep(z, k)``: logits after top-k, all V of them."""
+    if temperature == 0 and zero:
+        return int(logits.argmax())
+    z = warm(logits, temperature)
+    return draw((z if top_k is None else keep(z, top_k)).softmax(-1), generator)
+
+
+@variants
+def _from_the_list(logits, temperature, top_k, generator, *, most=min):
+    """By topk, called with ``most(k, V)``."""
+    if temperature == 0:
+        return int(logits.argmax())
+    V = len(logits)
+    kept, ids = logits.topk(V if top_k is None else most(top_k, V))
+    return int(ids[_pick((kept / temperature).softmax(-1), generator)])
 
 
 def _lowest(z, k):
@@ -540,35 +440,10 @@ def _overflows(logits, temperature, top_k, generator):
     return int(ids[_pick(p / p.sum(), generator)])
 
 
-def _not_renormalised(logits, temperature, top_k, generator):
-    """Inverse of the cumulated probability, which does not reach 1: the last word gets the rest."""
-    if temperature == 0:
-        return int(logits.argmax())
-    p = (logits / temperature).softmax(-1)
-    p = p * (logits >= _top(logits, top_k)[0][-1])
-    u = torch.rand(1, generator=generator, dtype=torch.float64)
-    return int((p.cumsum(0) < u).sum().clamp(max=len(p) - 1))
-
-
-def _too_large(logits, temperature, top_k, generator):
-    if temperature == 0:
-        return int(logits.argmax())
-    kept, ids = logits.topk(len(logits) if top_k is None else top_k)
-    return int(ids[_pick((kept / temperature).softmax(-1), generator)])
-
-
 def _none(logits, temperature, top_k, generator):
     if temperature == 0:
         return int(logits.argmax())
-    kept, ids = logits.topk(min(top_k, len(logits)))
-    return int(ids[_pick((kept / temperature).softmax(-1), generator)])
-
-
-def _uniform(logits, temperature, top_k, generator):
-    ids = _top(logits, top_k)[1]
-    if temperature == 0:
-        return int(ids[0])
-    return int(ids[torch.randint(len(ids), (1,), generator=generator)])
+    return sample_next(logits, temperature, min(top_k, len(logits)), generator)
 
 
 def _seeded_inside(p, generator):
@@ -578,10 +453,8 @@ def _seeded_inside(p, generator):
 def _tensor(at_zero):
     """A tensor (1,) of what is drawn; ``at_zero(logits)`` at temperature 0."""
     def function(logits, temperature, top_k, generator):
-        if temperature == 0:
-            return at_zero(logits)
-        kept, ids = _top(logits, top_k)
-        return ids[torch.multinomial((kept / temperature).softmax(-1), 1, generator=generator)]
+        drawn = sample_next(logits, temperature, top_k, generator)
+        return at_zero(logits) if temperature == 0 else torch.tensor([drawn])
     return function
 
 
@@ -615,12 +488,8 @@ SAMPLE_NEXT = Exercise(
             **WIDE),
         Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1),
             "With top_k = 1 there is one word left, the one with the largest logit.", draws=1),
-        Probe("all of them", _word([0.0, 2.0, 4.0], 2.0, 3), "With top_k = V every word may be drawn.",
-            **WIDE),
         Probe("top_k above V", _word([0.0, 2.0, 4.0], 2.0, 5),
             "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it.", **WIDE),
-        Probe("one word", _word([0.0], 1.0, None), "With one word in the vocabulary there is one answer, 0.",
-            draws=1),
         Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), "Temperature 0 is the limit of no "
             "chance at all: always the largest logit. Do not divide by 0.", draws=3),
         Probe("temperature 0, the best two", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, 2, shuffle=False),
@@ -662,14 +531,10 @@ SAMPLE_NEXT = Exercise(
             "too.", _sampler(keep=_strictly_above)),
         ("one-too-many", "You keep k + 1 words. The k-th largest is at index k - 1.",
             _sampler(keep=lambda z, k: z.masked_fill(z < _top(z, k + 1)[0][-1], -torch.inf))),
-        ("not-renormalised", "After top-k your probabilities no longer sum to 1, and what is missing goes to "
-            "one word. Take the softmax over the words that are left.", _not_renormalised),
-        ("top-k-above-V",
-            "topk stops when k is larger than the number of words. Use min(top_k, V).", _too_large),
+        ("top-k-above-V", "topk stops when k is larger than the number of words. Use min(top_k, V).",
+            _from_the_list(most=lambda k, V: k)),
         ("none-not-handled", "top_k = None means no limit. Handle None separately before you compare it or "
             "count with it.", _none),
-        ("all-equal", "All words that are left are equally probable in your draws. Draw with the "
-            "probabilities that the softmax gives.", _uniform),
         ("own-chance", "The draws do not depend on the generator: the same state gave other words. Pass it "
             "on: generator=generator.", _sampler(draw=lambda p, generator: _pick(p, None))),
         ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the "
@@ -899,23 +764,17 @@ LOOP = Exercise(
             "have used up. Each turn has a loss of its own.", _summed_losses),
     ),
     nudges=(
-        ("has no len|not subscriptable", (
-            "batches can be gone through once, with `for batch in batches`: they are drawn on the way."
-        )),
-        ("backward through the graph a second time", (
-            "backward() can go through a loss once. Compute the loss anew in every turn, with that turn's batch."
-        )),
-        ("'float' object has no attribute 'backward'", (
-            "item() makes a plain number of a tensor, and a number does not remember how it came about. First "
-            "backward(), and item() only for the list."
-        )),
-        ("does not require a? ?grad", (
-            "Nothing remembers how this loss was computed: is there a torch.no_grad(), a detach() or an item() too early?"
-        )),
-        ("missing the required .forward", (
-            "loss_of takes the model itself and not its output: loss_of(model, batch) calls the model."
-        )),
-        ("missing 1 required positional argument", ("loss_of takes two things, the model and the batch.")),
+        ("has no len|not subscriptable",
+            "batches can be gone through once, with `for batch in batches`: they are drawn on the way."),
+        ("backward through the graph a second time", "backward() can go through a loss once. Compute the "
+            "loss anew in every turn, with that turn's batch."),
+        ("'float' object has no attribute 'backward'", "item() makes a plain number of a tensor, and a "
+            "number does not remember how it came about. First backward(), and item() only for the list."),
+        ("does not require a? ?grad", "Nothing remembers how this loss was computed: is there a "
+            "torch.no_grad(), a detach() or an item() too early?"),
+        ("missing the required .forward",
+            "loss_of takes the model itself and not its output: loss_of(model, batch) calls the model."),
+        ("missing 1 required positional argument", "loss_of takes two things, the model and the batch."),
     ),
 )
 
@@ -964,9 +823,6 @@ PERPLEXITY = Exercise(
             "the perplexity is n, however many tokens there are."),
         Probe("certain", _sure,
             "A loss of 0 means that every word was certain: the perplexity is 1.", draws=1),
-        Probe("batches of one size",
-            lambda rng: (torch.tensor(rng.uniform(0.5, 4, size=3)), torch.tensor([7, 7, 7])),
-            "All batches have the same number of tokens: exp of the mean loss."),
         Probe("two batches",
             lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=2)), torch.tensor(rng.permutation([2, 40]))),
             "One batch has 20 times the tokens of the other, so its loss counts 20 times as much."),
@@ -999,8 +855,6 @@ PERPLEXITY = Exercise(
         ("product", "You multiply the perplexities of the batches. That is exp of the sum of the losses: "
             "divide by something first, namely weight by the tokens and divide by all of them.",
             lambda losses, counts: losses.sum().exp()),
-        ("minus-1", "You subtract 1. A perplexity of 1 means that every word is certain.",
-            lambda losses, counts: torch.expm1(_mean(losses, counts))),
     ),
     contracts=(
         Contract("a count missing", lambda rng: (torch.ones(3), torch.ones(2))),
