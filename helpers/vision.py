@@ -135,8 +135,3 @@ def drawing(text):
         raise NotUsable(f"There is no ink in the drawing: put a {INK} where the pen goes.")
     spread = F.conv2d(ink[None, None], torch.tensor([[[[0.0, 0.25, 0.0], [0.25, 1.0, 0.25], [0.0, 0.25, 0.0]]]]), padding=1)
     return spread[0, 0].clamp(max=1)
-
-
-def signs(image):
-    """An image ``(8, 8)`` as eight lines of ``#`` and ``.``, with ink where more than half is black."""
-    return "\n".join("".join(INK if value > 0.5 else PAPER for value in row) for row in image.tolist())
