@@ -623,7 +623,8 @@ def numbers_are_computed(book):
     shown = " ".join(cell.source + " " + re.sub(r"<[^>]*>", " ", cell.output_text()) for cell in book.code[:-1])
     known = {plain_number(n) for n in NUMBER.findall(shown)} | {plain_number(NUMBER.match(words)[0]) for words in stated}
     known |= {f"{100 * float(n):g}" for n in known if n.startswith("0.") and len(n) <= 5}  # 0.95 in the code is 95 %
-    register = " ".join(str(e) for e in held(book).values() if e["lesson"] == book.path.name[:2])
+    register = "" if not book.experiment.exists() else " ".join(
+        str(entry) for entry in held(book).values() if entry["lesson"] == book.path.name[:2])
     said = {plain_number(n) for n in NUMBER.findall(register)}
     prose = set()
     for cell in book.cells:

@@ -36,7 +36,7 @@ def test_lessons_and_claims_are_counted_through():
 def test_an_entry_is_complete(lesson):
     assert lesson.minutes % 5 == 0 and lesson.title and lesson.afterwards
     if lesson.number != "00":
-        assert lesson.you_write and len(lesson.exercises) >= 3 and lesson.claims
+        assert lesson.you_write and len(lesson.exercises) >= 2 and (lesson.claims or lesson.number == "20")
     for name, parameters in lesson.exercises.items():
         (function,) = ast.parse(f"def {name}({parameters}): ...").body
         assert parameters == hygiene.parameters(function), f"{name}: write ({hygiene.parameters(function)})."
@@ -117,7 +117,7 @@ def test_a_lesson_is_added_by_an_entry(scratch, capsys):
     (scratch / "notebooks" / file).write_text(json.dumps(empty))
     found = "\n".join(hygiene.problems(hygiene.Book(scratch / "notebooks" / file, scratch, lessons)))
     for word in ("'# 99 · Tokens, and real text'", "no stub of the exercise count_pairs: define count_pairs(words)",
-                 "merge_pair(ids, pair, new_id=256)", "claim C99", "claim C01", f"no solutions/{file}"):
+                 "merge_pair(ids, pair, new_id=256)", "claims and no experiment", f"no solutions/{file}"):
         assert word in found, word
 
     cells = [cell for cell in good_lesson()["cells"] if "nalogy" not in cell["source"]]
