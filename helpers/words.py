@@ -133,6 +133,24 @@ def answer_of(function, *arguments):
                         "mend it and run the cell again.") from None
 
 
+def rows_of(function, X):
+    """What a reader's function makes of a copy of X, (T, d): an array of numbers with T rows.
+
+    Raises NotUsable where it stops, or where anything else comes.
+    """
+    import numpy as np
+
+    rows = answer_of(function, X.copy())  # a copy, because a function may change what it gets
+    try:
+        numbers = np.array(rows, dtype=float)
+    except (TypeError, ValueError, RuntimeError):
+        numbers = np.array(0.0)
+    if numbers.shape[:1] != (len(X),):
+        raise NotUsable(f"{function.__name__} has to return {len(X)} outputs, one for each place, and {shown(rows)} came: "
+                        "return a row of numbers for each row of X.")
+    return numbers
+
+
 def array_in(value, shape, what):
     """A reader's value as a NumPy array of finite numbers, of this shape.
 

@@ -1,8 +1,9 @@
 """A reader's own words: what is taken from a text, and the sentence for what cannot be used."""
 
+import numpy as np
 import pytest
 
-from helpers.words import NotUsable, page_in, pairs_in, text_in, texts_in, words_in
+from helpers.words import NotUsable, page_in, pairs_in, rows_of, text_in, texts_in, words_in
 
 KNOWN = {"the", "date", "well", "known", "lion", "café", "don't"}
 
@@ -58,3 +59,15 @@ def test_what_is_no_text_list_pair_or_page_is_told_in_one_sentence(take, given, 
 def test_whole_texts_stay_as_they_were_given():
     assert text_in(" The lion! 🐻") == " The lion! 🐻" and texts_in(("a", " ", "B.")) == ["a", "B."]
     assert pairs_in({"a": "b"}) == {"a": "b"} and page_in("page.html").name == "page.html"
+
+
+@pytest.mark.parametrize("function, sentence", [
+    (lambda X: None, "has to return 3 outputs, one for each place, and None came"),
+    (lambda X: X[1:], "has to return 3 outputs"), (lambda X: "text", "and 'text' came"),
+    (lambda X: X / X.missing, "stopped at .* with AttributeError"),
+])
+def test_a_function_that_makes_no_rows_is_told_in_one_sentence(function, sentence):
+    X = np.ones((3, 2))
+    with pytest.raises(NotUsable, match=sentence):
+        rows_of(function, X)
+    assert rows_of(lambda X: X.__imul__(2), X).tolist() == [[2, 2]] * 3 and (X == 1).all()  # X stays as it was
