@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from helpers.store import model_files, settings
-from helpers.store.model_files import Model, ModelNotAvailable  # noqa: F401  (lessons catch minilm.ModelNotAvailable)
-from helpers.words import NotUsable, text_in
+from helpers.store.model_files import Model, ModelNotAvailable
+from helpers.words import NotUsable, text_in, texts_in
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -74,6 +74,40 @@ def load_config(path=None):
     Raises ModelNotAvailable as `find_model` does.
     """
     return json.loads((find_model(path) / CONFIG).read_text(encoding="utf-8"))
+
+
+def reference_model(path=None):
+    """Return the reference implementation, a ``transformers.BertModel`` with these weights, ready to read.
+
+    Raises ModelNotAvailable, one sentence, where the library is missing, and as `find_model` does.
+    """
+    try:
+        import transformers
+    except ImportError:
+        raise ModelNotAvailable(
+            "The library transformers, which holds the reference, is not installed; "
+            "run `pip install transformers`, restart the kernel and run this lesson again.") from None
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return transformers.BertModel.from_pretrained(find_model(path), local_files_only=True).eval()
+
+
+def readable(question, texts):
+    """A question and a list of texts as they were given, if the model can read them; signs without a piece are named.
+
+    Raises NotUsable for what is no text, for none, and for more than 512 pieces.
+    """
+    tokenizer = _tokenizer_once(find_model())
+    options = {"length": lambda text: len(tokenizer.encode(text)), "most": 512}  # positions
+    question, texts = text_in(question, **options), texts_in(texts, **options)
+    for text in (question, *texts):
+        encoded = tokenizer.encode(text)
+        pieces = zip(encoded.tokens, encoded.offsets, strict=True)
+        unknown = [text[slice(*place)] for token, place in pieces if token == "[UNK]"]
+        if unknown:
+            print("It has no piece for", *unknown)
+    return question, texts
 
 
 @dataclass(frozen=True)

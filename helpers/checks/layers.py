@@ -1,4 +1,4 @@
-"""The layer of lesson 13 held against the real model's: `take` says which fault an attempt has, and steps in for it.
+"""Lesson 13 held against the real model: `hold` its matrices, `take` its layer; each says what is wrong and steps in.
 
 No exercise of the list: the learner's functions get weights and pieces of the lesson, and what they are compared with is
 what the reference implementation makes of the same inputs.
@@ -10,13 +10,102 @@ from html import escape
 
 import torch
 
+from helpers import transformer
 from helpers.checks.core import SECONDS, SEVERAL, call, is_stub
 from helpers.page import show
+from helpers.words import NotUsable
 
 CLOSE = 1e-5
 
 
-def _attention(x, mask, w, p, order="qkv", bias=True, out=True, out_bias=True, turned=False, join=None):
+# The matrices of the file
+
+
+def as_given(name, tensor):
+    """What the lesson gives the learner to mend: the matrices are turned that stop with an error if they are not."""
+    return tensor.T if name.endswith(("W1", "W2")) else tensor
+
+
+def as_ours(name, tensor):
+    """The course's: every matrix that is multiplied with is turned, 3.W_q as well as pooler.W."""
+    return tensor.T if name.rpartition(".")[2].startswith("W") else tensor
+
+
+def weights_by(as_ours, named):
+    """What a function like `as_ours` makes of each tensor of ``named``, {our name: tensor of the file}; the same names.
+
+    Raises NotUsable, one sentence, where it makes no tensor.
+    """
+    return {name: _turned(as_ours, name, tensor) for name, tensor in named.items()}
+
+
+def _turned(as_ours, name, tensor):
+    try:
+        return torch.as_tensor(as_ours(name, tensor)).to(tensor)
+    except Exception as error:
+        came = f"{type(error).__name__} ({str(error):.60})"
+        raise NotUsable(f"as_ours should return a tensor, and with {name} there came {came}: "
+                        "is there a return, and is every name right?") from None
+
+
+@torch.inference_mode()
+def hold(as_ours, named, reference):
+    """Show how far x W + b is from the reference's for six matrices of layer 0; return the names that agree.
+
+    ``as_ours``: a function like `as_ours`; ``named``: {our name: tensor of the file}; ``reference``: as of `minilm`.
+    """
+    layer = reference.encoder.layer[0]
+    attention = layer.attention.self
+    parts = {"W_q": attention.query, "W_k": attention.key, "W_v": attention.value, "W_o": layer.attention.output.dense,
+             "W1": layer.intermediate.dense, "W2": layer.output.dense}
+    rows, agree = [], []
+    for name, theirs in parts.items():
+        x = torch.randn(4, theirs.in_features, generator=torch.Generator().manual_seed(0))
+        W, b = (_turned(as_ours, f"0.{n}", named[f"0.{n}"]) for n in (name, name.replace("W", "b")))
+        fits = W.shape == (theirs.in_features, theirs.out_features) and b.ndim == 1
+        gap = float((x @ W + b - theirs(x)).abs().max()) if fits else float("inf")
+        agree += [name] * (gap < CLOSE)
+        rows.append([name, " × ".join(f"{n:,}" for n in W.shape),
+                     "agrees" if gap < CLOSE else f"off by {gap:.1f}" if fits else "does not fit"])
+    for name in ("word", "position", "token_type"):  # looked up, never multiplied
+        if _turned(as_ours, name, named[name]).shape != named[name].shape:
+            rows.append([name, "a table, a row for each word, place or type", "does not fit"])
+    show.table(["x W + b", "shape", "beside the reference"], rows)
+    return agree
+
+
+def take_weights(mine, named):
+    """The weights as our formulas want them, {our name: tensor}; a printed line says whether ``mine`` makes the same.
+
+    ``named``: {our name: tensor of the file}. What no step of the lesson reads may be wrong.
+    """
+    wanted, made = weights_by(as_ours, named), weights_by(mine, named)
+    unused = ("position_ids", "pooler.W", "pooler.b")
+    wrong = [name for name, W in wanted.items() if name not in unused and not torch.equal(made[name], W)]
+    print("as_ours:", "yours" if not wrong else
+          f"the course's ({len(wrong)} tensors of yours are not right, the first is {wrong[0]})")
+    return wanted
+
+
+# One layer
+
+
+def _masked_attention(Q, K, V, mask):
+    scores = Q @ K.mT / Q.shape[-1] ** 0.5  # (B, h, T, T)
+    weights = transformer.masked_softmax(scores.masked_fill(~mask, -torch.inf))
+    return weights @ V, weights
+
+
+PIECES = {  # of earlier lessons, on tensors
+    "split_heads": lambda X, n_heads: X.unflatten(-1, (n_heads, -1)).transpose(1, 2),  # (B, T, d) -> (B, h, T, d_k)
+    "merge_heads": lambda X: X.transpose(1, 2).flatten(2),  # (B, h, T, d_k) -> (B, T, d)
+    "masked_attention": _masked_attention,
+    "layer_norm": transformer.layer_norm,
+}
+
+
+def self_attention(x, mask, w, p, order="qkv", bias=True, out=True, out_bias=True, turned=False, join=None):
+    """The course's, as the lesson asks for it: x (B, T, d), mask (B, 1, 1, T) -> (B, T, d). Each option is a fault."""
     Q, K, V = (p["split_heads"](x @ w[f"W_{c}"] + w[f"b_{c}"] * bias, 12) for c in order)
     heads, _ = p["masked_attention"](Q, K, V, mask)
     merged = (join or p["merge_heads"])(heads)
@@ -33,9 +122,9 @@ def _mlp(x, w, p):
     return p["gelu"](x @ w["W1"] + w["b1"]) @ w["W2"] + w["b2"]
 
 
-def _block(x, mask, w, p, first=True, second=True, norms=("norm1", "norm2"), attend=True, think=True):
-    """The block with parts left out: a residual, a norm (None), a sublayer."""
-    a = _attention(x, mask, w, p) if attend else 0
+def block(x, mask, w, p, first=True, second=True, norms=("norm1", "norm2"), attend=True, think=True):
+    """The course's, post-norm: x (B, T, d), mask (B, 1, 1, T) -> (B, T, d). Options leave something out."""
+    a = self_attention(x, mask, w, p) if attend else 0
     y = a + x if first or not attend else a
     y = _norm(y, norms[0], w, p) if norms[0] else y
     m = _mlp(y, w, p) if think else 0
@@ -44,27 +133,27 @@ def _block(x, mask, w, p, first=True, second=True, norms=("norm1", "norm2"), att
 
 
 def _pre_norm(x, mask, w, p):
-    x = x + _attention(_norm(x, "norm1", w, p), mask, w, p)
+    x = x + self_attention(_norm(x, "norm1", w, p), mask, w, p)
     return x + _mlp(_norm(x, "norm2", w, p), w, p)
 
 
 def _second_pre(x, mask, w, p):
-    x = _norm(x + _attention(x, mask, w, p), "norm1", w, p)
+    x = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
     return x + _mlp(_norm(x, "norm2", w, p), w, p)
 
 
 def _norm_inside(x, mask, w, p):
-    x = x + _norm(_attention(x, mask, w, p), "norm1", w, p)
+    x = x + _norm(self_attention(x, mask, w, p), "norm1", w, p)
     return x + _norm(_mlp(x, w, p), "norm2", w, p)
 
 
 def _old_stream(x, mask, w, p):
-    y = _norm(x + _attention(x, mask, w, p), "norm1", w, p)
+    y = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
     return _norm(x + _mlp(y, w, p), "norm2", w, p)
 
 
 def _mlp_of_old(x, mask, w, p):
-    y = _norm(x + _attention(x, mask, w, p), "norm1", w, p)
+    y = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
     return _norm(y + _mlp(x, w, p), "norm2", w, p)
 
 
@@ -82,28 +171,28 @@ def _pairs(faults):
 
 FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
     "self_attention": {
-        "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.", _with(_attention, bias=False)),
+        "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.", _with(self_attention, bias=False)),
         "no-biases": ("All four biases are missing: a query is x @ W_q + b_q, and b_o comes at the end.",
-                      _with(_attention, bias=False, out_bias=False)),
+                      _with(self_attention, bias=False, out_bias=False)),
         "no-output-matrix": ("You return the heads side by side. W_o and b_o, which mix what the heads found, are "
-                             "still to come.", _with(_attention, out=False)),
-        "no-output-bias": ("b_o is missing at the end.", _with(_attention, out_bias=False)),
+                             "still to come.", _with(self_attention, out=False)),
+        "no-output-bias": ("b_o is missing at the end.", _with(self_attention, out_bias=False)),
         "output-matrix-turned": ("You transpose W_o. It is as the formula wants it already: heads @ W_o.",
-                                 _with(_attention, turned=True)),
+                                 _with(self_attention, turned=True)),
         "all-from-queries": ("Q, K and V all come from W_q. Each has a matrix and a bias of its own.",
-                             _with(_attention, order="qqq")),
-        "values-from-keys": ("V comes from W_k; it has a matrix of its own, W_v.", _with(_attention, order="qkk")),
+                             _with(self_attention, order="qqq")),
+        "values-from-keys": ("V comes from W_k; it has a matrix of its own, W_v.", _with(self_attention, order="qkk")),
         "queries-keys-swapped": ("Queries and keys have changed places: W_q makes what asks, W_k what is found.",
-                                 _with(_attention, order="kqv")),
+                                 _with(self_attention, order="kqv")),
         "keys-values-swapped": ("Keys and values have changed places: the scores compare queries with keys.",
-                                _with(_attention, order="qvk")),
+                                _with(self_attention, order="qvk")),
         "padding-seen": ("The padding is seen: hand the mask on to masked_attention.",
-                         lambda x, mask, w, p: _attention(x, torch.ones_like(mask), w, p)),
+                         lambda x, mask, w, p: self_attention(x, torch.ones_like(mask), w, p)),
         "heads-not-side-by-side": ("You reshape (B, h, T, d_k) to (B, T, d) as it lies in memory, which mixes tokens "
                                    "and heads. merge_heads puts the heads of one token side by side.",
-                                   _with(_attention, join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
+                                   _with(self_attention, join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
         "residual-added": ("You add x already. The plus belongs to the block; here only what attention writes is "
-                           "wanted.", lambda x, mask, w, p: x + _attention(x, mask, w, p)),
+                           "wanted.", lambda x, mask, w, p: x + self_attention(x, mask, w, p)),
     },
     "block": {
         "pre-norm": ("Your norms stand in front of the sublayers, as in lesson 09's block. BERT is post-norm: each "
@@ -115,21 +204,21 @@ FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
                        "what norm1 gave.", _old_stream),
         "mlp-reads-old-stream": ("Your MLP reads the x that came in. It reads what norm1 gave.", _mlp_of_old),
         "no-residuals": ("Both pluses are missing: a sublayer adds to the stream and does not replace it.",
-                         _with(_block, first=False, second=False)),
-        "no-first-residual": ("The first plus is missing: x + attention.", _with(_block, first=False)),
-        "no-second-residual": ("The second plus is missing: x + MLP.", _with(_block, second=False)),
+                         _with(block, first=False, second=False)),
+        "no-first-residual": ("The first plus is missing: x + attention.", _with(block, first=False)),
+        "no-second-residual": ("The second plus is missing: x + MLP.", _with(block, second=False)),
         "no-second-norm": ("The second norm is missing: it goes around the sum with the MLP.",
-                           _with(_block, norms=("norm1", None))),
+                           _with(block, norms=("norm1", None))),
         "no-first-norm": ("The first norm is missing: it goes around the sum with attention.",
-                          _with(_block, norms=(None, "norm2"))),
+                          _with(block, norms=(None, "norm2"))),
         "norm1-twice": ("Both norms are norm1. The second has numbers of its own, norm2.",
-                        _with(_block, norms=("norm1", "norm1"))),
+                        _with(block, norms=("norm1", "norm1"))),
         "norms-swapped": ("The norms have changed places: norm1 belongs to attention, norm2 to the MLP.",
-                          _with(_block, norms=("norm2", "norm1"))),
-        "no-mlp": ("The MLP is missing: only attention has written to the stream.", _with(_block, think=False)),
+                          _with(block, norms=("norm2", "norm1"))),
+        "no-mlp": ("The MLP is missing: only attention has written to the stream.", _with(block, think=False)),
         "attention-only": ("You stop after norm1. The MLP, its plus and norm2 are still to come.",
-                           lambda x, mask, w, p: _norm(x + _attention(x, mask, w, p), "norm1", w, p)),
-        "no-attention": ("Attention is missing: only the MLP has written to the stream.", _with(_block, attend=False)),
+                           lambda x, mask, w, p: _norm(x + self_attention(x, mask, w, p), "norm1", w, p)),
+        "no-attention": ("Attention is missing: only the MLP has written to the stream.", _with(block, attend=False)),
     },
 }
 

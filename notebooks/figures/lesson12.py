@@ -254,31 +254,34 @@ def staircases(products, weights, tokens):
 def nearest_sentences(sentences, nearest, groups):
     """From each sentence an arrow to the one nearest to it: on the left within its own group, on the right into another.
 
-    ``sentences``: n strings, group by group; ``nearest``: n row numbers; ``groups``: {name: how many sentences}.
+    ``sentences``: n strings, group by group; ``nearest``: n row numbers; ``groups``: (name, how many sentences) of each.
     """
     _, ax = plt.subplots(figsize=(5.8, 5.4))
-    group = np.repeat(np.arange(len(groups)), list(groups.values()))
-    ys = np.arange(len(sentences)) + 1.3 * group
+    draw_nearest(ax, sentences, nearest, groups)
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def draw_nearest(ax, sentences, nearest, groups, gap=1.3):
+    """What `nearest_sentences` shows, on ``ax``; ``gap``: the space between two groups, in lines."""
+    group = np.repeat(np.arange(len(groups)), [size for _, size in groups])
+    ys = np.arange(len(sentences)) + gap * group
     for y, sentence in zip(ys, sentences, strict=True):
         ax.text(0, y, sentence, va="center", fontsize=14)
-    start = 0
-    for name, size in groups.items():
-        ax.text(0, ys[start] - 0.95, name, va="center", fontsize=13, weight="bold", color=plots.GREY)
-        start += size
+    for number, (name, _) in enumerate(groups):
+        ax.text(0, ys[group == number][0] - 0.95, name, va="center", fontsize=13, weight="bold", color=plots.GREY)
     for i, j in enumerate(nearest):
         alike = group[i] == group[j]
         side = -1 if alike else 1
         x = -0.05 if alike else 3.35
-        if alike and nearest[j] == i and j < i:
+        both_ways = nearest[j] == i
+        if both_ways and j < i:
             continue  # drawn with two heads already
-        both_ways = alike and nearest[j] == i
         ax.annotate("", (x, ys[j]), (x, ys[i]), arrowprops={
             "arrowstyle": "<|-|>" if both_ways else "-|>", "color": plots.BLUE if alike else plots.RED, "linewidth": 2,
             "mutation_scale": 18, "connectionstyle": f"arc3,rad={side * np.sign(ys[j] - ys[i]) * -0.45}"})
-    ax.set(xlim=(-1.3, 4.4), ylim=(ys[-1] + 0.7, -1.5))
+    ax.set(xlim=(-1.3, 4.4), ylim=(ys[-1] + 0.7, -1.5 if groups[0][0] else -0.7))
     ax.axis("off")
-    plots.as_written(ax.figure)
-    plt.show()
 
 
 def ranks(measures, effect):

@@ -12,7 +12,7 @@ from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 torch = pytest.importorskip("torch")
 
 from helpers import course_text, minilm  # noqa: E402
-from helpers.checks import evaluate, exercise  # noqa: E402
+from helpers.checks import evaluate, exercise, layers  # noqa: E402
 from helpers.checks.layers import FAULTS, take  # noqa: E402
 from helpers.minilm import map_weight_name, mean_pool, semantic_search  # noqa: E402
 from scripts import paragraphs as collect  # noqa: E402
@@ -150,17 +150,16 @@ def test_a_layer_of_two_digits_is_tried_in_every_part():
 @pytest.fixture(scope="module")
 def lesson():
     """Imports and functions of the lesson, where the learner has written nothing: the course's versions, and all pieces."""
-    names = definitions(LESSONS["13"], "course")
-    names |= {name: names[f"course_{name}"] for name in ("self_attention", "block")}
-    names["pieces"] = names["course"] | {"gelu": torch.nn.functional.gelu, "eps": 1e-12, "embed": names["embed"],
-                                         "block": names["block"]}
+    names = definitions(LESSONS["13"])
+    names["pieces"] = layers.PIECES | {"gelu": torch.nn.functional.gelu, "eps": 1e-12, "embed": names["embed"],
+                                       "block": layers.block}
     names["named"] = {map_weight_name(name): tensor for name, tensor in minilm.load_weights().items()}
     return names
 
 
 @pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
 def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
-    weights = lesson["load"](lesson["course_as_ours"])
+    weights = layers.weights_by(layers.as_ours, lesson["named"])
     encoded = minilm.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
     ids, types, mask = (torch.tensor([x]) for x in (encoded.ids, encoded.type_ids, encoded.attention_mask))
     states = lesson["encode"](ids, types, mask.bool(), weights, lesson["pieces"])
@@ -170,8 +169,8 @@ def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
 
 def test_what_the_learner_is_to_mend_is_what_the_solution_mends(lesson):
     """As the lesson stands, just the square matrices of the layers, and the pooler's, are left as they are in the file."""
-    wanted, mended, found = (lesson["load"](names["as_ours"] if names else lesson["course_as_ours"])
-                             for names in (None, definitions(SOLUTIONS["13"]), lesson))
+    wanted, mended, found = (layers.weights_by(turn, lesson["named"]) for turn in (
+        layers.as_ours, definitions(SOLUTIONS["13"])["as_ours"], lesson["as_ours"]))
     assert all(torch.equal(mended[name], W) for name, W in wanted.items())
     wrong = {name.split(".")[-1] for name, W in wanted.items() if not torch.equal(found[name], W)}
     assert wrong == {"W_q", "W_k", "W_v", "W_o", "W"}
@@ -185,22 +184,20 @@ def test_what_the_learner_is_to_mend_is_what_the_solution_mends(lesson):
     (lambda name, W: W.T if W.ndim == 2 else W, "3 tensors of yours are not right, the first is position"),
 ])
 def test_a_mend_in_another_style_is_taken(lesson, mend, said, capsys):
-    (cell,) = (source for source in code_cells(LESSONS["13"]) if "def course_as_ours" in source)
-    names = {"torch": torch, "named": lesson["named"], "ours": lesson["ours"], "as_ours": mend}
-    exec(compile(cell, LESSONS["13"].name, "exec"), names)
+    layers.take_weights(mend, lesson["named"])
     assert said in capsys.readouterr().out
 
 
 def test_the_prediction_is_about_the_function_as_it_was_given(lesson):
     """So that it stays right when the learner has mended `as_ours` and runs everything again."""
-    given, found = (lesson["load"](lesson[name]) for name in ("as_given", "as_ours"))
+    given, found = (layers.weights_by(turn, lesson["named"]) for turn in (layers.as_given, lesson["as_ours"]))
     assert all(torch.equal(given[name], W) for name, W in found.items())
 
 
 @pytest.fixture(scope="module")
 def layer(lesson):
     """A batch with padding, and layer 0: the real tokens, and what `self_attention` and `block` are called with."""
-    w = lesson["layer_weights"](lesson["load"](lesson["course_as_ours"]), 0)
+    w = lesson["layer_weights"](layers.weights_by(layers.as_ours, lesson["named"]), 0)
     real = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
     x = torch.randn(2, 7, 384, generator=torch.Generator().manual_seed(0))
     return real, (x, real[:, None, None, :], w, lesson["pieces"])
@@ -209,7 +206,7 @@ def layer(lesson):
 @pytest.mark.parametrize("name", ["self_attention", "block"])
 def test_a_layer_of_ones_own_is_taken_when_it_is_right(lesson, layer, name, capsys):
     real, inputs = layer
-    course, mine = lesson[f"course_{name}"], definitions(SOLUTIONS["13"])[name]
+    course, mine = getattr(layers, name), definitions(SOLUTIONS["13"])[name]
     theirs = course(*inputs)
     assert take(mine, course, theirs, real, *inputs) is mine
     assert "Yours runs" in capsys.readouterr().out
@@ -218,7 +215,7 @@ def test_a_layer_of_ones_own_is_taken_when_it_is_right(lesson, layer, name, caps
 @pytest.mark.parametrize(("name", "fault"), [(name, fault) for name, found in FAULTS.items() for fault in found])
 def test_a_fault_of_a_layer_is_told_by_its_cause(lesson, layer, name, fault, capsys):
     real, inputs = layer
-    course, (hint, function) = lesson[f"course_{name}"], FAULTS[name][fault]
+    course, (hint, function) = getattr(layers, name), FAULTS[name][fault]
 
     def mine(*inputs):
         return function(*inputs)
@@ -230,7 +227,7 @@ def test_a_fault_of_a_layer_is_told_by_its_cause(lesson, layer, name, fault, cap
 
 def test_a_layer_that_is_no_known_fault_is_told_too(lesson, layer, capsys):
     real, inputs = layer
-    course = lesson["course_block"]
+    course = layers.block
     theirs = course(*inputs)
 
     def stops(*inputs):
@@ -289,9 +286,8 @@ def test_a_weak_message_names_its_cause(name, attempt, misconception, said):
 
 def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
-    (cell,) = (c for c in nbformat.read(LESSONS["13"], as_version=4).cells if "import transformers" in c.source)
     with pytest.raises(minilm.ModelNotAvailable) as caught:
-        exec(compile(cell.source, LESSONS["13"].name, "exec"), {"minilm": minilm})
+        minilm.reference_model()
     (line,) = caught.value._render_traceback_()
     assert "pip install transformers" in line and "\n" not in line
 

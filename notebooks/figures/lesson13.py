@@ -1,0 +1,125 @@
+"""The figures of lesson 13: run a real pretrained model with your own code."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from helpers import plots
+from notebooks.figures.lesson12 import draw_nearest
+
+
+def heap_of_notes(question, notes, cosine):
+    """The notes as dots heaped up over their cosine with a question; the nearest is written out. ``cosine``: ``(n,)``."""
+    _, ax = plt.subplots(figsize=(6.4, 3.1))
+    best = int(cosine.argmax())
+    heap = {}
+    for i in cosine.argsort().tolist():
+        column = round(float(cosine[i]) / 0.018)
+        heap[column] = heap.get(column, 0) + 1
+        if i != best:
+            ax.plot(0.018 * column, heap[column], "o", markersize=10, color="#aab6bf")
+    ax.plot(cosine[best], 1, "o", markersize=16, color=plots.ORANGE)
+    ax.plot([cosine[best]] * 2, [1.6, 4.7], color=plots.ORANGE, linewidth=1.5)
+    winner = notes[best].split()
+    middle = len(winner) // 2 + 1
+    ax.text(float(cosine[best]) + 0.01, 4.8, " ".join(winner[:middle]) + "\n" + " ".join(winner[middle:]), fontsize=14,
+            ha="right", va="bottom")
+    ax.set(ylim=(0.3, 6.4), yticks=[], xlim=(-0.15, 0.4))
+    ax.set_xlabel("cosine of question and note", fontsize=14)
+    ax.set_title(question, fontsize=14)
+    ax.tick_params(labelsize=13)
+    ax.spines["left"].set_visible(False)
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def gelu():
+    """Above, the share of the bell curve below 1, Φ(1); below, the GELU, x Φ(x), beside the ReLU."""
+    _, (top, low) = plt.subplots(2, 1, figsize=(5.4, 6.2), height_ratios=[1, 1.5])
+    x = torch.linspace(-3.2, 3.2, 400)
+    bell = torch.exp(-x**2 / 2) / (2 * torch.pi) ** 0.5
+    top.plot(x, bell, color="black", linewidth=1.5)
+    top.fill_between(x[x <= 1], bell[x <= 1], color=plots.SKY, alpha=0.6, linewidth=0)
+    top.text(-0.15, 0.13, "Φ(1)\n= 0.84", ha="center", va="center", fontsize=16)
+    top.set(xlim=(-3.2, 3.2), xticks=[-1, 0, 1], yticks=[], ylim=(0, None))
+    top.set_title("84 % of the bell is below 1 …", fontsize=14)
+    top.spines["left"].set_visible(False)
+    low.plot(x, F.relu(x), color=plots.GREY, linewidth=2, linestyle="--")
+    low.plot(x, F.gelu(x), color=plots.BLUE, linewidth=3.5)
+    low.plot([1, -1], F.gelu(torch.tensor([1.0, -1.0])), "o", color=plots.ORANGE, markersize=10, zorder=3)
+    low.text(1.2, 0.62, "0.84", fontsize=14)
+    low.text(-1.0, -0.58, "-0.16", fontsize=14, ha="center")
+    low.text(2.25, 1.6, "GELU", color=plots.BLUE, fontsize=15)
+    low.text(1.35, 1.75, "ReLU", color=plots.GREY, fontsize=15, ha="right")
+    low.axhline(0, color="black", linewidth=0.8, zorder=0)
+    low.set(xlim=(-3.2, 3.2), ylim=(-0.8, 3.2), xticks=[-3, -1, 0, 1, 3], yticks=[0, 1, 2, 3])
+    low.set_title("… so 1 becomes 0.84", fontsize=14)
+    for ax in (top, low):
+        ax.tick_params(labelsize=13)
+    plt.show()
+
+
+TWINS = {  # name: (label, colour, its label moved by a factor)
+    "norms before, not after": ("pre-norm", plots.RED, 1.0),
+    "scores not scaled": ("no scaling", plots.PURPLE, 0.85),
+    "no positions": ("no positions", "#b87800", 3.0),
+    "W_o of layer 3 not turned": ("W_o of layer 3\nnot turned", "black", 0.14),
+    "GELU with tanh": ("GELU with tanh", "#3f7d20", 1.7),
+    "eps = 1e-5": ("eps = 1e-5", plots.GREY, 0.6),
+}
+
+
+def sea_of_rounding(yours, heights):
+    """How far from the reference after each layer: yours in the sea of rounding, each faulty twin above it.
+
+    ``yours``: ``(7,)``; ``heights``: {name of a twin: seven numbers}.
+    """
+    _, ax = plt.subplots(figsize=(6.6, 6.4))
+    ax.axhspan(1e-8, 1e-5, color="#cfe6f4", zorder=0, linewidth=0)
+    wave = np.linspace(-0.3, 9, 400)
+    ax.fill_between(wave, 1e-5, 1e-5 * np.exp(0.28 * np.sin(4.5 * wave) + 0.28), color="#cfe6f4", linewidth=0, zorder=0)
+    ax.text(0.05, 2e-8, "sea of rounding", color="#33658a", fontsize=17, style="italic", va="bottom")
+    depth = np.arange(7)
+    for name, values in heights.items():
+        label, colour, moved = TWINS[name]
+        ax.plot(depth, values, "-o", color=colour, linewidth=2.2, markersize=5.5)
+        ax.text(6.2, values[-1] * moved, label, color=colour, fontsize=14, va="center")
+    ax.plot(depth, yours, "-o", color=plots.BLUE, linewidth=5, markersize=10)
+    ax.text(6.2, yours[-1], "yours", color=plots.BLUE, fontsize=19, weight="bold", va="center")
+    ax.set(yscale="log", ylim=(1e-8, 2e3), xlim=(-0.3, 9), xticks=depth, yticks=[1e-6, 1e-4, 1e-2, 1, 100])
+    ax.set_yticklabels(["0.000001", "0.0001", "0.01", "1", "100"])
+    ax.minorticks_off()
+    ax.set_xticklabels(["words", *map(str, range(6))])
+    ax.set_xlabel("after layer", fontsize=14, loc="left")
+    ax.set_title("How far from the real model?", fontsize=16)
+    ax.tick_params(labelsize=13)
+    plt.show()
+
+
+def partners(texts, nearest):
+    """From each text an arrow to the nearest one: on the left to its partner, on the right to another.
+
+    ``texts``: 2n strings, partners in neighbouring places; ``nearest``: {what it was measured by: 2n row numbers}.
+    """
+    _, panels = plt.subplots(len(nearest), 1, figsize=(5.6, 4.1 * len(nearest)))
+    for ax, (name, rows) in zip(panels, nearest.items(), strict=True):
+        draw_nearest(ax, texts, rows, [("", 2)] * (len(texts) // 2), gap=0.5)
+        ax.set_title(name, fontsize=15, weight="bold")
+    plots.as_written(panels[0].figure)
+    plt.show()
+
+
+def right_shelves(right, chance):
+    """A bar for each way: how many of forty new questions come to the right shelf. ``right``: {way: number}."""
+    _, ax = plt.subplots(figsize=(6.6, 3.2))
+    ax.barh(list(right), list(right.values()), height=0.62, color=[plots.BLUE, *["#b8c4cc"] * (len(right) - 1)])
+    for place, n in enumerate(right.values()):
+        ax.text(n + 0.5, place, str(n), va="center", fontsize=14)
+    ax.axvline(chance, color="black", linestyle=":", linewidth=1.5)
+    ax.text(chance + 0.5, 2.52, "chance", fontsize=13, va="center")
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 40), xticks=[0, 10, 20, 30, 40])
+    ax.set_title("New questions on the right shelf, of 40", fontsize=14)
+    ax.tick_params(labelsize=13)
+    plt.show()
