@@ -83,6 +83,9 @@ def _mean(values, mask):
 
 
 PIECES = {f.__name__: f for f in (advantages, policy_gradient_loss, kl_to_reference)}  # what a learner's take the place of
+_SOME = torch.randn(2, 2, 5, 40, generator=torch.Generator().manual_seed(0)), torch.ones(2, 5, dtype=torch.bool)
+TRIALS = {"policy_gradient_loss": (-_SOME[0][0, ..., 0].square(), torch.tensor([1.0, -1.0]), _SOME[1]),
+          "kl_to_reference": (*_SOME[0], _SOME[1])}  # to try a learner's on before it trains
 
 
 # ---------------------------------------------------------------- texts

@@ -7,9 +7,10 @@ import pytest
 import torch
 from notebook_code import LESSONS, definitions
 
-from helpers import grammars, reward
+from helpers import grammars, plots, reward
 from helpers.checks import adopt_all
 from helpers.inside import load_mini
+from notebooks.figures import lesson19
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,9 @@ def test_the_step_and_the_reward_are_the_helpers(lesson):
 
 
 def test_words_get_their_colours_from_the_grammar(lesson):
-    told = lesson["told"]("the keys the old .".split())
-    assert [colour for _, colour in told] == ["black", "black", lesson["plots"].RED, "#8a8a8a", "#8a8a8a"]
-    assert {colour for _, colour in lesson["told"]("the keys wait .".split())} == {"black"}
+    words = lesson19._coloured("the keys the old .".split(), lesson["grammar"])
+    assert [colour for _, colour in words] == ["black", "black", plots.RED, "#8a8a8a", "#8a8a8a"]
+    assert {colour for _, colour in lesson19._coloured("the keys wait .".split(), lesson["grammar"])} == {"black"}
 
 
 def test_a_bad_reward_of_ones_own_is_told_in_one_sentence(lesson, capsys):
