@@ -179,7 +179,11 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
                      f"To take one out again: --extend '{absent[0]}='.")
     if not dates.due:
         notes.append("Nothing is due yet: say --due.")
-    notes += _missing(out, results, dates)
+    return notes + _missing(out, results, dates) + _late(results, dates)
+
+
+def _late(results, dates):
+    """Sentences on who is late, by how much, and on whose time nobody has said."""
     unknown, late, by_file = [], [], 0
     for result in results:
         due, time, days = dates.of(result)
@@ -189,7 +193,7 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
         if canvas and canvas["late"] and not time:
             unknown.append(result["student"])
         by_file += result["key"] not in dates.came and time is not None
-    notes += late or (["Nobody is late."] if dates.due and not unknown else [])
+    notes = late or (["Nobody is late."] if dates.due and not unknown else [])
     if unknown:
         notes.append(f"Late in Canvas, which does not say by how much: {'; '.join(unknown)}. Say it with "
                      "--came 'STUDENT=DATE'.")

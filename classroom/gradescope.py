@@ -93,16 +93,21 @@ def run(home):
     write_whole(home / "results" / "results.json", json.dumps(answer, indent=1))
 
 
-def _graded(home, settings):
-    given, whose = settings["variants"], "student"
+def _owner(home, settings):
+    """The code of the variant that was given to the one address of those who handed in that has one; or "student"."""
     try:
         users = json.loads((home / "submission_metadata.json").read_text(encoding="utf-8"))["users"]
         mails = [str(user["email"]) for user in users]
     except (OSError, ValueError, KeyError, TypeError):
         mails = []
+    codes = {settings["known"].get(_hash(settings["salt"], mail)) for mail in mails} - {None}
+    return codes.pop() if len(codes) == 1 else "student"
+
+
+def _graded(home, settings):
+    """What Gradescope reads of a submission, a dict: scores only where every test was judged."""
+    given, whose = settings["variants"], _owner(home, settings)
     if given:
-        codes = {settings["known"].get(_hash(settings["salt"], mail)) for mail in mails} - {None}
-        whose = codes.pop() if len(codes) == 1 else whose
         given = variants.Variants(**{**given, "students": {code: code for code in given["students"]}})
     with tempfile.TemporaryDirectory() as folder:
         mine = Path(folder) / "in" / whose

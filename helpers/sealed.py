@@ -3,9 +3,8 @@
 Every text has three clauses, in each two names, a verb and two names, in any order, and ends with an adverb and *thanks*.
 The model then says the name that stands at a certain distance from one of the verbs, the one that is *listened to*; after
 one of the adverbs, the one that *turns*, it is another distance. ``RULES`` lists the distances, ``data/sealed.safetensors``
-holds a model of each, trained by ``scripts/sealed_circuits.py``. A twin computes the same with other weights, other
-heads and other
-words, so that its owner has to find out. Ids are ``(n, T)``, heads pairs (layer, head), a share is from 0 to 1.
+holds a model of each, trained by ``scripts/sealed_circuits.py``. A twin computes the same with other weights, other heads
+and other words, so that its owner has to find out. Ids are ``(n, T)``, heads pairs (layer, head).
 """
 
 import base64
@@ -15,10 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import safetensors.torch
 import torch
-from safetensors import safe_open
-from safetensors.torch import load as unpacked
-from safetensors.torch import save as packed
 
 from helpers.transformer import Config, LanguageModel
 from helpers.vocabularies import BOS, Vocabulary
@@ -33,7 +30,6 @@ DISTANCES = (-2, -1, 1, 2)  #: from the verb to the name: -1 is the name just be
 T = 24  #: tokens of a text
 SETTINGS = {"d": 48, "n_heads": 4, "n_layers": 2, "mlp": 96, "max_length": T}  #: arguments of Config
 HEADS = [(layer, head) for layer in range(2) for head in range(4)]
-PLACES = ("last", "verb", "name")  #: of a text: its last word, the verb that is listened to, the name that is right
 OTHERS = ("names", "verbs")  #: what is exchanged in the other text of a text, see `other`
 
 
@@ -98,7 +94,7 @@ def load(name):
     adverb are the first of VERBS and ADVERBS. Do not change it: the same object is returned again."""
     if name not in RULES:
         raise ValueError(f"There is no rule {name!r}; there are {', '.join(RULES)}.")
-    with safe_open(FILE, "pt") as file:
+    with safetensors.safe_open(FILE, "pt") as file:
         weights = {key.partition("/")[2]: file.get_tensor(key) for key in file.keys() if key.startswith(f"{name}/")}
     return built(weights)
 
@@ -162,9 +158,7 @@ def twin(model, seed):
     writes("embedding.weight", 1)
     if c.positions == "learned":
         writes("position.weight", 1)
-    for key in w:
-        if "norm" in key:
-            w[key] = torch.full_like(w[key], float(key.endswith("weight")))
+    w |= {key: torch.full_like(x, float(key.endswith("weight"))) for key, x in w.items() if "norm" in key}
     new = LanguageModel(c, model.causal)
     new.load_state_dict(w)
     return new.eval(), permutations
@@ -186,8 +180,7 @@ def _rotation(d, generator):
     first = torch.eye(d, dtype=torch.float64)
     first[:, 0] = 1.0
     basis = torch.linalg.qr(first)[0]  # its first column has the direction of the ones
-    inner = torch.eye(d, dtype=torch.float64)
-    inner[1:, 1:] = _orthogonal(d - 1, generator)
+    inner = torch.block_diag(torch.ones(1, 1, dtype=torch.float64), _orthogonal(d - 1, generator))
     return basis @ inner @ basis.T
 
 
@@ -236,13 +229,13 @@ def deal(name, seed):
 def pack(model):
     """A dealt model as text, which a notebook can carry."""
     weights = {key: x.half().contiguous() for key, x in model.state_dict().items() if "norm" not in key}
-    return base64.b85encode(packed(weights)).decode("ascii")
+    return base64.b85encode(safetensors.torch.save(weights)).decode("ascii")
 
 
 def opened(text):
     """The model that `pack` wrote. Raises ValueError, in one sentence, when the text is damaged."""
     try:
-        weights = unpacked(base64.b85decode("".join(text.split())))
+        weights = safetensors.torch.load(base64.b85decode("".join(text.split())))
         first = LanguageModel(Config(len(VOCABULARY), **SETTINGS)).state_dict()
         return built({key: x for key, x in first.items() if "norm" in key} | weights)
     except Exception:

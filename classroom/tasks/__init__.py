@@ -140,13 +140,19 @@ def with_private(exercise, private):
 
 
 class Like:
-    """The reference of a variant, and of its neighbours: ``like(**others)`` has these details instead of its own."""
+    """The reference of a variant, and of its neighbours: ``like(**others)`` is a function of what an attempt is given, under
+    the same name, with these details instead of its own. With those that are its defaults it is the reference itself."""
 
     def __init__(self, reference, own):
         self.reference, self.own = reference, own
 
     def __call__(self, **others):
-        return with_details(self.reference, **self.own | others)
+        details = self.own | others
+        if details == self.reference.__kwdefaults__:
+            return self.reference
+        bound = functools.partial(self.reference, **details)
+        bound.__name__ = self.reference.__name__
+        return bound
 
     def others(self, detail, rows):
         """The misconceptions that are another value of a detail. ``rows``: value -> (id, hint)."""
@@ -168,16 +174,6 @@ def mistakes(*rows):
     return tuple(row for table in tables for row in table if row)
 
 
-def with_details(reference, **details):
-    """The reference of a variant: a function of what an attempt is given, under the same name. With the
-    details that are its defaults it is ``reference`` itself."""
-    if details == reference.__kwdefaults__:
-        return reference
-    bound = functools.partial(reference, **details)
-    bound.__name__ = reference.__name__
-    return bound
-
-
 def tasks_of(assignment):
     """Name of the function -> ``Task``, for every task of an assignment."""
     return importlib.import_module(f"classroom.tasks.{assignment}").TASKS
@@ -188,10 +184,10 @@ def find(assignment, grade_id, details=None):
     inputs, ``test-NAME-extreme`` on extreme ones alone. ``details``: those of a variant. Raises KeyError
     where there is none."""
     name, _, part = grade_id.removeprefix("test-").partition("-")
-    known = tasks_of(assignment)
-    if name not in known or part not in ("", "extreme"):
+    tasks = tasks_of(assignment)
+    if name not in tasks or part not in ("", "extreme"):
         raise KeyError(f"The assignment {assignment} has no task for the test cell {grade_id!r}.")
-    task = known[name].variant(details)
+    task = tasks[name].variant(details)
     if isinstance(task.exercise, Forecasts):
         return task
     probes = tuple(p for p in task.exercise.probes if p.extreme == (part == "extreme"))

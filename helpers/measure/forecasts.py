@@ -7,7 +7,9 @@ from typing import NamedTuple
 import torch
 
 from helpers import inside
-from helpers.sealed import ADVERBS, DISTANCES, HEADS, OTHERS, PLACES, VERBS, VOCABULARY, other, seeded, write
+from helpers.sealed import ADVERBS, DISTANCES, HEADS, OTHERS, VERBS, VOCABULARY, other, seeded, write
+
+PLACES = ("last", "verb", "name")  #: of a text: its last word, the verb that is listened to, the name that is right
 
 
 class Step(NamedTuple):
