@@ -28,7 +28,7 @@ Beside them are four rooms, and no room imports from one below it in this list:
     (the modules above)
     page/            what a notebook shows around the lesson: map, warm-up, predict, steps, tables, claims, record
     checks/          the exercises' checkers, a module a lesson
-    measure/         how an experiment measures a claim and decides it
+    measure/         how an experiment measures a claim and decides it; forecasts about a sealed model, and the hunt
 
 Importing ``helpers`` imports nothing heavy; from then on, what the terminal or file behind ``print`` cannot show is a
 question mark there, as in Windows' cp1252, and stops nobody. ``former`` keeps the names that modules had before these rooms.
