@@ -7,10 +7,6 @@ In a test, where conftest.py gives it:
             notebook.run_all()
             assert not notebook.errors()
 
-From the command line, to look at every line and every figure of a notebook:
-
-    python tests/pages/browser.py screenshot notebooks/01_word_embeddings.ipynb OUTDIR [--width 1366] [--run]
-
 The lab works on a copy of notebooks/, helpers/ and data/, so nothing in the tree changes. JupyterLab is loaded once and
 every notebook is opened in it, which takes a second each; loading the page again takes six.
 Needs Chromium or Chrome on the PATH, or its path in the environment variable CHROMIUM.
@@ -18,7 +14,6 @@ Needs Chromium or Chrome on the PATH, or its path in the environment variable CH
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import json
@@ -53,8 +48,7 @@ SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     # Typed text arrives as it was written.
-    "@jupyterlab/codemirror-extension/plugin": {
-        "defaultConfig": {"autoClosingBrackets": False}},
+    "@jupyterlab/codemirror-extension/plugin": {"defaultConfig": {"autoClosingBrackets": False}},
 }
 
 
@@ -458,40 +452,6 @@ class Notebook:
         """What the page reported as an error, less what NOT_OURS explains."""
         return [line for line in self.console if not any(re.search(rule, line) for rule in NOT_OURS)]
 
-    def screenshot(self, path: str | Path, full_notebook: bool = False, page_height: int = 1600) -> list[Path]:
-        """Save the window as PNG; with full_notebook, the whole notebook, cut in pages NAME-01.png …"""
-        path = Path(path).with_suffix(".png")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not full_notebook:
-            self.page.screenshot(path=path)
-            return [path]
-        scroller = self.page.locator(f"{self.PANEL} .jp-WindowedPanel-outer")
-        above = self.page.evaluate("node => node.getBoundingClientRect().top", scroller.element_handle())
-        below = self.page.evaluate("node => innerHeight - node.getBoundingClientRect().bottom",
-                                   scroller.element_handle())
-        self.page.set_viewport_size({"width": self.lab.width, "height": int(page_height + above + below)})
-        self.settle()
-        saved, top = [], 0
-        while True:
-            place = scroller.evaluate("""(node, top) => {
-                node.scrollTop = top;
-                return [node.scrollTop, node.clientHeight, node.scrollHeight]; }""", top)
-            self.settle()
-            saved.append(path.with_name(f"{path.stem}-{len(saved) + 1:02d}.png"))
-            box = scroller.bounding_box()
-            # Near the end scrolling stops early: leave out what the page before has shown.
-            skip = min(top - place[0], box["height"] - 1)
-            self.page.screenshot(path=saved[-1], clip={**box, "y": box["y"] + skip, "height": box["height"] - skip})
-            if top + place[1] >= place[2]:
-                break
-            top += place[1] - 40                     # a line cut in two is whole on one of the pages
-        self.page.set_viewport_size({"width": self.lab.width, "height": self.lab.height})
-        return saved
-
-    def collapse_sidebar(self) -> None:
-        self.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-        self.settle()
-
     def save(self) -> None:
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
@@ -581,50 +541,3 @@ def stop(process: subprocess.Popen) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    shot = commands.add_parser("screenshot", help="save a notebook, as JupyterLab shows it, as PNG pages")
-    shot.add_argument("notebook", nargs="+", type=Path)
-    shot.add_argument("outdir", type=Path)
-    shot.add_argument("--width", type=int, default=1366, help="of the window (default 1366)")
-    shot.add_argument("--page", type=int, default=1600, help="height of one PNG (default 1600)")
-    shot.add_argument("--run", action="store_true", help="run all cells first; without, the stored outputs")
-    shot.add_argument("--no-sidebar", action="store_true", help="give the notebook the window's whole width")
-    shot.add_argument("--dark", action="store_true", help="JupyterLab's dark theme")
-    shot.add_argument("--untrusted", action="store_true", help="as a person sees it who has not trusted it")
-    options = parser.parse_args()
-    for path in options.notebook:
-        if not path.is_file():
-            parser.error(f"there is no notebook {path}")
-    if options.dark:
-        SETTINGS["@jupyterlab/apputils-extension/themes"] = {"theme": "JupyterLab Dark"}
-    try:
-        with start_browser() as browser, Lab(browser, width=options.width, trusted=not options.untrusted) as lab:
-            for path in options.notebook:
-                try:
-                    name = path.resolve().relative_to(REPO / "notebooks").as_posix()
-                except ValueError:                   # a notebook from elsewhere
-                    name = path.name
-                    shutil.copy(path, lab.root / "notebooks" / name)
-                with lab.open(name) as notebook:
-                    if options.no_sidebar:
-                        notebook.collapse_sidebar()
-                    if options.run:
-                        print(f"{name}: ran in {notebook.run_all():.1f} s")
-                    for saved in notebook.screenshot(options.outdir / path.stem, True, options.page):
-                        print(saved)
-                    for line in notebook.errors() + [f"console: {x}" for x in notebook.console_errors()]:
-                        print(line, file=sys.stderr)
-            for address in lab.outside:
-                print(f"refused request: {address}", file=sys.stderr)
-    except NoBrowser as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,15 +6,12 @@ import importlib
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 from html.parser import HTMLParser
-from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import REPO, VIEWS, Window, look, no_network
+from browser import REPO, VIEWS, Window, look
 
 from helpers.page import claims
 from helpers.page.course import LESSONS as LESSONS_BY_NUMBER
@@ -109,44 +106,6 @@ def test_next_leads_through_all_lessons(book):
         name = book[name].next
         seen.append(name.removesuffix(".html"))
     assert seen == LESSONS
-
-
-SMALL = """
-import sys
-from pathlib import Path
-from scripts import book, edition
-kept = [folder + "07_multi_head_attention.ipynb" for folder in ("", "solutions/", "experiments/")] + ["00_start_here.ipynb"]
-book.PAGES = {path: name for path, name in book.PAGES.items()
-              if not path.endswith(".ipynb") or path.removeprefix("notebooks/") in kept}
-book.FOLDER = Path(sys.argv[1])
-edition.build = lambda *_: "not made"
-sys.exit(book.main())
-"""
-
-
-def test_a_small_book_builds_and_its_pages_work(browser, tmp_path):
-    """All pages but those of notebooks, and four of these: Sphinx warns of nothing, nothing is fetched, and formulas,
-    veils and solutions are there. Where the book may have changed, the tests below build and open the whole."""
-    done = subprocess.run([*no_network(), sys.executable, "-c", SMALL, tmp_path], cwd=REPO, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    reader = Reader(browser)
-    page = reader.new_page()
-    lesson = "07_multi_head_attention"
-    for name in ("index", "register", "reference/cheatsheet", f"experiments/{lesson}", f"solutions/{lesson}", lesson):
-        page.goto((tmp_path / "html" / f"{name}.html").as_uri())
-        page.evaluate("() => window.MathJax && MathJax.startup.promise")
-        assert page.locator("h1").first.is_visible()
-        assert page.locator(".math mjx-container").count() >= page.locator(".math").count(), name
-        assert page.locator("[data-mml-node=merror]").count() == 0, name
-        if name.startswith("solutions/"):
-            assert page.locator("details.solution:not([open])").count() >= 3
-    assert page.locator(".math").count() > 10  # of the lesson, which is still open
-    measured = page.locator("div.cell_output", has_text="Measured:")
-    assert measured.count() and not any(one.is_visible() for one in measured.all())
-    page.locator("button[data-predict]").first.click()
-    assert page.locator("details.veil[open]").get_by_text("Measured:").first.is_visible()
-    reader.context.close()
-    assert not reader.problems()
 
 
 def builder():
@@ -304,13 +263,6 @@ def test_pages_say_what_they_are_where_they_are_shared(book):
         assert said["twitter:card"] == "summary_large_image" and len(said["og:title"]) > 10, name
         assert said["og:image"] == said["twitter:image"] and "://" not in said["og:image"], name
         assert (HTML / name).parent.joinpath(said["og:image"]).resolve().is_file(), name
-    runpy = importlib.import_module("runpy").run_path(str(REPO / "docs" / "book" / "conf.py"))
-    from docutils.core import publish_doctree
-    app = SimpleNamespace(config=SimpleNamespace(html_baseurl="https://example.org/book/"))
-    seen = {"metatags": ""}
-    runpy["shown_where_it_is_shared"](app, "index", "", seen, publish_doctree("Title\n=====\n\n" + 'Some "words" ' * 30))
-    assert 'property="og:image" content="https://example.org/book/_static/preview.png"' in seen["metatags"]
-    assert 'content="https://example.org/book/index.html"' in seen["metatags"] and '"words"' not in seen["metatags"]
 
 
 STORE = """progress => new Promise(done => {
@@ -420,20 +372,6 @@ def test_a_record_says_one_plain_thing_first_and_the_rest_behind_a_click(page):
         assert not row.locator("dd").first.is_visible()
 
 
-@pytest.mark.parametrize("width", [1366, 390])
-def test_the_headings_of_the_register_stay_in_sight(page, width):
-    page.set_viewport_size({"width": width, "height": 800})
-    page.goto(address("register.html"))
-    row = page.locator("#register tbody tr").nth(30)
-    row.evaluate("row => scrollTo(0, scrollY + row.getBoundingClientRect().top - 300)")
-    head = page.locator("#register thead").first
-    assert 0 <= head.bounding_box()["y"] < 70
-    button = page.get_by_role("button", name="Verdict").first
-    button.click()                               # nothing lies above it
-    assert page.locator("th[aria-sort=ascending]").first.inner_text().startswith("Verdict")
-    assert page.locator("#register tbody tr").first.evaluate("row => row.computedRole ?? row.getAttribute('role')") == "row"
-
-
 def test_a_card_takes_a_guess_and_then_stamps(page):
     page.goto(address("register.html"))
     cards = page.locator("section.card")
@@ -455,23 +393,6 @@ def test_a_card_takes_a_guess_and_then_stamps(page):
     assert end.is_visible() and f"Of all {len(known)} in the register, {holding} hold" in end.inner_text()
 
 
-def test_a_card_draws_its_interval_to_scale(page):
-    page.goto(address("register.html"))
-    for card in pages_register.cards(list(claims.register().values())):
-        drawn = page.locator(f"section.card[data-claim={card['id']}]")
-        drawn.locator("summary").click()         # nobody has to guess
-        start, end, _ = card["axis"]
-        for place, (_, words) in zip(drawn.locator(".bar").all(), card["bars"], strict=True):
-            found = pages_register.ends(words, card["entry"]["interval"], card["entry"])
-            low, high = map(float, found)
-            track, bar, mark = (place.locator(part).bounding_box() for part in ("i", "em", "u.mark"))
-            scale = track["width"] / (end - start)
-            assert abs(bar["x"] - track["x"] - (low - start) * scale) < 6  # at the very end it still has to be seen
-            assert abs(bar["width"] - (high - low) * scale) < 6
-            assert abs(mark["x"] - track["x"] - (card["mark"][0] - start) * scale) < 3
-        assert " to ".join(found) in drawn.get_by_role("img").get_attribute("aria-label")
-
-
 def test_a_card_whose_record_has_changed_is_told():
     entry = claims.register()["C51"]
     card = {"id": "C51", "axis": [0, 100, " %"], "bars": [["both", "both right {low}% to {high}%"]],
@@ -480,12 +401,6 @@ def test_a_card_whose_record_has_changed_is_told():
     for field in ("interval", "criterion"):
         with pytest.raises(Stop, match="in the record C51, which no longer says so: mend the card"):
             pages_register.drawing(card, entry | {field: "another"})
-
-
-def test_formulas_are_drawn(page):
-    page.goto(address("07_multi_head_attention.html"))
-    page.evaluate("() => MathJax.startup.promise")
-    assert page.locator("div.math mjx-container svg").first.bounding_box()["width"] > 200
 
 
 def test_the_views_of_lesson_12_draw(page):

@@ -46,65 +46,6 @@ def answer_the_warm_up(notebook):
         assert option.inner_text().startswith("✓" if right else "✗"), option.inner_text()
 
 
-# A wrong answer that a newcomer types into each exercise, and words of the hint that it must get.
-WRONG = {
-    "01": {
-        "cosine_similarity": ("def cosine_similarity(X, Y):\n    return X @ Y.T", "dot product"),
-        "nearest_neighbours": ("def nearest_neighbours(query, vectors, k):\n"
-                               "    return np.argsort(embeddings.cosine_similarity(query[None], vectors)[0])[:k]",
-                               "least similar"),
-        "analogy": ("def analogy(a, b, c, vectors):\n    target = vectors[b] - vectors[a] + vectors[c]\n"
-                    "    return embeddings.nearest_neighbours(target, vectors, 1)[0]", "Leave a, b and c out"),
-    },
-    "02": {
-        "softmax": ("def softmax(x):\n    e = np.exp(x)\n    return e / e.sum(axis=-1, keepdims=True)", "overflow"),
-        "attention_entropy": ("def attention_entropy(weights):\n"
-                              "    return -(weights * np.log(weights)).sum(axis=-1)", "NaN"),
-        "self_attention": ("def self_attention(X):\n    return attention.softmax(X @ X.T)", "weighted sum"),
-    },
-}
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("number", WRONG)
-def test_a_wrong_answer_to_each_exercise_gets_its_hint(at_peace, number):
-    notebook = at_peace(lesson(number))
-    notebook.run("from helpers.checks import")
-    for exercise, (source, hint) in WRONG[number].items():
-        told = notebook.answer(exercise, source)
-        assert "Not yet" in told and hint in told, told
-
-
-# What a learner types: lesson, exercise, a wrong answer, words of its hint, a right answer.
-ATTEMPTS = [
-    ("04", "attention_scores", "def attention_scores(Q, K):\n    return K @ np.swapaxes(Q, -1, -2)", "queries",
-     "def attention_scores(Q, K):\n    return Q @ np.swapaxes(K, -1, -2)"),
-    ("07", "merge_heads", "def merge_heads(X):\n    B, h, T, d_k = X.shape\n    return X.reshape(B, T, h * d_k)",
-     "head after head",
-     "def merge_heads(X):\n    B, h, T, d_k = X.shape\n    return X.swapaxes(1, 2).reshape(B, T, h * d_k)"),
-    ("09", "layer_norm", "def layer_norm(x, gain, bias, eps):\n    centred = x - x.mean(-1, keepdim=True)\n"
-     "    return gain * centred / (x.std(-1, keepdim=True) + eps) + bias", "root",
-     "def layer_norm(x, gain, bias, eps):\n    centred = x - x.mean(-1, keepdim=True)\n"
-     "    return gain * centred / (x.var(-1, keepdim=True, correction=0) + eps).sqrt() + bias"),
-    ("11", "perplexity", "def perplexity(losses, counts):\n    return torch.as_tensor(losses).mean().exp()", "tokens",
-     "def perplexity(losses, counts):\n    losses, counts = torch.as_tensor(losses), torch.as_tensor(counts)\n"
-     "    return ((losses * counts).sum() / counts.sum()).exp()"),
-]
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize(("number", "exercise", "wrong", "hint", "right"), [
-    pytest.param(*attempt, id=attempt[1]) for attempt in ATTEMPTS])
-def test_a_wrong_answer_gets_its_hint_and_a_right_one_passes(at_peace, number, exercise, wrong, hint, right):
-    """Only the imports are run first: an exercise can be answered without waiting for the lesson above it."""
-    notebook = at_peace(lesson(number))
-    notebook.run("from helpers.checks import")
-    told = notebook.answer(exercise, wrong)
-    assert "Not yet" in told and hint in told.lower(), told
-    told = notebook.answer(exercise, right)
-    assert "Passed" in told, told
-
-
 def pictures(notebook, cell):
     """A digest of each picture below a cell: of what it shows, as the address of a widget's picture changes."""
     shown = notebook._cell(cell).locator(".jp-OutputArea-output img").evaluate_all(

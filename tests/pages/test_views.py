@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser import REPO, VIEWS, lesson, look
+from browser import VIEWS, lesson, look
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from helpers.page import attention_views as views
@@ -46,8 +46,6 @@ def views_of_lesson_12(notebook):
         for title in mine:
             token = next(token for words, token in tokens.items() if words in title)
             lines[title] = look(notebook.page, title, token, clicked)
-            picture = "lesson_12_" + "".join(c if c.isalnum() else "_" for c in title)
-            notebook.screenshot(REPO / "build" / "screenshots" / picture)
     assert len(lines) == len(titles) and min(lines.values()) > 40, lines
     return lines
 
