@@ -2,7 +2,8 @@
 
 Minutes = words of prose / 110 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + 13 for the words
 of the attention inventory + its running time, rounded up to 5: that is what careful readers needed. Folded cells,
-cells that only show something of the page (remove-input), comments and imports do not count.
+cells that only show something of the page (remove-input), comments, imports and the last cell, which computes the numbers
+of the prose, do not count.
 The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
 """
 
@@ -28,6 +29,8 @@ def needed(cells):
         if cell.cell_type == "markdown":
             words = re.findall(r"\w+", re.sub(r"<[^>]+>|\]\([^)]*\)", " ", cell.source))
             minutes_needed += len(words) / 110 + 10 * len(re.findall(r"^#+ Exercise", cell.source, re.MULTILINE))
+            continue
+        if "numbers.agree(" in cell.source:
             continue
         if not cell.metadata.get("jupyter", {}).get("source_hidden") and "remove-input" not in cell.metadata.get("tags", ()):
             lines = filter(None, map(str.strip, cell.source.split("\n")))
