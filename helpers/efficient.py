@@ -99,6 +99,17 @@ def online_softmax_attention(q, K, V, block):
     return output / total
 
 
+def tiled_attention(Q, K, V, side):
+    """`online_softmax_attention` for all queries, ``side`` of them at a time against ``side`` keys: one tile of the table.
+
+    ``Q``: ``(T_q, d)``; ``K``: ``(T, d)``; ``V``: ``(T, m)``. Returns ``(T_q, m)``. Source: Dao et al. 2022, algorithm 1.
+    """
+    def rows(queries):
+        return torch.vmap(lambda q: online_softmax_attention(q, K, V, side))(queries)
+
+    return torch.cat([rows(queries) for queries in Q.split(side)])
+
+
 # ---------------------------------------------------------------- what it costs
 
 

@@ -1,4 +1,5 @@
-"""Real text (lesson 15): the addresses of ``data/addresses.txt.xz``, one text in six languages, or a learner's own file."""
+"""Real text: a letter (lesson 14), the addresses of ``data/addresses.txt.xz``, one text in six languages, or a learner's own
+file (lesson 15)."""
 
 import functools
 import lzma
@@ -9,6 +10,16 @@ from helpers.words import NotUsable, shown, text_in
 
 DECLARATION_FILE = Path(__file__).resolve().parent.parent / "data" / "declaration.tsv"
 ADDRESSES_FILE = Path(__file__).resolve().parent.parent / "data" / "addresses.txt.xz"
+LETTER = """Dear Ben, thank you for your letter, and for the photographs of the garden. We
+have made up our minds at last: we are coming to see you in May. My sister wanted to fly, but I
+get ill in every aeroplane, and she has promised to carry the large suitcase if I let her have the
+window. So we shall be with you on the first Saturday of the month, late in the afternoon. Our
+train leaves at ten past nine from platform four, and we change only once, in Basel, where we have
+forty minutes for a coffee. Please do not cook anything. Anna will bring a cake, and I shall bring
+the cheese that you liked so much the last time, although the whole carriage will hate us for it.
+Is the old dog still alive? I have bought him a ball. Let us go up to the lake on Sunday if the
+weather is fine, and if it rains, you can show me how to play that card game again, which I have
+forgotten. With love to all of you, your Emma"""  # which lesson 14 asks a chat model about
 
 
 @functools.lru_cache(maxsize=1)

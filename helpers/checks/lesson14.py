@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from helpers.checks.adopt import adopt_all
 from helpers.checks.core import Contract, Exercise, Probe, larger, variants
 from helpers.checks.pieces import joined, same, spread, spread_in_turn, tensor
 from helpers.efficient import (
@@ -18,6 +19,7 @@ from helpers.efficient import (
     online_softmax_attention,
     sliding_window_mask,
 )
+from helpers.smollm2 import PIECES, cached_attention
 
 
 class TooMuchHeld(Exception):
@@ -803,3 +805,55 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(
 
 EXERCISES = (DECODE_STEP, GROUPED_QUERY_ATTENTION, ONLINE_SOFTMAX_ATTENTION, SLIDING_WINDOW_MASK,
              LINEAR_ATTENTION)
+
+
+# ---------------------------------------------------------------- what runs in the lesson
+
+
+def in_the_model(attempt):
+    """The pieces of SmolLM2 with a learner's ``decode_step`` or ``grouped_query_attention`` inside, and a note whose runs.
+
+    A prompt goes through the course's `cached_attention`, every token after it through ``attempt``, or through the course's
+    version where that has not passed. A ``decode_step`` knows no groups: it gets a copy of its keys for each query head.
+    """
+    name = attempt.__name__
+    mine = adopt_all([attempt], {name: decode_step if name == "decode_step" else grouped_query_attention})[name]
+
+    def step_by_step(q, k, v, cache=None):
+        k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))  # (B, h, T, d_k)
+        return cached_attention(q, k, v) if cache is None else mine(q, k, v, cache)
+
+    def in_groups(q, k, v, cache=None):
+        if cache is None:
+            return cached_attention(q, k, v)
+        K, V = (torch.cat([old, new], dim=2) for old, new in zip(cache, (k, v), strict=True))
+        return mine(q, K, V), (K, V)
+
+    return PIECES | {"cached_attention": step_by_step if name == "decode_step" else in_groups}
+
+
+def for_many(attempt):
+    """A learner's ``online_softmax_attention`` for many queries, and a note whose runs.
+
+    Returns (``many(Q, K, V, block)``, with Q ``(r, d)``, to ``(r, m)``; whether it takes all queries at once). What torch
+    cannot call for many inputs at once, NumPy or an ``if`` that asks a score, takes one query after the other.
+    """
+    name = "online_softmax_attention"
+    mine = adopt_all([attempt], {name: online_softmax_attention})[name]
+
+    def at_once(Q, K, V, block):
+        return torch.vmap(lambda q: mine(q, K, V, block))(Q)
+
+    def in_turn(Q, K, V, block):
+        return torch.stack([mine(q, K, V, block) for q in Q])
+
+    try:
+        at_once(*torch.ones(3, 4, 2), 2)
+    except Exception as problem:
+        put = ("`x = x * y` instead of `x *= y`" if "inplace" in str(problem) else
+               "torch's functions instead of NumPy's" if "data pointer" in str(problem) else
+               "torch.maximum instead of max or an if, and no .item()")
+        print(f"Yours takes one query at a time, which is right and slower. For many at once put {put}, and run its "
+              "cell and this one again.")
+        return in_turn, False
+    return at_once, True

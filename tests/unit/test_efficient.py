@@ -99,6 +99,12 @@ def test_online_softmax_equals_torch(T, d, m, block, std):
     torch.testing.assert_close(ours, F.scaled_dot_product_attention(q[None], K, V)[0], atol=1e-8, rtol=1e-8)
 
 
+@given(sizes, st.integers(1, 12), sizes, sizes, st.integers(1, 9))
+def test_tiles_are_the_whole_table(T_q, T, d, m, side):
+    Q, K, V = normal(T_q, d), normal(T, d, seed=1), normal(T, m, seed=2)
+    close(efficient.tiled_attention(Q, K, V, side), F.scaled_dot_product_attention(Q, K, V))
+
+
 def test_online_softmax_holds_a_block_and_keeps_the_type():
     q, K, V = torch.randn(4), torch.randn(10_000, 4), torch.randn(10_000, 3)
     assert efficient.peak_bytes(lambda: efficient.online_softmax_attention(q, K, V, 16)) < 2000

@@ -1,0 +1,354 @@
+"""The figures of lesson 14: efficient attention."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.patches import FancyBboxPatch
+
+from helpers import attention, plots
+from helpers.page import steps
+
+
+def two_waits(slow, fast):
+    """When each token of an answer is there, with everything read again and with the cache: two rows of dots.
+
+    ``slow``, ``fast``: the time of each token, in seconds since the question.
+    """
+    _, ax = plt.subplots(figsize=(6.6, 2.5))
+    for y, name, stamps, colour in [(1, "everything\nread again", slow, plots.GREY),
+                                    (0, "with\nthe cache", fast, plots.ORANGE)]:
+        ax.plot([0, stamps[-1]], [y, y], color=colour, linewidth=2, zorder=0)
+        ax.scatter(stamps, [y] * len(stamps), s=90, color=colour)
+        ax.text(-0.02 * slow[-1], y, name, ha="right", va="center", fontsize=13, color=colour)
+    ax.set(xlim=(0, 1.02 * slow[-1]), ylim=(-0.5, 1.5), yticks=[])
+    ax.set_xlabel("seconds", fontsize=13)
+    ax.set_title("When each of the seven tokens is there", fontsize=14)
+    ax.spines["left"].set_visible(False)
+    plt.show()
+
+
+def prefill_and_decode():
+    """Steps: *bears won the* is read at once, its keys and values stay, and *game* attends with one row of scores."""
+    words = "bears won the game".split()
+    Q = np.array([[1, 0], [0, 1], [2, 0], [1, 2.0]])  # (T, d_k)
+    K = np.array([[2, 1], [0, 2], [1, 0], [1, 1.0]])
+    V = np.array([[1, 0], [0, 1], [0, 0], [0, 0.0]])
+    scores = np.where(np.tri(4, dtype=bool), Q @ K.T / np.sqrt(2), -np.inf)
+    weights = attention.softmax(scores)
+    output = weights @ V
+    prompt, new, last = words[:3], words[3:], np.arange(4)[:, None] == 3
+
+    def projected(rows, names):
+        return [steps.grid(M[rows], name, names if name == "Q" else None, decimals=0)
+                for name, M in [("Q", Q), ("K", K), ("V", V)]]
+
+    def cached(rows, names, mark=False):
+        return [steps.grid(M[rows], f"{name} cache", names if name == "K" else None, mark=mark, groups=1,
+                           decimals=0)
+                for name, M in [("K", K), ("V", V)]]
+
+    steps.show(
+        ("Prefill: project", projected(slice(3), prompt), "The prompt is there: three rows at once."),
+        ("Prefill: attend", [steps.grid(scores[:3, :3], "Q Kᵀ / √2, masked", prompt, prompt), "→",
+                             steps.grid(weights[:3, :3], "weights", columns=prompt, shade=True), "· V =",
+                             steps.grid(output[:3], "output")],
+         "The output says how much of bears and of won is read. Its last row leads to game."),
+        ("Keep", cached(slice(3), prompt), "Keys and values stay in the cache. The queries can go."),
+        ("Decode: project", projected(slice(3, 4), new), "One new token, so one row each."),
+        ("Decode: append", cached(slice(4), words, mark=last), "Its key and its value join the cache."),
+        ("Decode: attend", [steps.grid(scores[3], "q Kᵀ / √2", new, words), "→",
+                            steps.grid(weights[3], "weights", columns=words, shade=True), "· V =",
+                            steps.grid(output[3], "output", mark=True)],
+         "One row of scores over four keys. No mask: nothing later is in the cache."),
+        ("Without a cache", [steps.grid(weights, "weights", words, words, mark=last, shade=True), "· V =",
+                             steps.grid(output, "output", mark=last)],
+         "The last row is the same. The three rows above it are computed again for nothing."))
+
+
+def narrow_place(bandwidth, arithmetic):
+    """The large slow memory of a GPU, the small fast one and the arithmetic, with a thin pipe between the first two.
+
+    ``bandwidth``: of the thin pipe, in TB a second; ``arithmetic``: trillions of multiply-adds a second.
+    """
+    _, ax = plt.subplots(figsize=(7.2, 3.5))
+    for x, y, w, h, colour, fill in [(0, 0, 3.5, 4, plots.GREY, "#f1f1f1"),
+                                     (5.5, 1.3, 1.15, 1.3, plots.ORANGE, "#fdf0d5"),
+                                     (8.1, 1.05, 1.9, 1.8, plots.BLUE, "#dcebf5")]:
+        ax.add_patch(FancyBboxPatch((x, y), w, h, boxstyle="round,pad=0.12", linewidth=2, ec=colour, fc=fill))
+    stored = np.array([(0.2 + 0.24 * i, 0.2 + 0.24 * j) for i in range(14) for j in range(11)])
+    ax.scatter(*stored.T, s=16, color="#b5b5b5", marker="s")
+    ax.scatter([5.65, 5.95, 6.25, 6.5], [1.5] * 4, s=16, color=plots.ORANGE, marker="s")
+    ax.scatter(np.linspace(3.85, 5.2, 5), [1.95] * 5, s=16, color=plots.RED, marker="s")
+    for y in (1.77, 2.13):
+        ax.plot([3.65, 5.35], [y, y], color=plots.RED, linewidth=1.5)
+    ax.fill_between([6.8, 7.95], 1.4, 2.5, color="#f7d9a0")
+    for x, y, words, colour, size in [
+            (1.75, 3.45, "slow memory\n40 GB", "black", 14), (6.08, 3.25, "fast memory\n20 MB", "black", 14),
+            (4.5, 2.65, f"{bandwidth} TB\na second", plots.RED, 13),
+            (4.5, 1.1, "the narrow\nplace", plots.RED, 13),
+            (7.38, 0.75, "19 TB\na second", "#8a5a00", 13),
+            (9.05, 1.95, f"{arithmetic} trillion\nmultiply-adds\na second", "black", 13)]:
+        ax.text(x, y, words, ha="center", va="center", fontsize=size, color=colour)
+    ax.set(xlim=(-0.3, 10.4), ylim=(-0.3, 4.3))
+    ax.axis("off")
+    plt.show()
+
+
+def shared_keys():
+    """Steps: four query heads with four, two and one heads of keys and values."""
+    def heads(g):
+        used = [1 + i // (4 // g) for i in range(4)]  # tints
+        return [steps.grid([[f"q{i}" for i in range(4)]], "query heads", groups=[used]), "use",
+                steps.grid([[f"K{j} V{j}" for j in range(g)]], "heads of keys and values, cached",
+                           groups=[range(1, g + 1)])]
+
+    steps.show(("Multi-head: h = 4, g = 4", heads(4), "Every query head has its own keys and values."),
+               ("Grouped: h = 4, g = 2", heads(2), "q0 and q1 use K0, q2 and q3 use K1. Half the cache."),
+               ("Multi-query: h = 4, g = 1", heads(1), "All four use K0. A quarter of the cache."))
+
+
+def largest_so_far():
+    """Steps: the online softmax of one query and four keys in blocks of two: add up, shrink, add up, divide."""
+    scores, values = np.log([1, 4, 8, 2]), np.array([10.0, 20, 30, 40])
+    names, one, two = [f"key {i}" for i in range(4)], slice(0, 2), slice(2, 4)
+    first, second = np.exp(scores[one] - scores[1]), np.exp(scores[two] - scores[2])
+    total, output = first.sum(), first @ values[one]  # 1.25, 22.5
+    less = np.exp(scores[1] - scores[2])  # 0.5
+
+    def state(largest, total, output, name="so far"):
+        return steps.grid([largest, total, output], name, columns=["largest", "total", "output"], decimals=3,
+                          groups=1)
+
+    def block(of, weights, largest):
+        return [steps.grid([scores[of], values[of]], f"block {of.start // 2 + 1}", ["score", "value"], names[of]),
+                "→", steps.grid(weights, f"e^(score - {largest})", columns=names[of])]
+
+    nothing, before = state(-np.inf, 0, 0), state(scores[1], total, output)
+    shrunk = state(scores[2], less * total, less * output, "shrunk")
+    total, output = less * total + second.sum(), less * output + second @ values[two]  # 1.875, 51.25
+    after = state(scores[2], total, output)
+    steps.show(
+        ("Before the first key", [nothing], "Three numbers are kept. Nothing is read yet."),
+        ("Block 1 is read", block(one, first, "1.39"),
+         "Its largest score is 1.39 = ln 4. Subtracted, the exponentials are 1/4 and 4/4."),
+        ("Add it up", [nothing, "→", before], "total: 0.25 + 1. output: 0.25 × 10 + 1 × 20."),
+        ("Block 2 is read", block(two, second, "2.08"),
+         "2.08 = ln 8 is larger than 1.39. The exponentials are 8/8 and 2/8."),
+        ("Shrink what was there", [before, "× e^(1.39 - 2.08) = × 0.5 →", shrunk],
+         "largest becomes 2.08. Both sums shrink by e^(old largest - new largest) = 4/8."),
+        ("Add it up", [shrunk, "→", after], "total: 0.625 + 1 + 0.25. output: 11.25 + 1 × 30 + 0.25 × 40."),
+        ("Divide once", [after, "→", steps.grid(output / total, "output / total", mark=True)],
+         "In one go: (1 × 10 + 4 × 20 + 8 × 30 + 2 × 40) / (1 + 4 + 8 + 2) = 410 / 15 = 27.33."))
+
+
+SIDE, ROW = 8, 22  # of the ghost: the edge of a tile, and the query whose gauges are drawn
+
+
+def scores_of_the_ghost():
+    """The scores that `ghost_of_the_table` draws, ``(32, 32)``, of tokens that resemble their neighbours."""
+    generator = torch.Generator().manual_seed(125)
+    walk = torch.randn(32, 6, generator=generator).cumsum(0)
+    walk = walk - walk.mean(0)
+    asking, asked = (walk + 0.8 * torch.randn(32, 6, generator=generator) for _ in range(2))
+    return (0.16 * asking @ asked.T / math.sqrt(6)).numpy()
+
+
+def gauges(scores, tiles):
+    """After so many tiles: the largest score of query ROW, what was left of its total, and the total."""
+    largest, left, total = -math.inf, 0.0, 0.0
+    for t in range(tiles):
+        block = scores[ROW, t * SIDE:(t + 1) * SIDE]
+        new = max(largest, block.max())
+        left = total * math.exp(largest - new)
+        largest, total = new, left + np.exp(block - new).sum()
+    return largest, left, total
+
+
+def ghost_of_the_table():
+    """Four moments of attention in tiles: the table of scores as a ghost, one tile lit, and the gauges of one query."""
+    scores = scores_of_the_ghost()
+    moments = [gauges(scores, tiles) for tiles in range(5)]
+    figure = plt.figure(figsize=(7.4, 5.6))
+    for tiles, part in enumerate(figure.subfigures(2, 2, wspace=0.05, hspace=0.05).flat, 1):
+        table, high, sums = part.subplots(1, 3, width_ratios=[3.4, 1, 1])
+        largest, left, total = moments[tiles]
+        _ghost(table, scores, tiles)
+        _gauge(high, "largest", [(largest, plots.BLUE)], max(moment[0] for moment in moments))
+        _gauge(sums, "total", [(left, "#9ad3bf"), (total - left, plots.GREEN)],
+               max(moment[2] for moment in moments), before=moments[tiles - 1][2])
+    plt.show()
+
+
+def _ghost(ax, scores, tiles):
+    """The ghost of the table, with one tile lit."""
+    top, left = ROW // SIDE * SIDE, SIDE * (tiles - 1)
+    lit = np.full_like(scores, np.nan)
+    lit[top:top + SIDE, left:left + SIDE] = scores[top:top + SIDE, left:left + SIDE]
+    low, high = scores.min(), scores.max()
+    ax.imshow(scores, cmap="Greys", vmin=low, vmax=low + 2.4 * (high - low))
+    ax.imshow(lit, cmap="YlOrBr", vmin=low, vmax=high)
+    for t in range(tiles):
+        look = {"ec": "black", "lw": 2} if t == tiles - 1 else {"ec": "#555555", "ls": ":"}
+        ax.add_patch(plt.Rectangle((t * SIDE - 0.5, top - 0.5), SIDE, SIDE, fc="none", **look))
+    ax.plot([-0.5, left + SIDE - 0.5], [ROW, ROW], color=plots.BLUE, linewidth=2)
+    ax.text(-0.5, top + SIDE + 3, "one query", color=plots.BLUE, fontsize=12)
+    ax.set(xticks=[], yticks=[])
+    ax.set_xlabel("keys", fontsize=12)
+    ax.set_ylabel("queries", fontsize=12)
+    ax.set_title(f"after tile {tiles}", fontsize=13)
+    ax.spines[:].set(visible=True, color="#bbbbbb")
+
+
+def _gauge(ax, name, parts, most, before=0):
+    """A tube that ``parts`` fill, (number, colour) each; dashed: how high it stood ``before``."""
+    ax.bar([0], [most], color="#f0f0f0", width=0.7)
+    if before > parts[0][0]:  # it has been shrunk
+        ax.plot([-0.35, 0.49], [before] * 2, color="black", linestyle="--", linewidth=1.5)
+        ax.annotate("", (0.44, parts[0][0]), (0.44, before), zorder=5,
+                    arrowprops={"arrowstyle": "-|>", "lw": 2})
+        ax.text(-0.08, before + 0.02 * most, f"{before:.1f}", ha="center", fontsize=13)
+        ax.text(-0.08, parts[0][0] - 0.02 * most, f"{parts[0][0]:.1f}", ha="center", va="top", fontsize=13)
+    level = 0
+    for amount, colour in parts:
+        ax.bar([0], [amount], bottom=[level], color=colour, width=0.7)
+        level += amount
+    ax.text(-0.08, level + 0.02 * most, f"{level:.1f}", ha="center", fontsize=13)
+    ax.set(xlim=(-0.5, 0.5), ylim=(0, 1.15 * most), xticks=[], yticks=[])
+    ax.set_xlabel(name, fontsize=13)
+    ax.spines[:].set_visible(False)
+
+
+def never_made(n, held):
+    """The table of n × n weights as a dashed square, and to the same scale what was held, ``held`` bytes."""
+    table = 4 * n * n
+    small = math.sqrt(held / table)
+    _, ax = plt.subplots(figsize=(4.6, 4.6))
+    ax.add_patch(plt.Rectangle((0, 0), 1, 1, fc="#f4f4f4", ec="#bbbbbb", ls="--"))
+    ax.add_patch(plt.Rectangle((0, 1 - small), small, small, fc=plots.ORANGE))
+    ax.text(0.5, 0.2, f"{n:,} × {n:,}\n{table / 1e6:,.0f} MB\nnever made", ha="center", va="center",
+            fontsize=16, color="#777777")
+    ax.text(min(small, 0.75) + 0.03, 1 - small / 2, f"held: {held / 1e6:,.1f} MB", va="center", fontsize=14,
+            color="#8a5a00")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.axis("off")
+    plt.show()
+
+
+def news(patterns, start, layers=4):
+    """How the news of one token gets about, layer by layer, where a query sees few keys. Lines: who told whom.
+
+    ``patterns``: {name: ``(n, n)`` bool, query by key}, four; ``start``: the token that knows it in layer 0.
+    """
+    _, panels = plt.subplots(2, 2, figsize=(7.2, 6.4))
+    colours = [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE]
+    for ax, (name, may), colour in zip(panels.flat, patterns.items(), colours, strict=True):
+        heard = heard_by(may, start, layers)  # (layers + 1, n)
+        for layer in range(1, layers + 1):
+            new = heard[layer] & ~heard[layer - 1]
+            for query, key in (may & new[:, None] & heard[layer - 1]).nonzero().tolist():
+                ax.plot([key, query], [layer - 1, layer], color=colour, linewidth=1, alpha=0.5, zorder=1)
+        for layer in range(layers + 1):
+            ax.scatter(range(len(may)), [layer] * len(may), s=22, color="#d5d9dc", zorder=2)
+            ax.scatter(heard[layer].nonzero(), [layer] * int(heard[layer].sum()), s=34, color=colour, zorder=3)
+        ax.set(xticks=[], yticks=range(layers + 1))
+        ax.tick_params(axis="y", length=0, labelsize=12)
+        ax.set_ylabel("layer", fontsize=12)
+        ax.set_xlabel(f"{int(may.sum())} of {may.numel()} pairs", fontsize=13)
+        ax.set_title(f"{name}: {int(heard[-1].sum())} of {len(may)} know it", fontsize=13, color=colour)
+        ax.spines[:].set_visible(False)
+    plt.show()
+
+
+def heard_by(may, start, layers):
+    """Which tokens know what token ``start`` knew, after each layer: ``(layers + 1, n)`` bool. ``may``: ``(n, n)``.
+
+    What a token has heard it keeps, in its residual stream.
+    """
+    known = [torch.arange(len(may)) == start]
+    for _ in range(layers):
+        known.append(known[-1] | (may & known[-1]).any(dim=1))
+    return torch.stack(known)
+
+
+def compared_pairs(masks, row):
+    """Four masks ``(n, n)``, a square for each pair that is compared, with the keys of query ``row`` drawn stronger.
+
+    ``masks``: {name: mask}.
+    """
+    n = len(next(iter(masks.values())))
+    _, panels = plt.subplots(2, 2, figsize=(7.2, 7.4))
+    for ax, (name, mask) in zip(panels.flat, masks.items(), strict=True):
+        picture = mask.float()
+        picture[row] *= 2
+        ax.imshow(picture, cmap="Blues", vmin=0, vmax=2.4)
+        ax.set(xticks=range(0, n, 3), yticks=[0, 3, 6, 9, row])
+        ax.set_xlabel("key", fontsize=12)
+        ax.set_ylabel("query", fontsize=12)
+        ax.set_title(f"{name}: {int(mask.sum())} pairs", fontsize=13)
+        ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.grid(which="minor", color="white", linewidth=1)
+        ax.tick_params(which="minor", length=0)
+    plt.show()
+
+
+def trained_from_the_start(losses, lowest):
+    """Loss curves of three models. ``losses``: {kind: loss of each step}; ``lowest``: what the language allows, in nats."""
+    _, ax = plt.subplots(figsize=(6.6, 3.6))
+    looks = [("-", 5, plots.SKY), ("--", 1.8, plots.RED), ("-", 1.5, plots.GREEN)]
+    for (kind, loss), (line, width, colour) in zip(losses.items(), looks, strict=True):
+        smooth = np.convolve(loss, np.ones(5) / 5, mode="valid")
+        ax.plot(range(3, 3 + len(smooth)), smooth, line, linewidth=width, color=colour, label=kind)
+    ax.axhline(lowest, color=plots.GREY, linestyle=":", label="lowest possible")
+    ax.set(ylim=(0, None))
+    ax.set_xlabel("step", fontsize=12)
+    ax.set_ylabel("loss in nats, mean of five steps", fontsize=12)
+    ax.set_title("Trained from the start", fontsize=13)
+    ax.legend(loc="upper right", fontsize=12)
+    plt.show()
+
+
+def work_and_memory(work, projections, memory, inputs):
+    """What attention costs against the number of tokens, logarithmic: multiply-adds above, bytes below.
+
+    Each is {n: count}; ``inputs``: the bytes of Q, K and V.
+    """
+    _, panels = plt.subplots(2, 1, figsize=(6.2, 6.8))
+    for ax, title, unit, lines in [
+            (panels[0], "Work", "million multiply-adds",
+             [("scores and mixture", work, "o-"), ("four projections", projections, "s--")]),
+            (panels[1], "Memory", "megabytes",
+             [("attention, at its peak", memory, "o-"), ("Q, K and V", inputs, "s--")])]:
+        for name, count, look in lines:
+            ax.plot(list(count), [value / 1e6 for value in count.values()], look, label=name)
+        ax.set(xscale="log", yscale="log")
+        ax.set_xlabel("tokens n", fontsize=12)
+        ax.set_ylabel(unit, fontsize=12)
+        ax.set_title(f"{title}, d = 64", fontsize=13)
+        ax.set_xticks(list(work), list(work), fontsize=11)
+        ax.minorticks_off()
+        ax.legend(loc="upper left", fontsize=12)
+    plt.show()
+
+
+def one_more_token(whole, alone):
+    """Multiply-adds for one more token against the length of the text.
+
+    ``whole``, ``alone``: {tokens: count}, with all read again and with the cache.
+    """
+    lengths = list(whole)
+    _, ax = plt.subplots(figsize=(6.6, 4))
+    ax.plot(lengths, [whole[t] / 1e6 for t in lengths], "o-", label="read all again")
+    ax.plot(lengths, [alone[t] / 1e6 for t in lengths], "s--", label="with the cache")
+    ax.axvline(128, color=plots.GREY, linestyle=":", label="2d tokens")
+    ax.set(xscale="log", yscale="log")
+    ax.set_xlabel("tokens t in the text", fontsize=12)
+    ax.set_ylabel("million multiply-adds", fontsize=12)
+    ax.set_title("Writing one more token (one layer, d = 64)", fontsize=13)
+    ax.set_xticks(lengths, lengths, fontsize=11)
+    ax.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"], fontsize=11)
+    ax.minorticks_off()
+    ax.legend(loc="upper left", fontsize=12)
+    plt.show()
