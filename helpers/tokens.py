@@ -199,6 +199,17 @@ class Tokenizer:
         part = self.bytes_of(i)
         return part.decode() if part.decode(errors="replace").encode() == part else "".join(SYMBOLS[b] for b in part)
 
+    def library(self):
+        """A model's tokenizer as one of the library ``tokenizers``, with its own ids: a referee, written by others."""
+        from tokenizers import Tokenizer, models, pre_tokenizers
+
+        spelt = {i: "".join(SYMBOLS[b] for b in part) for i, part in table(self.merges).items()}
+        made = Tokenizer(models.BPE(vocab={spelt[i]: number for i, number in self.file_ids.items()},
+                                    merges=[(spelt[a], spelt[b]) for a, b in self.merges]))
+        made.pre_tokenizer = pre_tokenizers.Sequence([
+            pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+        return made
+
     @cached_property
     def _parts(self):
         parts, ids = table(self.merges), self.file_ids

@@ -8,6 +8,7 @@ from notebook_code import LESSONS, definitions
 from helpers import texts, tokens
 from helpers.checks import exercise
 from helpers.checks.core import evaluate
+from notebooks.figures import lesson15
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_a_pair_that_was_never_learned_is_named():
     assert outcome.status == "error" and "merges.get gives None" in outcome.message
 
 
-def test_a_picture_of_a_text_breaks_at_a_space_if_one_is_near(lesson):
-    in_rows, never = lesson["in_rows"], float("inf")
+def test_a_picture_of_a_text_breaks_at_a_space_if_one_is_near():
+    in_rows, never = lesson15.in_rows, float("inf")
     assert in_rows(b"the bears eat", [never] * 13, 7) == [(0, 9), (9, 13)]
     assert in_rows(b"bears" * 8, [never] * 40) == [(0, 20), (20, 40)]
