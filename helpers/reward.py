@@ -30,7 +30,7 @@ LONGEST = 10_000  # steps
 MEASURED = 32  # texts a prompt for what is measured beside the training
 
 
-# ---------------------------------------------------------------- the four exercises
+# ---------------------------------------------------------------- the exercises
 
 
 def advantages(rewards):
@@ -75,6 +75,17 @@ def best_of_n(sample, reward, n):
     return max((sample() for _ in range(n)), key=reward)
 
 
+def dpo_loss(chosen, rejected, chosen_reference, rejected_reference, beta):
+    """Learn from pairs: raise the chosen text above the rejected one, both measured from the reference.
+
+    ``chosen``, ``rejected``: ``(B,)``, log probabilities of whole texts; ``chosen_reference``, ``rejected_reference``: what
+    the reference says of them; ``beta``: above 0, the larger the shorter the way. Returns a scalar, the mean of
+    -log σ(beta margin). Source: Rafailov et al. 2023, equation 7.
+    """
+    margin = (chosen - chosen_reference) - (rejected - rejected_reference)  # (B,)
+    return -F.logsigmoid(beta * margin).mean()
+
+
 def _mean(values, mask):
     """The mean of ``values`` ``(B, T)`` where ``mask`` is True."""
     if not mask.any():
@@ -82,10 +93,11 @@ def _mean(values, mask):
     return values[mask].mean()
 
 
-PIECES = {f.__name__: f for f in (advantages, policy_gradient_loss, kl_to_reference)}  # what a learner's take the place of
+PIECES = {f.__name__: f for f in (advantages, policy_gradient_loss, kl_to_reference, dpo_loss)}  # a learner's come instead
 _SOME = torch.randn(2, 2, 5, 40, generator=torch.Generator().manual_seed(0)), torch.ones(2, 5, dtype=torch.bool)
 TRIALS = {"policy_gradient_loss": (-_SOME[0][0, ..., 0].square(), torch.tensor([1.0, -1.0]), _SOME[1]),
-          "kl_to_reference": (*_SOME[0], _SOME[1])}  # to try a learner's on before it trains
+          "kl_to_reference": (*_SOME[0], _SOME[1]),
+          "dpo_loss": (*_SOME[0][0, 0, :4, :2], 1.0)}  # to try a learner's on before it trains
 
 
 # ---------------------------------------------------------------- texts
@@ -148,6 +160,23 @@ def chosen(model, texts):
     probability ``(B, T - 1)`` of the word that came, mask ``(B, T - 1)``)."""
     logits, came = _logits(model, texts), texts.tokens[:, 1:]
     return logits, logits.log_softmax(-1).gather(-1, came[..., None])[..., 0], texts.mask[:, 1:]
+
+
+def text_log_p(model, texts, rows=slice(None)):
+    """The log probability of whole texts ``(B,)``, of what was chosen in them. ``rows``: numbers of texts, or all."""
+    _, log_p, mask = chosen(model, Texts(texts.tokens[rows], texts.mask[rows], texts.groups))
+    return (log_p * mask).sum(1)
+
+
+def pairs(points):
+    """Pairs of neighbours of a group that earned different points: (numbers of the better texts, of the worse).
+
+    ``points``: ``(G, n)``, n even; text i of group g has the number g n + i.
+    """
+    two = points.reshape(-1, 2)  # (G n / 2, 2)
+    at = 2 * torch.arange(len(two)) + (two[:, 1] > two[:, 0])
+    differ = two[:, 0] != two[:, 1]
+    return at[differ], (at ^ 1)[differ]
 
 
 def _logits(model, texts):

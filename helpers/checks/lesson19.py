@@ -1,10 +1,10 @@
-"""The exercises of lesson 19: better than usual, a loss from rewards, the leash, the best of n."""
+"""The exercises of lesson 19: better than usual, a loss from rewards, the leash, the best of n, a loss from pairs."""
 
 import torch
 from torch.nn import functional as F
 
 from helpers.checks.core import Contract, Exercise, Probe, larger
-from helpers.reward import advantages, best_of_n, kl_to_reference, policy_gradient_loss
+from helpers.reward import advantages, best_of_n, dpo_loss, kl_to_reference, policy_gradient_loss
 
 
 def _tensor(x):
@@ -577,4 +577,111 @@ BEST_OF_N = Exercise(
     contracts=(Contract("n = 0", lambda rng: (*_contest(3)(rng)[:2], 0)),),
 )
 
-EXERCISES = (ADVANTAGES, POLICY_GRADIENT_LOSS, KL_TO_REFERENCE, BEST_OF_N)
+# ---------------------------------------------------------------- dpo_loss
+
+
+def _judged(B, beta, far=0.0, start=False, margin=1.0):
+    """Log probabilities of whole texts: what a model says of both texts of B pairs, and what the reference said."""
+    def make(rng):
+        chosen_reference, rejected_reference = (_tensor(-rng.uniform(4, 20, size=B) - far) for _ in range(2))
+        moved = (_tensor(rng.normal(size=B) * margin * (not start)) for _ in range(2))
+        chosen, rejected = (old + new for old, new in zip((chosen_reference, rejected_reference), moved, strict=True))
+        return chosen, rejected, chosen_reference, rejected_reference, beta
+    return make
+
+
+def _huge(rng):
+    """Margins of 10,000, one of each sign."""
+    return _tensor([-10.0, -10_010.0]), _tensor([-10_010.0, -10.0]), *(_tensor([-10.0, -10.0]) for _ in range(2)), 1.0
+
+
+def _margin(c, r, cr, rr):
+    return (c - cr) - (r - rr)
+
+
+def _of_margin(function):
+    """A wrong loss of the margin and β."""
+    return lambda c, r, cr, rr, beta: function(_margin(c, r, cr, rr), beta)
+
+
+def _minus_log(x):
+    return -F.logsigmoid(x).mean()
+
+
+DPO_LOSS = Exercise(
+    reference=dpo_loss,
+    probes=(
+        Probe("one pair", _judged(1, 0.5), "One pair: how much has each text been raised since the "
+            "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
+        Probe("four pairs", _judged(4, 0.5), "Four pairs: each has a margin of its own, and the result is "
+            "the mean of their losses."),
+        Probe("nothing learned yet", _judged(3, 2.0, start=True), "The model still says what the reference "
+            "says: every margin is 0, and the loss is log 2, whatever the texts are.", draws=1),
+        Probe("a large β", _judged(5, 6.0), "β is 6 here. It multiplies the margin, before σ."),
+        Probe("a small β", _judged(5, 0.05), "β is 0.05 here. It multiplies the margin, before σ."),
+        Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
+            "about -200. Only differences from the reference count."),
+        Probe("margins of 10,000", _huge, "The margins are 10,000 and -10,000 here. The loss of the second "
+            "pair is 10,000, and no infinity: take torch's logsigmoid, which is made for that.",
+            draws=1, extreme=True),
+        larger(_judged(40, 0.3, margin=3.0)),
+    ),
+    misconceptions=(
+        ("no-reference", "The reference is not used. A text counts by how far it has been raised since the "
+            "reference: log p minus log q, for both texts.",
+            lambda c, r, cr, rr, beta: _minus_log(beta * (c - r))),
+        ("no-reference-no-beta", "Neither the reference nor β is used. Subtract what the reference says of "
+            "each text, and multiply the margin by β.", lambda c, r, cr, rr, beta: _minus_log(c - r)),
+        ("turned-round", "You raise the rejected text and lower the chosen one. The margin is the chosen "
+            "one's rise minus the rejected one's.", _of_margin(lambda m, beta: _minus_log(-beta * m))),
+        ("sign", "The minus is missing: a log σ is never above 0, and an optimiser makes the loss smaller.",
+            _of_margin(lambda m, beta: F.logsigmoid(beta * m).mean())),
+        ("no-log", "You use σ itself. The loss is minus its LOGARITHM, as in a classifier.",
+            _of_margin(lambda m, beta: -torch.sigmoid(beta * m).mean())),
+        ("one-minus-sigma", "You use 1 - σ. The loss is minus the LOGARITHM of σ, so that a pair judged "
+            "clearly wrong costs much.", _of_margin(lambda m, beta: 1 - torch.sigmoid(beta * m).mean())),
+        ("no-beta", "β is not used. It multiplies the margin, before σ.", _of_margin(lambda m, beta: _minus_log(m))),
+        ("beta-outside", "You multiply the loss by β. It multiplies the margin, inside σ, and so says how "
+            "far is far enough.", _of_margin(lambda m, beta: beta * _minus_log(m))),
+        ("divided-by-beta", "You divide the margin by β. Multiply it.", _of_margin(lambda m, beta: _minus_log(m / beta))),
+        ("log-of-sigma", "Right for ordinary margins. But where σ rounds to 0 its logarithm is minus "
+            "infinity: torch's logsigmoid computes both in one step.",
+            _of_margin(lambda m, beta: -torch.log(torch.sigmoid(beta * m)).mean())),
+        ("sum", "You add up. Take the mean over the pairs.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m).sum())),
+        ("mean-of-margins", "You take the mean of the margins first, and one loss of it. Each pair has a "
+            "loss of its own: the mean comes last.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m.mean()))),
+        ("number-a-pair", "You give a number for each pair. A loss is one number: their mean.",
+            _of_margin(lambda m, beta: -F.logsigmoid(beta * m))),
+        ("margin-alone", "You give minus the margin. Through -log σ it stops pulling where a pair is judged "
+            "rightly already.", _of_margin(lambda m, beta: -(beta * m).mean())),
+        ("hinge", "You stop at a margin of 1, max(0, 1 - βm). What is asked for is -log σ(βm).",
+            _of_margin(lambda m, beta: (1 - beta * m).clamp(min=0).mean())),
+        ("squared", "You square the distance of the margin from 1 / 2β, as IPO does. What is asked for is "
+            "-log σ(βm).", _of_margin(lambda m, beta: (m - 1 / (2 * beta)).square().mean())),
+        ("references-crossed", "The references have changed places, or are added: from what the model says of "
+            "a text subtract what the reference says of the same text.",
+            lambda c, r, cr, rr, beta: _minus_log(beta * ((c - rr) - (r - cr)))),
+        ("rises-added", "You add the two rises. The chosen text should rise, and the rejected one fall: "
+            "subtract.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - cr) + (r - rr)))),
+        ("chosen-only", "The rejected texts are not used. Half of what a pair says is which text is worse.",
+            lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr))),
+        ("rejected-only", "The chosen texts are not used. Half of what a pair says is which text is better.",
+            lambda c, r, cr, rr, beta: _minus_log(beta * (rr - r))),
+        ("ratio-of-logs", "You divide log probabilities. A ratio of probabilities is a DIFFERENCE of their "
+            "logarithms.", lambda c, r, cr, rr, beta: _minus_log(beta * (c / cr - r / rr))),
+        ("probabilities", "You make probabilities of the log probabilities first. Subtract the logarithms as "
+            "they are.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c.exp() - cr.exp()) - (r.exp() - rr.exp())))),
+        ("beta-on-one-side", "β multiplies the chosen text's rise only. It multiplies the whole margin.",
+            lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr) - (r - rr))),
+        ("softmax-over-pairs", "You compare the pairs with one another. Each margin goes through its own σ.",
+            _of_margin(lambda m, beta: -(beta * m).log_softmax(-1).mean())),
+        ("bits", "You take logarithms to the base 2. Nats use the natural one.",
+            _of_margin(lambda m, beta: _minus_log(beta * m) / torch.log(torch.tensor(2.0)))),
+        ("first-pair", "Only the first pair counts. Is your return inside the loop?",
+            _of_margin(lambda m, beta: -F.logsigmoid(beta * m[0]))),
+        ("last-pair", "Only the last pair counts. Does each turn of your loop overwrite the one before?",
+            _of_margin(lambda m, beta: -F.logsigmoid(beta * m[-1]))),
+    ),
+)
+
+EXERCISES = (ADVANTAGES, POLICY_GRADIENT_LOSS, KL_TO_REFERENCE, BEST_OF_N, DPO_LOSS)

@@ -155,16 +155,21 @@ def _coloured(words, grammar):
     return [(word, "black" if i < first else plots.RED if i == first else "#8a8a8a") for i, word in enumerate(words)]
 
 
-def points_for_the_distance(runs, best, far, sizes):
-    """Points against KL: runs on a leash, and the best of n.
+def points_for_the_distance(runs, best, far, sizes, by_pairs=None):
+    """Points against KL: runs on a leash, the best of n, and perhaps runs on pairs.
 
-    ``runs``: {strength: `reward.Run`}; ``best``, ``far``: points and KL of the best of each of ``sizes`` texts.
+    ``runs``, ``by_pairs``: {strength or β: `reward.Run`}; ``best``, ``far``: points and KL of the best of each of ``sizes``
+    texts.
     """
-    _, ax = plt.subplots(figsize=(6.6, 4.2))
-    for strength, colour, marker in [(0.3, plots.GREEN, "^"), (0.1, plots.ORANGE, "s")]:
-        near = np.array(runs[strength].kl) < 5
-        ax.plot(np.array(runs[strength].kl)[near], np.array(runs[strength].reward)[near], color=colour,
-                marker=marker, label=f"policy gradient on a leash of {strength}")
+    _, ax = plt.subplots(figsize=(6.6, 4.6))
+    lines = [(runs[0.3], plots.GREEN, "^", "policy gradient on a leash of 0.3"),
+             (runs[0.1], plots.ORANGE, "s", "policy gradient on a leash of 0.1")]
+    if by_pairs:
+        lines += [(run, colour, "D", f"pairs, β = {beta}")
+                  for (beta, run), colour in zip(by_pairs.items(), (plots.RED, plots.BLUE), strict=True)]
+    for run, colour, marker, label in lines:
+        near = np.array(run.kl) < 5
+        ax.plot(np.array(run.kl)[near], np.array(run.reward)[near], color=colour, marker=marker, label=label)
     ax.plot(far, best, "o--", color=plots.PURPLE, label="best of n")
     for n, x, y in zip(sizes, far, best, strict=True):
         ax.annotate(f"{n}", (x, y), (-6, 5), textcoords="offset points", color=plots.PURPLE, ha="right", fontsize=12)

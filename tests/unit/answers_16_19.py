@@ -130,6 +130,8 @@ def wilson_as_the_text_rounds(successes, n):
 
 
 RIGHT = [
+    ("dpo_loss", lambda c, r, c0, r0, beta: F.softplus(beta * (r - r0 - c + c0)).mean()),
+    ("dpo_loss", lambda c, r, c0, r0, beta: -F.logsigmoid(beta * (c - r) - beta * (c0 - r0)).sum() / len(c)),
     ("gated_mlp", silu_from_exp),
     ("cached_attention", values_as_wide_as_keys),
     ("cached_attention", torchs_attention),

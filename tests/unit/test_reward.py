@@ -90,6 +90,31 @@ def test_ties_bring_the_best_of_n_nearer():
     assert reward.divergence_of_best(2, rewards) == pytest.approx(float(wanted) / 2, abs=1e-6)
 
 
+def test_the_loss_of_pairs_is_a_classifiers():
+    g = torch.Generator().manual_seed(3)
+    c, r, c0, r0 = torch.randn(4, 6, generator=g)
+    wanted = F.binary_cross_entropy_with_logits(0.7 * (c - c0 - r + r0), torch.ones(6))
+    assert torch.allclose(reward.dpo_loss(c, r, c0, r0, 0.7), wanted, atol=1e-6)
+
+
+def test_pairs_are_neighbours_that_differ_the_better_one_first():
+    better, worse = reward.pairs(torch.tensor([[0.0, 2, 1, 1], [3.0, 0, 0, 1]]))
+    assert better.tolist() == [1, 4, 7] and worse.tolist() == [0, 5, 6]
+
+
+def test_a_texts_log_probability_is_that_of_the_words_chosen(mini):
+    model, vocabulary = mini
+    texts = reward.write(model, vocabulary, 2, torch.Generator().manual_seed(4))
+    rows = torch.tensor([5, 0])
+    with torch.no_grad():
+        ours = reward.text_log_p(model, texts, rows)
+        for row, value in zip(rows.tolist(), ours, strict=True):
+            ids = texts.tokens[row][texts.tokens[row] != PAD][None]
+            log_p = model(ids[:, :-1]).log_softmax(-1)[0]
+            new = [i for i in range(1, ids.shape[1]) if texts.mask[row, i]]
+            assert torch.allclose(value, sum(log_p[i - 1, ids[0, i]] for i in new), atol=1e-4)
+
+
 def test_texts_are_written_with_the_cache_as_without(mini):
     model, vocabulary = mini
     texts = reward.write(model, vocabulary, 3, torch.Generator().manual_seed(0))
