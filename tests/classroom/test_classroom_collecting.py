@@ -22,7 +22,15 @@ from classroom.sandbox import Limits
 GOOD = data(solved())
 
 
+def put(top, files):
+    """Write files below ``top``: path -> bytes."""
+    for path, content in files.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_bytes(content)
+
+
 def found(source, zone=None):
+    zips.archive.cache_clear()
     submissions, refused = collect(source, NAME, set(RIGHT), zone=zone)
     return {s.student: s for s in submissions}, refused
 
@@ -36,20 +44,17 @@ def zipped(members, path=None):
 
 
 def test_folders_and_files(tmp_path):
-    for name in ("Ada Lovelace/solution (2).ipynb", "ben/deep/below/a.ipynb", "carl.ipynb",
-                 "ben/.ipynb_checkpoints/a.ipynb"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(GOOD)
+    put(tmp_path, dict.fromkeys(("Ada Lovelace/solution (2).ipynb", "ben/deep/below/a.ipynb", "carl.ipynb",
+                                 "ben/.ipynb_checkpoints/a.ipynb"), GOOD))
     students, refused = found(tmp_path)
     assert sorted(students) == ["Ada Lovelace", "ben", "carl"] and not refused
     assert all(s.read() == GOOD and not s.problem and not s.notes for s in students.values())
 
 
 def test_newest_counts_and_is_told(tmp_path):
-    (tmp_path / "ada").mkdir()
     newer = data(solved("x = 1"))
     for name, content, age in (("z.ipynb", GOOD, 100), ("a.ipynb", newer, 50), ("broken.ipynb", b"{", 10)):
-        (tmp_path / "ada" / name).write_bytes(content)
+        put(tmp_path / "ada", {name: content})
         os.utime(tmp_path / "ada" / name, (time.time() - age,) * 2)
     students, _ = found(tmp_path)
     assert students["ada"].read() == newer
@@ -68,24 +73,17 @@ def test_of_one_time_the_number_of_the_file_says_which_is_newer(tmp_path):
                          "lovelaceada_17_502_work-1.ipynb."]
     for names, newest, how in ((("work.ipynb", "work-2.ipynb", "work-10.ipynb"), "work-10.ipynb", "number at the end"),
                                (("a.ipynb", "work-10.ipynb", "work-2.ipynb"), "a.ipynb", "one with most work")):
-        folder = tmp_path / newest / "ada"
-        folder.mkdir(parents=True)
         for name in names:
-            (folder / name).write_bytes(less if name == "work-10.ipynb" else GOOD)
-            os.utime(folder / name, (1e9, 1e9))
-        ada = found(folder.parent)[0]["ada"]
+            put(tmp_path / newest / "ada", {name: less if name == "work-10.ipynb" else GOOD})
+            os.utime(tmp_path / newest / "ada" / name, (1e9, 1e9))
+        ada = found(tmp_path / newest)[0]["ada"]
         assert how in ada.notes[0] and ada.notes[0].endswith(f" {newest}.") == (newest == "work-10.ipynb"), ada.notes
 
 
 def test_other_assignments_are_left_alone(tmp_path):
-    other = {**solved(), "metadata": {"attention_course": {"assignment": "assignment9"}}}
-    stripped = {**released(), "metadata": {}}
-    for student in ("both", "other", "stripped"):
-        (tmp_path / student).mkdir()
-    (tmp_path / "both" / "mine.ipynb").write_bytes(GOOD)
-    (tmp_path / "both" / "other.ipynb").write_bytes(data(other))
-    (tmp_path / "other" / "a.ipynb").write_bytes(data(other))
-    (tmp_path / "stripped" / "a.ipynb").write_bytes(data(stripped))
+    other = data({**solved(), "metadata": {"attention_course": {"assignment": "assignment9"}}})
+    put(tmp_path, {"both/mine.ipynb": GOOD, "both/other.ipynb": other, "other/a.ipynb": other,
+                   "stripped/a.ipynb": data({**released(), "metadata": {}})})
     students, _ = found(tmp_path)
     assert students["both"].read() == GOOD
     assert "only one of assignment9" in students["other"].problem
@@ -115,10 +113,7 @@ def test_the_time_of_a_file_in_a_zip(tmp_path, place):
     packed = zipfile.ZipInfo("Cy_3_assignsubmission_file_/work.zip", plain)
     none = zipfile.ZipInfo("Dee_4_assignsubmission_file_/a.ipynb")
     zipped({dated: GOOD, bare: GOOD, packed: inner, none: GOOD}, tmp_path / "in.zip")
-    for name in ("Eve", "Flo"):
-        (tmp_path / "folder" / name).mkdir(parents=True)
-    (tmp_path / "folder" / "Flo" / "a.ipynb").write_bytes(GOOD)
-    (tmp_path / "folder" / "Eve" / "work.zip").write_bytes(inner)
+    put(tmp_path / "folder", {"Flo/a.ipynb": GOOD, "Eve/work.zip": inner})
     os.utime(tmp_path / "folder" / "Eve" / "work.zip", (exact, exact))
     there = datetime(*plain, tzinfo=zone).timestamp()
     assert {name: one.modified for name, one in found(tmp_path / "in.zip", zone)[0].items()} == {
@@ -126,20 +121,14 @@ def test_the_time_of_a_file_in_a_zip(tmp_path, place):
     assert found(tmp_path / "folder", zone)[0]["Eve"].modified == exact
 
 
-def test_canvas_zip(tmp_path):
-    zipped({"lovelaceada_101_5001_assignment1.ipynb": GOOD, "ogben_LATE_102_5002_assignment1-2.ipynb": GOOD},
-           tmp_path / "canvas.zip")
-    students, _ = found(tmp_path / "canvas.zip")
-    assert {s.student: s.id for s in students.values()} == {"lovelaceada": "101", "ogben": "102"}
-
-
 def test_a_name_in_canvas_may_have_an_underscore(tmp_path):
     """And the first two numbers count, as they do for Canvas: what follows is the name of the student's own file."""
-    zipped({"ji_woopark_40321_700177_assignment1.ipynb": GOOD, "de_la_cruz_LATE_40322_700178_a.ipynb": GOOD,
+    zipped({"lovelaceada_101_5001_assignment1-2.ipynb": GOOD, "ji_woopark_40321_700177_assignment1.ipynb": GOOD,
+            "de_la_cruz_LATE_40322_700178_a.ipynb": GOOD,
             "mallory_40323_700179_hw_40324_5_a.ipynb": GOOD}, tmp_path / "canvas.zip")
     students, _ = found(tmp_path / "canvas.zip")
     assert {s.student: s.id for s in students.values()} == {
-        "ji_woopark": "40321", "de_la_cruz": "40322", "mallory": "40323"}
+        "lovelaceada": "101", "ji_woopark": "40321", "de_la_cruz": "40322", "mallory": "40323"}
     assert students["de_la_cruz"].notes == ["Canvas marks it as late."]
 
 
@@ -174,8 +163,7 @@ def test_who_handed_in_no_notebook_is_not_forgotten(tmp_path):
     assert refused == ["readme.txt is not a notebook and was left out."]
     for name, members in {"ada": {"a.ipynb": GOOD}, "evil": {"../a.ipynb": GOOD}, "texts": dict.fromkeys("abcdef", ""),
                           "bomb": {"a.zip": zipped({"b.zip": zipped({"c.zip": zipped({"d.ipynb": GOOD})})})}}.items():
-        (tmp_path / "zips").mkdir(exist_ok=True)
-        zipped(members, tmp_path / "zips" / f"{name}.zip")
+        put(tmp_path / "zips", {f"{name}.zip": zipped(members)})
     students, _ = found(tmp_path / "zips")
     assert {name for name, s in students.items() if s.problem} == {"evil", "texts", "bomb"} and "ada" in students
 
@@ -231,19 +219,15 @@ def test_magics_do_nothing(source, plain):
 def test_zip_of_a_folder_and_thirty_zips(tmp_path):
     zipped({f"class/term/s{i}/a.ipynb": GOOD for i in range(3)}, tmp_path / "all.zip")
     assert sorted(found(tmp_path / "all.zip")[0]) == ["s0", "s1", "s2"]
-    (tmp_path / "zips").mkdir()
-    for i in range(30):
-        zipped({"a.ipynb": GOOD}, tmp_path / "zips" / f"student {i}.zip")
+    put(tmp_path / "zips", {f"student {i}.zip": zipped({"a.ipynb": GOOD}) for i in range(30)})
     students, _ = found(tmp_path / "zips")
     assert len(students) == 30 and students["student 7"].read() == GOOD
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no such links and pipes")
 def test_links_are_not_followed(tmp_path):
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    (secret / "other.ipynb").write_bytes(GOOD)
-    top = tmp_path / "in"
+    secret, top = tmp_path / "secret", tmp_path / "in"
+    put(secret, {"other.ipynb": GOOD})
     (top / "mallory").mkdir(parents=True)
     (top / "mallory" / "a.ipynb").symlink_to(secret / "other.ipynb")
     (top / "folder").symlink_to(secret)
@@ -311,11 +295,9 @@ def test_names_that_differ_in_capitals_get_two_files_on_windows(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no such links and pipes")
 def test_who_handed_in_nothing_that_can_be_seen_is_not_forgotten(tmp_path):
-    for name, content in {"ada.zip": zipped({}), "ben/work.zip": zipped({"folder/": b""}), "carl/.ipynb": GOOD,
-                          "dora/d.zip": zipped({"__MACOSX/._a.ipynb": b"x"}), "good.ipynb": GOOD, ".DS_Store": b"x",
-                          "good/.DS_Store": b"x", "__MACOSX/._a.ipynb": b"x"}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(content)
+    put(tmp_path, {"ada.zip": zipped({}), "ben/work.zip": zipped({"folder/": b""}), "carl/.ipynb": GOOD,
+                   "dora/d.zip": zipped({"__MACOSX/._a.ipynb": b"x"}), "good.ipynb": GOOD, ".DS_Store": b"x",
+                   "good/.DS_Store": b"x", "__MACOSX/._a.ipynb": b"x"})
     os.mkfifo(tmp_path / "ben" / "pipe.ipynb")
     (tmp_path / "eve").mkdir()
     os.mkfifo(tmp_path / "eve" / "pipe.ipynb")
@@ -373,13 +355,11 @@ def test_small_zips_that_hold_endless_zips_are_not_read(tmp_path, monkeypatch):
     students, refused = found(tmp_path)
     assert not students["mallory"].problem and len(refused) == 3
     zipped({"b.zip": bombs}, tmp_path / "mallory.zip")
-    zips.archive.cache_clear()
     assert "far too tightly" in found(tmp_path)[0]["mallory"].problem
     monkeypatch.setattr(zips, "MOST_ZIPS", 5)
     one = zipped({"a.ipynb": GOOD})
     (tmp_path / "mallory.zip").write_bytes(zipped({f"{i}/b.zip": one for i in range(9)}))
     (tmp_path / "ada.zip").write_bytes(zipped({"b.zip": one}))
-    zips.archive.cache_clear()
     students, refused = found(tmp_path)
     assert [s for s in refused if "more than 5 zips" in s] and students["ada"].read() == GOOD
     assert students["mallory"].notes == [
@@ -387,7 +367,6 @@ def test_small_zips_that_hold_endless_zips_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(zips, "MOST_FILES", 12)
     seven = zipped({f"{i}.ipynb": b"" for i in range(7)})
     (tmp_path / "mallory.zip").write_bytes(zipped({"1.zip": seven, "2.zip": seven}))
-    zips.archive.cache_clear()
     assert any("others in the same zip hold more than 12 files" in sentence for sentence in found(tmp_path)[1])
 
 
@@ -408,13 +387,10 @@ def test_what_is_not_deflated_is_refused_by_name(method, tmp_path):
     """A bzip2 of 810 bytes made 1.8 GB in the teacher's own process: Python bounds it only after unpacking."""
     bomb = packed_with(method, {"a.ipynb": bytes(notebook.LARGEST + 1_000_000)})
     inside = packed_with(method, {"b.zip": zipped({"a.ipynb": GOOD})})
-    (tmp_path / "mallory.zip").write_bytes(bomb)
-    (tmp_path / "nested.zip").write_bytes(zipped({"b.zip": bomb if len(bomb) < 10**6 else packed_with(method, {
-        "a.ipynb": b"{}"})}))
-    (tmp_path / "inside.zip").write_bytes(inside)
-    (tmp_path / "ada.zip").write_bytes(zipped({"a.ipynb": GOOD}))
-    del bomb
-    zips.archive.cache_clear()
+    small = bomb if len(bomb) < 10**6 else packed_with(method, {"a.ipynb": b"{}"})
+    put(tmp_path, {"mallory.zip": bomb, "nested.zip": zipped({"b.zip": small}), "inside.zip": inside,
+                   "ada.zip": zipped({"a.ipynb": GOOD})})
+    del bomb, small
     tracemalloc.start()
     try:
         students, _ = found(tmp_path)
@@ -442,7 +418,6 @@ def test_a_zip_that_lies_about_sizes_is_read_no_further_than_its_limit(size, tmp
     content[place:place + 4] = struct.pack("<I", size)
     (tmp_path / "mallory.zip").write_bytes(content)
     (tmp_path / "ada.zip").write_bytes(zipped({"a.ipynb": GOOD}))
-    zips.archive.cache_clear()
     tracemalloc.start()
     try:
         students, _ = found(tmp_path)
@@ -457,7 +432,6 @@ def test_zips_in_a_zip_are_counted_together_by_their_bytes(tmp_path, monkeypatch
     filler = zipped({"a.ipynb": GOOD, "x.txt": os.urandom(700_000)})
     (tmp_path / "mallory.zip").write_bytes(zipped({f"{i}.zip": filler for i in range(9)}))
     (tmp_path / "ada.zip").write_bytes(zipped({"1.zip": filler}))
-    zips.archive.cache_clear()
     students, refused = found(tmp_path)
     assert not students["ada"].problem and "3 notebooks were handed in" in students["mallory"].notes[0]
     assert sum("have more than 2 MB together" in sentence for sentence in refused) == 6
@@ -465,7 +439,6 @@ def test_zips_in_a_zip_are_counted_together_by_their_bytes(tmp_path, monkeypatch
     many = zipped({f"{i}.ipynb": GOOD for i in range(9)})
     (tmp_path / "mallory.zip").write_bytes(many)
     (tmp_path / "ada.zip").write_bytes(zipped({"a.ipynb": GOOD}))
-    zips.archive.cache_clear()
     students, _ = found(tmp_path)
     assert "9 large notebooks were handed in; only the newest 3 were looked at." in students["mallory"].notes
 
@@ -486,9 +459,7 @@ def test_who_takes_too_long_to_be_read_costs_only_the_own_submission(burden, tmp
     monkeypatch.setattr(notebook, "read", read)
     monkeypatch.setattr(collecting, "READING_SECONDS", 1)
     monkeypatch.setattr(collecting, "READING_MEMORY", 500_000_000)
-    for name, content in (("ada", GOOD), ("mallory", b"mallory"), ("zoe", GOOD)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.ipynb").write_bytes(content)
+    put(tmp_path, {"ada/a.ipynb": GOOD, "mallory/a.ipynb": b"mallory", "zoe/a.ipynb": GOOD})
     students, _ = found(tmp_path)
     assert students["mallory"].problem and students["mallory"].file == "mallory/a.ipynb"
     assert not students["ada"].problem and not students["zoe"].problem
@@ -499,7 +470,6 @@ def test_sixty_students_zips_in_a_zip_do_not_share_a_limit(tmp_path, monkeypatch
     monkeypatch.setattr(zips, "MOST_ZIPS", 2)
     for form in ("class/s{}.zip", "s{}.zip", "class/Ada_{}_assignsubmission_file_/a.zip"):
         zipped({form.format(i): zipped({"a.ipynb": GOOD}) for i in range(60)}, tmp_path / "all.zip")
-        zips.archive.cache_clear()
         students, refused = collect(tmp_path / "all.zip", NAME, set(RIGHT))
         assert len(students) == 60 and not refused and not any(s.problem for s in students)
 
@@ -613,10 +583,7 @@ def test_endings_that_browsers_and_systems_add_are_read(tmp_path, name, packed):
     content = zipped({"inner.ipynb.txt": GOOD}) if "zip" in name.lower() else b"\xef\xbb\xbf" + GOOD
     if packed:
         zipped({f"Ada Lovelace/{name}": content, "Ben/w.ipynb": GOOD}, tmp_path / "in.zip")
-    for student, file in (("Ada Lovelace", name), ("Ben", "w.ipynb")):
-        (tmp_path / "in" / student).mkdir(parents=True)
-        (tmp_path / "in" / student / file).write_bytes(content if student != "Ben" else GOOD)
-    (tmp_path / "in" / f"Zoe{name[1:]}").write_bytes(content)
+    put(tmp_path / "in", {f"Ada Lovelace/{name}": content, "Ben/w.ipynb": GOOD, f"Zoe{name[1:]}": content})
     students, refused = found(tmp_path / ("in.zip" if packed else "in"))
     ada = students["Ada Lovelace"]
     assert not ada.problem and ada.read() in (GOOD, content) and not refused
@@ -625,10 +592,9 @@ def test_endings_that_browsers_and_systems_add_are_read(tmp_path, name, packed):
 
 
 def test_other_json_is_no_notebook_and_other_kinds_are_named_with_the_remedy(tmp_path):
-    for file in ("Ada/w.ipynb", "Ada/package.json", "Ben/w.rar", "Cid/w.py", "Dee/w.tar.gz", "Eve/w.pdf", "Fay/w.rar (1)",
-                 "package.json", "w.7z"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_bytes(GOOD if file.endswith("ipynb") else b'{"name": 1}')
+    put(tmp_path, {file: GOOD if file.endswith("ipynb") else b'{"name": 1}' for file in (
+        "Ada/w.ipynb", "Ada/package.json", "Ben/w.rar", "Cid/w.py", "Dee/w.tar.gz", "Eve/w.pdf", "Fay/w.rar (1)",
+        "package.json", "w.7z")})
     students, refused = found(tmp_path)
     assert students["Ada"].read() == GOOD and not students["Ada"].notes
     remedy = "of packed files only .zip is read, so unpack it, or pack it as .zip."
@@ -641,9 +607,8 @@ def test_other_json_is_no_notebook_and_other_kinds_are_named_with_the_remedy(tmp
 
 
 def test_of_two_with_one_time_the_higher_number_in_brackets_is_newer(tmp_path):
-    (tmp_path / "Ada").mkdir()
     for name in ("w.ipynb", "w (1).ipynb", "w (2).ipynb"):
-        (tmp_path / "Ada" / name).write_bytes(GOOD + b" " * len(name))
+        put(tmp_path / "Ada", {name: GOOD + b" " * len(name)})
         os.utime(tmp_path / "Ada" / name, (1e9, 1e9))
     assert found(tmp_path)[0]["Ada"].file == "Ada/w (2).ipynb"
 
