@@ -8,6 +8,7 @@
     vocabularies     words to ids and back                                        lessons 10-19
     translation      the English-French grammar                                   lesson 10
     grammars         the grammar whose entropy is known                           lessons 11-19
+    reversing        digits in reverse, learned with one divisor or another       lesson 05
     training         the training loop                                            lessons 03-19
     inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12-19
     minilm           all-MiniLM-L6-v2, a real encoder                             lessons 00, 07, 12, 13
