@@ -3,17 +3,14 @@
 import ast
 import importlib
 import inspect
-import json
-import shutil
 from pathlib import Path
 
 import hygiene
 import pytest
-from test_hygiene import exercise_cells, finish, good_lesson
 
 from helpers.checks import INDEX, exercise
 from helpers.page.claims import register
-from helpers.page.course import FILE, LESSONS, read
+from helpers.page.course import LESSONS, read
 from scripts import pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,52 +78,6 @@ exercises = ["count_pairs(words)", "merge_pair(ids, pair, new_id=256)"]
 [lesson.claims]
 C99 = "A token is a word"
 """
-
-
-@pytest.fixture
-def scratch(tmp_path):
-    """The list with one lesson more, and the pages that say so."""
-    for name in ("README.md", *(f"notebooks/{LESSONS[number].file}" for number in ("00", max(LESSONS)))):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "docs" / "map", tmp_path / "docs" / "map")
-    (tmp_path / "data").mkdir()
-    listed = FILE.read_text(encoding="utf-8").replace("minutes = 15", "minutes = 20", 1)
-    (tmp_path / "data" / "course.toml").write_text(listed + MORE, encoding="utf-8")
-    return tmp_path
-
-
-def test_a_lesson_is_added_by_an_entry(scratch, capsys):
-    """The pages get it, and the rules of hygiene.py ask for its notebook, its exercises and its claims."""
-    before = {path: path.read_text(encoding="utf-8") for path in scratch.rglob("*.*")}
-    assert pages.main(scratch) == 0 and capsys.readouterr().out.count(" now says ") == 2
-    assert pages.main(scratch) == 0 and "Every page says" in capsys.readouterr().out
-    lessons = read(scratch / "data" / "course.toml")
-    file = lessons["99"].file
-    assert file == "99_tokens_and_real_text.ipynb"
-    for path, added, dropped in (
-            ("README.md", {f"| | 99 | [Tokens, and real text](notebooks/{file}) | 45 | a tokenizer |"}, 0),
-            (f"notebooks/{LESSONS[max(LESSONS)].file}", {f"Next: [99 · Tokens, and real text]({file})"}, 1)):
-        old, new = ({line.strip(' ",').removesuffix("\\n") for line in text.splitlines()}
-                    for text in (before[scratch / path], (scratch / path).read_text(encoding="utf-8")))
-        twenty = {line for line in new - old if "20" in line}
-        assert new - old - twenty == added and len(old - new) == len(twenty) + dropped
-
-    empty = good_lesson()
-    empty["cells"] = [cell for cell in empty["cells"] if "def " not in "".join(cell["source"])]
-    (scratch / "notebooks" / file).write_text(json.dumps(empty))
-    found = "\n".join(hygiene.problems(hygiene.Book(scratch / "notebooks" / file, scratch, lessons)))
-    for word in ("'# 99 · Tokens, and real text'", "no stub of the exercise count_pairs: define count_pairs(words)",
-                 "merge_pair(ids, pair, new_id=256)", "claims and no experiment", f"no solutions/{file}"):
-        assert word in found, word
-
-    cells = [cell for cell in good_lesson()["cells"] if "nalogy" not in cell["source"]]
-    solved = finish(cells[:3] + exercise_cells("return 1", "✓ Passed", lessons["99"].exercises))
-    solved["cells"][0]["source"] = "# 99 · Tokens, and real text"
-    path = scratch / "notebooks" / "solutions" / file
-    path.parent.mkdir()
-    path.write_text(json.dumps(solved))
-    assert hygiene.problems(hygiene.Book(path, scratch, lessons)) == []
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -87,11 +87,18 @@ def trial(number):
     os.chdir(tempfile.mkdtemp())  # where a file that a cell writes harms nobody
 
     def run(source):
-        """The error of a piece of code, or None; nothing of what it shows is seen."""
+        """The error of a piece of code, or None; nothing of what it shows is seen, but every figure is drawn."""
         result = shell.run_cell(source, silent=True)
+        error = result.error_before_exec or result.error_in_exec
         if "matplotlib.pyplot" in sys.modules:
-            sys.modules["matplotlib.pyplot"].close("all")
-        return result.error_before_exec or result.error_in_exec
+            plt = sys.modules["matplotlib.pyplot"]
+            try:
+                for number in plt.get_fignums():
+                    plt.figure(number).canvas.draw()  # a formula between dollars is read only now
+            except Exception as in_figure:
+                error = error or in_figure
+            plt.close("all")
+        return error
 
     def trouble(error):
         """What a reader would see of an error, where it is not one sentence."""
