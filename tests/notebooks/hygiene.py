@@ -618,8 +618,6 @@ def numbers_are_computed(book):
         return
     if not book.code[-1].output_text().startswith("All "):
         yield f"{book.code[-1]} does not say that all numbers come out: {book.code[-1].output_text().strip()[:200]}"
-    if not book.code[-1].output_text().startswith("All "):
-        yield f"{book.code[-1]} does not say that all numbers come out: {book.code[-1].output_text().strip()[:200]}"
     shown = " ".join(cell.source + " " + re.sub(r"<[^>]*>", " ", cell.output_text()) for cell in book.code[:-1])
     known = {plain_number(n) for n in NUMBER.findall(shown)} | {plain_number(NUMBER.match(words)[0]) for words in stated}
     known |= {f"{100 * float(n):g}" for n in known if n.startswith("0.") and len(n) <= 5}  # 0.95 in the code is 95 %
