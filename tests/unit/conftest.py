@@ -1,10 +1,20 @@
-"""What the tests of everything that a learner has done share."""
+"""The chat model, a file of progress of one's own, and git."""
 
 import shutil
 
 import pytest
 
-from helpers.store import progress
+from helpers import smollm2
+from helpers.store import model_files, progress
+
+
+@pytest.fixture(scope="session")
+def model():
+    """The chat model of lessons 16 to 18, read once."""
+    try:
+        return smollm2.load()
+    except model_files.ModelNotAvailable as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -6,19 +6,14 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from helpers import inside, smollm2
+from helpers import inside
 from helpers.page import finds
-from helpers.store import model_files
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
 
 
 @pytest.fixture(scope="module")
-def asked():
-    try:
-        model = smollm2.load()
-    except model_files.ModelNotAvailable as error:
-        pytest.skip(str(error))
+def asked(model):
     return inside.ask(model, "The capital of {} is", CITIES)
 
 

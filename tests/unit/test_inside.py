@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import grammars, inside, minilm, training, vocabularies
+from helpers import grammars, inside, training, vocabularies
 from helpers.transformer import Config, Encoder, LanguageModel, language_model_loss
 from scripts import mini_transformer
 
@@ -157,28 +157,6 @@ def test_heads_are_joined_as_asked():
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
 
 
-# ---------------------------------------------------------------- the pretrained model
-
-
-def test_heads_of_the_pretrained_model_are_switched_off():
-    text = "time flies like an arrow"
-    whole = minilm.read(text)
-    assert whole.queries.shape == whole.keys.shape == whole.values.shape == (6, 12, 7, 32)
-    scores = torch.tensor(whole.queries @ whole.keys.swapaxes(-1, -2)) / 32**0.5
-    np.testing.assert_allclose(torch.softmax(scores, -1), whole.weights, atol=1e-5)
-    keep = np.ones((3, 6, 12), dtype=bool)
-    keep[1, 5, 11] = keep[2, 0, 2] = False
-    several = minilm.read(text, keep=keep)
-    assert several.vectors.shape == (3, 7, 7, 384) and several.weights.shape == (3, 6, 12, 7, 7)
-    np.testing.assert_allclose(several.vectors[0], whole.vectors, atol=1e-5)
-    np.testing.assert_allclose(several.vectors[1, :6], whole.vectors[:6], atol=1e-5)  # nothing before the head changes
-    assert np.abs(several.vectors[1, 6] - whole.vectors[6]).max() > 0.01
-    assert np.abs(several.vectors[2, 1] - whole.vectors[1]).max() > 0.01
-    one = minilm.read(text, keep=keep[1])
-    assert one.vectors.shape == whole.vectors.shape
-    np.testing.assert_allclose(one.vectors, several.vectors[1], atol=1e-5)
-
-
 # ---------------------------------------------------------------- the mini-transformer
 
 
@@ -230,3 +208,26 @@ def test_a_missing_or_wrong_file_is_told_in_one_sentence(tmp_path):
     save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors", {"about": json.dumps(about)})
     with pytest.raises(ValueError, match="other.safetensors does not hold"):
         inside.load_mini(tmp_path / "other.safetensors")
+
+
+def test_an_induction_head_scores_one():
+    T, period = 9, 4
+    weights = torch.zeros(2, T, T)
+    for i in range(period, T):
+        weights[1, i, i - period + 1] = 1.0
+    assert torch.equal(inside.induction_score(weights, period), torch.tensor([0.0, 1.0]))
+    for wrong in (0, T):
+        with pytest.raises(ValueError, match="period"):
+            inside.induction_score(weights, wrong)
+
+
+def test_a_head_is_ablated_with_zeros_or_its_mean():
+    heads = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    assert not inside.ablate_heads(heads, [1])[:, 1].any()
+    mean = inside.ablate_heads(heads, [1], mean=True)
+    assert torch.allclose(mean[:, 1], heads[:, 1].mean(dim=(0, 1)).expand(2, 4, 5)) and torch.equal(mean[:, 0], heads[:, 0])
+
+
+def test_a_patch_that_brings_all_back_has_the_effect_one():
+    clean, corrupt, half = torch.tensor([3.0, 1.0]), torch.tensor([1.0, 3.0]), torch.tensor([2.0, 2.0])
+    assert [inside.patching_effect(clean, corrupt, p, 0, 1) for p in (clean, corrupt, half)] == [1.0, 0.0, 0.5]

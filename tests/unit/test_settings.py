@@ -20,7 +20,6 @@ from helpers import grammars, minilm, plots, reward, smollm2, training, transfor
 from helpers.checks import INDEX, adopt_all, core, exercise
 from helpers.checks.core import Exercise, Misconception, Probe, evaluate
 from helpers.measure import many_texts
-from helpers.page import chat
 from helpers.store import model_files, settings
 
 
@@ -170,12 +169,7 @@ def test_a_right_function_is_adopted_whatever_is_set(setting, capsys):
 
 
 @pytest.mark.parametrize("setting", ["float64", "device"])
-def test_the_pretrained_models_say_the_same_whatever_is_set(setting):
-    try:
-        model = smollm2.load()
-        minilm.read("bears")
-    except model_files.ModelNotAvailable as error:
-        pytest.skip(str(error))
+def test_the_pretrained_models_say_the_same_whatever_is_set(setting, model):
     asked = [{"role": "user", "content": "What is the capital of France?"}]
     ids = smollm2.chat_ids(model.tokens, asked)
 
@@ -232,28 +226,6 @@ def test_a_text_over_the_models_length_is_one_sentence():
     for args in (("bears " * 511,), ("bears " * 300, "bears " * 300)):
         with pytest.raises(ValueError, match="pieces, .* and the model can read 512"):
             minilm.read(*args)
-
-
-class Broken:
-    """A model whose tokens are lost."""
-
-    tokens = None
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_conversation_is_as_it_was_after_an_error(error, monkeypatch):
-    def fails(*_, **__):
-        raise error
-        yield
-
-    talk = chat.Conversation(Broken())
-    monkeypatch.setattr(smollm2, "stream", fails)
-    with pytest.raises(error):
-        talk.ask("Hi")
-    assert (talk.messages, talk.words) == ([], [])
-    with pytest.raises(error):  # also where what looks on fails
-        talk.ask("Hi", lambda: fails().send(None))
-    assert (talk.messages, talk.words) == ([], []) and talk.html() and not talk.text()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "ascii"])

@@ -1,4 +1,4 @@
-"""Pretrained models: their files' places, verification, download and every way in which they fail; what they compute."""
+"""Files of pretrained models: their places, verification, download and every way in which they fail."""
 
 import dataclasses
 import functools
@@ -8,12 +8,9 @@ import importlib.util
 import threading
 from pathlib import Path
 
-import numpy as np
 import pooch
 import pytest
 
-from helpers import minilm
-from helpers.minilm import find_model
 from helpers.store import model_files
 from helpers.store.model_files import Model, ModelNotAvailable, find
 
@@ -194,47 +191,3 @@ def test_nothing_wrong_is_kept(server, tmp_path, bad):
 
 
 # Hashing
-
-
-# The real model
-
-
-def test_the_real_model():
-    folder = find_model(download=False)
-    config = minilm.load_config(folder)
-    assert (config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"]) == (6, 12, 384)
-    tokenizer = minilm.load_tokenizer(folder)
-    encoded = tokenizer.encode("The bears soar.", "Time flies.")
-    assert " ".join(encoded.tokens) == "[CLS] the bears so ##ar . [SEP] time flies . [SEP]"
-    assert encoded.type_ids == [0] * 7 + [1] * 4
-    assert len(tokenizer.encode("word " * 300).ids) == 302  # neither padded nor cut
-    weights = minilm.load_weights(folder)
-    assert len(weights) == 104
-    assert weights["embeddings.word_embeddings.weight"].shape == (30522, 384)
-    assert weights["encoder.layer.5.output.dense.weight"].shape == (384, 1536)
-    assert str(weights["embeddings.LayerNorm.weight"].dtype) == "torch.float32"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("texts", [("The bears won the game.", None),
-                                   ("time flies like an arrow", "fruit flies like a banana")])
-def test_reading_agrees_with_the_reference_implementation(texts):
-    transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
-    folder = str(minilm.find_model())
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
-    encoded = transformers.AutoTokenizer.from_pretrained(folder)(*[t for t in texts if t], return_tensors="pt")
-    with torch.inference_mode():
-        expected = model(**encoded, output_attentions=True, output_hidden_states=True)
-    reading = minilm.read(*texts)
-    assert len(reading.tokens) == encoded["input_ids"].shape[1]
-    assert np.abs(torch.cat(expected.hidden_states).numpy() - reading.vectors).max() < 1e-5
-    assert np.abs(torch.cat(expected.attentions).numpy() - reading.weights).max() < 1e-5
-
-
-def test_reading_finds_a_token():
-    reading = minilm.read("the bear bears the pain")
-    assert reading.tokens[reading.find("the", 1)] == "the"
-    assert reading.find("bears") == 3
-    with pytest.raises(ValueError, match="is not among the tokens"):
-        reading.find("lion")
