@@ -75,17 +75,6 @@ def larger(make, extreme=False, draws=1):
                  "should come from a shape?", draws, extreme)
 
 
-def also_whole(function, *args):
-    """A ``use`` for an ``Exercise`` that has a probe with whole numbers: what stops there, as torch's softmax does, is asked
-    again with floats, so only a result can be wrong."""
-    try:
-        return function(*args)
-    except (TypeError, RuntimeError):
-        if args[0].dtype.kind != "i":
-            raise
-        return function(*[x.astype(float) for x in args])
-
-
 @dataclass(frozen=True)
 class Misconception:
     """A wrong function that learners really write, with the hint that it deserves."""

@@ -118,16 +118,18 @@ def _norm(x, name, w, p):
     return p["layer_norm"](x, w[f"{name}.gain"], w[f"{name}.bias"], p["eps"])
 
 
-def _mlp(x, w, p):
-    return p["gelu"](x @ w["W1"] + w["b1"]) @ w["W2"] + w["b2"]
+def _mlp(x, w, p, biases=True):
+    return p["gelu"](x @ w["W1"] + w["b1"] * biases) @ w["W2"] + w["b2"] * biases
 
 
-def block(x, mask, w, p, first=True, second=True, norms=("norm1", "norm2"), attend=True, think=True):
-    """The course's, post-norm: x (B, T, d), mask (B, 1, 1, T) -> (B, T, d). Options leave something out."""
-    a = self_attention(x, mask, w, p) if attend else 0
+def block(x, mask, w, p, first=True, second=True, norms=("norm1", "norm2"), attend=True, think=True, biases=True,
+          mlp_biases=True):
+    """The course's, post-norm: x (B, T, d), mask (B, 1, 1, T) -> (B, T, d). Options leave something out: a residual, a norm
+    (None), a sublayer, the biases of attention or of the MLP."""
+    a = self_attention(x, mask, w, p, bias=biases, out_bias=biases) if attend else 0
     y = a + x if first or not attend else a
     y = _norm(y, norms[0], w, p) if norms[0] else y
-    m = _mlp(y, w, p) if think else 0
+    m = _mlp(y, w, p, mlp_biases) if think else 0
     z = m + y if second or not think else m
     return _norm(z, norms[1], w, p) if norms[1] else z
 
@@ -215,6 +217,12 @@ FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
                         _with(block, norms=("norm1", "norm1"))),
         "norms-swapped": ("The norms have changed places: norm1 belongs to attention, norm2 to the MLP.",
                           _with(block, norms=("norm2", "norm1"))),
+        "no-mlp-biases": ("Both biases of the MLP are missing: gelu(x @ W1 + b1) @ W2 + b2.",
+                          _with(block, mlp_biases=False)),
+        "no-attention-biases": ("The four biases of attention are missing: call your self_attention, which has them.",
+                                _with(block, biases=False)),
+        "no-biases": ("All six biases are missing: four in attention, and b1 and b2 in the MLP.",
+                      _with(block, biases=False, mlp_biases=False)),
         "no-mlp": ("The MLP is missing: only attention has written to the stream.", _with(block, think=False)),
         "attention-only": ("You stop after norm1. The MLP, its plus and norm2 are still to come.",
                            lambda x, mask, w, p: _norm(x + self_attention(x, mask, w, p), "norm1", w, p)),

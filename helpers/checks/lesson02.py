@@ -3,16 +3,12 @@
 import numpy as np
 
 from helpers.attention import attention_entropy, self_attention, softmax
-from helpers.checks.core import Exercise, Probe, also_whole, example, larger
+from helpers.checks.core import Exercise, Probe, example, larger
 
 
 def _steps(rng, *shape):
     """Normal numbers rounded to eighths: float32 holds them exactly, even when 10,000 is added."""
     return np.round(rng.normal(size=shape) * 8) / 8
-
-
-CUT = ("np.zeros_like takes the dtype of the input as well as its shape: when the input holds whole numbers, what you put "
-       "into it is cut off to whole numbers. np.zeros(x.shape) holds floating-point numbers.")
 
 
 def _softmax_without_max(x):
@@ -48,8 +44,6 @@ SOFTMAX = Exercise(
         Probe("all far below zero", lambda rng: (_steps(rng, 2, 3) - 1e4,),
             "Every score is near -10,000 here, so exp gives 0 everywhere, and 0/0 is NaN. Subtract the "
             "largest score of each row whatever it is, not only when it is large.", draws=1, extreme=True),
-        Probe("whole numbers", lambda rng: (rng.integers(-3, 4, size=(2, 3)),),
-            "The scores are whole numbers here, and the weights are not.", draws=1, extreme=True),
         larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
     ),
     misconceptions=(
@@ -86,9 +80,7 @@ SOFTMAX = Exercise(
             - np.log(np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True))),
         ("winner-takes-all", "You give all the weight to the largest score. Softmax is soft: every score "
             "gets a share.", lambda x: (x == x.max(axis=-1, keepdims=True)).astype(float)),
-        ("cut-to-whole-numbers", CUT, lambda x: softmax(x).astype(x.dtype)),
     ),
-    use=also_whole,
 )
 
 
@@ -107,18 +99,14 @@ SELF_ATTENTION = Exercise(
             "T = 3 tokens of d = 5 numbers: scores and weights are (3, 3), the result is (3, 5)."),
         Probe("more tokens than numbers", lambda rng: (rng.normal(size=(6, 2)),),
             "T = 6 tokens of d = 2 numbers: scores and weights are (6, 6), the result is (6, 2)."),
-        Probe("long vectors", lambda rng: (_steps(rng, 4, 3) * 64,), "The vectors are long here, so the "
-            "scores are in the ten thousands. Use a softmax that does not overflow.", extreme=True),
-        example("whole numbers", (np.array([[1, 0], [0, 1], [1, 1]]),),
-            "The tokens are made of whole numbers here, and their mixtures are not.", extreme=True),
         larger(lambda rng: (rng.normal(size=(9, 10)) / 2,)),
     ),
     misconceptions=(
         ("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
             "products.", lambda X: softmax(_scores(X) / np.sqrt(X.shape[1])) @ X),
         ("columns-sum-to-1", "The weights that mix each output do not sum to 1. Row i of the weights belongs "
-            "to output i: softmax runs along the last axis, and the weights are not transposed afterwards.",
-            lambda X: _softmax_along(_scores(X), 0) @ X),
+            "to output i: softmax runs along the last axis, its sums with keepdims=True, and the weights "
+            "are not transposed afterwards.", lambda X: _softmax_along(_scores(X), 0) @ X),
         ("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that each "
             "output is a mean.", lambda X: _scores(X) @ X),
         ("weights-only", "You return the weights. The last step is missing: the weighted sum of the rows of "
@@ -132,16 +120,11 @@ SELF_ATTENTION = Exercise(
             lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1) * np.linalg.norm(X, axis=1)[:, None])) @ X),
         ("whole-table-sums-to-1", "All the weights together sum to 1. Each row must: softmax runs along the "
             "last axis.", lambda X: softmax(_scores(X).reshape(1, -1)).reshape(len(X), -1) @ X),
-        ("no-keepdims",
-            "The sums of the rows divide the columns, because they lost an axis. Use keepdims=True, or "
-            "attention.softmax.", lambda X: np.exp(_scores(X)) / np.exp(_scores(X)).sum(axis=1) @ X),
         ("plain-mean", "Every token gets the same weight. The weights must come from the scores X Xᵀ.",
             lambda X: np.repeat(X.mean(axis=0, keepdims=True), len(X), axis=0)),
         ("itself-left-out", "You leave each token out of its own sum. Here a token attends to itself as well.",
             lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -1e30, _scores(X)))
             @ X if len(X) > 1 else X.copy()),
-        ("cut-to-whole-numbers", CUT.replace("x.shape", "X.shape"),
-            lambda X: self_attention(X).astype(X.dtype)),
         ("divided-by-the-sum",
             "You divide the scores by their sum. A score can be negative, and then a weight is too: softmax "
             "takes exp first.", lambda X: _scores(X) / _scores(X).sum(axis=-1, keepdims=True) @ X),
@@ -151,7 +134,6 @@ SELF_ATTENTION = Exercise(
             "alone would have nothing to attend to.",
             lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
     ),
-    use=also_whole,
     nudges=(("core dimension|not aligned",
              "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights times X gives (T, d). "
              "X.T @ X compares the columns."),),

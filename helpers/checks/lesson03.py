@@ -43,10 +43,6 @@ def _crowd(rng):
     return query, keys, rng.normal(size=(5, 2))
 
 
-def _large_table(rng):
-    return 64 * _steps(rng, 3), 64 * _steps(rng, 5, 3), _steps(rng, 5, 4)
-
-
 def _cosines(query, keys):
     return keys @ query / (np.linalg.norm(keys, axis=1) * np.linalg.norm(query))
 
@@ -103,6 +99,14 @@ HARD_ATTENTION = Exercise(
             lambda q, K, V: (K @ q).max()),
         ("cosine", "You rank by cosine. Here the score is the plain dot product, lengths included.",
             lambda q, K, V: V[np.argmax(_cosines(q, K))]),
+        ("cosine-first-number", "You rank by cosine, where the score is the plain dot product, lengths "
+            "included. And you return one number of the value, which is a whole row, (m,): leave out the "
+            "last [0].", lambda q, K, V: V[np.argmax(_cosines(q, K))][0]),
+        ("cosine-least-similar",
+            "You rank by cosine, where the score is the plain dot product, lengths included. And you take "
+            "the smallest: argsort sorts from small to large.", lambda q, K, V: V[np.argmin(_cosines(q, K))]),
+        ("first-value", "You return the first value, whatever the scores. The key with the largest score "
+            "says which row of values it is.", lambda q, K, V: V[0]),
         ("euclidean", "You rank by distance. Here the score is the plain dot product.",
             lambda q, K, V: V[np.argmin(np.linalg.norm(K - q, axis=1))]),
         ("absolute-value", "You drop the sign of the score. A key that points away from the query is the "
@@ -135,10 +139,6 @@ def _with_weights(weights, values):
     return weights @ values, weights
 
 
-def _exp_over_sum(scores):
-    return np.exp(scores) / np.exp(scores).sum()
-
-
 SOFT_ATTENTION = Exercise(
     reference=soft_attention,
     probes=(
@@ -152,8 +152,6 @@ SOFT_ATTENTION = Exercise(
             "products, not scaled, lengths included."),
         Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
             "Here n = 6, d = 2 and m = 4: the weights are (6,) and the output is (4,)."),
-        Probe("large scores", _large_table, "The scores are in the thousands here. Use a softmax that does "
-            "not overflow: attention.softmax.", extreme=True),
         Probe("m is 1", lambda rng: _table(rng, 3, 2, 1), "The values are one number wide here: the output "
             "still has an axis, (1,).", draws=1, extreme=True),
         larger(lambda rng: _table(rng, 10, 9, 11)),
@@ -183,9 +181,6 @@ SOFT_ATTENTION = Exercise(
             lambda q, K, V: _with_weights(np.exp(K @ q), V)),
         ("no-exp", "You divide the scores by their sum. A negative score then gives a negative weight: "
             "softmax takes exp first.", lambda q, K, V: _with_weights(K @ q / (K @ q).sum(), V)),
-        ("overflow", "Right for small scores, but exp of a large one overflows and inf/inf is NaN. Subtract "
-            "the largest score first, or use attention.softmax.",
-            lambda q, K, V: _with_weights(_exp_over_sum(K @ q), V)),
         ("mixes-the-keys", "The weights are right, but you mix the keys. The output is a mixture of the "
             "values.", lambda q, K, V: (softmax(K @ q) @ K, softmax(K @ q))),
         ("compares-the-values", "You compare the query with the values. The query meets the keys; the values "
@@ -235,15 +230,6 @@ def _no_state(rng):
     return np.zeros_like(s), H, W, U, v
 
 
-def _large_states(rng):
-    s, H, W, U, v = _network(rng, 3, 2, 4, 5)
-    return 1024 * (_steps(rng, 2) + 0.5625), 1024 * (_steps(rng, 3, 4) + 0.5625), W, U, _steps(rng, 5)
-
-
-def _own_tanh(x):
-    return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
-
-
 def _sum(s, H, W, U):
     return W @ s + H @ U.T  # (T, d_a)
 
@@ -261,8 +247,6 @@ ADDITIVE_SCORES = Exercise(
             "d_a = 3. W @ s is (3,), H @ U.T is (4, 3), and the scores are (4,)."),
         Probe("T is d_a", lambda rng: _network(rng, 3, 2, 4, 3), "T and d_a are equal here, so a row can "
             "pass for a column. W @ s, shape (d_a,), is added to every row of H @ U.T."),
-        Probe("large states", _large_states, "The states are in the thousands here. np.tanh stays between -1 "
-            "and 1; a tanh made of exp overflows.", extreme=True),
         larger(lambda rng: _network(rng, 9, 10, 11, 12)),
     ),
     misconceptions=(
@@ -302,8 +286,6 @@ ADDITIVE_SCORES = Exercise(
             "Add W s inside tanh.", lambda s, H, W, U, v: np.tanh(H @ U.T) @ v),
         ("sigmoid", "You use a sigmoid, which is always positive. The formula has tanh, between -1 and 1.",
             lambda s, H, W, U, v: 1 / (1 + np.exp(-_sum(s, H, W, U))) @ v),
-        ("own-tanh-overflows", "Right for small states, but exp overflows for large ones. np.tanh does not.",
-            lambda s, H, W, U, v: _own_tanh(_sum(s, H, W, U)) @ v),
         ("state-as-column", "You add W s down the columns, so its first number goes to the first encoder "
             "state. Add the whole of W s to every row of H @ U.T.",
             lambda s, H, W, U, v: np.tanh((W @ s)[:, None] + H @ U.T) @ v),

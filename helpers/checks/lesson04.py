@@ -196,12 +196,6 @@ def _sentence(T, d, d_k, d_v, size=1.0):
     return make
 
 
-def _large(rng):
-    """Scores in the thousands, which float32 holds exactly."""
-    X, W_q, W_k, W_v = (np.round(rng.normal(size=s) * 8) / 8 for s in [(4, 3), (3, 2), (3, 2), (3, 5)])
-    return 16 * X, 4 * W_q, 4 * W_k, W_v
-
-
 def _along(scores, axis):
     e = np.exp(scores - scores.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
@@ -231,8 +225,6 @@ QKV_ATTENTION = Exercise(
             "weights are (4, 4), and each row is the softmax of one query's scores; the output is (4, 5)."),
         Probe("wide keys, narrow values", _sentence(3, 2, 6, 1), "d_k = 6 and d_v = 1 here: queries and keys "
             "may be wider than the tokens, and values as narrow as one number."),
-        Probe("large scores", _large, "The scores are in the thousands here. Use a softmax that does not "
-            "overflow, such as attention.softmax.", extreme=True),
         larger(_sentence(9, 10, 11, 12)),
     ),
     misconceptions=(
@@ -293,9 +285,6 @@ QKV_ATTENTION = Exercise(
         ("no-keepdims", "Each row should be divided by its own sum. Your sums lose an axis and divide the "
             "columns: keepdims=True, or attention.softmax.",
             _attend(weigh=lambda S: np.exp(S) / np.exp(S).sum(axis=1))),
-        ("overflow", "Right for small scores, but exp of a large one overflows and inf/inf is NaN. Subtract "
-            "the largest score of each row first, or use attention.softmax.",
-            _attend(weigh=lambda S: np.exp(S) / np.exp(S).sum(axis=1, keepdims=True))),
         ("hard", "Each query gives all its weight to one key. The softmax gives every key a share.",
             _attend(weigh=lambda S: (S == S.max(axis=1, keepdims=True)).astype(float))),
         ("star-for-at", "weights * V multiplies number by number. The weighted sum of the rows of V is a "

@@ -155,12 +155,6 @@ def _angle_for_each_column(x, positions):
     return x * np.cos(angles) + _swapped_pairs(x) * np.sin(angles)
 
 
-def _kept_whole(x, positions):
-    turned = np.empty_like(x)
-    turned[...] = rotate(x, positions)
-    return turned
-
-
 def _overwritten(x, positions, clockwise=False):
     angles = _angles(x, positions) * (-1 if clockwise else 1)
     cos, sin = np.cos(angles), np.sin(angles)
@@ -201,9 +195,6 @@ ROTATE = Exercise(
         Probe("positions with gaps", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3)),
             "Row t turns by positions[t], which need not be t: the positions given may have gaps and any "
             "order."),
-        Probe("whole numbers", lambda rng: (np.array([[1, 0, 0, 1]]), np.array([int(rng.integers(1, 4))])),
-            "x holds whole numbers here, and the result does not: (1, 0) turned by the angle φ is (cos φ, "
-            "sin φ).", extreme=True),
         example("first pair everywhere", (np.tile([1.0, 0.0], (5, 4)), np.arange(5)),
             "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."),
         Probe("batch and heads", _vectors((2, 3, 4, 10)), "x may have more axes in front, such as (B, h, T, "
@@ -247,9 +238,6 @@ ROTATE = Exercise(
         ("overwritten-and-clockwise", "You turn the other way round, and you change the even columns before "
             "the odd ones are made of them. Right is (x cos - y sin, x sin + y cos), with the old x and y "
             "in both: write into a new array.", lambda x, p: _overwritten(x, p, clockwise=True)),
-        ("cut-to-whole-numbers", "np.empty_like(x), np.zeros_like(x), x.copy() and x itself keep the dtype "
-            "of x: when x holds whole numbers, every cosine in it is cut off to 0 or 1. np.empty(x.shape) "
-            "holds floating-point numbers.", _kept_whole),
         ("halves-out",
             "The pairs are turned rightly, but you return all first members and then all second members. Put "
             "them back where they were, in columns 2i and 2i+1.", lambda x, p: _concatenated(rotate(x, p))),

@@ -5,14 +5,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Exercise, Probe, larger
+from helpers.checks.core import Exercise, Probe, larger, variants
+from helpers.checks.pieces import same, tensor
 from helpers.transformer import feed_forward, layer_norm, pre_norm_block
 
 # ---------------------------------------------------------------- layer_norm
-
-
-def _tensor(rng, *shape, mean=0.0, std=1.0):
-    return torch.tensor(rng.normal(mean, std, size=shape))
 
 
 def _gain(rng, d):
@@ -48,24 +45,22 @@ def _by_hand(rng):
             torch.zeros(4).double(), 1e-5)
 
 
-def _far_from_zero(rng):
-    """In float32, where squares of 10,000 are rounded to whole numbers, and the numbers themselves are exact."""
-    x, gain, bias, eps = _norm_inputs(2, 8, mean=1e4)(rng)
-    return x.float(), gain.float(), bias.float(), eps
+def _scaled(y, gain, bias):
+    return gain * y + bias
 
 
-def _norm(dims=(-1,), correction=0, spread="inside", centre=True):
-    """The reference with the faults that the arguments choose. ``dims``: the axes of mean and variance, None
-    for all."""
-    def function(x, gain, bias, eps):
-        axes = tuple(range(x.ndim)) if dims is None else dims
-        mean = x.mean(dim=axes, keepdim=True)
-        variance = x.var(dim=axes, correction=correction, keepdim=True)
-        divisor = {"inside": lambda: torch.sqrt(variance + eps),
-                   "outside": lambda: torch.sqrt(variance) + eps,
-                   "none": lambda: torch.sqrt(variance), "variance": lambda: variance + eps}[spread]()
-        return gain * (x - mean if centre else x) / divisor + bias
-    return function
+@variants
+def _norm(x, gain, bias, eps, *, dims=(-1,), correction=0, centre=True, finish=_scaled,
+          divisor=lambda variance, eps: torch.sqrt(variance + eps)):
+    """The reference over other axes (None: all), with another divisor, or another use of gain and bias."""
+    axes = tuple(range(x.ndim)) if dims is None else dims
+    mean = x.mean(dim=axes, keepdim=True)
+    variance = x.var(dim=axes, correction=correction, keepdim=True)
+    return finish((x - mean if centre else x) / divisor(variance, eps), gain, bias)
+
+
+def _outside(variance, eps):
+    return torch.sqrt(variance) + eps
 
 
 def _mean_of(measure):
@@ -95,10 +90,6 @@ def _keepdim_in_the_variance_only(x, gain, bias, eps):
     return gain * (x - x.mean(dim=-1)) / torch.sqrt(variance + eps) + bias
 
 
-def _std_alone(x, gain, bias, eps):
-    return gain * (x - x.mean(dim=-1, keepdim=True)) / x.std(dim=-1, keepdim=True) + bias
-
-
 def _absolute(x, gain, bias, eps):
     deviation = x - x.mean(dim=-1, keepdim=True)
     return gain * deviation / (deviation.abs().mean(dim=-1, keepdim=True) + eps) + bias
@@ -113,9 +104,8 @@ def _unit_length(x, gain, bias, eps):
     return gain * deviation / torch.sqrt(deviation.square().sum(dim=-1, keepdim=True) + eps) + bias
 
 
-def _no_division(x, gain, bias, eps):
-    return gain * (x - x.mean(dim=-1, keepdim=True)) + bias
-
+D_MINUS_1 = ("Your variance divides by d - 1, which is what torch's std and var do unless you tell them otherwise. Layer "
+             "normalisation divides by d: correction=0.")
 
 BATCH_NORM = ("You take mean and variance over all tokens of the batch, column by column. That is batch normalisation. "
               "Here each token is normalised by itself: dim=-1.")
@@ -144,9 +134,6 @@ LAYER_NORM = Exercise(
             "without keepdim=True, or over the wrong axis, goes through without an error."),
         Probe("large numbers", _norm_inputs(2, 3, 7, std=1e4, mean=1e4), "The numbers are in the ten "
             "thousands here. Normalising brings them to the same range as small ones."),
-        Probe("far from zero", _far_from_zero,
-            "The numbers are about 10,000 here, in float32, and vary by about 1. The mean of x² minus μ² "
-            "loses so small a variance: average the squares of x - μ.", extreme=True, absolute=0.05),
         larger(_norm_inputs(5, 9, 10)),
     ),
     misconceptions=(
@@ -167,19 +154,32 @@ LAYER_NORM = Exercise(
         ("keepdim-in-the-variance-only", "Your variance keeps its axis, your mean does not, so it no longer "
             "lines up with x. Give keepdim=True to both.", _keepdim_in_the_variance_only),
         ("std-alone", "You divide by torch's std. It divides by d - 1 unless you say correction=0, and eps "
-            "is missing: it is added to the variance, under the root.", _std_alone),
-        ("divides-by-d-minus-1",
-            "Your variance divides by d - 1, which is what torch's std and var do unless you tell them "
-            "otherwise. Layer normalisation divides by d: correction=0.", _norm(correction=1)),
+            "is missing: it is added to the variance, under the root.",
+            _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
+        ("divides-by-d-minus-1", D_MINUS_1, _norm(correction=1)),
+        ("divides-by-d-minus-1-no-bias", f"{D_MINUS_1} And bias is not used: add it at the end.",
+            _norm(correction=1, finish=lambda y, gain, bias: gain * y)),
+        ("divides-by-d-minus-1-no-gain",
+            f"{D_MINUS_1} And gain is not used: multiply the normalised x by it.",
+            _norm(correction=1, finish=lambda y, gain, bias: y + bias)),
+        ("divides-by-d-minus-1-neither",
+            f"{D_MINUS_1} And gain and bias are not used: multiply the normalised x by gain, then add bias.",
+            _norm(correction=1, finish=same)),
+        ("std-plus-eps-no-bias", "You divide by std + eps, with torch's std, which divides by d - 1. Here "
+            "the variance divides by d (correction=0), and eps stands under the root. And bias is not used.",
+            _norm(correction=1, divisor=_outside, finish=lambda y, gain, bias: gain * y)),
+        ("std-plus-eps-neither", "You divide by std + eps, with torch's std, which divides by d - 1. Here "
+            "the variance divides by d (correction=0), and eps stands under the root. And gain and bias "
+            "are not used.", _norm(correction=1, divisor=_outside, finish=same)),
         ("std-plus-eps", "You divide by std + eps, with torch's std, which divides by d - 1. A well-known "
             "tutorial does so too. Here the variance divides by d (correction=0), and eps stands under the "
-            "root.", _norm(correction=1, spread="outside")),
+            "root.", _norm(correction=1, divisor=_outside)),
         ("eps-outside", "You add eps to the standard deviation. It is added to the variance, under the root: "
-            "√(σ² + eps).", _norm(spread="outside")),
+            "√(σ² + eps).", _norm(divisor=_outside)),
         ("no-eps", "eps is missing. A row of equal numbers then gives 0 / 0 = NaN. Add eps to the variance, "
-            "under the root.", _norm(spread="none")),
+            "under the root.", _norm(divisor=lambda variance, eps: torch.sqrt(variance))),
         ("divides-by-variance", "You divide by the variance. Divide by its square root: only then is the new "
-            "variance 1.", _norm(spread="variance")),
+            "variance 1.", _norm(divisor=torch.add)),
         ("not-centred", "You divide by the standard deviation, and the mean stays in. Subtract the mean "
             "first.", _norm(centre=False)),
         ("rms-norm", "You leave the mean in, and divide by the root of the mean square. That is RMSNorm, "
@@ -190,7 +190,8 @@ LAYER_NORM = Exercise(
             "of the mean of (x - μ)².", _absolute),
         ("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take the mean of "
             "the squares: the result then has length √d, and variance 1.", _unit_length),
-        ("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).", _no_division),
+        ("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).",
+            _norm(divisor=lambda variance, eps: 1)),
         ("across-tokens", "You normalise each column over the tokens (dim=-2), so the tokens mix. Each token "
             "is normalised by itself, over its d numbers: dim=-1.", _norm(dims=(-2,))),
         ("first-axis", "You normalise over the first axis (dim=0), over the sentences of a batch. Each token "
@@ -207,14 +208,12 @@ LAYER_NORM = Exercise(
         ("variance-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: x.var(correction=0).expand_as(x))),
         ("mean-square-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: d.square().mean().expand_as(x))),
         ("no-gain", "gain is not used. Multiply the normalised x by it.",
-            lambda x, gain, bias, eps: layer_norm(x, torch.ones_like(gain), bias, eps)),
-        ("no-bias", "bias is not used. Add it at the end.",
-            lambda x, gain, bias, eps: layer_norm(x, gain, torch.zeros_like(bias), eps)),
-        ("neither-gain-nor-bias",
-            "gain and bias are not used. Multiply the normalised x by gain, then add bias.",
-            lambda x, gain, bias, eps: layer_norm(x, torch.ones_like(gain), torch.zeros_like(bias), eps)),
+            _norm(finish=lambda y, gain, bias: y + bias)),
+        ("no-bias", "bias is not used. Add it at the end.", _norm(finish=lambda y, gain, bias: gain * y)),
+        ("neither-gain-nor-bias", "gain and bias are not used. Multiply the normalised x by gain, then add "
+            "bias.", _norm(finish=same)),
         ("gain-and-bias-swapped", "You multiply by bias and add gain. It is gain · normalised + bias.",
-            lambda x, gain, bias, eps: layer_norm(x, bias, gain, eps)),
+            _norm(finish=lambda y, gain, bias: bias * y + gain)),
         ("bias-before-gain", "You add bias before you multiply by gain. It is gain · normalised + bias: bias "
             "comes last.", lambda x, gain, bias, eps: layer_norm(x, gain, gain * bias, eps)),
         ("gain-first", "You multiply x by gain and add bias before normalising, which takes most of both out "
@@ -230,17 +229,17 @@ LAYER_NORM = Exercise(
 def _mlp_inputs(*shape, m, std=1.0, biased=True):
     def make(rng):
         d = shape[-1]
-        W1, W2 = _tensor(rng, d, m, std=d**-0.5), _tensor(rng, m, d, std=m**-0.5)
+        W1, W2 = tensor(rng, d, m, std=d**-0.5), tensor(rng, m, d, std=m**-0.5)
         b1, b2 = (_gain(rng, m) / 2, _gain(rng, d) / 2) if biased else (torch.zeros(m).double(),
                                                                         torch.zeros(d).double())
-        return _tensor(rng, *shape, std=std), W1, b1, W2, b2
+        return tensor(rng, *shape, std=std), W1, b1, W2, b2
     return make
 
 
 def _absolute_value(rng):
     """Two hidden units for each number, which together make |x|."""
     one = torch.eye(2).double()
-    return (_tensor(rng, 2, 2), torch.cat([one, -one], dim=1), torch.zeros(4).double(),
+    return (tensor(rng, 2, 2), torch.cat([one, -one], dim=1), torch.zeros(4).double(),
             torch.cat([one, one]), torch.zeros(2).double())
 
 
@@ -342,20 +341,16 @@ def _zero(x):
     return torch.zeros_like(x)
 
 
-def _same(x):
-    return x
-
-
 def _mixing(rng, T):
     """A stand-in for attention: every row becomes its own mean of the rows, bent a little."""
-    M = torch.softmax(_tensor(rng, T, T), dim=-1)
-    shift = _tensor(rng, 1)
+    M = torch.softmax(tensor(rng, T, T), dim=-1)
+    shift = tensor(rng, 1)
     return lambda x: torch.tanh(M.to(x) @ x) + shift.to(x)
 
 
 def _row_by_row(rng, d):
     """A stand-in for the MLP."""
-    W1, b1, W2, b2 = _tensor(rng, d, 2 * d), _tensor(rng, 2 * d), _tensor(rng, 2 * d, d) / d, _tensor(rng, d)
+    W1, b1, W2, b2 = tensor(rng, d, 2 * d), tensor(rng, 2 * d), tensor(rng, 2 * d, d) / d, tensor(rng, d)
     return lambda x: feed_forward(x, W1.to(x), b1.to(x), W2.to(x), b2.to(x))
 
 
@@ -368,7 +363,7 @@ def _block_inputs(*shape, attention=True, mlp=True, std=1.0):
     T, d = shape[-2:]
 
     def make(rng):
-        return (_tensor(rng, *shape, mean=0.5, std=std), _mixing(rng, T) if attention else _zero,
+        return (tensor(rng, *shape, mean=0.5, std=std), _mixing(rng, T) if attention else _zero,
                 _row_by_row(rng, d) if mlp else _zero, _a_norm(rng, d), _a_norm(rng, d))
     return make
 
@@ -449,14 +444,14 @@ PRE_NORM_BLOCK = Exercise(
         ("mlp-first-norms-kept", "The MLP comes before the attention, and reads norm1. Attention comes "
             "first, with norm1.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n1, n2)),
         ("no-norms", "norm1 and norm2 are not used. Each sublayer reads a normalised copy of the stream.",
-            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, _same, _same)),
+            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, same)),
         ("no-norm1", "norm1 is not used. The attention reads norm1(x).",
-            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, _same, n2)),
+            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, n2)),
         ("no-norm2", "norm2 is not used. The MLP reads a normalised copy of the stream, too.",
-            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, _same)),
+            lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, same)),
         ("norm-after-sublayer", "You normalise what a sublayer returns. The norm stands in front of the "
             "sublayer: attention(norm1(x)).",
-            lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: n1(a(v)), lambda v: n2(f(v)), _same, _same)),
+            lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: n1(a(v)), lambda v: n2(f(v)), same, same)),
         ("attention-only", "The MLP is missing. After attention, add feed_forward of the normalised stream.",
             lambda x, a, f, n1, n2: x + a(n1(x))),
         ("first-of-a-pair", "You take [0] of what attention returns. The function that is given here returns "

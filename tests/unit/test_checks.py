@@ -287,12 +287,6 @@ for attempt in (softmax, lambda x: softmax(x.T).T, endless, endless):
                                         "error None True None", "error None True None"], done.stderr
 
 
-def keep_whole(x, positions):
-    turned = np.empty_like(x)
-    turned[...] = exercise("rotate").reference(x, positions)
-    return turned
-
-
 def forget_the_largest(q, K, V, block):
     """As in the reference, with the block's largest score in the place of the largest so far."""
     import torch
@@ -319,7 +313,6 @@ ENCODE, DECODE, LEARN = (exercise(name).reference for name in ("bpe_encode", "bp
 
 
 @pytest.mark.parametrize(("name", "attempt", "named"), [
-    ("rotate", keep_whole, "cut-to-whole-numbers"),
     ("online_softmax_attention", forget_the_largest, "largest-forgotten"),
     ("count_pairs", lambda words: {pair: n for pair, n in exercise("count_pairs").reference(words).items() if all(pair)},
      "zero-left-out"),
@@ -532,15 +525,6 @@ def test_an_array_that_is_turned_in_place_is_named(way, named):
 
     outcome = judge(attempt, "rotate")
     assert outcome.misconception == named and "new array" in outcome.message
-
-
-def test_a_clockwise_turn_is_named_where_the_result_holds_whole_numbers_too():
-    def attempt(x, positions):
-        turned = np.zeros_like(x)
-        turned[...] = attention.rotate(x, -positions)
-        return turned
-
-    assert judge(attempt, "rotate").misconception == "wrong-way"
 
 
 def test_where_everything_is_hidden_the_number_shown_is_explained():
