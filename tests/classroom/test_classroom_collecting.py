@@ -470,7 +470,7 @@ def test_sixty_students_zips_in_a_zip_do_not_share_a_limit(tmp_path, monkeypatch
     monkeypatch.setattr(zips, "MOST_ZIPS", 2)
     for form in ("class/s{}.zip", "s{}.zip", "class/Ada_{}_assignsubmission_file_/a.zip"):
         zipped({form.format(i): zipped({"a.ipynb": GOOD}) for i in range(60)}, tmp_path / "all.zip")
-        collecting._archive.cache_clear()
+        zips.archive.cache_clear()
         students, refused = collect(tmp_path / "all.zip", NAME, set(RIGHT))
         assert len(students) == 60 and not refused and not any(s.problem for s in students)
 
