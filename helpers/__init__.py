@@ -3,6 +3,7 @@
     embeddings       word vectors, neighbours, analogies                          lesson 01
     phrases          phrases such as "bear country", learned by three matrices   lesson 04
     attention        NumPy: softmax to multi-head attention, masks, positions     lessons 02-08
+    scenes, heads    coloured scenes for one head or two; heads named by scores   lesson 07
     seq2seq          the recurrent encoder-decoder that attention was made for    lesson 03
     transformer      torch: attention, block, encoder, decoder, whole models      lessons 09-18
     vocabularies     words to ids and back                                        lessons 10-19

@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from helpers import attention, plots
-from helpers.page import steps
+from helpers import attention, heads, plots
+from helpers.page import show, steps
 
 FRAMES = (plots.ORANGE, plots.GREEN, plots.RED, plots.PURPLE, plots.BLUE)
 
@@ -36,15 +36,15 @@ def two_ways_to_cut(X, reshaped):
     halves = X.reshape(3, 2, 2)  # (T, half, 2)
     _, panels = plt.subplots(2, 1, figsize=(6.6, 5))
     ways = [(attention.split_heads(X, 2)[0], "as we want it"), (reshaped[0], "as reshape alone cuts it")]
-    for ax, (heads, title) in zip(panels, ways, strict=True):
+    for ax, (cut, title) in zip(panels, ways, strict=True):
         for head, row in np.ndindex(2, 3):
-            token, half = np.argwhere((halves == heads[head, row]).all(axis=-1))[0]  # where it was
+            token, half = np.argwhere((halves == cut[head, row]).all(axis=-1))[0]  # where it was
             colour = (plots.BLUE, plots.ORANGE)[half]
             left = 5 + 2 * half
             plots.ribbon(ax, (left + 2 * head, token + 0.06, token + 0.94), (2 + 10 * head, row + 0.06, row + 0.94),
                          color=colour, alpha=0.5, zorder=3)
             _half_row(ax, left, token, halves[token, half], colour)
-            _half_row(ax, 12 * head, row, heads[head, row], colour)
+            _half_row(ax, 12 * head, row, cut[head, row], colour)
         for x, name in [(1, "head 0"), (7, f"X {title}"), (13, "head 1")]:
             ax.text(x, -0.25, name, ha="center", fontsize=13, weight="bold" if x == 7 else None)
         ax.set(xlim=(-0.2, 14.2), ylim=(3.1, -0.8))
@@ -65,8 +65,8 @@ def layer_step_by_step(words, Q, K, V, W_o):
     q, k, v = (attention.split_heads(M[None], 2)[0] for M in (Q, K, V))  # (h, T, d_k)
     scores = attention.attention_scores(q, k) / np.sqrt(2)  # (h, T, T)
     weights = attention.softmax(scores)
-    heads = weights @ v  # (h, T, d_k)
-    merged = attention.merge_heads(heads[None])[0]  # (T, d)
+    results = weights @ v  # (h, T, d_k)
+    merged = attention.merge_heads(results[None])[0]  # (T, d)
     tint = [[1, 1, 2, 2]]
     last = [[False], [False], [True]]
     slices = [M[i] for i in range(2) for M in (q, k, v)]
@@ -85,10 +85,10 @@ def layer_step_by_step(words, Q, K, V, W_o):
         *[(f"Attend in head {i}", [
             steps.grid(weights[i], f"weights, head {i}", words, groups=1 + i), "·",
             steps.grid(v[i], f"V{s}", groups=1 + i, decimals=0), "=",
-            steps.grid(heads[i], f"head{s}", mark=last, groups=1 + i)],
+            steps.grid(results[i], f"head{s}", mark=last, groups=1 + i)],
            f"One mixture for every token. For ?, it is mostly {word}.")
           for i, (s, word) in enumerate([("₀", "red"), ("₁", "blue")])],
-        ("Merge", [steps.grid(heads[0], "head₀", words, groups=1), steps.grid(heads[1], "head₁", groups=2), "→",
+        ("Merge", [steps.grid(results[0], "head₀", words, groups=1), steps.grid(results[1], "head₁", groups=2), "→",
                    steps.grid(merged, "concat", words, mark=last, groups=tint)],
          "Side by side again: (T, d), as wide as the queries were."),
         ("Mix with W_o", [steps.grid(merged, "concat", words, groups=tint), "·",
@@ -97,10 +97,11 @@ def layer_step_by_step(words, Q, K, V, W_o):
          "Numbers 0 and 1: how red, how blue, both heads together. 2 and 3: head 0 less head 1."))
 
 
-def answers(scenes, answer):
+def answers(scenes, named):
     """The first scene with all its things, and for every scene the colours of bear and cave: true, by one head, by two.
 
-    ``scenes``: {thing: colour} each; ``answer``: a function (scene, number of heads) -> (2, 3), red, green and blue.
+    ``scenes``: {thing: colour} each; ``named``: ``(2, scenes, 2, 3)``, what one head and two name in each scene for bear
+    and cave: red, green and blue.
     """
     figure, ax = plt.subplots(figsize=(7, 4.9))
     ax.text(-0.12, -1.75, "your scene", ha="right", va="center", fontsize=13)
@@ -111,7 +112,7 @@ def answers(scenes, answer):
         ax.text(x, -1.25, thing, ha="center", fontsize=13)
     for column, scene in enumerate(scenes):
         truth = [to_rgb(scene[thing]) for thing in ("bear", "cave")]
-        for row, colours in enumerate([truth, answer(scene, 1), answer(scene, 2)]):
+        for row, colours in enumerate([truth, *named[:, column]]):
             for half, colour in enumerate(colours):
                 ax.add_patch(plt.Rectangle((1.16 * column + 0.5 * half, 1.1 * row), 0.5, 0.9, facecolor=tuple(colour),
                                            edgecolor="0.6", linewidth=0.7))
@@ -141,6 +142,30 @@ def errors(sweep):
         ax.tick_params(labelsize=13)
     panels[0].set_ylabel("typical error", fontsize=13)
     plt.show()
+
+
+def winners(scores, best):
+    """A table: for each kind of head the best one, its score and the median's.
+
+    ``scores``: {kind: (6, 12)}; ``best``: {kind: (layer, head)}.
+    """
+    show.table(["kind", "best head", "its score", "median head"], [
+        [kind, "layer {}, head {}".format(*best[kind]), f"{score.max():.2f}", f"{np.median(score):.2f}"]
+        for kind, score in scores.items()])
+
+
+def names_on(reading, scores, best):
+    """A table: how the heads with a name do on one sentence.
+
+    ``scores``: {kind: (6, 12)}; ``best``: {kind: (layer, head)}.
+    """
+    rows = []
+    for kind, head in best.items():
+        score = scores[kind][head]
+        place = 1 + int((scores[kind] > score).sum()) if score > 0.005 else "-"
+        query, key, weight = heads.looks_most(reading, head, special=kind == "special tokens")
+        rows.append([kind, "{}, {}".format(*head), f"{score:.2f}", place, f"{query} → {key}: {weight:.2f}"])
+    show.table(["name", "layer, head", "score on your sentence", "place among the 72", "looks most"], rows)
 
 
 def one_head(reading, layer, head):
