@@ -120,6 +120,23 @@ def number_in(value, least, most, what, whole=True):
     return value
 
 
+def guesses_in(guesses, known):
+    """A reader's guesses, {beginning: one word}, each as a word of ``known``, "" for none; a full stop may stand alone.
+
+    Raises NotUsable for what is no such dict, for an empty one, and for more than one word.
+    """
+    if not isinstance(guesses, dict) or not guesses:
+        raise NotUsable(f'A word for each beginning is expected, as in {{"he waits": "."}}, and {shown(guesses)} came.')
+    single = {}
+    for text, guess in guesses.items():
+        words = words_in(guess, known=known, least=0, like="the")
+        words = [word for word in words if word != "."] or words[:1]
+        if len(words) > 1:
+            raise NotUsable(f"One word is expected for each beginning, and {shown(guess)} came.")
+        single[text] = words[0] if words else ""
+    return single
+
+
 def answer_of(function, *arguments):
     """What a reader's function returns. Raises NotUsable where it stops, with the line in which it does."""
     try:

@@ -53,7 +53,7 @@ def trained(pieces, loop, steps=8):
     found = lesson(pieces)
     model = found["build"](V)
     with training.one_thread():
-        return loop(model, islice(found["batches"](400), steps), found["loss_of"], found["adamw"](model, 400))
+        return loop(model, islice(found["batches"](400), steps), found["loss_of"], training.adamw(model, 400, lr=0.015))
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def test_the_loop_of_the_lesson_is_that_of_fit():
         return transformer.language_model_loss(model(tokens), tokens, PAD)
 
     with training.one_thread():
-        losses = train(theirs, found["batches"](8), loss_of, found["adamw"](theirs, 8))
+        losses = train(theirs, found["batches"](8), loss_of, training.adamw(theirs, 8, lr=0.015))
     assert losses == training.fit(helpers_model(), lambda g: (GRAMMAR.write(32, 64, g).tokens,), loss_of, 8, lr=0.015,
                                   label=None)
 

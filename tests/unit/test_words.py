@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.words import NotUsable, page_in, pairs_in, rows_of, text_in, texts_in, words_in
+from helpers.words import NotUsable, guesses_in, page_in, pairs_in, rows_of, text_in, texts_in, words_in
 
 KNOWN = {"the", "date", "well", "known", "lion", "café", "don't"}
 
@@ -71,3 +71,11 @@ def test_a_function_that_makes_no_rows_is_told_in_one_sentence(function, sentenc
     with pytest.raises(NotUsable, match=sentence):
         rows_of(function, X)
     assert rows_of(lambda X: X.__imul__(2), X).tolist() == [[2, 2]] * 3 and (X == 1).all()  # X stays as it was
+
+
+def test_a_guess_is_one_word_for_each_beginning():
+    assert guesses_in({"the": " Lion ", "well": ".", "known": "", "a": "date."}, KNOWN | {"."}) == {
+        "the": "lion", "well": ".", "known": "", "a": "date"}
+    for guesses in ("lion", {}, {"the": "lion date"}):
+        with pytest.raises(NotUsable, match="is expected"):
+            guesses_in(guesses, KNOWN | {"."})
