@@ -16,7 +16,7 @@ from helpers.transformer import Block
 from helpers.words import NotUsable
 
 FILE = Path(__file__).resolve().parents[1] / "data" / "digits.csv.gz"
-TRAINING = 1200  # the first digits of the file; the others are by other writers
+TRAINING = 1200  # the first digits of the file; nearly all of the others are by other writers
 SIDE = 8
 INK, PAPER = "#", "."
 
@@ -30,7 +30,7 @@ def digits():
 
 
 def to_patches(images, size):
-    """Cut images into squares of ``size`` × ``size`` pixels, in reading order, and so are the pixels in each.
+    """Cut images into squares of ``size`` × ``size`` pixels: squares in reading order, and in each of them its pixels too.
 
     ``images``: ``(B, H, W)``. Returns ``(B, N, size²)``, N = HW / size². Raises ValueError where ``size`` does not divide H
     and W. Source: Dosovitskiy et al. 2021, section 3.1.
@@ -124,12 +124,12 @@ def drawing(text):
     """
     if not isinstance(text, str):
         raise NotUsable(f"A drawing is a text of eight lines of {INK} and {PAPER}, and this is {text!r:.60}.")
-    lines = text.strip("\n").splitlines()
-    lines = [line.strip() for line in lines]
-    if [len(line) for line in lines] != [SIDE] * SIDE or {*"".join(lines)} - {INK, PAPER}:
-        lengths = ", ".join(str(len(line)) for line in lines) or "none"
-        raise NotUsable(f"A drawing has eight lines of eight signs each, {INK} for ink and {PAPER} for paper; these have "
-                        f"{lengths}.")
+    lines = text.split()
+    if others := {*"".join(lines)} - {INK, PAPER}:
+        raise NotUsable(f"A drawing has {INK} for ink and {PAPER} for paper, and here is {min(others)!r} as well.")
+    if [len(line) for line in lines] != [SIDE] * SIDE:
+        lengths = ", ".join(str(len(line)) for line in lines[:12]) or "none"
+        raise NotUsable(f"A drawing has eight lines of eight signs each; the lines here have {lengths}.")
     ink = torch.tensor([[float(sign == INK) for sign in line] for line in lines])
     if not ink.any():
         raise NotUsable(f"There is no ink in the drawing: put a {INK} where the pen goes.")

@@ -34,9 +34,8 @@ PREVIEW_SAYS = "A sentence whose words are joined by arcs, as a transformer sees
 html_css_files, html_js_files = ["book.css", "front.css"], ["book.js", "front.js", "register.js"]
 html_use_index = html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_theme_options = {
-    "light_css_variables": {"own-colours": "none", "figure-colours": "none"},
-    "dark_css_variables": {"own-colours": "invert(0.87) hue-rotate(180deg)",
-                           "figure-colours": "invert(0.94) hue-rotate(180deg) brightness(1.25)"},
+    "light_css_variables": {"figure-colours": "none"},
+    "dark_css_variables": {"figure-colours": "invert(0.94) hue-rotate(180deg) brightness(1.25)"},
 }
 # furo brings these: a contrast of 7 to 1, names and comments too
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"

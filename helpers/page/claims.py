@@ -1,12 +1,10 @@
 """What people say about attention, and what the course's experiments found: the register in ``data/claims.json``.
 
-A lesson closes with ``what_people_say("01")``. The experiments write the register, through ``helpers/measure/claim.py``.
+The experiments write the register, through ``helpers/measure/claim.py``; a lesson says in a few sentences what it holds.
 """
 
 import json
 from pathlib import Path
-
-from helpers.page import show
 
 REGISTER = Path(__file__).resolve().parents[2] / "data" / "claims.json"
 FIELDS = ("id", "lesson", "claim", "source", "criterion", "baseline", "n", "result", "interval", "verdict", "reach",
@@ -34,16 +32,6 @@ def register(path=None):
     for entry in found.values():
         complete(entry)
     return found
-
-
-def what_people_say(lesson, later=()):
-    """Show the claims of a lesson, such as "01", and the verdict of each, without those that were withdrawn.
-
-    ``later``: ids whose verdict would answer a question that the reader meets further down; it is not told here.
-    """
-    entries = [e for e in register().values() if e["lesson"] == lesson and "withdrawn" not in e]
-    rows = [(e["id"], e["claim"], "guess first, in Going deeper" if e["id"] in later else e["verdict"]) for e in entries]
-    show.table(["Claim", "What people say", "Verdict"], rows)
 
 
 def complete(entry):

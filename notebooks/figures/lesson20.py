@@ -6,8 +6,7 @@ from matplotlib.patches import Circle, FancyBboxPatch
 
 from helpers import plots
 
-HEADS = [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE]
-PAPER = "#f4f1ea"
+HEADS = [plots.BLUE, plots.RED, plots.GREEN, plots.PURPLE]
 
 
 def _pixels(ax, image, left, top, side, edge="#cfc9bd"):
@@ -47,11 +46,11 @@ def learning(histories, baseline):
     for (name, measured), colour, marker in zip(histories.items(), colours, "osD", strict=True):
         steps, shares = zip(*measured, strict=True)
         ax.plot(steps, shares, color=colour, marker=marker, label=name)
-    for name, share in baseline.items():
+    for (name, share), above in zip(baseline.items(), (0.06, -0.06), strict=True):
         ax.axhline(share, color=plots.GREY, linestyle="--", linewidth=1)
-        ax.text(1.01, share, name.replace("similar ", "similar\n"), transform=ax.get_yaxis_transform(), va="center",
+        ax.text(1.01, share + above, name.replace("similar ", "similar\n"), transform=ax.get_yaxis_transform(), va="center",
                 fontsize=11, color=plots.GREY)
-    ax.set(xlabel="steps of training", ylabel="digits read rightly", ylim=(0, 1.06))
+    ax.set(xlabel="steps of training", ylabel="digits read correctly", ylim=(0, 1.06))
     ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     ax.legend(fontsize=11, loc="lower right")
     plt.show()
@@ -125,6 +124,6 @@ def two_sounds(spectrograms, names):
     _, panels = plt.subplots(1, 2, figsize=(6.4, 2.9), sharey=True)
     for ax, sound, name in zip(panels, spectrograms, names, strict=True):
         ax.imshow(sound, origin="lower", aspect="auto", cmap="Blues")
-        ax.set(xlabel="time: a slice is a token", xticks=[], yticks=[], title=name)
+        ax.set(xlabel="time", xticks=[], yticks=[], title=name)
     panels[0].set_ylabel("pitch")
     plt.show()

@@ -448,15 +448,15 @@ def test_dark_mode(page):
     page.emulate_media(color_scheme="light")
     page.goto(address(f"{LESSONS[1]}.html"))
     colour = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((sum, c) => sum + +c, 0)"
-    note = page.locator("div.cell_output [style*='background:#']").first
-    turned = "node => getComputedStyle(node).filter"
+    note = page.locator("div.cell_output [style*='background:rgba']").first
+    turned, ink = "node => getComputedStyle(node).filter", "node => getComputedStyle(node).color.match(/\\d+/g)[0] / 255"
     figure = page.locator("div.cell_output img").first
-    assert page.evaluate(colour) > 700 and note.evaluate(turned) == figure.evaluate(turned) == "none"
+    assert page.evaluate(colour) > 700 and figure.evaluate(turned) == "none" and note.evaluate(ink) < 0.2
     switch = page.locator(".content-icon-container .theme-toggle")
     for _ in range(3):                           # as the system has it, light, dark
         if page.evaluate("document.body.dataset.theme") != "dark":
             switch.click()
-    assert page.evaluate(colour) < 120 and "none" not in (note.evaluate(turned), figure.evaluate(turned))
+    assert page.evaluate(colour) < 120 and figure.evaluate(turned) != "none" and note.evaluate(ink) > 0.7
     page.goto(address("17_inside_a_chat_model.html"))
     assert page.locator("div.cell_output img.as-drawn").first.evaluate(turned) == "none"  # its ground is dark as it is
     page.goto(address("index.html"))             # and it stays

@@ -1,4 +1,4 @@
-"""The register of claims: its entries are whole, and a lesson shows its own."""
+"""The register of claims: its entries are whole, and each tells its reader all."""
 
 import json
 
@@ -34,17 +34,6 @@ def test_a_register_that_cannot_be_read_says_so(register, text):
     register(text)
     with pytest.raises(ValueError, match="make experiments"):
         claims.register()
-
-
-def test_a_lesson_shows_its_own_and_not_what_was_withdrawn(register, capsys):
-    register([ENTRY, ENTRY | {"id": "C05", "lesson": "02", "claim": "another"},
-              ENTRY | {"id": "C998", "claim": "the moon is green", "withdrawn": "The course no longer has this claim."}])
-    claims.what_people_say("01")
-    shown = capsys.readouterr().out
-    assert "C01" in shown and "holds" in shown and "another" not in shown and "green" not in shown
-    claims.what_people_say("01", later=["C01"])  # a question further down asks for it
-    shown = capsys.readouterr().out
-    assert "C01" in shown and "guess first" in shown and ENTRY["verdict"] not in shown
 
 
 def test_every_entry_tells_its_reader_all():

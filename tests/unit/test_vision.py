@@ -109,7 +109,7 @@ def test_a_drawing_is_read_as_it_is_written():
 
 
 @pytest.mark.parametrize("text, words", [
-    (7, "text of eight lines"), ("", "these have none"), ("#\n" * 8, "1, 1, 1"), (SEVEN.replace("#", "x"), "eight signs"),
+    (7, "text of eight lines"), ("", "have none"), ("#\n" * 8, "1, 1, 1"), (SEVEN.replace("#", "x"), "here is 'x'"),
     ("........\n" * 8, "no ink")])
 def test_a_drawing_that_is_none_is_told(text, words):
     with pytest.raises(NotUsable, match=words):
