@@ -25,6 +25,7 @@ from nbformat.v4 import new_markdown_cell
 from helpers.checks import exercise
 from helpers.page import questions
 from helpers.page.course import LESSONS
+from scripts import edition
 from scripts.environment import Stop
 from scripts.minutes import parts
 
@@ -280,7 +281,7 @@ def of_code(cell, section, asked):
     if (answers and not pictures) or plain_texts(cell, "Predict. "):
         return
     if cell.get("id") == "map":
-        yield Slide("map", [titled("Where we are"), only(cell)])
+        yield Slide("map", [titled("Where we are"), only(mapped(cell), html=True)])
     elif pictures:
         yield Slide("figure", [titled(section), only(cell)])
     elif "flex-wrap" in html:
@@ -294,6 +295,13 @@ def of_code(cell, section, asked):
         yield Slide("code", [titled(section), new_markdown_cell("\n\n".join(code))], rank=2)
     elif "\n" in numbers and fits(numbers):
         yield Slide("numbers", [titled(section), new_markdown_cell(f"```text\n{numbers}\n```")], rank=2)
+
+
+def mapped(cell):
+    """The cell that draws where a lesson is in the whole model, as HTML that says in words what it shows."""
+    copy = nbformat.from_dict(dict(cell))
+    copy.outputs = edition.mapped(cell, re.search(r'map\("(\d\d)"\)', cell.source)[1])
+    return copy
 
 
 def only(cell, html=False):
