@@ -29,7 +29,7 @@ SHOWN = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell 
 def wrong_with(cell, shown):
     """What is missing on the page from a stored cell, in words; JupyterLab draws prose, formulas and pictures by and by."""
     outputs = cell.get("outputs", [])
-    figures = sum("image/png" in output.get("data", {}) for output in outputs)
+    figures = sum(bool({"image/png", "image/svg+xml"} & {*output.get("data", {})}) for output in outputs)
     return [words for words, wrong in {
         "its text": cell.cell_type == "markdown" and not shown["text"],
         "a formula": "$" in shown["text"] or shown["misspelt"],
