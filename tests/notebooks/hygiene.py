@@ -613,10 +613,12 @@ def numbers_are_computed(book):
         yield f"{book.code[-1]} does not say that all numbers come out: {book.code[-1].output_text().strip()[:200]}"
     shown = " ".join(cell.source + " " + re.sub(r"<[^>]*>", " ", cell.output_text()) for cell in book.code[:-1])
     known = {plain_number(n) for n in NUMBER.findall(shown)} | {plain_number(NUMBER.match(words)[0]) for words in stated}
-    known |= {f"{100 * float(n):g}" for n in known if n.startswith("0.") and len(n) <= 5}  # 0.95 in the code is 95 %
+    known |= {f"{100 * float(n):g}%" for n in known if re.fullmatch(r"0\.\d{1,3}", n)}  # 0.95 in the code is 95 %
+    known |= {n.rstrip("%") for n in known}  # as in 90 to 95 %
     register = "" if not book.experiment.exists() else " ".join(
         str(entry) for entry in held(book).values() if entry["lesson"] == book.path.name[:2])
     said = {plain_number(n) for n in NUMBER.findall(register)}
+    said |= {n.rstrip("%") for n in said}
     prose = set()
     for cell in book.cells:
         if cell.type != "markdown":
@@ -643,8 +645,8 @@ def numbers_stated(book: Book) -> list[str] | None:
 
 
 def plain_number(number: str) -> str:
-    """A number without its sign, thousands' commas and per cent."""
-    return re.sub(r"[^\d.]", "", number)
+    """A number without its sign and thousands' commas; per cent stays."""
+    return re.sub(r"[^\d.%]", "", number)
 
 
 def held(book: Book) -> dict:
