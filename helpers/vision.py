@@ -65,11 +65,11 @@ class VisionModel(nn.Module):
     """The numbers that ``vision_transformer`` needs: ``d`` wide, ``n_layers`` of lesson 09's ``Block``, for images of
     ``side`` × ``side`` pixels and patches of ``size`` × ``size``.
 
-    ``positions=False`` leaves the positions at zero. ``pieces``: {"vision_transformer": the function that
-    reads}, by default the course's.
+    ``positions=False`` leaves the positions at zero; ``read`` is a learner's ``vision_transformer``, or the course's.
     """
 
-    def __init__(self, d=48, n_heads=4, n_layers=2, side=SIDE, size=2, classes=10, positions=True, pieces=None):
+    def __init__(self, d=48, n_heads=4, n_layers=2, side=SIDE, size=2, classes=10, positions=True,
+                 read=vision_transformer):
         super().__init__()
         self.size = size
         n_patches = (side // size) ** 2
@@ -79,7 +79,7 @@ class VisionModel(nn.Module):
         self.blocks = nn.ModuleList(Block(d, n_heads, mlp=2 * d) for _ in range(n_layers))
         self.norm = nn.LayerNorm(d)
         self.W_out = nn.Parameter(torch.zeros(d, classes))
-        self.read = (pieces or {}).get("vision_transformer", vision_transformer)
+        self.read = read
 
     def forward(self, images):
         """Logits ``(B, classes)`` of ``images`` ``(B, side, side)``."""
@@ -87,19 +87,19 @@ class VisionModel(nn.Module):
 
     def attention(self, images):
         """The weights of each block ``(B, h, N + 1, N + 1)``, a list; token 0 is the one that asks."""
-        seen = []
+        weights_of_blocks = []
 
         def watched(block):
             def run(x):
                 x, weights = block(x, weights=True)
-                seen.append(weights)
+                weights_of_blocks.append(weights)
                 return x
             return run
 
         with torch.no_grad():
-            vision_transformer(images, self.size, self.W_in, self.cls, self.positions, map(watched, self.blocks), self.norm,
-                               self.W_out)
-        return seen
+            self.read(images, self.size, self.W_in, self.cls, self.positions, [watched(block) for block in self.blocks],
+                      self.norm, self.W_out)
+        return weights_of_blocks
 
 
 def shifted(images, generator):

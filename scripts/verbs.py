@@ -117,7 +117,10 @@ def check(arguments):
     notebooks that the branch changed."""
     on_branch = changed(branch_point())
     near = [] if arguments else nearest(changed("HEAD")) or nearest(on_branch)
-    notebooks = [file for file in on_branch if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
+    lessons = [match[1] for match in map(re.compile(r"notebooks/figures/lesson(\d\d)\.py").fullmatch, on_branch) if match]
+    drawn = [str(path) for number in lessons for path in Path("notebooks").glob(f"{number}_*.ipynb")]
+    books = [file for file in on_branch if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
+    notebooks = sorted({*books, *drawn})
     if lint([]):
         return 1
     if near:

@@ -494,11 +494,6 @@ def _text_and_merges(rng, n=24, merges=8, kinds=4):
     return _letters(rng, n, kinds), _learned(rng, merges, kinds)
 
 
-def _doublings(n):
-    """a a is 256, two of these are 257, and so on."""
-    return {(A, A) if i == 0 else (255 + i, 255 + i): 256 + i for i in range(n)}
-
-
 def _chain(n):
     """a b is 256, that and another b are 257, and so on."""
     return {(255 + i if i else A, B): 256 + i for i in range(n)}

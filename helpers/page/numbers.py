@@ -12,7 +12,7 @@ NUMBER = re.compile(r"([-−]?\d[\d,]*(?:\.(\d+))?)( ?%)?")
 
 def differences(stated):
     """One sentence for each number that comes out otherwise than it is written. ``stated``: as for `agree`."""
-    found = []
+    sentences = []
     for words, value in stated.items():
         number = NUMBER.match(words)
         if not number:
@@ -21,8 +21,8 @@ def differences(stated):
         decimals = len(number[2] or "")
         computed = float(value) * (100 if number[3] else 1)
         if not abs(computed - written) <= 0.5 * 10**-decimals + 1e-9:
-            found.append(f"The text says {words}, and here it is {computed:.{decimals + 1}f}.")
-    return found
+            sentences.append(f"The text says {words}, and here it is {computed:.{decimals + 1}f}.")
+    return sentences
 
 
 def agree(stated):
