@@ -29,6 +29,7 @@ EXERCISE = re.compile(r"^#+ Exercise \d+(?:, \w+ part)? · `(\w+)\(", re.MULTILI
 PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)
 REVEAL = re.compile(r"^\s*reveal\(\s*\"([^\"]+)\"", re.MULTILINE)
 WORDS = re.compile(r"^\s*\*In words:\*\s+(.+)", re.MULTILINE)
+TERM = re.compile(r"^- \*\*([^*]+)\*\* · (.+)$", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 
 
@@ -206,6 +207,15 @@ def index():
     return front.page(relink(readme_map(LESSONS.values()), "README.md"), MEGABYTES)
 
 
+def glossary(text):
+    """The glossary with terms that Sphinx knows as such, so that search finds each."""
+    def terms(entries):
+        lines = [f"{term}\n  {meaning}\n" for term, meaning in TERM.findall(entries[0])]
+        return "\n".join(["```{glossary}", *lines, "```", ""])
+
+    return re.sub(rf"(?:{TERM.pattern}\n)+", terms, text, flags=re.MULTILINE)
+
+
 def reports():
     """{what the foot of a page asks: where to tell it}, once it is known where the course lives."""
     name = address.known_name(ROOT)
@@ -217,8 +227,13 @@ def stage():
     for path in PAGES:
         page = staged(path)
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(index() if path == "README.md" else notebook(path) if path.endswith(".ipynb")
-                        else relink((ROOT / path).read_text(encoding="utf-8"), path), encoding="utf-8")
+        if path == "README.md":
+            text = index()
+        elif path.endswith(".ipynb"):
+            text = notebook(path)
+        else:
+            text = relink((ROOT / path).read_text(encoding="utf-8"), path)
+        page.write_text(glossary(text) if path == "docs/glossary.md" else text, encoding="utf-8")
     (FOLDER / "source" / "register.md").write_text(register.page(), encoding="utf-8")
 
 

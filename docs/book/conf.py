@@ -26,12 +26,12 @@ myst_dmath_double_inline = True
 myst_heading_anchors = 4  # so that links to a heading are checked
 
 html_theme = "furo"
-html_extra_path = [str(Path(__file__).resolve().parents[2] / "data" / "explainer.html")]
+html_extra_path = [str(Path(__file__).resolve().parents[2] / path) for path in ("data/explainer.html", "docs/loops")]
 html_static_path = ["static"]
 html_favicon = "static/icon.svg"
 PREVIEW = "_static/preview.png"  # of docs/book/preview.html
 PREVIEW_SAYS = "A sentence whose words are joined by arcs, as a transformer sees them, above a small picture of each lesson."
-html_css_files, html_js_files = ["book.css", "front.css"], ["book.js", "front.js", "register.js"]
+html_css_files, html_js_files = ["book.css", "front.css"], ["book.js", "search.js", "front.js", "register.js"]
 html_use_index = html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_theme_options = {
     "light_css_variables": {"figure-colours": "none"},

@@ -1,4 +1,4 @@
-"""Accessibility: axe finds nothing serious or critical on any kind of page, in light and dark, wide and narrow."""
+"""Accessibility: axe finds nothing but what it calls minor on any kind of page, in light and dark, wide and narrow."""
 
 import pytest
 from browser import REPO, Window
@@ -18,7 +18,7 @@ def window(built, browser):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_axe_finds_nothing_serious(window, kind, theme):
+def test_axe_finds_nothing(window, kind, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="`make test` installs axe")
     page = window.new_page()
     page.emulate_media(color_scheme=theme)
@@ -26,8 +26,8 @@ def test_axe_finds_nothing_serious(window, kind, theme):
     page.evaluate("() => window.MathJax && MathJax.startup.promise")
     for width in (1366, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        found = axe.Axe().run(page, options={"resultTypes": ["violations"], "iframes": False}).response["violations"]
-        serious = [f"{width} px: {finding['id']} ({finding['impact']}): {node['html'][:200]}\n   {node['failureSummary']}"
-                   for finding in found if finding["impact"] in ("serious", "critical") for node in finding["nodes"]]
-        assert not serious, f"{kind}, {theme}: {len(serious)} findings\n" + "\n".join(serious[:20])
+        violations = axe.Axe().run(page, options={"resultTypes": ["violations"], "iframes": False}).response["violations"]
+        findings = [f"{width} px: {finding['id']} ({finding['impact']}): {node['html'][:200]}\n   {node['failureSummary']}"
+                    for finding in violations if finding["impact"] != "minor" for node in finding["nodes"]]
+        assert not findings, f"{kind}, {theme}: {len(findings)} findings\n" + "\n".join(findings[:20])
     page.close()

@@ -415,10 +415,14 @@ def test_the_views_of_lesson_12_draw(page):
         assert look(page, title, token, clicked) > 40, title
 
 
-def found_by_search(page, start):
+def search(page, start, word):
     page.goto(start)
-    page.locator(".sidebar-search").fill("softmax")
+    page.locator(".sidebar-search").fill(word)
     page.keyboard.press("Enter")
+
+
+def found_by_search(page, start):
+    search(page, start, "softmax")
     link = page.locator("ul.search a", has_text=re.compile("^02 ·")).first
     link.wait_for()
     return link
@@ -427,6 +431,22 @@ def found_by_search(page, start):
 def test_search_finds_a_word(page):
     found_by_search(page, address("index.html")).click()
     page.wait_for_url("**/02_attention_as_a_weighted_average.html*")
+
+
+def test_search_has_the_glossary_first_and_solutions_last(page):
+    found_by_search(page, address("index.html"))
+    page.locator(".search-summary", has_text="finished").wait_for()
+    links = page.locator("ul.search a").all_inner_texts()
+    assert links[0] == "Glossary > softmax"
+    solutions = [link.endswith(": solutions") for link in links]
+    assert any(solutions) and solutions == sorted(solutions)
+
+
+def test_search_suggests_the_nearest_word(page):
+    search(page, address("index.html"), "sofmax")
+    page.locator("p.suggestion a").click()
+    page.locator("ul.search a").first.wait_for()
+    assert page.locator("#search-results h2").inner_text() == "Search Results"
 
 
 def test_search_shows_the_text_around_a_word_where_a_server_is(page):
@@ -441,6 +461,7 @@ def test_search_shows_the_text_around_a_word_where_a_server_is(page):
         page.wait_for_load_state("networkidle")
         around = page.locator("ul.search p.context").all_inner_texts()
         assert len(around) > 10 and not [text for text in around if "scalemask" in text], "labels of a drawing in one word"
+        assert "positive and sum to 1" in around[0] and not [text for text in around if "keepdims=" in text], "code of a solution"
         server.shutdown()
 
 

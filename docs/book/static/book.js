@@ -1,13 +1,6 @@
 // Pages opened from a disk may not read each other, so there search shows titles without the text around the word.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
-// The text around a word has nothing of the drawings, whose labels would run into each other.
-document.addEventListener("DOMContentLoaded", () => {
-  if (typeof Search === "undefined") return;
-  const text = Search.htmlToText;
-  Search.htmlToText = (page, anchor) => text(page.replace(/<svg.*?<\/svg>/gs, ""), anchor);
-});
-
 // And nothing can be run in them.
 if (location.protocol === "file:") document.addEventListener("click", event => {
   const link = event.target.closest("a[href*='run/notebooks/']");
@@ -78,4 +71,10 @@ document.addEventListener("pointerdown", ({target}) => {
     form.searchParams.set("cell", [...cell.classList].find(name => name.startsWith("tag_id-")).slice("tag_id-".length));
     link.href = form.href;
   }
+});
+
+// Both columns beside a page are called "aside": each gets a name.
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "All pages");
+  document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
 });
