@@ -178,6 +178,11 @@ def night_sky(by_head, words):
 
     ``by_head``: effects ``(places, layers, h)``; ``words``: the names of the five places.
     """
+    plots.as_drawn(night(by_head, words))
+
+
+def night(by_head, words):
+    """The figure of `night_sky`. The brightest dot gets its glow and its name where the effect is above a half."""
     figure, ax = plt.subplots(figsize=(7.6, 5.4), facecolor=NIGHT)
     places, layers, heads = np.indices(by_head.shape).reshape(3, -1)
     light = np.clip(by_head.numpy().ravel(), 0, None)  # an effect below 0 stays dark
@@ -185,10 +190,11 @@ def night_sky(by_head, words):
     ax.scatter(layers, rows, s=11 + 90 * light, c=light, cmap=_glow(), vmin=0, vmax=1, linewidth=0)
     place, layer, head = np.unravel_index(by_head.argmax(), by_head.shape)
     top = rows[light.argmax()]
-    for size in (200, 480, 960, 1750):
-        ax.scatter(layer, top, s=size, color="#ffb000", alpha=0.13, linewidth=0)
-    ax.annotate(f"layer {layer}, head {head}: effect {light.max():.2f}", (layer, top), (layer - 2, 44.9), color=GLOW,
-                fontsize=16, ha="right", va="center", arrowprops={"arrowstyle": "-", "color": GLOW, "linewidth": 1.2})
+    if light.max() > 0.5:
+        for size in (200, 480, 960, 1750):
+            ax.scatter(layer, top, s=size, color="#ffb000", alpha=0.13, linewidth=0)
+        ax.annotate(f"layer {layer}, head {head}: effect {light.max():.2f}", (layer, top), (layer - 2, 44.9), color=GLOW,
+                    fontsize=16, ha="right", va="center", arrowprops={"arrowstyle": "-", "color": GLOW, "linewidth": 1.2})
     ax.set_yticks([4, 15, 26, 37, 53], words, fontsize=15, color="white")
     ax.set_xticks(range(0, 30, 5), range(0, 30, 5), fontsize=13, color="white")
     ax.set(facecolor=NIGHT, xlim=(-0.8, 29.8), ylim=(59.5, -1.5))
@@ -196,7 +202,7 @@ def night_sky(by_head, words):
     ax.set_title("1,350 places to reach in: which turns Rome into Paris?", fontsize=15, color="white")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    plots.as_drawn(figure)
+    return figure
 
 
 def _glow():
