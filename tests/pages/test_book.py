@@ -461,7 +461,8 @@ def test_search_shows_the_text_around_a_word_where_a_server_is(page):
         page.wait_for_load_state("networkidle")
         around = page.locator("ul.search p.context").all_inner_texts()
         assert len(around) > 10 and not [text for text in around if "scalemask" in text], "labels of a drawing in one word"
-        assert "positive and sum to 1" in around[0] and not [text for text in around if "keepdims=" in text], "code of a solution"
+        assert "positive and sum to 1" in around[0]
+        assert not [text for text in around if "keepdims=" in text], "code of a solution"
         server.shutdown()
 
 
