@@ -53,7 +53,7 @@ lint:  ## check the style of the code and the spelling
 book:  ## make a site of all lessons, to read and to run in a browser: build/book/html; ARGS=--serve shows it
 	$(RUN) book $(ARGS)
 
-slides:  ## a lesson as a talk, NB=07: one HTML file that needs no network, in build/slides; ARGS=--notebook: for JupyterLab
+slides:  ## a lesson as a talk, NB=07: one HTML file that needs no network, in build/slides
 	$(RUN) slides $(NB) $(ARGS)
 
 # $(call need,NAME): one sentence when the variable NAME is missing

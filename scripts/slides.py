@@ -1,4 +1,4 @@
-"""A lesson as a talk of 30 to 45 minutes: python -m scripts.slides 07 [--notebook] writes build/slides/07_….html.
+"""A lesson as a talk of 30 to 45 minutes: python -m scripts.slides 07 writes build/slides/07_….html.
 
 One rule makes the slides, so that nothing is kept up beside the lesson. Of the core (what stands before *Going deeper*)
 the title, the drawing, each section, formula, figure, prediction, exercise, the claims and the recap are slides. A slide of
@@ -6,9 +6,6 @@ words shows the sentences that name a new term in bold, failing that the first, 
 something; all other words are the speaker's notes. As far as TARGET allows, tables, printed numbers and visible code follow.
 A prediction is a vote, and its answer the next slide. The misconceptions in the notes are those of data/questions.toml and
 of the lesson's checkers. A cell's metadata ``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts it in.
-
---notebook writes a notebook instead, to run while one lectures: the lesson, whose own cells are skipped, with these slides
-in between, in the metadata that Jupyter's slide shows read.
 """
 
 import argparse
@@ -332,24 +329,19 @@ def minutes(slides_of_it):
     return sum(slide.minutes for slide in slides_of_it)
 
 
-def talk(number, whole=False):
-    """The talk as a notebook: the cells that are shown, with ``slideshow.slide_type``, and the notes behind each slide.
-    ``whole``: with the lesson's own cells as well, which no slide show shows."""
+def talk(number):
+    """The talk as a notebook: the cells that are shown, with ``slideshow.slide_type``, and the notes behind each slide."""
     book = nbformat.read(ROOT / "notebooks" / LESSONS[number].file, as_version=4)
-    places = {}
+    cells = []
     for slide in slides(number):
         section = slide.kind in ("title", "section", "recap")
         for i, cell in enumerate(slide.cells):
             cell.metadata["slideshow"] = {"slide_type": "-" if i else "slide" if section else "subslide"}
             cell.metadata.setdefault("tags", []).append(f"slide-{slide.kind}")
         notes = new_markdown_cell("\n\n".join(slide.notes), metadata={"slideshow": {"slide_type": "notes"}})
-        places.setdefault(slide.at, []).extend([*slide.cells, *[notes] * bool(slide.notes)])
-    for i, cell in enumerate(cell for at in sorted(places) for cell in places[at]):
+        cells += [*slide.cells, *[notes] * bool(slide.notes)]
+    for i, cell in enumerate(cells):
         cell["id"] = f"slide-{i}"
-    cells = []
-    for at, own in enumerate(book.cells):
-        own.metadata["slideshow"] = {"slide_type": "skip"}
-        cells += [*[own] * whole, *places.get(at, ())]
     book.cells, book.metadata["title"] = cells, f"{number} · {LESSONS[number].title}"
     return book
 
@@ -382,7 +374,6 @@ def page(number):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="make slides", description=__doc__.split("\n")[0])
     parser.add_argument("lessons", nargs="*", metavar="07", help="numbers of lessons; all from 01 on if there is none")
-    parser.add_argument("--notebook", action="store_true", help="write a notebook with the slides' metadata")
     options = parser.parse_args(arguments)
     wrong = [number for number in options.lessons if number not in LESSONS or number == "00"]
     if wrong:
@@ -390,12 +381,8 @@ def main(arguments=None):
     FOLDER.mkdir(parents=True, exist_ok=True)
     for number in options.lessons or [n for n in LESSONS if n != "00"]:
         made = slides(number)
-        target = FOLDER / LESSONS[number].file
-        if options.notebook:
-            nbformat.write(talk(number, whole=True), target)
-        else:
-            target = target.with_suffix(".html")
-            target.write_text(page(number), encoding="utf-8")
+        target = (FOLDER / LESSONS[number].file).with_suffix(".html")
+        target.write_text(page(number), encoding="utf-8")
         votes = sum(slide.kind == "vote" for slide in made)
         print(f"{target.relative_to(ROOT)}: {len(made)} slides with {votes} votes, about {minutes(made):.0f} minutes")
     return 0

@@ -86,12 +86,6 @@ def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
     nbformat.validate(book)
     kinds = [cell.metadata.slideshow.slide_type for cell in book.cells]
     assert set(kinds) == {"slide", "subslide", "-", "notes"} and kinds[0] == "slide"
-    whole = slides.talk("07", whole=True)
-    nbformat.validate(whole)
-    own = nbformat.read(slides.ROOT / "notebooks" / LESSONS["07"].file, as_version=4)
-    skipped = [cell for cell in whole.cells if cell.metadata.slideshow.slide_type == "skip"]
-    assert [cell.source for cell in skipped] == [cell.source for cell in own.cells]
-    assert [cell.id for cell in whole.cells if cell not in skipped] == [cell.id for cell in book.cells]
 
 
 def test_a_cell_may_say_that_it_is_a_slide_or_none(tmp_path, monkeypatch):
