@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from helpers.page import claims
 from helpers.page.course import LESSONS, version
 from scripts import address, edition, front, register
 from scripts.environment import Stop
@@ -235,6 +236,13 @@ def stage():
             text = relink((ROOT / path).read_text(encoding="utf-8"), path)
         page.write_text(glossary(text) if path == "docs/glossary.md" else text, encoding="utf-8")
     (FOLDER / "source" / "register.md").write_text(register.page(), encoding="utf-8")
+    pictures = FOLDER / "pictures" / "claims"
+    for folder in (FOLDER / "source" / "claims", pictures):
+        folder.mkdir(parents=True)
+    for entry in filter(register.is_claim, claims.register().values()):
+        (FOLDER / "source" / "claims" / f"{entry['id']}.md").write_text(register.one(entry, address.known_name(ROOT)),
+                                                                        encoding="utf-8")
+        register.picture(entry, pictures / f"{entry['id']}.png")
 
 
 def build(base=""):

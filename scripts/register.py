@@ -1,13 +1,19 @@
-"""The book's page *What people say about attention*: five claims to guess, and the register to sort and filter."""
+"""The book's page *What people say about attention*: claims to guess, and the register to sort and filter.
+
+Each claim has a page of its own to share, with a picture, a sentence to quote, and where to say that it came out otherwise
+elsewhere.
+"""
 
 import re
+import textwrap
 from pathlib import Path
 
 from helpers.page import claims, course
+from scripts import address
 from scripts.environment import Stop
 
 HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
-TEMPLATE, CARDS = HERE / "register.html", HERE / "cards.toml"
+TEMPLATE, ONE, CARDS = HERE / "register.html", HERE / "claim.html", HERE / "cards.toml"
 FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84", "C85")
 WORDS = 60  # that the first sentence of a record may have
 MANY = {"holds": "hold", "holds if": "hold if something else is so", "holds in part": "hold in part",
@@ -22,6 +28,12 @@ def kind(verdict):
     return next(k for k in sorted(claims.VERDICTS, key=len, reverse=True) if verdict.startswith(k))
 
 
+def condition(verdict):
+    """What a verdict says behind its kind: "… short texts", or ""."""
+    rest = verdict.removeprefix(kind(verdict)).lstrip(": ")
+    return f"… {rest}" if rest else ""
+
+
 def plain(entry):
     """What a record says first: its plain sentence, or what of its result ends within WORDS words."""
     sentence = entry.get("plain") or entry["result"]
@@ -31,6 +43,11 @@ def plain(entry):
         sentence = " ".join(words[:ends[-1]]).rstrip(".;,") + " …"
     sentence = sentence[0].upper() + sentence[1:]
     return sentence if sentence.endswith((".", "…")) else sentence + "."
+
+
+def is_claim(entry):
+    """Whether people say so: an identity or a misprint is in the second list, and has no page of its own."""
+    return entry.get("kind", "claim") == "claim"
 
 
 def behind(entry):
@@ -88,23 +105,73 @@ def emphasis(text):
     return Markup(re.sub(r"\*(.+?)\*", r"<em>\1</em>", str(escape(text))))
 
 
-def page():
-    """The page as Markdown: its headings, and HTML below them. Raises Stop where a card does not fit its record."""
+def _template(path):
+    """A template of the book, which knows a record's verdict and words, and where its lesson and its experiment are."""
     from jinja2 import Environment
 
+    environment = Environment(autoescape=True, trim_blocks=True)
+    environment.filters |= {"emphasis": emphasis, "kind": kind, "condition": condition, "plain": plain, "behind": behind,
+                            "words": words}
+    environment.globals |= {"page": lambda e: course.LESSONS[e["lesson"]].file.replace(".ipynb", ".html"),
+                            "experiment": lambda e: e["experiment"].removeprefix("notebooks/").replace(".ipynb", ".html")}
+    return environment.from_string(path.read_text(encoding="utf-8"))
+
+
+def words(text):
+    """Text as it stands, in Markdown."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"([\\`*_{}\[\]<>$|])", r"\\\1", text))
+
+
+def one(entry, name=None):
+    """The page of one claim as Markdown; ``name``: the repository's "owner/name", where results from elsewhere go."""
+    version = course.version()
+    report = address.report("elsewhere", name, page=entry["id"], version=version) if name else ""
+    return _template(ONE).render(e=entry, lessons=course.LESSONS, report=report,
+                                 quoted=f"Attention and transformers {version}, {entry['id']}")
+
+
+COLOURS = {"holds": "#6fd6b5", "does not hold": "#ffab70", "not settled": "#c9b6ff"}  # of a stamp on dark; else yellow
+
+
+def picture(entry, path):
+    """Draw what a shared link to a claim shows, 1200 × 630: the sentence, its stamp, and what was found."""
+    from matplotlib import font_manager
+    from PIL import Image, ImageDraw, ImageFont
+
+    regular, bold = (font_manager.findfont(name) for name in ("DejaVu Sans", "DejaVu Sans:bold"))
+    sheet = Image.new("RGB", (1200, 630), "#0b1420")
+    draw, y = ImageDraw.Draw(sheet), 50
+    for line in textwrap.wrap(f"“{entry['claim']}”", 46)[:3]:
+        draw.text((60, y), line, "white", ImageFont.truetype(bold, 40))
+        y += 62
+    colour, stamp = COLOURS.get(kind(entry["verdict"]), "#ffd166"), ImageFont.truetype(bold, 36)
+    place = draw.textbbox((80, y + 32), kind(entry["verdict"]).upper(), stamp)
+    draw.rounded_rectangle((place[0] - 20, place[1] - 16, place[2] + 20, place[3] + 16), 12, outline=colour, width=4)
+    draw.text((80, y + 32), kind(entry["verdict"]).upper(), colour, stamp)
+    y += 120
+    lines = textwrap.wrap(plain(entry), 70)
+    most = (560 - y) // 38
+    for line in lines if len(lines) <= most else [*lines[:most - 1], f"{lines[most - 1]} …"]:
+        draw.text((60, y), line, "#d6dee6", ImageFont.truetype(regular, 27))
+        y += 38
+    draw.text((60, 578), f"Attention and transformers · {entry['id']}, measured in a notebook that you can run", "#9fb0bf",
+              ImageFont.truetype(regular, 22))
+    sheet.quantize(32).save(path, optimize=True)
+
+
+def page():
+    """The page as Markdown: its headings, and HTML below them. Raises Stop where a card does not fit its record."""
     entries = list(claims.register().values())
     verdicts = {k: n for k in claims.VERDICTS if (n := sum(kind(e["verdict"]) == k for e in entries))}
     counted = [f"{n} {MANY[k]}" for k, n in verdicts.items()]
     here = {e["lesson"] for e in entries}
-    environment = Environment(autoescape=True, trim_blocks=True)
-    environment.filters |= {"emphasis": emphasis, "kind": kind, "plain": plain, "behind": behind}
-    claimed = [e for e in entries if e.get("kind", "claim") == "claim"]
+    claimed = [e for e in entries if is_claim(e)]
     # Those that practitioners need most come first, then all by number; then identities and misprints.
     lists = {"claim": sorted(claimed, key=lambda e: e["id"] not in FIRST),
              "other": [e for e in entries if e not in claimed]}
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    return _template(TEMPLATE).render(
         cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts,
         counted=" and ".join([", ".join(counted[:-1]), counted[-1]]),
-        lessons={number: lesson for number, lesson in course.LESSONS.items() if number in here},
-        page=lambda e: course.LESSONS[e["lesson"]].file.replace(".ipynb", ".html"),
-        experiment=lambda e: e["experiment"].removeprefix("notebooks/").replace(".ipynb", ".html"))
+        lessons={number: lesson for number, lesson in course.LESSONS.items() if number in here})

@@ -26,7 +26,8 @@ myst_dmath_double_inline = True
 myst_heading_anchors = 4  # so that links to a heading are checked
 
 html_theme = "furo"
-html_extra_path = [str(Path(__file__).resolve().parents[2] / path) for path in ("data/explainer.html", "docs/loops")]
+html_extra_path = [str(Path(__file__).resolve().parents[2] / path)
+                   for path in ("data/explainer.html", "docs/loops", "build/book/pictures")]
 html_static_path = ["static"]
 html_favicon = "static/icon.svg"
 PREVIEW = "_static/preview.png"  # of docs/book/preview.html
@@ -70,10 +71,13 @@ def shown_where_it_is_shared(app, page, template, context, doctree):
         text = text[:text.rfind(" ", 0, 198)] + " …"
     title = project if page == "index" else f"{doctree.next_node(nodes.title).astext()} · {project}"
     base = app.config.html_baseurl
-    picture = base + PREVIEW if base else context["pathto"](PREVIEW, resource=True)
+    preview, says = PREVIEW, PREVIEW_SAYS
+    if page.startswith("claims/"):
+        preview, says = f"{page}.png", f"{title}: what was found, and its stamp."
+    picture = base + preview if base else context["pathto"](preview, resource=True)
     said = [("name", "description", text), ("property", "og:type", "website"), ("property", "og:site_name", project),
             ("property", "og:title", title), ("property", "og:description", text), ("property", "og:image", picture),
-            ("property", "og:image:alt", PREVIEW_SAYS), ("name", "twitter:card", "summary_large_image"),
+            ("property", "og:image:alt", says), ("name", "twitter:card", "summary_large_image"),
             ("name", "twitter:title", title), ("name", "twitter:description", text), ("name", "twitter:image", picture)]
     said += [("property", "og:url", f"{base}{page}.html")] if base else []
     context["metatags"] += "".join(f'<meta {kind}="{name}" content="{escape(words)}" />\n' for kind, name, words in said)

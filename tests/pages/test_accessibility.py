@@ -4,7 +4,7 @@ import pytest
 from browser import REPO, Window
 
 HTML = REPO / "build" / "book" / "html"
-KINDS = ["index", "live", "explainer", "register", "reference/glossary", "01_word_embeddings_and_similarity",
+KINDS = ["index", "live", "explainer", "register", "claims/C98", "reference/glossary", "01_word_embeddings_and_similarity",
          "07_multi_head_attention", "12_looking_inside", "experiments/07_multi_head_attention",
          "solutions/07_multi_head_attention"]
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import REPO, VIEWS, Window, look
+from PIL import Image
 
 from helpers.page import claims
 from helpers.page.course import LESSONS as LESSONS_BY_NUMBER
@@ -376,7 +377,7 @@ def test_a_card_takes_a_guess_and_then_stamps(page):
     page.goto(address("register.html"))
     cards = page.locator("section.card")
     known = claims.register()
-    assert cards.count() == 5
+    assert cards.count() == 12
     for number, card in enumerate(cards.all()):
         entry = known[card.get_attribute("data-claim")]
         stamp, told = card.locator(".stamp"), card.get_by_role("status")
@@ -401,6 +402,22 @@ def test_a_card_whose_record_has_changed_is_told():
     for field in ("interval", "criterion"):
         with pytest.raises(Stop, match="in the record C51, which no longer says so: mend the card"):
             pages_register.drawing(card, entry | {field: "another"})
+
+
+def test_a_claim_has_a_page_to_share(page):
+    for entry in filter(pages_register.is_claim, claims.register().values()):
+        assert Image.open(HTML / "claims" / f"{entry['id']}.png").size == (1200, 630)
+        made = (HTML / "claims" / f"{entry['id']}.html").read_text(encoding="utf-8")
+        assert f'property="og:image" content="{entry["id"]}.png"' in made
+    page.goto(address("claims/C98.html"))
+    assert claims.register()["C98"]["verdict"] in page.locator(".quote").inner_text()
+    page.get_by_role("link", name="All sentences").click()
+    page.locator("#C98 details[open]").wait_for()
+
+
+def test_a_result_from_elsewhere_names_its_claim():
+    entry = claims.register()["C98"]
+    assert "page=C98" in pages_register.one(entry, "ada/course") and "issues/new" not in pages_register.one(entry)
 
 
 def test_the_views_of_lesson_12_draw(page):

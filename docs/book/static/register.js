@@ -15,11 +15,11 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const card of cards) card.querySelector(".guess").addEventListener("click", ({target}) => {
     if (!target.matches("button")) return;
     for (const button of card.querySelectorAll(".guess button")) button.setAttribute("aria-pressed", button === target);
-    const {kind} = card.dataset, condition = card.querySelector(".condition")?.textContent.replace("… ", "") ?? "";
+    const {kind, verdict} = card.dataset;
     card.querySelector("details").open = true;
     card.classList.add("guessed");
-    card.querySelector(".told").textContent = `You say: ${target.textContent.toLowerCase()}. The verdict: ${kind} ${condition}`.trim() +
-      `. ${answers[kind]?.(target.value) ?? "It depends, so there is something in either answer."}`;
+    card.querySelector(".told").textContent = `You say: ${target.textContent.toLowerCase()}. The verdict: ${verdict}. ` +
+      `${answers[kind]?.(target.value) ?? "It depends, so there is something in either answer."}`;
     if (cards.every(one => one.classList.contains("guessed"))) {
       const plainly = cards.filter(one => one.dataset.kind === "holds").length;
       end.textContent = `Of these ${cards.length} sentences ${["none holds", "one holds"][plainly] ?? `${plainly} hold`} just as people say ` +
