@@ -55,8 +55,8 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
     plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
     stop = r"|\." if known is not None and "." in known else ""  # in some languages the full stop is a word
     words = re.findall(WORD.pattern + stop, plain)
-    if known is not None:  # a compound that is not known may be two words that are
-        words = [part for word in words for part in ([word] if word in known else re.split("['-]", word))]
+    if known is not None:  # a compound that is not known may be two words that are; "won't" is not "won"
+        words = [part for word in words for part in ([word] if word in known else word.removesuffix("'s").split("-"))]
     usable = [word for word in words if known is None or word in known]
     symbols = [sign for sign in WORD.sub(" ", plain) if unicodedata.category(sign)[0] in "SC" and not sign.isspace()]
     missing = list(dict.fromkeys([word for word in words if word not in set(usable)] + symbols))
@@ -138,7 +138,9 @@ def guesses_in(guesses, known):
 
 
 def answer_of(function, *arguments):
-    """What a reader's function returns. Raises NotUsable where it stops, with the line in which it does."""
+    """What a reader's function returns. Raises NotUsable for what is no function, and where it stops, with the line."""
+    if not callable(function):
+        raise NotUsable(f"A function is expected here, and {shown(function)} came: write one with def.")
     try:
         return function(*arguments)
     except NotUsable:
@@ -146,7 +148,7 @@ def answer_of(function, *arguments):
     except Exception as error:
         lines = [frame.line for frame in traceback.extract_tb(error.__traceback__)[1:2] if frame.line]
         where = f" at {shown(lines[0])}" if lines else ""
-        raise NotUsable(f"{function.__name__} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
+        raise NotUsable(f"{getattr(function, '__name__', shown(function))} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
                         "mend it and run the cell again.") from None
 
 

@@ -49,6 +49,9 @@ SOFTMAX = Exercise(
     misconceptions=(
         ("columns-sum-to-1", "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs "
             "along the last axis, axis=-1.", lambda x: _softmax_along(x, 0)),
+        ("largest-of-each-column", "You subtract the largest score of each column, which changes the shares within a "
+            "row. Subtract each row's own: np.max(x, axis=-1, keepdims=True).",
+            lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
         ("whole-array", "You divide by the sum of the whole array, so all the weights together sum to 1. "
             "Each row must sum to 1: sum along axis=-1 with keepdims=True.",
             lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),

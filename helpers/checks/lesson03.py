@@ -99,6 +99,8 @@ HARD_ATTENTION = Exercise(
             lambda q, K, V: (K @ q).max()),
         ("cosine", "You rank by cosine. Here the score is the plain dot product, lengths included.",
             lambda q, K, V: V[np.argmax(_cosines(q, K))]),
+        ("keys-of-length-1", "You divide each key by its length before you compare. Here the score is the plain dot "
+            "product, lengths included.", lambda q, K, V: V[np.argmax(K @ q / np.linalg.norm(K, axis=1))]),
         ("cosine-first-number", "You rank by cosine, where the score is the plain dot product, lengths "
             "included. And you return one number of the value, which is a whole row, (m,): leave out the "
             "last [0].", lambda q, K, V: V[np.argmax(_cosines(q, K))][0]),
