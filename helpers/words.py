@@ -148,7 +148,8 @@ def answer_of(function, *arguments):
     except Exception as error:
         lines = [frame.line for frame in traceback.extract_tb(error.__traceback__)[1:2] if frame.line]
         where = f" at {shown(lines[0])}" if lines else ""
-        raise NotUsable(f"{getattr(function, '__name__', shown(function))} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
+        name = getattr(function, "__name__", shown(function))
+        raise NotUsable(f"{name} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
                         "mend it and run the cell again.") from None
 
 

@@ -95,7 +95,7 @@ def _row(ax, data, gaps, begin, end, top, tints):
         ax.fill([i + 0.8, i + 1.2, i + 1 + low, i + 1 - low], [0, 0, tip, tip], color="white", zorder=3, linewidth=0)
         if gaps[i] == np.inf:
             _column(ax, left, i + 1, top, next(tints))
-            piece = data[left:i + 1].decode(errors="replace").translate({32: "␣", 0xfffd: "·"})
+            piece = data[left:i + 1].decode(errors="replace").translate({32: "␣", 10: "⏎", 9: "⇥", 0xfffd: "·"})
             plots.as_written(ax.text((left + i + 1) / 2, top + 0.12, piece, ha="center", va="top", fontsize=15,
                                      weight="bold"))
             left = i + 1
