@@ -8,7 +8,8 @@ from html import escape
 
 import numpy as np
 
-from helpers.checks.core import SECONDS, call, evaluate
+from helpers.checks.calls import call
+from helpers.checks.core import SECONDS, evaluate
 from helpers.page import show
 from helpers.store import settings
 

@@ -11,7 +11,9 @@ from html import escape
 import torch
 
 from helpers import transformer
-from helpers.checks.core import SECONDS, SEVERAL, call, is_stub
+from helpers.checks.calls import call
+from helpers.checks.core import SECONDS, SEVERAL
+from helpers.checks.stubs import is_stub
 from helpers.page import show
 from helpers.words import NotUsable
 

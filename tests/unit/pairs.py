@@ -15,6 +15,7 @@ import numpy as np
 from mistakes import _once
 
 from helpers.checks import core
+from helpers.checks.comparison import array_of, differs_in_form, is_ids
 
 RIGHT_FORM = "The result does not have the right form yet"
 
@@ -112,7 +113,7 @@ def _deviations(case, a, b):
         return a
     if b.kind != "value":
         return b
-    if core._form(case.expected, a.value) or not core._form(case.expected, b.value):
+    if differs_in_form(case.expected, a.value) or not differs_in_form(case.expected, b.value):
         first, second = a, b
     else:
         first, second = b, a  # the one whose form is wrong gives the form
@@ -121,12 +122,12 @@ def _deviations(case, a, b):
 
 def _added(first, second, expected):
     """``first`` plus what ``second`` has more than ``expected``, in the form of ``first``."""
-    if isinstance(first, (tuple, list)) and not core._ids(first):
+    if isinstance(first, (tuple, list)) and not is_ids(first):
         if isinstance(second, (tuple, list)) and isinstance(expected, (tuple, list)) \
                 and len(first) == len(second) == len(expected):
             return type(first)(map(_added, first, second, expected)) if type(first) in (tuple, list) else first
         return type(first)(_added(part, None, None) for part in first) if type(first) in (tuple, list) else first
-    x, y, e = (core._array(value) if value is not None else None for value in (first, second, expected))
+    x, y, e = (array_of(value) if value is not None else None for value in (first, second, expected))
     if x is None:
         if isinstance(first, dict) and isinstance(second, dict):
             return {key: first.get(key, second.get(key)) for key in second} | {key: v for key, v in first.items()

@@ -9,7 +9,8 @@ from pairs import RIGHT_FORM, count
 
 from helpers.attention import softmax
 from helpers.checks import INDEX, exercise
-from helpers.checks.core import SEVERAL, evaluate, whereabouts
+from helpers.checks.core import SEVERAL, evaluate
+from helpers.checks.errors import whereabouts
 from helpers.checks.layers import FAULTS, _judge
 
 FORM_ALONE = 0.05  # of the pairs, at most: their message names no cause
