@@ -50,16 +50,6 @@ def _mask_after_softmax(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
     return weights @ (encoder_X @ W_v), weights
 
 
-def _always_masked(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
-    """None has no axes: a TypeError."""
-    return cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask[:, None][:, 0])
-
-
-def _always_unsqueezed(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
-    """None has no methods: an AttributeError."""
-    return cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, source_mask.unsqueeze(1)[:, 0])
-
-
 def _causal(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
     mask = torch.ones(encoder_X.shape[:2], dtype=torch.bool) if source_mask is None else source_mask
     return _cross(hide=lambda scores, mask: _columns_hidden(scores, mask).masked_fill(
@@ -98,11 +88,6 @@ CROSS_ATTENTION = Exercise(
         Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
             "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which "
             "text gives the queries, which the keys, and the division by √d_k."),
-        Probe("more target words than source words", _texts(2, 5, 3, 4, 4, 4, 4),
-            "T_t = 5 and T_s = 3: the weights have a row for each target word and a column for each source "
-            "word."),
-        Probe("more source words than target words", _texts(2, 3, 5, 4, 4, 4, 4),
-            "T_t = 3 and T_s = 5. A target word may look at every source word, also at the later ones."),
         Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. "
             "The scale is the root of d_k, the width of a query and of a key."),
         Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]),
@@ -155,9 +140,11 @@ CROSS_ATTENTION = Exercise(
         ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
             "Put -inf into the scores before it.", _mask_after_softmax),
         ("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the "
-            "mask only `if source_mask is not None`.", _always_masked),
+            "mask only `if source_mask is not None`.",
+            lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m[:, None][:, 0])),
         ("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the "
-            "mask only `if source_mask is not None`.", _always_unsqueezed),
+            "mask only `if source_mask is not None`.",
+            lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m.unsqueeze(1)[:, 0])),
         ("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.",
             _cross(hide=lambda scores, mask: _columns_hidden(scores, mask, 0.0))),
         ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the scores that "
@@ -248,85 +235,20 @@ def _three(x, memory, self_attention, cross_attention, feed_forward, norm1, norm
     return third(x, feed_forward, norm3)
 
 
-def _post_norm(x, m, s, c, f, n1, n2, n3):
-    x = n1(x + s(x))
-    x = n2(x + c(x, m))
-    return n3(x + f(x))
-
-
-def _stream_normalised(x, m, s, c, f, n1, n2, n3):
-    x = n1(x)
-    x = x + s(x)
-    x = n2(x)
-    x = x + c(x, m)
-    x = n3(x)
-    return x + f(x)
-
-
-def _cross_first(x, m, s, c, f, n1, n2, n3):
-    x = x + c(n2(x), m)
-    x = x + s(n1(x))
-    return x + f(n3(x))
-
-
-def _cross_first_by_place(x, m, s, c, f, n1, n2, n3):
-    x = x + c(n1(x), m)
-    x = x + s(n2(x))
-    return x + f(n3(x))
-
-
-def _mlp_between(x, m, s, c, f, n1, n2, n3):
-    x = x + s(n1(x))
-    x = x + f(n3(x))
-    return x + c(n2(x), m)
-
-
-def _mlp_between_by_place(x, m, s, c, f, n1, n2, n3):
-    x = x + s(n1(x))
-    x = x + f(n2(x))
-    return x + c(n3(x), m)
-
-
-def _old_queries(x, m, s, c, f, n1, n2, n3):
+@variants
+def _sums(x, m, s, c, f, n1, n2, n3, *, second=lambda x, y, c: y + c(y), third=lambda x, y, f: y + f(y)):
+    """The reference with another second or third sum, of the block's input x, the stream y so far and a sublayer with its
+    norm."""
     y = x + s(n1(x))
-    y = y + c(n2(x), m)
-    return y + f(n3(y))
-
-
-def _normed_twice(x, m, s, c, f, n1, n2, n3):
-    y = n1(x)
-    z = x + s(y)
-    z = z + c(n2(y), m)
-    return z + f(n3(z))
-
-
-def _old_stream(x, m, s, c, f, n1, n2, n3):
-    y = x + s(n1(x))
-    y = x + c(n2(y), m)
-    return y + f(n3(y))
-
-
-def _last_sum_from_x(x, m, s, c, f, n1, n2, n3):
-    y = x + s(n1(x))
-    y = y + c(n2(y), m)
-    return x + f(n3(y))
-
-
-def _memory_normalised(x, m, s, c, f, n1, n2, n3):
-    return decoder_block(x, n2(m), s, c, f, n1, n2, n3)
+    y = second(x, y, lambda stream: c(n2(stream), m))
+    return third(x, y, lambda stream: f(n3(stream)))
 
 
 PAIR = ("You take [0] of what an attention returns. The functions that are given here return one tensor, not a pair, so [0] "
         "is its first sentence.")
 
 
-def _every_sum_from_x(x, m, s, c, f, n1, n2, n3):
-    y = x + s(n1(x))
-    return x + f(n3(x + c(n2(y), m)))
-
-
-def _every_sum_from_x_without_norm3(x, m, s, c, f, n1, n2, n3):
-    return _every_sum_from_x(x, m, s, c, f, n1, n2, same)
+_every_sum_from_x = _sums(second=lambda x, y, c: x + c(y), third=lambda x, y, f: x + f(y))
 
 
 DECODER_BLOCK = Exercise(
@@ -357,7 +279,8 @@ DECODER_BLOCK = Exercise(
     ),
     misconceptions=(
         ("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished output, and "
-            "the encoder has a norm of its own: hand it over as it is.", _memory_normalised),
+            "the encoder has a norm of its own: hand it over as it is.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
         ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second "
             "time and never at the source. Its second argument is memory.",
             _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
@@ -381,18 +304,26 @@ DECODER_BLOCK = Exercise(
         ("no-third-residual", "The MLP replaces the stream. Add its result to what went in.",
             _three(third=lambda x, f, n: f(n(x)))),
         ("post-norm", "You normalise after each sum. That is post-norm, as in the paper of 2017. In a "
-            "pre-norm block the norm comes before each sublayer, inside the sum.", _post_norm),
+            "pre-norm block the norm comes before each sublayer, inside the sum.",
+            _three(first=lambda x, s, n: n(x + s(x)), second=lambda x, m, c, n: n(x + c(x, m)),
+                   third=lambda x, f, n: n(x + f(x)))),
         ("stream-normalised",
             "You write x = norm(x) and then add to that, so the stream itself is normalised. Only the copy "
-            "that the sublayer reads is: x + self_attention(norm1(x)).", _stream_normalised),
+            "that the sublayer reads is: x + self_attention(norm1(x)).",
+            _three(first=lambda x, s, n: n(x) + s(n(x)), second=lambda x, m, c, n: n(x) + c(n(x), m),
+                   third=lambda x, f, n: n(x) + f(n(x)))),
         ("cross-attention-first", "Cross-attention comes before self-attention. First the text looks back at "
-            "itself, so that it knows what has been written; then it asks the source.", _cross_first),
+            "itself, so that it knows what has been written; then it asks the source.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n2, n1, n3)),
         ("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads norm1. It "
-            "should be self-attention first, with norm1.", _cross_first_by_place),
+            "should be self-attention first, with norm1.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n1, n2, n3)),
         ("mlp-before-cross", "The MLP comes before cross-attention, so it cannot work on what was found in "
-            "the source. It is the last of three.", _mlp_between),
+            "the source. It is the last of three.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n3, n2)),
         ("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It should be "
-            "cross-attention second, with norm2, and the MLP third, with norm3.", _mlp_between_by_place),
+            "cross-attention second, with norm2, and the MLP third, with norm3.",
+            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n2, n3)),
         ("norms-1-and-2-swapped",
             "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 before "
             "cross-attention.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
@@ -409,13 +340,17 @@ DECODER_BLOCK = Exercise(
         ("first-of-both-pairs", PAIR,
             _three(first=lambda x, s, n: x + s(n(x))[0], second=lambda x, m, c, n: x + c(n(x), m)[0])),
         ("old-queries", "Cross-attention asks with the x that came into the block, so it does not know what "
-            "self-attention has found. It reads the stream after the first sum.", _old_queries),
+            "self-attention has found. It reads the stream after the first sum.",
+            _sums(second=lambda x, y, c: y + c(x))),
         ("norm-of-norm", "norm2 gets what norm1 returned, so cross-attention does not know what "
-            "self-attention has found. norm2 gets the stream after the first sum.", _normed_twice),
+            "self-attention has found. norm2 gets the stream after the first sum.",
+            lambda x, m, s, c, f, n1, n2, n3: _sums(
+                second=lambda x, y, c: y + c(n1(x)))(x, m, s, c, f, n1, n2, n3)),
         ("second-sum-from-x", "The second sum starts from the block's input again, so what self-attention "
-            "added is lost. Start from the result of the first sum.", _old_stream),
+            "added is lost. Start from the result of the first sum.", _sums(second=lambda x, y, c: x + c(y))),
         ("third-sum-from-x", "The last sum starts from the block's input again, so what the attentions added "
-            "is lost from the stream. Start from the result of the second sum.", _last_sum_from_x),
+            "is lost from the stream. Start from the result of the second sum.",
+            _sums(third=lambda x, y, f: x + f(y))),
         ("parallel", "All three sublayers read the block's input, side by side. Each reads the stream after "
             "the one before has written to it.",
             lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
@@ -425,7 +360,8 @@ DECODER_BLOCK = Exercise(
             lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, n2, n3)),
         ("every-sum-from-x-without-norm3", "Every sum starts from the block's input again, so what the "
             "sublayers before added is lost. Each starts from the result of the sum before it. And the MLP "
-            "reads norm3 of the stream.", _every_sum_from_x_without_norm3),
+            "reads norm3 of the stream.",
+            lambda x, m, s, c, f, n1, n2, n3: _every_sum_from_x(x, m, s, c, f, n1, n2, same)),
         ("every-sum-from-x", "Every sum starts from the block's input again, so what the sublayers before "
             "added is lost. Each starts from the result of the sum before it.", _every_sum_from_x),
     ),
@@ -460,14 +396,6 @@ def _rolled(tokens, bos):
     return shifted
 
 
-def _first_overwritten(tokens, bos):
-    return torch.cat([_start(tokens, bos), tokens[:, 1:]], dim=1)
-
-
-def _down(tokens, bos):
-    return torch.cat([torch.full_like(tokens[:1], bos), tokens[:-1]])
-
-
 SHIFT_RIGHT = Exercise(
     reference=shift_right,
     nudges=(("Dimension out of range|expected Tensor as element|same number of dimensions", "torch.cat joins tensors with "
@@ -476,7 +404,6 @@ SHIFT_RIGHT = Exercise(
         Probe("one word", _ids(1, 1),
             "With one word to write, nothing but the start is read: the result is [[bos]]."),
         Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
-        Probe("two sentences", _ids(2, 3), "Each sentence, a row, is shifted by itself and begins with bos."),
         Probe("more sentences than words", _ids(5, 2),
             "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."),
         example("padding", (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
@@ -497,7 +424,8 @@ SHIFT_RIGHT = Exercise(
             "read, because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
         ("first-dropped",
             "bos has taken the place of the first word, and the others have not moved. So the decoder reads "
-            "the very word it should write. Drop the last word, not the first.", _first_overwritten),
+            "the very word it should write. Drop the last word, not the first.",
+            lambda t, b: torch.cat([_start(t, b), t[:, 1:]], dim=1)),
         ("not-shifted",
             "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
         ("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is "
@@ -505,7 +433,7 @@ SHIFT_RIGHT = Exercise(
         ("wrapped-around", "The last word has come in on the left. bos belongs there.",
             lambda t, b: torch.roll(t, 1, dims=1)),
         ("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the "
-            "last axis.", _down),
+            "last axis.", lambda t, b: torch.cat([torch.full_like(t[:1], b), t[:-1]])),
         ("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
         ("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word "
             "of the sentence before. Shift each row by itself.", _rolled),
@@ -562,27 +490,14 @@ def _too_long(max_length):
     return make
 
 
-def _exact_fit(rng):
-    return _Scripted([5, 4, EOS, 6, 7], 9, rng), BOS, EOS, 3
-
-
-def _one_short(rng):
-    return _Scripted([5, 4, EOS, 6, 7], 9, rng), BOS, EOS, 2
-
-
 def _other_ids(rng):
     """bos and eos are not 1 and 2, and 2 is a word."""
     return _Scripted([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8
 
 
-def _pad_written(rng):
-    """The id 0 is written in the middle: it is an id as any other."""
-    return _Scripted([4, 0, 5, EOS, 3, 3], 9, rng), BOS, EOS, 7
-
-
-def _bos_written(rng):
-    """The model writes the id bos in the middle of a text."""
-    return _Scripted([4, BOS, 5, EOS, 3, 3], 9, rng), BOS, EOS, 7
+def _scripted(*ids):
+    """The model writes these ids, whatever they mean."""
+    return lambda rng: (_Scripted(ids, 9, rng), BOS, EOS, 7)
 
 
 @variants
@@ -618,15 +533,12 @@ GREEDY_DECODE = Exercise(
         Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
             "max_length = 1: one id comes back, and no eos, because there was no room for it."),
         Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
-        Probe("eos just fits", _exact_fit, "Two words and eos fill max_length = 3 exactly."),
-        Probe("eos does not fit", _one_short,
-            "max_length = 2 ends the text before eos: the result has two ids, without eos."),
         Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
             "not count. Each id depends on all the ids before, bos included."),
         Probe("other signs", _other_ids,
             "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
-        Probe("the id 0", _pad_written, "The id 0 is written in the middle here. Only eos ends a text."),
-        Probe("bos once more", _bos_written, "The best id is bos once, in the middle of a text. What was "
+        Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a text."),
+        Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. What was "
             "written is returned, whatever it is: only the bos that you put in front is left out."),
         Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),
             "max_length = 0 leaves room for nothing: [].", draws=1),
