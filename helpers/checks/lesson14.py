@@ -27,7 +27,7 @@ class TooMuchHeld(Exception):
 
 
 class _Watch(TorchDispatchMode):
-    """While it is entered, ``objection(tensor)`` is asked of every floating-point tensor that torch makes; where it answers
+    """While it is entered, ``objection(output)`` is asked of every floating-point tensor that torch makes; where it answers
     with words, TooMuchHeld stops the attempt. Words of attempts with the same fault may differ in their numbers alone."""
 
     def __init__(self, objection):
@@ -36,8 +36,8 @@ class _Watch(TorchDispatchMode):
 
     def ask(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
-        for tensor in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and (words := self.objection(tensor)):
+        for output in result if isinstance(result, (tuple, list)) else [result]:
+            if isinstance(output, torch.Tensor) and output.is_floating_point() and (words := self.objection(output)):
                 raise TooMuchHeld(words)
         return result
 
@@ -208,10 +208,10 @@ def _without_a_table(function, Q, K, V, feature_map):
         return function(Q, K, V, feature_map)
     rows = 0  # tensors of a number for each query or each key: a few are needed, one for each other query is a table
 
-    def objection(tensor):
+    def objection(output):
         nonlocal rows
-        rows += tensor.numel() in (n, m)
-        if tensor.numel() >= n * m or rows >= n:
+        rows += output.numel() in (n, m)
+        if output.numel() >= n * m or rows >= n:
             return f"{n} × {m} weights, one for every pair of query and key."
         return None
 
@@ -561,15 +561,15 @@ def _never_all_scores(function, q, K, V, block):
         return function(q, K, V, block)
     small = []  # weak references to tensors of at most a block of scores, which a step of the loop lets go again
 
-    def objection(tensor):
-        if d in tensor.shape or m in tensor.shape:  # keys or values: d, m, block and 1 all differ
+    def objection(output):
+        if d in output.shape or m in output.shape:  # keys or values: d, m, block and 1 all differ
             return None
-        size = tensor.numel()
+        size = output.numel()
         if size == -(-T // block):
             return f"{size} numbers are held, one for every block."
         if size > block:
             return f"{size} scores are held, and a block has {block}."
-        small.append(weakref.ref(tensor))
+        small.append(weakref.ref(output))
         held = sum(kept.numel() for kept in (reference() for reference in small) if kept is not None)
         return f"{held} scores are held, and a block has {block}." if held > 3 * T // 4 else None
 
