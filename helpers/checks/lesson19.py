@@ -1,18 +1,16 @@
 """The exercises of lesson 19: better than usual, a loss from rewards, the leash, the best of n, a loss from pairs."""
 
+from itertools import pairwise
+
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, larger
 from helpers.reward import advantages, best_of_n, dpo_loss, kl_to_reference, policy_gradient_loss
 
 
 def _tensor(x):
     return torch.tensor(x, dtype=torch.float64)
-
-
-def _without_root(rewards):
-    return rewards.var(-1, unbiased=False, keepdim=True)
 
 
 # ---------------------------------------------------------------- advantages
@@ -26,10 +24,6 @@ def _rewards(G, n, size=1.0, shift=0.0):
     return make
 
 
-def _equals(rng):
-    return (_tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 5.0]]),)
-
-
 def _mean(r):
     return r.mean(-1, keepdim=True)
 
@@ -38,32 +32,20 @@ def _std(r):
     return r.std(-1, unbiased=False, keepdim=True)
 
 
-def _leave_one_out(r):
-    n = r.shape[-1]
-    others = (r.sum(-1, keepdim=True) - r) / (n - 1)
-    return (r - others) / (_std(r) + 1e-6)
-
-
 ADVANTAGES = Exercise(
     reference=advantages,
     probes=(
         Probe("two texts", _rewards(1, 2), "One group of two texts: the better one is 1 standard deviation "
             "above the mean, the other 1 below, so the result is close to 1 and -1."),
-        Probe("one group of five", _rewards(1, 5), "One group: subtract its mean, then divide by its "
-            "standard deviation, the root of the mean squared distance from the mean."),
-        Probe("three groups", _rewards(3, 4), "Three groups with levels of their own: every row has its own "
-            "mean and its own standard deviation."),
         Probe("more groups than texts", _rewards(5, 2),
             "Five groups of two: the mean and the spread are taken along a row, over its n texts."),
         Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: "
             "does each row use its own mean? Keep the axis, with keepdim=True."),
-        Probe("negative rewards", _rewards(2, 6, shift=-20.0),
-            "All rewards are negative here. The best text of a group still has a positive advantage."),
         Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6),
             "The standard deviation is about as small as 1e-6 here: it shows where that number is added. It "
             "is added to the standard deviation, after the root.", extreme=True),
-        Probe("equal rewards", _equals, "In the first group all texts got the same reward: none is better "
-            "than usual, and all advantages are 0.", draws=1, extreme=True),
+        example("equal rewards", (_tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 5.0]]),), "In the first group all texts got the "
+            "same reward: none is better than usual, and all advantages are 0.", extreme=True),
         larger(_rewards(9, 11)),
     ),
     misconceptions=(
@@ -87,9 +69,9 @@ ADVANTAGES = Exercise(
             "not told otherwise. Here it is n: unbiased=False.",
             lambda r: (r - _mean(r)) / (r.std(-1, keepdim=True) + 1e-6)),
         ("variance", "You divide by the variance. The standard deviation is its root.",
-            lambda r: (r - _mean(r)) / (_without_root(r) + 1e-6)),
+            lambda r: (r - _mean(r)) / (_std(r) ** 2 + 1e-6)),
         ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
-            lambda r: (r - _mean(r)) / torch.sqrt(_without_root(r) + 1e-6)),
+            lambda r: (r - _mean(r)) / torch.sqrt(_std(r) ** 2 + 1e-6)),
         ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
             "0 is not a number: add 1e-6 to it.", lambda r: (r - _mean(r)) / _std(r)),
         ("sign", "The sign is turned round: you subtract the rewards from their mean. Better than usual is "
@@ -120,7 +102,8 @@ ADVANTAGES = Exercise(
             "that is asked for.",
             lambda r: (r - _mean(r)) / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-6)),
         ("others-only", "You compare each text with the mean of the others. That is a baseline too (leave "
-            "one out); here it is the mean of the whole row, the text itself with the rest.", _leave_one_out),
+            "one out); here it is the mean of the whole row, the text itself with the rest.",
+            lambda r: (r - (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1)) / (_std(r) + 1e-6)),
         ("median", "You subtract the median. What is asked for is the mean.",
             lambda r: (r - r.median(-1, keepdim=True).values) / (_std(r) + 1e-6)),
         ("worst-subtracted", "You subtract the worst reward, so no text is ever below usual. Subtract the "
@@ -149,13 +132,18 @@ ADVANTAGES = Exercise(
 # ---------------------------------------------------------------- policy_gradient_loss
 
 
+def _mask(B, T, lengths, start):
+    """True at the words of B rows of these lengths, by default T, from ``start`` on."""
+    places = torch.arange(T)
+    return (places < torch.tensor(lengths or [T] * B)[:, None]) & (places >= start)
+
+
 def _drawn(B, T, lengths=None, start=0, advantages=None):
     """Log probabilities below 0, advantages of both signs, and a mask of rows of these lengths."""
     def make(rng):
         log_p = _tensor(-rng.gamma(1.5, 1.0, size=(B, T)) - 0.05)
-        better = _tensor(rng.normal(size=B)) if advantages is None else _tensor(advantages)
-        mask = torch.arange(T)[None] < torch.tensor(lengths or [T] * B)[:, None]
-        return log_p, better, mask & (torch.arange(T) >= start)
+        better = _tensor(rng.normal(size=B) if advantages is None else advantages)
+        return log_p, better, _mask(B, T, lengths, start)
     return make
 
 
@@ -165,12 +153,7 @@ def _weighted(log_p, a, mask):
 
 def _means_of_texts(values, mask):
     """The mean of the means of the rows in which a word counts."""
-    each = (values * mask).sum(1) / mask.sum(1)
-    return each.mean()
-
-
-def _lined_up_with_words(log_p, a, mask):
-    return -(a * log_p)[mask].mean()
+    return ((values * mask).sum(1) / mask.sum(1)).mean()
 
 
 POLICY_GRADIENT_LOSS = Exercise(
@@ -178,18 +161,12 @@ POLICY_GRADIENT_LOSS = Exercise(
     probes=(
         Probe("one word", _drawn(1, 1),
             "One text of one word: minus its advantage times its log probability."),
-        Probe("one text", _drawn(1, 4), "One text of four words, all of which count: every word gets the "
-            "advantage of its text, and the result is minus the mean of the four products."),
         Probe("a better and a worse text", _drawn(2, 3, advantages=[1.0, -1.0]),
             "Two texts, one better than usual and one worse: both teach, in opposite directions."),
-        Probe("a beginning", _drawn(2, 5, start=2), "The first two words are the beginning's, where the mask "
-            "is False: they count neither above nor below the line."),
         Probe("texts of different lengths", _drawn(3, 6, lengths=[6, 1, 3]),
             "Texts of 6, 1 and 3 words: it is ONE mean over the ten words that count."),
         Probe("as many texts as words", _drawn(4, 4, lengths=[4, 2, 3, 1]), "B and T are both 4 here, so "
             "nothing warns you: an advantage belongs to a row. advantages[:, None] has shape (B, 1)."),
-        Probe("all better", _drawn(3, 2, advantages=[0.5, 2.0, 3.0]),
-            "All advantages are positive here; log probabilities are negative, so the loss is positive."),
         Probe("a text without a word", _drawn(3, 4, lengths=[2, 0, 4]), "In the second text no word counts: "
             "it takes no part, and nothing is divided by its 0 words.", extreme=True),
         Probe("as good as usual", _drawn(3, 4, lengths=[2, 4, 3], advantages=[0.0, 1.0, -2.0]),
@@ -222,7 +199,7 @@ POLICY_GRADIENT_LOSS = Exercise(
             "one number for each word that was drawn, and ready to use.",
             lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
         ("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the last axis. It "
-            "belongs to the texts: advantages[:, None].", _lined_up_with_words),
+            "belongs to the texts: advantages[:, None].", lambda p, a, m: -(a * p)[m].mean()),
         ("means-multiplied",
             "You multiply the mean advantage by the mean log probability. Multiply first, word by word: that "
             "is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
@@ -273,8 +250,7 @@ def _two(B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
     def make(rng):
         z, reference = (_tensor(rng.normal(size=(B, T, V)) * size + rng.normal(size=(B, T, 1)) * (1 + shift))
                         for _ in range(2))
-        mask = torch.arange(T)[None] < torch.tensor(lengths or [T] * B)[:, None]
-        return z, (z + 3.0 if equal else reference), mask & (torch.arange(T) >= start)
+        return z, (z + 3.0 if equal else reference), _mask(B, T, lengths, start)
     return make
 
 
@@ -294,14 +270,10 @@ KL_TO_REFERENCE = Exercise(
     probes=(
         Probe("one word of two", _two(1, 1, 2), "One place, two words: make probabilities p and q of the "
             "logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
-        Probe("one word of five", _two(1, 1, 5), "One place, five words: the sum runs over the vocabulary, "
-            "weighted with the policy's own probabilities."),
         Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place, "
             "which changes no probability: take the (log) softmax over the last axis first."),
         Probe("the same model", _two(2, 3, 4, equal=True), "Both models give the same probabilities here "
             "(their logits differ by a constant): the result is 0.", draws=1),
-        Probe("a beginning", _two(2, 4, 3, start=2), "The first two places belong to the beginning, where "
-            "the mask is False: they count neither above nor below the line."),
         Probe("texts of different lengths", _two(3, 5, 4, lengths=[5, 1, 2]),
             "Texts of 5, 1 and 2 words: it is ONE mean over the eight words that count."),
         Probe("as many words as places", _two(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 here, so "
@@ -396,14 +368,10 @@ class _Draws:
         return self.texts[(self.drawn - 1) % len(self.texts)]
 
 
-class _Points:
-    """The reward of each text, from a table."""
-
-    def __init__(self, points):
-        self.points = points
-
-    def __call__(self, text):
-        return self.points[text if isinstance(text, str) else " ".join(text)]
+def _points(texts, points):
+    """The reward of each text, which may be a list of words."""
+    table = dict(zip(texts, points, strict=True))
+    return lambda text: table[text if isinstance(text, str) else " ".join(text)]
 
 
 def _contest(n, ties=False, low=-9, more=4, step=1.0):
@@ -416,7 +384,7 @@ def _contest(n, ties=False, low=-9, more=4, step=1.0):
         if ties:  # the best of the n texts twice or three times
             best, first = max(points[:n]), int(rng.integers(2))
             points = [best if i in {first, n // 2, n - 1} else min(x, best) for i, x in enumerate(points)]
-        return _Draws(texts), _Points(dict(zip(texts, points, strict=True))), n
+        return _Draws(texts), _points(texts, points), n
     return make
 
 
@@ -424,36 +392,26 @@ def _best_is_0(rng):
     """The second of five, and all others are below."""
     texts = ["keys fall", "trees wait", "kings wait", "films return", "bears fall"]
     points = [-3.0, 0.0, *-rng.permutation([1.0, 2.0, 4.0])]
-    return _Draws(texts), _Points(dict(zip(texts, points, strict=True))), 5
+    return _Draws(texts), _points(texts, points), 5
 
 
 def _lists_of_words(rng):
     """As the model of the lesson gives them: of different lengths."""
     texts = ["the keys fall", "trees", "the old kings wait here", "films return"]
-    points = dict(zip(texts, map(float, rng.permutation(4)), strict=True))
-    return _Draws([text.split() for text in texts]), _Points(points), 4
+    return _Draws([text.split() for text in texts]), _points(texts, map(float, rng.permutation(4))), 4
 
 
 def _use(function, sample, reward, n):
     return function(sample, reward, n), sample.drawn
 
 
-def _fold(sample, reward, n, better, start=1):
-    best = sample()
-    for _ in range(start, n):
-        new = sample()
-        best = new if better(reward(new), reward(best)) else best
-    return best
+def _listed(sample, n):
+    return [sample() for _ in range(n)]
 
 
 def _beginning_with(number):
-    def function(sample, reward, n):
-        best, most = None, number
-        for text in [sample() for _ in range(n)]:
-            if reward(text) > most:
-                best, most = text, reward(text)
-        return best
-    return function
+    """Only a text with a reward above ``number`` takes the place of None."""
+    return lambda sample, reward, n: max([None, *_listed(sample, n)], key=lambda t: number if t is None else reward(t))
 
 
 def _zero_is_nothing(sample, reward, n):
@@ -464,26 +422,15 @@ def _zero_is_nothing(sample, reward, n):
     return best
 
 
-def _first_rise(sample, reward, n):
-    texts = [sample() for _ in range(n)]
-    return next((b for a, b in zip(texts, texts[1:], strict=False) if reward(b) > reward(a)), texts[0])
+def _rises(sample, reward, n):
+    """The first text, and all that are better than the one before them."""
+    texts = _listed(sample, n)
+    return [texts[0], *(text for before, text in pairwise(texts) if reward(text) > reward(before))]
 
 
 def _judged_then_drawn(sample, reward, n):
     points = [reward(sample()) for _ in range(n)]
-    return [sample() for _ in range(n)][points.index(max(points))]
-
-
-def _last_improvement(sample, reward, n):
-    texts = [sample() for _ in range(n)]
-    best = texts[0]
-    for before, text in zip(texts, texts[1:], strict=False):
-        best = text if reward(text) > reward(before) else best
-    return best
-
-
-def _listed(sample, n):
-    return [sample() for _ in range(n)]
+    return _listed(sample, n)[points.index(max(points))]
 
 
 BEST_OF_N = Exercise(
@@ -496,10 +443,6 @@ BEST_OF_N = Exercise(
             "Two texts are drawn, and the one with the higher reward is returned: the text, not its reward."),
         Probe("five draws", _contest(5),
             "Five texts are drawn, no more and no fewer, and the best of these five is returned."),
-        Probe("negative rewards", _contest(4, low=-99), "All rewards are negative here. One text is still "
-            "the best."),
-        Probe("positive rewards", _contest(4, low=3), "Four texts with positive rewards: the highest one "
-            "wins."),
         Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here. "
             "Compare them as they are, and cut nothing off.", special=True),
         Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other: "
@@ -524,7 +467,7 @@ BEST_OF_N = Exercise(
         ("last-of-equals",
             "Of several equally good texts you return the last. Replace the best so far only by a better "
             "one, > and not >=; and sorting puts the last of equals at the end, where max keeps the first.",
-            lambda sample, reward, n: _fold(sample, reward, n, lambda new, best: new >= best)),
+            lambda sample, reward, n: max(_listed(sample, n)[::-1], key=reward)),
         ("first", "Only one text is drawn. Is your return inside the loop, or do you draw before it and then "
             "judge the same text n times?", lambda sample, reward, n: sample()),
         ("first-of-all", "You draw all n, and return the first. Compare their rewards.",
@@ -555,9 +498,10 @@ BEST_OF_N = Exercise(
         ("n-fixed", "The number of draws does not depend on n. Use the argument.",
             lambda sample, reward, n: max(_listed(sample, 4), key=reward)),
         ("first-rise",
-            "You stop at the first text that is better than the one before. Go through all n.", _first_rise),
+            "You stop at the first text that is better than the one before. Go through all n.",
+            lambda *args: _rises(*args)[:2][-1]),
         ("compared-with-the-one-before", "You compare each text with the one before it. Compare it with the "
-            "best so far.", _last_improvement),
+            "best so far.", lambda *args: _rises(*args)[-1]),
         ("all-returned", "You return all texts. Only the best one is asked for.",
             lambda sample, reward, n: sorted(_listed(sample, n), key=reward, reverse=True)),
         ("equals-by-the-alphabet",
@@ -580,19 +524,14 @@ BEST_OF_N = Exercise(
 # ---------------------------------------------------------------- dpo_loss
 
 
-def _judged(B, beta, far=0.0, start=False, margin=1.0):
+def _judged(B, beta, far=0.0, margin=1.0):
     """Log probabilities of whole texts: what a model says of both texts of B pairs, and what the reference said."""
     def make(rng):
         chosen_reference, rejected_reference = (_tensor(-rng.uniform(4, 20, size=B) - far) for _ in range(2))
-        moved = (_tensor(rng.normal(size=B) * margin * (not start)) for _ in range(2))
+        moved = (_tensor(rng.normal(size=B) * margin) for _ in range(2))
         chosen, rejected = (old + new for old, new in zip((chosen_reference, rejected_reference), moved, strict=True))
         return chosen, rejected, chosen_reference, rejected_reference, beta
     return make
-
-
-def _huge(rng):
-    """Margins of 10,000, one of each sign."""
-    return _tensor([-10.0, -10_010.0]), _tensor([-10_010.0, -10.0]), *(_tensor([-10.0, -10.0]) for _ in range(2)), 1.0
 
 
 def _margin(c, r, cr, rr):
@@ -615,15 +554,13 @@ DPO_LOSS = Exercise(
             "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
         Probe("four pairs", _judged(4, 0.5), "Four pairs: each has a margin of its own, and the result is "
             "the mean of their losses."),
-        Probe("nothing learned yet", _judged(3, 2.0, start=True), "The model still says what the reference "
-            "says: every margin is 0, and the loss is log 2, whatever the texts are.", draws=1),
-        Probe("a large β", _judged(5, 6.0), "β is 6 here. It multiplies the margin, before σ."),
         Probe("a small β", _judged(5, 0.05), "β is 0.05 here. It multiplies the margin, before σ."),
         Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
             "about -200. Only differences from the reference count."),
-        Probe("margins of 10,000", _huge, "The margins are 10,000 and -10,000 here. The loss of the second "
-            "pair is 10,000, and no infinity: take torch's logsigmoid, which is made for that.",
-            draws=1, extreme=True),
+        example("margins of 10,000", (  # one of each sign
+                _tensor([-10.0, -10_010.0]), _tensor([-10_010.0, -10.0]), *2 * [_tensor([-10.0, -10.0])], 1.0),
+            "The margins are 10,000 and -10,000 here. The loss of the second pair is 10,000, and no infinity: take torch's "
+            "logsigmoid, which is made for that.", extreme=True),
         larger(_judged(40, 0.3, margin=3.0)),
     ),
     misconceptions=(
