@@ -6,7 +6,7 @@ import copy
 import numpy as np
 
 from helpers.attention import scaled_dot_product_attention, score_variance, softmax, softmax_jacobian
-from helpers.checks.core import Exercise, Probe, example, larger
+from helpers.checks.core import Exercise, Probe, example, larger, variants
 
 
 def _qkv(rng, *lead, T_q, T_k, d_k, d_v):
@@ -22,11 +22,6 @@ def _far_from_zero(rng):
     K = np.round(rng.normal(size=(3, 4)) * 2) / 8
     Q[:, 0], K[:, 0] = 32, 64
     return Q, K, rng.normal(size=(3, 2))
-
-
-def _rows_far_apart(rng):
-    """One query's scores are thousands above 0, the other's thousands below."""
-    return np.array([[1000.0], [-1000.0]]), np.array([[3.0], [0.0]]), rng.normal(size=(2, 2))
 
 
 def _swap(x):
@@ -54,75 +49,23 @@ def _with_softmax(function):
     return attention
 
 
-def _columns(scores):
-    e = np.exp(scores - scores.max(axis=-2, keepdims=True))
-    return e / e.sum(axis=-2, keepdims=True)
+@variants
+def _softmax(scores, *, axis=-1, largest=None, keepdims=True):
+    """Softmax along another axis (None: of everything), after another number was subtracted, or whose sum loses its axis."""
+    e = np.exp(scores - (scores.max(axis=axis, keepdims=True) if largest is None else largest(scores)))
+    return e / e.sum(axis=axis, keepdims=keepdims)
 
 
-def _first_axis(scores):
-    e = np.exp(scores - scores.max(axis=0, keepdims=True))
-    return e / e.sum(axis=0, keepdims=True)
+def _nothing(scores):
+    return 0.0
 
 
-def _no_keepdims(scores):
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1)
-
-
-def _no_keepdims_and_no_max(scores):
-    e = np.exp(scores)
-    return e / e.sum(axis=-1)
-
-
-def _no_keepdims_twice(scores):
-    return _no_keepdims_and_no_max(scores - scores.max(axis=-1))
-
-
-def _max_without_keepdims(scores):
-    return softmax(scores - scores.max(axis=-1))
-
-
-def _axis_1(scores):
-    e = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-def _whole_array(scores):
-    e = np.exp(scores - scores.max())
-    return e / e.sum()
-
-
-def _global_max(scores):
-    e = np.exp(scores - scores.max())
-    return e / e.sum(axis=-1, keepdims=True)
-
-
-def _overflow(scores):
-    e = np.exp(scores)
-    return e / e.sum(axis=-1, keepdims=True)
-
-
-def _one_hot(scores):
-    return (scores == scores.max(axis=-1, keepdims=True)).astype(float)
-
-
-def _reference_with_transposed_weights(Q, K, V):
-    output, weights = scaled_dot_product_attention(Q, K, V)
-    return output, _swap(weights)
-
-
-def _plain_T(Q, K, V):
-    return _attend(Q @ K.T / _root(Q, -1), V)
-
-
-def _values_first(Q, K, V):
-    weights = softmax(_scores(Q, K) / _root(Q, -1))
-    return V @ weights, weights
-
-
-def _entry_by_entry(Q, K, V):
-    weights = softmax(_scores(Q, K) / _root(Q, -1))
-    return weights * V, weights
+def _mixed(mix):
+    """Attention with the right weights and another output, ``mix(weights, V)``."""
+    def attention(Q, K, V):
+        _, weights = scaled_dot_product_attention(Q, K, V)
+        return mix(weights, V), weights
+    return attention
 
 
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(
@@ -149,9 +92,9 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "Q has shape (B, h, T_q, d_k) here. Everything happens on the last two axes."),
         Probe("scores far from 0", _far_from_zero, "All scores are near 1,000 here. Use a softmax that "
             "subtracts the largest score of each row first.", extreme=True),
-        Probe("rows far apart", _rows_far_apart, "The scores of the two queries lie thousands apart here. "
-            "Subtract from each row its own largest score, neither one number for all rows nor a mean: "
-            "attention.softmax does it.", draws=1, extreme=True),
+        example("rows far apart", (np.array([[1000.0], [-1000.0]]), np.array([[3.0], [0.0]]), np.array([[0.5, -1], [2, 1]])),
+            "The scores of the two queries lie thousands apart here. Subtract from each row its own largest score, neither "
+            "one number for all rows nor a mean: attention.softmax does it.", extreme=True),
         larger(lambda rng: _qkv(rng, 5, 6, T_q=9, T_k=10, d_k=11, d_v=12)),
     ),
     misconceptions=(
@@ -187,31 +130,35 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "the weights change too.",
             lambda Q, K, V: (softmax(_scores(Q, K)) @ V / _root(Q, -1), softmax(_scores(Q, K)))),
         ("columns-sum-to-1", "Your weights sum to 1 down the columns: softmax over the keys is axis=-1, the "
-            "last axis.", _with_softmax(_columns)),
+            "last axis.", _with_softmax(_softmax(axis=-2))),
         ("softmax-over-axis-0", "Your softmax runs along axis 0, which is the batch when there is one. "
-            "Softmax over the keys is axis=-1.", _with_softmax(_first_axis)),
+            "Softmax over the keys is axis=-1.", _with_softmax(_softmax(axis=0))),
         ("softmax-over-axis-1", "Right for matrices, but with a batch axis 1 holds the queries. Count from "
-            "the end: softmax over the keys is axis=-1.", _with_softmax(_axis_1)),
+            "the end: softmax over the keys is axis=-1.", _with_softmax(_softmax(axis=1))),
         ("no-keepdims", "The sum of each row loses its axis, so the division runs along the wrong one (or "
-            "stops). Keep it: e.sum(axis=-1, keepdims=True).", _with_softmax(_no_keepdims)),
+            "stops). Keep it: e.sum(axis=-1, keepdims=True).", _with_softmax(_softmax(keepdims=False))),
         ("no-keepdims-and-no-max", "The sum of each row loses its axis, so the division runs along the wrong "
             "one (or stops). Write e.sum(axis=-1, keepdims=True), and subtract the row's largest score "
-            "before exp.", _with_softmax(_no_keepdims_and_no_max)),
+            "before exp.", _with_softmax(_softmax(keepdims=False, largest=_nothing))),
         ("no-keepdims-twice", "The maximum and the sum of each row lose their axis, so they meet the wrong "
-            "rows (or stop). Both need keepdims=True.", _with_softmax(_no_keepdims_twice)),
+            "rows (or stop). Both need keepdims=True.",
+            _with_softmax(_softmax(keepdims=False, largest=lambda scores: scores.max(axis=-1)))),
         ("max-without-keepdims",
             "The largest score of each row loses its axis, so it is subtracted from the wrong row (or "
-            "stops). Keep it: scores.max(axis=-1, keepdims=True).", _with_softmax(_max_without_keepdims)),
+            "stops). Keep it: scores.max(axis=-1, keepdims=True).",
+            _with_softmax(lambda scores: softmax(scores - scores.max(axis=-1)))),
         ("softmax-over-everything", "All your weights together sum to 1. Each query has its own: softmax "
-            "along axis=-1.", _with_softmax(_whole_array)),
+            "along axis=-1.", _with_softmax(_softmax(axis=None))),
         ("no-softmax", "You use the scaled scores as weights. They must pass through softmax, so that each "
             "row is positive and sums to 1.", _with_softmax(lambda scores: scores)),
         ("winner-takes-all", "All the weight goes to the best key. That is hard attention; softmax shares "
-            "the weight.", _with_softmax(_one_hot)),
+            "the weight.", _with_softmax(lambda scores: (scores == scores.max(axis=-1, keepdims=True)) * 1.0)),
         ("overflow", "Right for small scores, but exp(1000) overflows to inf and inf/inf is NaN. Subtract "
-            "the largest score of each row before exp, or use attention.softmax.", _with_softmax(_overflow)),
+            "the largest score of each row before exp, or use attention.softmax.",
+            _with_softmax(_softmax(largest=_nothing))),
         ("global-maximum", "You subtract the largest of all scores. A row far below it underflows to 0/0. "
-            "Subtract each row's own: scores.max(axis=-1, keepdims=True).", _with_softmax(_global_max)),
+            "Subtract each row's own: scores.max(axis=-1, keepdims=True).",
+            _with_softmax(_softmax(largest=np.max))),
         ("output-only", "You return the output alone. Return the weights as well: return output, weights.",
             lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[0]),
         ("weights-only", "You return the weights alone. The output is weights @ V: return output, weights.",
@@ -222,13 +169,14 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "The output is right, but the second result is the scores. Return what came out of the softmax.",
             lambda Q, K, V: (scaled_dot_product_attention(Q, K, V)[0], _scores(Q, K) / _root(Q, -1))),
         ("weights-transposed", "The output is right, but the weights you return are transposed. Row = query, "
-            "column = key: (T_q, T_k).", _reference_with_transposed_weights),
+            "column = key: (T_q, T_k).",
+            lambda Q, K, V: (lambda output, weights: (output, _swap(weights)))(*scaled_dot_product_attention(Q, K, V))),
         ("mixes-keys", "You mix the rows of K. The weights come from Q and K, and they mix the rows of V.",
             lambda Q, K, V: _attend(_scores(Q, K) / _root(Q, -1), K)),
         ("roles-swapped", "Your scores have a row for each key. A row belongs to a query: the scores are Q "
             "Kᵀ, not K Qᵀ.", lambda Q, K, V: _attend(_scores(K, Q) / _root(Q, -1), V)),
         ("plain-T", "K.T reverses all axes, which goes wrong as soon as there is a batch. Swap only two of "
-            "them, as in the scores of lesson 04.", _plain_T),
+            "them, as in the scores of lesson 04.", lambda Q, K, V: _attend(Q @ K.T / _root(Q, -1), V)),
         ("batch-meets-batch", "Right for matrices. With a batch, np.dot lets every sentence meet the keys of "
             "every other sentence. The operator @ keeps the batch apart.",
             lambda Q, K, V: _attend(np.dot(Q, _swap(K)) / _root(Q, -1), V)),
@@ -242,9 +190,9 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "2 only if there are three. Count from the end: np.swapaxes(K, -1, -2).",
             lambda Q, K, V: _attend(Q @ np.swapaxes(K, 1, 2) / _root(Q, -1), V)),
         ("values-first", "You compute V @ weights. A row of weights mixes the rows of V: the output is "
-            "weights @ V.", _values_first),
+            "weights @ V.", _mixed(lambda weights, V: V @ weights)),
         ("entry-by-entry", "weights * V multiplies entry by entry. The output is a matrix product: weights @ "
-            "V.", _entry_by_entry),
+            "V.", _mixed(lambda weights, V: weights * V)),
     ),
 )
 
@@ -351,41 +299,17 @@ def _wide(rng):
     return 6, N, _Wide(np.random.PCG64(rng.integers(2**32)))
 
 
-def _q_and_k(d_k, n, rng):
-    return rng.standard_normal((n, d_k)), rng.standard_normal((n, d_k))
+def _products(d_k, n, rng):
+    return rng.standard_normal((n, d_k)) * rng.standard_normal((n, d_k))
 
 
 def _dots(d_k, n, rng):
-    q, k = _q_and_k(d_k, n, rng)
-    return (q * k).sum(axis=1)
-
-
-def _all_pairs(d_k, n, rng):
-    q, k = _q_and_k(d_k, n, rng)
-    return q @ k[:100].T  # a part of them has the same variance, and is there sooner
-
-
-def _products(d_k, n, rng):
-    q, k = _q_and_k(d_k, n, rng)
-    return q * k
-
-
-def _one_draw(d_k, n, rng):
-    q = rng.standard_normal((n, d_k))
-    return (q * q).sum(axis=1).var()
-
-
-def _uniform(d_k, n, rng):
-    return (rng.random((n, d_k)) * rng.random((n, d_k))).sum(axis=1).var()
+    return _products(d_k, n, rng).sum(axis=1)
 
 
 def _one_at_a_time(d_k, n, rng):
     return np.array([rng.standard_normal(d_k) @ rng.standard_normal(d_k)
                      for _ in range(n)])  # compares with a list too
-
-
-def _swapped_sizes(d_k, n, rng):
-    return _dots(n, d_k, rng).var()
 
 
 def _products_behind(score_variance, d_k, n, rng):
@@ -439,21 +363,25 @@ SCORE_VARIANCE = Exercise(
         ("sum-down-the-columns", "You sum down the columns, over the n draws. Each dot product is a row: sum "
             "along axis=1.", lambda d_k, n, rng: _products(d_k, n, rng).sum(axis=0).var()),
         ("same-vector-twice", "You multiply a vector with itself. Draw the queries and the keys separately: "
-            "they must be independent.", _one_draw),
+            "they must be independent.",
+            lambda d_k, n, rng: (rng.standard_normal((n, d_k)) ** 2).sum(axis=1).var()),
         ("one-vector", "You sum the entries of one vector. Multiply each query with its key first, then sum.",
             lambda d_k, n, rng: rng.standard_normal((n, d_k)).sum(axis=1).var()),
         ("added", "You add the two vectors. A dot product multiplies them, entry by entry.",
             lambda d_k, n, rng: (rng.standard_normal((n, d_k)) + rng.standard_normal((n, d_k))).sum(axis=1).var()),
         ("uniform-draws", "You draw from another distribution: rng.random is uniform between 0 and 1. Draw "
-            "standard normals, rng.standard_normal.", _uniform),
+            "standard normals, rng.standard_normal.",
+            lambda d_k, n, rng: (rng.random((n, d_k)) * rng.random((n, d_k))).sum(axis=1).var()),
         ("sizes-swapped", "n and d_k are swapped: you take the variance of d_k dot products of n terms each. "
-            "Draw (n, d_k) and sum along axis=1.", _swapped_sizes),
+            "Draw (n, d_k) and sum along axis=1.", lambda d_k, n, rng: _dots(n, d_k, rng).var()),
         ("dot-products",
             "You return the dot products themselves. The result is one number, their variance.", _dots),
         ("dot-products-one-at-a-time", "You return all n dot products. The result is one number, their "
             "variance: np.var(...).", _one_at_a_time),
         ("all-pairs", "You multiply every query with every key, n × n dot products. Take n of them: each "
-            "query with its own key, row by row.", lambda d_k, n, rng: _all_pairs(d_k, n, rng).var()),
+            "query with its own key, row by row.",
+            lambda d_k, n, rng: (  # a part of them has the same variance, and is there sooner
+                rng.standard_normal((n, d_k)) @ rng.standard_normal((n, d_k))[:100].T).var()),
         ("no-dot-product", "You take the variance of single numbers, and make d_k of them with the rule that "
             "this exercise is to try out. Sum each row to a dot product first, then take the variance of "
             "these n numbers.", lambda d_k, n, rng: d_k * _products(d_k, n, rng).var()),
