@@ -77,31 +77,15 @@ def _square_forgotten(x, gain, bias, eps, added=0.0):
     return gain * deviation / (deviation.mean(dim=-1, keepdim=True).sqrt() + added) + bias
 
 
-def _without_keepdim(x, gain, bias, eps):
-    return gain * (x - x.mean(dim=-1)) / torch.sqrt(x.var(dim=-1, correction=0) + eps) + bias
-
-
-def _keepdim_in_the_mean_only(x, gain, bias, eps):
-    return gain * (x - x.mean(dim=-1, keepdim=True)) / torch.sqrt(x.var(dim=-1, correction=0) + eps) + bias
-
-
-def _keepdim_in_the_variance_only(x, gain, bias, eps):
-    variance = x.var(dim=-1, correction=0, keepdim=True)
-    return gain * (x - x.mean(dim=-1)) / torch.sqrt(variance + eps) + bias
+@variants
+def _axis_lost(x, gain, bias, eps, *, mean=False, variance=False):
+    """Which of the two keeps its axis?"""
+    return gain * (x - x.mean(-1, keepdim=mean)) / torch.sqrt(x.var(-1, correction=0, keepdim=variance) + eps) + bias
 
 
 def _absolute(x, gain, bias, eps):
     deviation = x - x.mean(dim=-1, keepdim=True)
     return gain * deviation / (deviation.abs().mean(dim=-1, keepdim=True) + eps) + bias
-
-
-def _rms(x, gain, bias, eps):
-    return gain * x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + eps) + bias
-
-
-def _unit_length(x, gain, bias, eps):
-    deviation = x - x.mean(dim=-1, keepdim=True)
-    return gain * deviation / torch.sqrt(deviation.square().sum(dim=-1, keepdim=True) + eps) + bias
 
 
 D_MINUS_1 = ("Your variance divides by d - 1, which is what torch's std and var do unless you tell them otherwise. Layer "
@@ -148,11 +132,11 @@ LAYER_NORM = Exercise(
             "eps alone. Square the deviations before you average them, and add eps under the root.",
             lambda x, gain, bias, eps: _square_forgotten(x, gain, bias, eps, added=eps)),
         ("keepdim-forgotten", "Without keepdim=True the mean of (B, T, d) has shape (B, T), and no longer "
-            "lines up with x. Give it to the mean and to the variance.", _without_keepdim),
+            "lines up with x. Give it to the mean and to the variance.", _axis_lost()),
         ("keepdim-in-the-mean-only", "Your mean keeps its axis, your variance does not, so it no longer "
-            "lines up with x. Give keepdim=True to both.", _keepdim_in_the_mean_only),
+            "lines up with x. Give keepdim=True to both.", _axis_lost(mean=True)),
         ("keepdim-in-the-variance-only", "Your variance keeps its axis, your mean does not, so it no longer "
-            "lines up with x. Give keepdim=True to both.", _keepdim_in_the_variance_only),
+            "lines up with x. Give keepdim=True to both.", _axis_lost(variance=True)),
         ("std-alone", "You divide by torch's std. It divides by d - 1 unless you say correction=0, and eps "
             "is missing: it is added to the variance, under the root.",
             _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
@@ -183,13 +167,15 @@ LAYER_NORM = Exercise(
         ("not-centred", "You divide by the standard deviation, and the mean stays in. Subtract the mean "
             "first.", _norm(centre=False)),
         ("rms-norm", "You leave the mean in, and divide by the root of the mean square. That is RMSNorm, "
-            "which many newer models use. LayerNorm subtracts the mean first.", _rms),
+            "which many newer models use. LayerNorm subtracts the mean first.",
+            lambda x, gain, bias, eps: gain * x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + eps) + bias),
         ("mean-square-of-x", "You subtract the mean, but your σ comes from x itself. Average the squares of "
             "x - μ.", _mean_of(lambda d, x: x.square())),
         ("mean-absolute-deviation", "You divide by the mean of |x - μ|. The standard deviation is the root "
             "of the mean of (x - μ)².", _absolute),
         ("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take the mean of "
-            "the squares: the result then has length √d, and variance 1.", _unit_length),
+            "the squares: the result then has length √d, and variance 1.",
+            _mean_of(lambda d, x: d.square() * d.shape[-1])),
         ("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).",
             _norm(divisor=lambda variance, eps: 1)),
         ("across-tokens", "You normalise each column over the tokens (dim=-2), so the tokens mix. Each token "
@@ -243,16 +229,12 @@ def _absolute_value(rng):
             torch.cat([one, one]), torch.zeros(2).double())
 
 
-def _all_off(rng):
-    """b1 is so low that no hidden unit is on: the result is b2."""
-    x, W1, b1, W2, b2 = _mlp_inputs(2, 3, m=4)(rng)
-    return x, W1, b1 - 100, W2, b2
-
-
-def _all_on(rng):
-    """b1 is so high that every hidden unit is on: the ReLU changes nothing."""
-    x, W1, b1, W2, b2 = _mlp_inputs(2, 3, m=4)(rng)
-    return x, W1, b1 + 10, W2, b2
+def _shifted(by):
+    """b1 is so low that no hidden unit is on, or so high that every one is and the ReLU changes nothing."""
+    def make(rng):
+        x, W1, b1, W2, b2 = _mlp_inputs(2, 3, m=4)(rng)
+        return x, W1, b1 + by, W2, b2
+    return make
 
 
 def _bend(bend):
@@ -266,9 +248,9 @@ FEED_FORWARD = Exercise(
              "torch.relu(h) and h.clamp(min=0)."),
             ("'ReLU' and 'Tensor'", "nn.ReLU(h) makes a layer and does not run it. torch.relu(h) gives the numbers.")),
     probes=(
-        Probe("all units off", _all_off, "b1 is about -100 here, so x W1 + b1 is negative everywhere, the "
+        Probe("all units off", _shifted(-100), "b1 is about -100 here, so x W1 + b1 is negative everywhere, the "
             "ReLU gives 0, and the result is b2 in every row."),
-        Probe("all units on", _all_on,
+        Probe("all units on", _shifted(10),
             "b1 is about 10 here, so the ReLU changes nothing: the result is (x W1 + b1) W2 + b2."),
         Probe("the absolute value", _absolute_value, "These weights make |x| of every number, as ReLU(x) + "
             "ReLU(-x): first x W1 + b1, then the ReLU, then W2 and b2."),
@@ -374,9 +356,10 @@ def _whole_numbers(rng):
     return x, lambda x: 2 * x, lambda x: 3 * x, lambda x: x + 10, lambda x: x + 100
 
 
-def _steps(x, a, f, n1, n2, first, second):
-    y = first(x, a, n1)
-    return second(x, y, f, n2)
+@variants
+def _steps(x, a, f, n1, n2, *, first=lambda x, a, n: x + a(n(x)), second=lambda x, y, f, n: y + f(n(y))):
+    """The reference with another step in the place of one of its two; the second gets x and what came of the first, y."""
+    return second(x, first(x, a, n1), f, n2)
 
 
 PRE_NORM_BLOCK = Exercise(
@@ -405,29 +388,24 @@ PRE_NORM_BLOCK = Exercise(
     misconceptions=(
         ("post-norm", "You normalise after each sum. That is post-norm, as in the original transformer of "
             "2017. In a pre-norm block the norm stands in front of each sublayer, inside the sum.",
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x + a(x)),
-                                           lambda x, y, f, n: n(y + f(y)))),
+            _steps(first=lambda x, a, n: n(x + a(x)), second=lambda x, y, f, n: n(y + f(y)))),
         ("no-residuals", "Nothing is added to x: each sublayer replaces the stream. Add each result to what "
             "went in.", lambda x, a, f, n1, n2: f(n2(a(n1(x))))),
         ("no-first-residual", "The attention replaces the stream. Add its result to x.",
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)), lambda x, y, f, n: y + f(n(y)))),
+            _steps(first=lambda x, a, n: a(n(x)))),
         ("no-second-residual", "The MLP replaces the stream. Add its result to what went in.",
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)), lambda x, y, f, n: f(n(y)))),
+            _steps(second=lambda x, y, f, n: f(n(y)))),
         ("stream-normalised", "You write x = norm1(x) and then add to that, so the stream itself is "
             "normalised. Only the copy that the sublayer reads is: x + attention(norm1(x)).",
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)),
-                                           lambda x, y, f, n: n(y) + f(n(y)))),
+            _steps(first=lambda x, a, n: n(x) + a(n(x)), second=lambda x, y, f, n: n(y) + f(n(y)))),
         ("first-stream-normalised", "In the first step the stream itself is normalised: norm1(x) + …. Add to "
-            "x as it is.", lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: n(x) + a(n(x)),
-                                           lambda x, y, f, n: y + f(n(y)))),
+            "x as it is.", _steps(first=lambda x, a, n: n(x) + a(n(x)))),
         ("second-stream-normalised",
             "In the second step the stream itself is normalised: norm2(…) + …. Add to the stream as it is.",
-            lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
-                                           lambda x, y, f, n: n(y) + f(n(y)))),
+            _steps(second=lambda x, y, f, n: n(y) + f(n(y)))),
         ("second-sum-from-x", "The second sum starts from the block's input again, so what attention added "
             "is lost from the stream. One source prints its block like that. Start from the result of the "
-            "first sum.", lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: x + a(n(x)),
-                                           lambda x, y, f, n: x + f(n(y)))),
+            "first sum.", _steps(second=lambda x, y, f, n: x + f(n(y)))),
         ("second-sum-without-x", "Your second sum is what attention has written plus what the MLP writes, "
             "and x itself is gone. Give the first sum a name, such as x, and start from it in both places "
             "of the second step.", lambda x, a, f, n1, n2: a(n1(x)) + f(n2(x + a(n1(x))))),
@@ -459,8 +437,7 @@ PRE_NORM_BLOCK = Exercise(
             lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: a(v)[0], f, n1, n2)),
         ("mlp-result-only-on-attention",
             "The MLP reads norm2 of what attention returned, without the stream. It reads norm2 of the whole "
-            "sum.", lambda x, a, f, n1, n2: _steps(x, a, f, n1, n2, lambda x, a, n: a(n(x)),
-                                           lambda x, y, f, n: x + y + f(n(y)))),
+            "sum.", _steps(first=lambda x, a, n: a(n(x)), second=lambda x, y, f, n: x + y + f(n(y)))),
     ),
 )
 
