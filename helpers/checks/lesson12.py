@@ -55,24 +55,6 @@ def _identity_once(attentions):
     return 0.5 * product + 0.5 * torch.eye(product.shape[-1], dtype=product.dtype)
 
 
-def _each_head_alone(attentions):
-    return torch.stack([_roll(attentions, join=lambda w, i=i: w[i])
-                        for i in range(len(attentions[0]))]).mean(0)
-
-
-def _layers_for_heads(attentions):
-    stacked = torch.stack(tuple(attentions))  # (layers, h, T, T)
-    return _roll([head[None] for head in stacked.mean(0)])
-
-
-def _identity_plus(attentions):
-    result = None
-    for w in attentions:
-        a = w.mean(0) + torch.eye(w.shape[-1], dtype=w.dtype)
-        result = a if result is None else a @ result
-    return result
-
-
 ATTENTION_ROLLOUT = Exercise(
     reference=attention_rollout,
     probes=(
@@ -109,7 +91,8 @@ ATTENTION_ROLLOUT = Exercise(
         ("identity-once", "You put the identity in once, after the product. Every layer has a residual "
             "stream of its own: mix each matrix with the identity before you multiply.", _identity_once),
         ("rows-grow", "Your rows do not sum to 1: weights plus identity sum to 2, and the sums double with "
-            "each layer. Bring the rows of each layer back to sum 1.", _identity_plus),
+            "each layer. Bring the rows of each layer back to sum 1.",
+            lambda a: 2 ** len(a) * _roll(a, norm=lambda m: m)),
         ("heads-summed", "You add the heads up, so attention outweighs the identity the more heads there "
             "are. Take their mean.", lambda a: _roll(a, join=lambda w: w.sum(0))),
         ("heads-max", "You take the largest of the heads. That is a variant that some papers use; here it is "
@@ -118,9 +101,11 @@ ATTENTION_ROLLOUT = Exercise(
             lambda a: _roll(a, join=lambda w: w[0])),
         ("each-head-alone", "You follow each head through the layers on its own and average at the end. But "
             "what head 0 wrote is read by all heads of the next layer: average the heads in each layer "
-            "first.", _each_head_alone),
+            "first.",
+            lambda a: torch.stack([_roll([w[i:i + 1] for w in a]) for i in range(len(a[0]))]).mean(0)),
         ("layers-for-heads", "You average over the layers and multiply over the heads. It is the reverse: "
-            "each entry of the list is a layer.", _layers_for_heads),
+            "each entry of the list is a layer.",
+            lambda a: _roll([head[None] for head in torch.stack(tuple(a)).mean(0)])),
         ("elementwise", "You multiply number by number with *. Following a path over two layers is a sum "
             "over the token in between: a matrix product, @.",
             lambda a: _roll(a, times=lambda later, so_far: later * so_far)),
@@ -166,11 +151,6 @@ def _diagonal(weights, offset):
     return weights.diagonal(offset=offset, dim1=-2, dim2=-1)
 
 
-def _wrapping(weights):
-    i = torch.arange(weights.shape[-1])
-    return weights[:, i, i - 1].mean(-1)
-
-
 def _argmax_share(weights):
     i = torch.arange(1, weights.shape[-1])
     return (weights[:, 1:].argmax(-1) == i - 1).to(weights.dtype).mean(-1)
@@ -206,7 +186,8 @@ PREVIOUS_TOKEN_SCORE = Exercise(
         ("sum", "You add the weights up. The score is their mean, so that it lies between 0 and 1.",
             lambda w: _diagonal(w, -1).sum(-1)),
         ("wraps-around",
-            "For token 0 you use index -1, which is the last token. Begin at token 1.", _wrapping),
+            "For token 0 you use index -1, which is the last token. Begin at token 1.",
+            lambda w: w.roll(1, -1).diagonal(0, -2, -1).mean(-1)),
         ("heads-averaged", "You give one number for all heads. Each head has its own: keep the first axis.",
             lambda w: _diagonal(w, -1).mean()),
         ("wrong-axes", "The diagonal runs through heads and queries. torch.diagonal takes the first two axes "
@@ -229,6 +210,9 @@ PREVIOUS_TOKEN_SCORE = Exercise(
 # ---------------------------------------------------------------- ablate_head
 
 
+_ALL = slice(None)
+
+
 def _outputs(B, h, T, d_k, head=None):
     def make(rng):
         which = int(rng.integers(h)) if head is None else head
@@ -244,11 +228,6 @@ def _without(z, head):
     z = z.clone()
     z[:, head] = 0
     return z
-
-
-def _first_rows(z, W_o, head):
-    d_k = z.shape[-1]
-    return _merged(z) @ W_o - z[:, head] @ W_o[:d_k]
 
 
 def _columns_zeroed(z, W_o, head):
@@ -268,28 +247,13 @@ def _interleaved(z, W_o, head):
     return merged @ W_o
 
 
-def _token_zeroed(z, W_o, head):
-    z = z.clone()
-    z[:, :, head] = 0
-    return _merged(z) @ W_o
-
-
-def _sentence_zeroed(z, W_o, head):
-    z = z.clone()
-    z[head] = 0
-    return _merged(z) @ W_o
-
-
-def _column_zeroed(z, W_o, head):
-    z = z.clone()
-    z[..., head] = 0
-    return _merged(z) @ W_o
-
-
-def _averaged_out(z, W_o, head):
-    z = z.clone()
-    z[:, head] = z[:, head].mean(-2, keepdim=True)
-    return _merged(z) @ W_o
+def _changed(at, put=lambda z, head: 0):
+    """Something else is written into the places that ``at`` names."""
+    def function(z, W_o, head):
+        z = z.clone()
+        z[at(head)] = put(z, head)
+        return _merged(z) @ W_o
+    return function
 
 
 def _not_transposed(z, W_o, head):
@@ -321,11 +285,13 @@ ABLATE_HEAD = Exercise(
         ("counted-from-1", "Another head is missing: heads are counted from 0.",
             lambda z, W, i: ablate_head(z, W, (i - 1) % z.shape[1])),
         ("token-removed",
-            "A token is set to 0 in all heads. The heads are axis 1 of (B, h, T, d_k).", _token_zeroed),
+            "A token is set to 0 in all heads. The heads are axis 1 of (B, h, T, d_k).",
+            _changed(lambda head: (_ALL, _ALL, head))),
         ("sentence-removed", "A whole sentence of the batch is set to 0. The heads are axis 1 of (B, h, T, "
-            "d_k).", _sentence_zeroed),
+            "d_k).", _changed(lambda head: head)),
         ("column-removed",
-            "One number of every head is set to 0. The heads are axis 1 of (B, h, T, d_k).", _column_zeroed),
+            "One number of every head is set to 0. The heads are axis 1 of (B, h, T, d_k).",
+            _changed(lambda head: (..., head))),
         ("heads-not-merged",
             "You reshape (B, h, T, d_k) to (B, T, d) without moving the heads behind the tokens first, so "
             "heads and tokens are mixed up. Transpose axes 1 and 2 before.", _not_transposed),
@@ -334,13 +300,14 @@ ABLATE_HEAD = Exercise(
         ("columns-of-W_o", "You set columns of W_o to 0. A head enters through the rows of W_o; its columns "
             "are where the output goes.", _columns_zeroed),
         ("first-rows", "You take the head away through the first rows of W_o, whichever head it is. Head i "
-            "owns rows i·d_k to (i+1)·d_k.", _first_rows),
+            "owns rows i·d_k to (i+1)·d_k.", lambda z, W, i: _merged(z) @ W - z[:, i] @ W[:z.shape[-1]]),
         ("closed-up", "You drop the head and push the others together, so those behind it meet the rows of "
             "W_o that belong to another head. Leave its place, filled with 0.", _closed_up),
         ("rescaled", "You stretch the other heads by h / (h - 1), as dropout does. Leave them as they are.",
             lambda z, W, i: ablate_head(z, W, i) * (z.shape[1] / max(z.shape[1] - 1, 1))),
         ("averaged-out", "You put the head's mean over the tokens in its place. That is mean ablation, a "
-            "respectable variant; here the contribution is removed, so it is 0.", _averaged_out),
+            "respectable variant; here the contribution is removed, so it is 0.",
+            _changed(lambda head: (_ALL, head), lambda z, head: z[:, head].mean(-2, keepdim=True))),
         ("interleaved", "You remove every h-th column. In the concatenation the numbers of a head stand side "
             "by side: columns i·d_k to (i+1)·d_k.", _interleaved),
         ("sum-of-nothing", "With one head nothing is left to add up, and Python's sum of nothing is the "
@@ -382,15 +349,8 @@ def _from(into):
     return _put(into, lambda heads, other, head, position: other[into(head, position)])
 
 
-_ALL = slice(None)
-
-
 def _here(head, position):
     return _ALL, head, position
-
-
-def _alone(heads, other, head, position):
-    return patch_head(torch.zeros_like(heads), other, head, position)
 
 
 PATCH_HEAD = Exercise(
@@ -478,7 +438,8 @@ PATCH_HEAD = Exercise(
         ("mean-over-positions", "You write the head's mean over all positions of `other`. Take its output at "
             "that one position.", _put(_here, lambda heads, other, head, position: other[:, head].mean(1))),
         ("rest-is-zero", "Around the patched place everything is 0. The rest is `heads`: begin with a copy "
-            "of it.", _alone),
+            "of it.",
+            lambda heads, other, head, position: patch_head(torch.zeros_like(heads), other, head, position)),
         ("only-the-piece", "You return the piece alone, (B, d_k). Return all of `heads`, with this piece in "
             "its place.", lambda heads, other, head, position: other[:, head, position]),
     ),
