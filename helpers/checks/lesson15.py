@@ -209,10 +209,12 @@ MERGE_PAIR = Exercise(
             "197 is not 97, and 985 is not 98. Compare the numbers themselves."),
         example("byte 0", ([10, 0, A, B, 0], (0, A), 256),
             "0 is an id like any other: (0, 97) is merged, and the 0 at the end stays."),
+        example("learned ids", (list(map(int, "300 97 301 300 97".split())), (int("300"), A), 302),
+            "Ids above 255 are in pairs as well. Here (300, 97) is merged. Compare numbers with ==, and not "
+            "with `is`."),
         example("two learned ids",
             (list(map(int, "300 97 300 301 300".split())), (int("300"), int("301")), 302),
-            "Ids above 255 are in pairs as well. Here (300, 301) is merged. Compare numbers with ==, and not "
-            "with `is`."),
+            "Both ids of a pair may be above 255. Here (300, 301) is merged."),
         example("nothing at all", ([], (A, B), 256), "Without ids the result is an empty list.",
             extreme=True),
         Probe("many ids", _with_pair, "Go from left to right, and jump over both ids after a merge.",
