@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Probe, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
 from helpers.checks.pieces import same
 from helpers.inside import ablate_heads, induction_score, logit_lens, patching_effect
 
@@ -149,19 +149,6 @@ def _one(x, eps):
     return 1
 
 
-def _layer_norm(states, gain, W_U, eps=1e-5):
-    return logit_lens([x - x.mean(-1, keepdim=True) for x in states], gain, W_U, eps)
-
-
-def _norm_last(states, gain, W_U, eps=1e-5):
-    z = torch.stack([gain * x for x in states]) @ W_U
-    return z / _root(z, eps)
-
-
-def _gain_first(states, gain, W_U, eps=1e-5):
-    return logit_lens([gain * x for x in states], torch.ones_like(gain), W_U, eps)
-
-
 def _changes(states):
     return [states[0], *(after - before for before, after in zip(states, states[1:], strict=False))]
 
@@ -189,15 +176,21 @@ LOGIT_LENS = Exercise(
         ("gain-only", "The gain is there, but nothing is divided. RMSNorm divides each token by the root of "
             "its mean square first.", _lens(divide=_one)),
         ("layer-norm", "You subtract the mean: that is LayerNorm. This model has RMSNorm, which only divides "
-            "by the root of the mean square.", _layer_norm),
+            "by the root of the mean square.",
+            lambda states, gain, W_U, eps=1e-5: logit_lens(
+                [x - x.mean(-1, keepdim=True) for x in states], gain, W_U, eps)),
         ("standard-deviation", "You divide by the standard deviation, which measures from the mean. Here it "
             "is the root of the mean square, measured from 0.", _lens(divide=lambda x, e: torch.sqrt(
             x.var(-1, unbiased=False, keepdim=True) + e))),
         ("no-gain", "The division is right, but the gain is missing: multiply by it before W_U.",
             _lens(stretch=same)),
         ("gain-first", "You stretch by the gain, and then divide: the division sees the stretched numbers. "
-            "Divide first.", _gain_first),
-        ("norm-last", "You take the norm of the logits. It belongs before W_U, on the states.", _norm_last),
+            "Divide first.",
+            lambda states, gain, W_U, eps=1e-5: logit_lens(
+                [gain * x for x in states], torch.ones_like(gain), W_U, eps)),
+        ("norm-last", "You take the norm of the logits. It belongs before W_U, on the states.",
+            lambda states, gain, W_U, eps=1e-5: (
+                lambda z: z / _root(z, eps))(torch.stack([gain * x for x in states]) @ W_U)),
         ("length", "You divide by the length of the vector, the root of the SUM of squares. RMSNorm takes "
             "their mean.", _lens(divide=lambda x, e: torch.sqrt(
             x.square().sum(-1, keepdim=True) + e))),
@@ -275,23 +268,13 @@ def _at(index):
     return wrong
 
 
+def _all_but(z, heads):
+    return [i for i in range(z.shape[1]) if i not in heads]
+
+
 def _kept_in_zeros(z, heads, mean=False):
-    new = torch.zeros_like(z)
-    for i in heads:
-        new[:, i] = z[:, i].mean((0, 1)) if mean else z[:, i]
-    return new
-
-
-def _others(z, heads, mean=False):
-    return ablate_heads(z, [i for i in range(z.shape[1]) if i not in heads], mean)
-
-
-def _one_mean(z, heads, mean=False):
-    return _filled(put=lambda z, i: z[:, heads].mean((0, 1, 2)))(z, heads, mean)
-
-
-def _dropped(z, heads, mean=False):
-    return z[:, [i for i in range(z.shape[1]) if i not in heads]]
+    means = torch.zeros_like(z) + z.mean((0, 2), keepdim=True)
+    return ablate_heads(means if mean else z, _all_but(z, heads))
 
 
 ABLATE_HEADS = Exercise(
@@ -315,13 +298,14 @@ ABLATE_HEADS = Exercise(
     misconceptions=(
         ("nothing-removed", "The heads are still there. Did you change a copy and then return the original?",
             lambda z, heads, mean=False: z.clone()),
-        ("only-those-heads", "The named heads stay and all others go. It is the other way round.", _others),
+        ("only-those-heads", "The named heads stay and all others go. It is the other way round.",
+            lambda z, heads, mean=False: ablate_heads(z, _all_but(z, heads), mean)),
         ("first-of-the-list", "Only the first head of the list is taken away. Is your return inside the loop?",
             lambda z, heads, mean=False: ablate_heads(z, heads[:1], mean)),
         ("counted-from-1", "Other heads are missing: heads are counted from 0.",
             lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
         ("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits. Leave their "
-            "places.", _dropped),
+            "places.", lambda z, heads, mean=False: z[:, _all_but(z, heads)]),
         ("always-zero", "You never look at mean: when it is True, the head's mean stands in place of 0.",
             lambda z, heads, mean=False: ablate_heads(z, heads)),
         ("always-mean", "You never look at mean: when it is False, 0 stands in place of the head.",
@@ -333,7 +317,8 @@ ABLATE_HEADS = Exercise(
         ("one-number", "You average the d_k numbers too, so one number stands everywhere. Each of the d_k "
             "columns has a mean of its own: axes 0 and 2.", _by_mean((0, 1, 2))),
         ("one-mean-for-all", "You put one mean of all the named heads in their places. Each head has its own "
-            "mean.", _one_mean),
+            "mean.",
+            lambda z, heads, mean=False: _filled(put=lambda z, i: z[:, heads].mean((0, 1, 2)))(z, heads, mean)),
         ("last-of-the-list", "Only the last head of the list is taken away. Do you begin with a fresh copy "
             "in each turn of the loop?", lambda z, heads, mean=False: ablate_heads(z, heads[-1:], mean)),
         ("mean-turned-round", "Zero and mean have changed places: with mean=True the mean stands in place of "
@@ -373,19 +358,9 @@ def _runs(V, at=None):
     return make
 
 
-def _by_hand(rng):
-    """The example of the lesson: 3, -5 and 1."""
-    return *map(_tensor, ([4.0, 1, 2], [-3.0, 2, 0], [1.0, 0, 7])), 0, 1
-
-
-def _by_hand_with_another(rng):
-    """The same differences, and a third word that leads."""
-    return *map(_tensor, ([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7])), 0, 1
-
-
-def _all_prefer_the_right(rng):
-    """3, 4 and 2: the corrupt run leads the clean one."""
-    return *map(_tensor, ([4.0, 1], [5.0, 1], [3.0, 1])), 0, 1
+def _three(*logits):
+    """Clean, corrupt and patched, of which word 0 is right and word 1 wrong."""
+    return *map(_tensor, logits), 0, 1
 
 
 def _lead(x, right, wrong):
@@ -410,17 +385,9 @@ def _no_brackets_at_all(clean, corrupt, patched, r, w):
     return float(patched[r] - patched[w] - corrupt[r] - corrupt[w] / clean[r] - clean[w] - corrupt[r] - corrupt[w])
 
 
-def _most_probable(clean, corrupt, patched, right, wrong):
-    return patching_effect(clean, corrupt, patched, int(clean.argmax()), int(corrupt.argmax()))
-
-
 def _word_by_word(clean, corrupt, patched, r, w):
     shares = (patched - corrupt) / (clean - corrupt)
     return float(shares[r] - shares[w])
-
-
-def _across_runs(clean, corrupt, patched, r, w):
-    return float((patched[r] - corrupt[w]) / (clean[r] - corrupt[w]))
 
 
 def _probability_lead(x, right, wrong):
@@ -436,11 +403,11 @@ BOTH = "And count from the corrupted run, both above the line and below it: (pat
 PATCHING_EFFECT = Exercise(
     reference=patching_effect,
     probes=(
-        Probe("by hand", _by_hand, "Right is word 0, wrong is word 1. The differences are 3 (clean), -5 "
-            "(corrupt), 1 (patched): from -5 to 1 it is 6 of 8, so the effect is 0.75.", draws=1),
-        Probe("another word leads", _by_hand_with_another,
+        example("by hand", _three([4.0, 1, 2], [-3.0, 2, 0], [1.0, 0, 7]), "Right is word 0, wrong is word 1. The "
+            "differences are 3 (clean), -5 (corrupt), 1 (patched): from -5 to 1 it is 6 of 8, so the effect is 0.75."),
+        example("another word leads", _three([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7]),
             "Word 2 has the largest logit of the clean run here, and does not count: right is word 0, wrong "
-            "is word 1. Use the ids that are given. The effect is 0.75.", draws=1),
+            "is word 1. Use the ids that are given. The effect is 0.75."),
         Probe("nothing comes back", _runs(4, 0.0), "The patched run is the corrupt one: the effect is 0."),
         Probe("all comes back", _runs(4, 1.0), "The patched run is the clean one: the effect is 1."),
         Probe("two words", _runs(2),
@@ -450,9 +417,9 @@ PATCHING_EFFECT = Exercise(
         Probe("too far", _runs(5, 1.6),
             "A patch may bring back more than was lost: the effect is 1.6 here, and is not cut off."),
         Probe("the wrong way", _runs(5, -0.7), "A patch may also do harm: the effect is negative here."),
-        Probe("corrupt leads", _all_prefer_the_right, "The differences are 3 (clean), 4 (corrupt), 2 "
+        example("corrupt leads", _three([4.0, 1], [5.0, 1], [3.0, 1]), "The differences are 3 (clean), 4 (corrupt), 2 "
             "(patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as "
-            "from 4 to 3, so the effect is 2.", draws=1, extreme=True),
+            "from 4 to 3, so the effect is 2.", extreme=True),
         larger(_runs(40), draws=2),
     ),
     misconceptions=(
@@ -472,7 +439,8 @@ PATCHING_EFFECT = Exercise(
         ("upside-down", "Your fraction is upside down: what came back stands above, what could come back "
             "below.", _effect(share=lambda a, b, c: (a - b) / (c - b) if c != b else torch.inf)),
         ("across-runs", "You subtract a number of one run from a number of another. Each run has a "
-            "difference of its own, right minus wrong; only these are compared.", _across_runs),
+            "difference of its own, right minus wrong; only these are compared.",
+            lambda clean, corrupt, patched, r, w: float((patched[r] - corrupt[w]) / (clean[r] - corrupt[w]))),
         ("right-only-not-normalised", f"{LOGIT_OF_RIGHT} {BOTH}",
             _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c - b)),
         ("right-only-share-of-clean", f"{LOGIT_OF_RIGHT} {BOTH}",
@@ -491,7 +459,8 @@ PATCHING_EFFECT = Exercise(
             "second part is subtracted and not added. Compute the difference of each run first, in a "
             "variable of its own.", _written_out()),
         ("most-probable-words", "You take the words that lead in the runs. Which two words count is given: "
-            "right and wrong.", _most_probable),
+            "right and wrong.",
+            lambda a, b, c, right, wrong: patching_effect(a, b, c, int(a.argmax()), int(b.argmax()))),
         ("right-only", LOGIT_OF_RIGHT, _effect(lead=lambda x, r, w: x[r])),
         ("wrong-only", "You look at the logit of wrong alone. Take the logit of right minus that of wrong.",
             _effect(lead=lambda x, r, w: x[w])),
