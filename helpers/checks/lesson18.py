@@ -228,9 +228,9 @@ def _cut_short(rng):
     return _tensor(rng, 3, 4, 5, std=2.0), ids, torch.tensor([2, 3, 4]), -1
 
 
-def _nll(logits, ids):
+def _nll(logits, ids, axis=-1):
     """(B, T): minus the log probability of token t, by the logits before it; 0 for token 0 and where the id is negative."""
-    log_p = logits.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None].clamp(min=0))[..., 0]
+    log_p = logits.log_softmax(axis)[:, :-1].gather(-1, ids[:, 1:, None].clamp(min=0))[..., 0]
     return F.pad(-log_p, (1, 0))
 
 
@@ -240,10 +240,10 @@ def _counted(ids, first, pad, before=0, after=0):
     return (places >= first[:, None] + after - before) & (ids != pad) & (places > 0)
 
 
-def _by(finish, counted=_counted):
+def _by(finish, counted=_counted, axis=-1):
     """``finish(losses, counted)``, both (B, T)."""
     def function(logits, ids, first, pad=-1):
-        return finish(_nll(logits, ids), counted(ids, first, pad))
+        return finish(_nll(logits, ids, axis), counted(ids, first, pad))
     return function
 
 
@@ -262,17 +262,9 @@ def _shifted_back(logits, ids, first, pad=-1):
     return loss[_counted(ids, first, pad)[:, :-1]].mean()
 
 
-def _softmax_twice(logits, ids, first, pad=-1):
-    return answer_loss(logits.softmax(-1), ids, first, pad)
-
-
 def _no_softmax(logits, ids, first, pad=-1):
     chosen = logits[:, :-1].gather(-1, ids[:, 1:, None].clamp(min=0))[..., 0]
     return -F.pad(chosen, (1, 0))[_counted(ids, first, pad)].mean()
-
-
-def _pads_counted(ids, first, pad):
-    return _counted(ids, first, pad=-10**9)
 
 
 def _guarded(counted):
@@ -283,15 +275,6 @@ def _guarded(counted):
             raise ValueError
         return F.cross_entropy(logits[:, :-1][mask], ids[:, 1:][mask])
     return function
-
-
-def _cut_at_the_end(ids, first, pad):
-    return ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1]
-
-
-def _over_places(logits, ids, first, pad=-1):
-    loss = -logits.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None].clamp(min=0))[..., 0]
-    return F.pad(loss, (1, 0))[_counted(ids, first, pad)].mean()
 
 
 ANSWER_LOSS = Exercise(
@@ -334,7 +317,8 @@ ANSWER_LOSS = Exercise(
             "1:].", _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, after=1))),
         ("mask-cut-at-the-end", "You cut the mask at its end, [:, :-1], so it is one place too late, and can "
             "leave nothing where a token counts. Cut it like the ids, [:, 1:]: entry i then belongs to "
-            "token i + 1.", _guarded(_cut_at_the_end)),
+            "token i + 1.",
+            _guarded(lambda ids, first, pad: ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1])),
         ("later-than-first", "Where one token counts, your mask leaves nothing, and your own guard stops. "
             "The first token of the answer counts: is it >= and not >, and is the mask cut like the ids, "
             "[:, 1:]?", _guarded(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
@@ -342,7 +326,7 @@ ANSWER_LOSS = Exercise(
             "Build it over all places, and cut it like the ids, [:, 1:].",
             _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, before=1))),
         ("pad-counts", "Padding counts as a token of the answer. Leave out the places where ids equal pad.",
-            _by(_mean, _pads_counted)),
+            _by(_mean, lambda ids, first, pad: _counted(ids, first, -10**9))),
         ("pads-in-the-divisor", "The loss of what does not count is 0, but you divide by all places. Divide "
             "by the number of those that count.", _by(lambda loss, keep: (loss * keep)[:, 1:].mean())),
         ("sum", "You return the sum. Divide by the number of tokens that count.",
@@ -365,9 +349,10 @@ ANSWER_LOSS = Exercise(
         ("pad-is-minus-1", "You take -1 for padding, whatever pad is. Compare ids with the argument pad.",
             _by(_mean, lambda ids, first, pad: _counted(ids, first, -1))),
         ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
-            "logits themselves.", _softmax_twice),
+            "logits themselves.",
+            lambda logits, ids, first, pad=-1: answer_loss(logits.softmax(-1), ids, first, pad)),
         ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words sum to "
-            "1: use the last axis.", _over_places),
+            "1: use the last axis.", _by(_mean, axis=1)),
         ("no-softmax", "You take the logit itself. The loss is minus the logarithm of the probability: "
             "log_softmax first.", _no_softmax),
         ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
@@ -401,13 +386,13 @@ ANSWER_LOSS = Exercise(
 # ---------------------------------------------------------------- wilson_interval
 
 
-def _tries(successes, n):
-    return lambda rng: (successes, n)
-
-
 def _drawn(rng):
     n = int(rng.integers(5, 60))
     return int(rng.integers(1, n)), n
+
+
+def _textbook(s, n, z):
+    return z * (s / n * (1 - s / n) / n) ** 0.5
 
 
 def _wilson(z=1.96, middle=lambda s, n, z: (s + z**2 / 2) / (n + z**2),
@@ -418,43 +403,33 @@ def _wilson(z=1.96, middle=lambda s, n, z: (s + z**2 / 2) / (n + z**2),
     return function
 
 
-def _share(s, n, z):
-    return s / n
-
-
-def _standard_error(s, n, z):
-    return z * (s / n * (1 - s / n) / n) ** 0.5
-
-
 _CLOSE = 2e-4  # more than it makes if z² is 3.84, as in the text
 
 WILSON_INTERVAL = Exercise(
     reference=wilson_interval,
     results=("low", "high"),
     probes=(
-        Probe("12 of 12", _tries(12, 12), "All 12 went well. The interval ends at 1, and begins at 12 / (12 "
+        example("12 of 12", (12, 12), "All 12 went well. The interval ends at 1, and begins at 12 / (12 "
             "+ 3.84) = 0.76 (3.84 is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 "
-            "% of all tests.", draws=1, absolute=_CLOSE),
-        Probe("0 of 8", _tries(0, 8), "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + "
-            "3.84) = 0.32.", draws=1, absolute=_CLOSE),
-        Probe("1 of 1", _tries(1, 1), "One try, which went well, says little: from 0.21 to 1.", draws=1,
-            absolute=_CLOSE),
-        Probe("half", _tries(10, 20),
-            "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70.", draws=1, absolute=_CLOSE),
+            "% of all tests.", absolute=_CLOSE),
+        example("0 of 8", (0, 8), "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + "
+            "3.84) = 0.32.", absolute=_CLOSE),
+        example("1 of 1", (1, 1), "One try, which went well, says little: from 0.21 to 1.", absolute=_CLOSE),
+        example("half", (10, 20),
+            "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
         Probe("any", _drawn,
             "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) times "
             "the root of successes · (n - successes) / n + z²/4, with z = 1.96.", draws=4, absolute=_CLOSE),
-        Probe("many", _tries(930, 1000), "With 1,000 tries the interval is short: about 0.03 in all.",
-            draws=1, absolute=_CLOSE),
+        example("many", (930, 1000), "With 1,000 tries the interval is short: about 0.03 in all.", absolute=_CLOSE),
     ),
     misconceptions=(
         ("textbook-interval", "You take p ± 1.96 √(p (1 - p) / n). With 12 of 12 it says from 1 to 1, as if "
             "nothing could go wrong. Wilson's interval draws the middle towards a half, and never shrinks "
-            "to nothing.", _wilson(middle=_share, half=_standard_error)),
+            "to nothing.", _wilson(middle=lambda s, n, z: s / n, half=_textbook)),
         ("middle-not-drawn-in", "Your half-width is right, but it lies around successes / n. The middle is "
-            "(successes + z²/2) / (n + z²).", _wilson(middle=_share)),
+            "(successes + z²/2) / (n + z²).", _wilson(middle=lambda s, n, z: s / n)),
         ("textbook-width", "Your middle is right, but the half-width is the textbook's. It is z / (n + z²) · "
-            "√(successes (n - successes) / n + z²/4).", _wilson(half=_standard_error)),
+            "√(successes (n - successes) / n + z²/4).", _wilson(half=_textbook)),
         ("z-not-squared", "You write z where z² belongs. The middle is (successes + z²/2) / (n + z²), and z² "
             "occurs in the half-width too.", _wilson(middle=lambda s, n, z: (s + z / 2) / (n + z),
                    half=lambda s, n, z: z / (n + z) * (s * (n - s) / n + z / 4) ** 0.5)),
@@ -470,8 +445,7 @@ WILSON_INTERVAL = Exercise(
             _wilson(middle=lambda s, n, z: (s + z**2) / (n + z**2))),
         ("plus-two-plus-four", "You add two successes and two failures, and take the textbook's interval of "
             "that (Agresti and Coull 1998). It is close to Wilson's, and another one.",
-            _wilson(middle=lambda s, n, z: (s + 2) / (n + 4),
-                   half=lambda s, n, z: z * ((s + 2) / (n + 4) * (1 - (s + 2) / (n + 4)) / (n + 4)) ** 0.5)),
+            _wilson(middle=lambda s, n, z: (s + 2) / (n + 4), half=lambda s, n, z: _textbook(s + 2, n + 4, z))),
         ("failures", "You have the interval of the failures: successes and failures have changed places.",
             lambda successes, n: _wilson()(n - successes, n)),
         ("swapped", "Low and high have changed places.", lambda successes, n: _wilson()(successes, n)[::-1]),
@@ -487,8 +461,8 @@ WILSON_INTERVAL = Exercise(
         ("whole-division", "You divide by // somewhere, which drops what is behind the point: 3 // 4 is 0. "
             "Use /.", _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) // n + z**2 / 4) ** 0.5)),
     ),
-    contracts=(Contract("no tries", _tries(0, 0)), Contract("more successes than tries", _tries(5, 4)),
-               Contract("fewer successes than none", _tries(-1, 4))),
+    contracts=(Contract("no tries", lambda rng: (0, 0)), Contract("more successes than tries", lambda rng: (5, 4)),
+               Contract("fewer successes than none", lambda rng: (-1, 4))),
 )
 
 EXERCISES = (LORA_LINEAR, MERGE_LORA, ANSWER_LOSS, WILSON_INTERVAL)
