@@ -50,12 +50,8 @@ INDUCTION_SCORE = Exercise(
         Probe("four known heads", _known_heads, "Head 0 always looks at the token after the last occurrence "
             "here, so its score is 1. The others look at that occurrence itself, one token back, and at "
             "the first token: their score is 0.", draws=1),
-        Probe("several heads", _heads(4, 7, 4),
-            "Each head has a score of its own: the result has shape (h,)."),
         Probe("as many heads as tokens", _heads(6, 6, 2),
             "There are 6 heads and 6 tokens here: count the axes from the back, query is -2 and key is -1."),
-        Probe("more than two rounds", _heads(3, 11, 3),
-            "The text repeats more than once. Each token from place 3 on looks 2 places back."),
         Probe("period 1", _heads(2, 5, 1), "With period 1 every token is the one before it again. What came "
             "after that one is the token itself.", extreme=True),
         larger(_heads(9, 23, 10)),
@@ -158,12 +154,8 @@ LOGIT_LENS = Exercise(
     probes=(
         Probe("one layer, one token", _states(1, 1, 2, 3, gain=1.0), "One state of two numbers, gain 1: "
             "divide it by the root of its mean square, then multiply by W_U. The shape is (1, 1, 3)."),
-        Probe("a gain", _states(1, 1, 3, 2),
-            "The gain stretches each of the d numbers after they were divided, and before W_U."),
         Probe("a large mean", _states(1, 2, 4, 3, shift=5.0),
             "All numbers of a state are near 5 here. RMSNorm divides, and subtracts nothing.", special=True),
-        Probe("several tokens", _states(1, 4, 3, 5),
-            "Four tokens, each with a length of its own: every token is divided by its own root."),
         Probe("several layers", _states(3, 2, 4, 5),
             "Three states: the result has shape (L, T, V) = (3, 2, 5), the first layer first."),
         Probe("a large eps", _states(2, 3, 4, 5, eps=2.0),
@@ -408,8 +400,6 @@ PATCHING_EFFECT = Exercise(
         example("another word leads", _three([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7]),
             "Word 2 has the largest logit of the clean run here, and does not count: right is word 0, wrong "
             "is word 1. Use the ids that are given. The effect is 0.75."),
-        Probe("nothing comes back", _runs(4, 0.0), "The patched run is the corrupt one: the effect is 0."),
-        Probe("all comes back", _runs(4, 1.0), "The patched run is the clean one: the effect is 1."),
         Probe("two words", _runs(2),
             "Two words only: right and wrong. Compare the differences of their logits."),
         Probe("many words", _runs(9), "Two of nine words count. Each run is judged by the logit of right "
