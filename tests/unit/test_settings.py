@@ -24,43 +24,13 @@ from helpers.store import model_files, settings
 
 
 @contextlib.contextmanager
-def numpy_raises():
-    with np.errstate(all="raise"):
-        yield
-
-
-@contextlib.contextmanager
-def numpy_prints_otherwise():
-    with np.printoptions(precision=1, sign="+", formatter={"float": lambda x: "a number"}, threshold=2):
-        yield
-
-
-@contextlib.contextmanager
-def default_dtype(kind):
-    torch.set_default_dtype(kind)
+def changed(setter, value, usual):
+    """``setter(value)`` for as long as the body runs."""
+    setter(value)
     try:
         yield
     finally:
-        torch.set_default_dtype(torch.float32)
-
-
-@contextlib.contextmanager
-def default_device():
-    torch.set_default_device("meta")  # a place where no tensor has numbers
-    try:
-        yield
-    finally:
-        torch.set_default_device(None)
-
-
-@contextlib.contextmanager
-def recursion():
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(400)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+        setter(usual)
 
 
 @contextlib.contextmanager
@@ -71,10 +41,14 @@ def warnings_raise():
 
 
 SETTINGS = {
-    "seterr": numpy_raises, "printoptions": numpy_prints_otherwise, "no gradients": torch.no_grad,
-    "float64": lambda: default_dtype(torch.float64), "bfloat16": lambda: default_dtype(torch.bfloat16),
-    "device": default_device, "recursion": recursion, "warnings": warnings_raise,
-    "style": lambda: plt.style.context("dark_background"),
+    "seterr": lambda: np.errstate(all="raise"),
+    "printoptions": lambda: np.printoptions(precision=1, sign="+", formatter={"float": lambda x: "a number"}, threshold=2),
+    "no gradients": torch.no_grad,
+    "float64": lambda: changed(torch.set_default_dtype, torch.float64, torch.float32),
+    "bfloat16": lambda: changed(torch.set_default_dtype, torch.bfloat16, torch.float32),
+    "device": lambda: changed(torch.set_default_device, "meta", None),  # a place where no tensor has numbers
+    "recursion": lambda: changed(sys.setrecursionlimit, 400, sys.getrecursionlimit()),
+    "warnings": warnings_raise, "style": lambda: plt.style.context("dark_background"),
 }
 ONE_A_LESSON = sorted({number: name for name, number in INDEX.items()}.values())
 
@@ -133,12 +107,8 @@ def test_a_deep_caller_is_no_error():
     def deep(n):
         return deep(n - 1) if n else core.call(lambda: 1, (), 1).value
 
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(2 * settings.DEEP)
-    try:
+    with changed(sys.setrecursionlimit, 2 * settings.DEEP, sys.getrecursionlimit()):
         assert deep(settings.DEEP + 100) == 1
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 @pytest.mark.parametrize("setting", ["seterr", "no gradients", "float64", "warnings", "recursion"])
