@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_scores, causal_mask, masked_attention, padding_mask, softmax
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
 
 CAUSAL_MASK = Exercise(
     reference=causal_mask,
@@ -182,34 +182,31 @@ def _scaled(Q, K):
     return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
 
 
-def _softmax(scores, axis=-1):
-    e = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
-
-
 def _finish(weights, V):
     """Rows without any visible key as they should be, whatever else is wrong."""
     weights = np.nan_to_num(weights)
     return weights @ V, weights
 
 
-def _fill(Q, K, mask, value):
-    return np.where(mask, _scaled(Q, K), value)
+@variants
+def _masked(Q, K, V, mask, *, scores=_scaled, hide=lambda scores, mask: np.where(mask, scores, -np.inf), weigh=softmax,
+            finish=_finish):
+    """The reference with other scores, another way to hide them, another softmax or another end, ``finish(weights, V)``."""
+    return finish(weigh(hide(scores(Q, K), mask)), V)
 
 
-def _inverted(Q, K, V, mask):
-    return _finish(softmax(np.where(mask, -np.inf, _scaled(Q, K))), V)
-
-
-def _after(Q, K, V, mask):
-    weights = softmax(_scaled(Q, K)) * mask
+def _mixed(weights, V):
+    """Rows without any visible key stay as they are."""
     return weights @ V, weights
+
+
+def _with_softmax_of(change):
+    return _masked(hide=change, finish=_mixed)
 
 
 def _after_renormalised(Q, K, V, mask):
     weights = softmax(_scaled(Q, K)) * mask
-    weights = weights / weights.sum(axis=-1, keepdims=True)
-    return weights @ V, weights
+    return _mixed(weights / weights.sum(axis=-1, keepdims=True), V)
 
 
 def _values_only(Q, K, V, mask):
@@ -217,65 +214,25 @@ def _values_only(Q, K, V, mask):
     return (weights * mask) @ V, weights
 
 
-def _with_scores(scores_of):
-    """Attention that masks correctly, with other scores."""
-    def function(Q, K, V, mask):
-        return _finish(softmax(np.where(mask, scores_of(Q, K), -np.inf)), V)
-    return function
-
-
-def _with_softmax_of(change):
-    def function(Q, K, V, mask):
-        weights = softmax(change(_scaled(Q, K), mask))
-        return weights @ V, weights
-    return function
-
-
-def _columns(Q, K, V, mask):
-    return _finish(_softmax(_fill(Q, K, mask, -np.inf), axis=-2), V)
-
-
-def _nan_row(Q, K, V, mask):
-    weights = softmax(_fill(Q, K, mask, -np.inf))
-    return weights @ V, weights
-
-
-def _indexed(Q, K, V, mask):
-    scores = _scaled(Q, K)
+def _by_index(scores, mask):
     scores[~mask] = -np.inf
-    return _finish(softmax(scores), V)
+    return scores
 
 
-def _zero_means_hidden(Q, K, V, mask):
-    scores = _scaled(Q, K) * mask
-    weights = np.nan_to_num(softmax(np.where(scores == 0, -np.inf, scores)))
-    return weights @ V, weights
+def _zero_means_hidden(scores, mask):
+    return np.where(scores * mask == 0, -np.inf, scores)
 
 
-def _no_keepdims(Q, K, V, mask):
-    e = np.exp(_fill(Q, K, mask, -np.inf))
-    return _finish(e / e.sum(axis=-1), V)
-
-
-def _first_axis(Q, K, V, mask):
-    scores = _fill(Q, K, mask, -np.inf)
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return _finish(e / e.sum(axis=0), V)
-
-
-def _global_max(Q, K, V, mask):
-    scores = _fill(Q, K, mask, -np.inf)
-    e = np.exp(scores - scores.max())
-    return _finish(e / e.sum(axis=-1, keepdims=True), V)
+@variants
+def _softmax(scores, *, axis=-1, largest=lambda scores: scores.max(axis=-1, keepdims=True), keepdims=True):
+    """Softmax with sums along another axis, after another number was subtracted, or whose sums lose their axis."""
+    e = np.exp(scores - largest(scores))
+    return e / e.sum(axis=axis, keepdims=keepdims)
 
 
 BOOLEAN_INDEX = ("A boolean index needs exactly the axes of what it picks from, and a mask only has to broadcast. np.where "
                  "lets it: np.where(mask, scores, -np.inf). To find who sees nothing, mask.any(axis=-1, keepdims=True) "
                  "keeps the axes that np.where needs.")
-
-
-def _right(Q, K, V, mask):
-    return _finish(softmax(_fill(Q, K, mask, -np.inf)), V)
 
 
 MASKED_ATTENTION = Exercise(
@@ -324,10 +281,11 @@ MASKED_ATTENTION = Exercise(
     ),
     misconceptions=(
         ("inverted", "You hide what the mask shows. True means may attend: put -inf where the mask is False.",
-            _inverted),
+            _masked(hide=lambda scores, mask: np.where(mask, -np.inf, scores))),
         ("after-softmax",
             "You multiply by the mask after the softmax, so the weights no longer sum to 1, and the hidden "
-            "scores still count in the denominator. Hide the scores before the softmax.", _after),
+            "scores still count in the denominator. Hide the scores before the softmax.",
+            lambda Q, K, V, mask: _mixed(softmax(_scaled(Q, K)) * mask, V)),
         ("after-and-renormalised", "Masking after the softmax and dividing again is the same on paper. But "
             "when a hidden score is far larger, the visible weights have already become 0, and 0/0 is NaN. "
             "Hide the scores before the softmax.", _after_renormalised),
@@ -335,67 +293,68 @@ MASKED_ATTENTION = Exercise(
             "weight 0.", _with_softmax_of(lambda s, m: s * m)),
         ("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a "
             "visible key can have a score of exactly 0. Ask the mask, not the scores: np.where(mask, "
-            "scores, -np.inf).", _zero_means_hidden),
+            "scores, -np.inf).", _masked(hide=_zero_means_hidden)),
         ("infinity-times-zero", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores. "
             "Choose instead of multiplying: np.where(mask, scores, -np.inf).",
             _with_softmax_of(lambda s, m: s - np.inf * (1.0 - m))),
         ("infinity-times-zero-as-0",
             "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores, and you then turn "
             "the NaN into weights of 0. Choose instead of multiplying: np.where(mask, scores, -np.inf).",
-            lambda Q, K, V, mask: _finish(softmax(_scaled(Q, K) - np.inf * (1.0 - mask)), V)),
+            _masked(hide=lambda scores, mask: scores - np.inf * (1.0 - mask))),
         ("no-keepdims",
             "e.sum(axis=-1) loses its axis, so the division pairs the sums with the columns, or does not fit "
-            "at all. With keepdims=True the sums stay a column: one for each query.", _no_keepdims),
+            "at all. With keepdims=True the sums stay a column: one for each query.",
+            _masked(weigh=_softmax(largest=lambda scores: 0.0, keepdims=False))),
         ("adds-the-boolean",
             "You add the boolean mask to the scores. True counts as 1 there, so visible keys gain 1 and "
             "nothing is hidden. A mask to add holds 0 and -inf.", _with_softmax_of(lambda s, m: s + m)),
         ("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete, and each one is "
-            "changed by the others. Softmax runs over the keys: axis=-1.", _columns),
+            "changed by the others. Softmax runs over the keys: axis=-1.",
+            _masked(weigh=_softmax(axis=-2, largest=lambda scores: scores.max(axis=-2, keepdims=True)))),
         ("no-scaling", "Masked correctly, but the scores are not divided by √d_k.",
-            _with_scores(attention_scores)),
+            _masked(scores=attention_scores)),
         ("scaled-by-d", "You divide by d_k. It is the square root of d_k.",
-            _with_scores(lambda Q, K: attention_scores(Q, K) / Q.shape[-1])),
+            _masked(scores=lambda Q, K: attention_scores(Q, K) / Q.shape[-1])),
         ("scaled-by-T", "You divide by the root of the number of keys. It is d_k, the last axis of Q.",
-            _with_scores(lambda Q, K: attention_scores(Q, K) / np.sqrt(K.shape[-2]))),
+            _masked(scores=lambda Q, K: attention_scores(Q, K) / np.sqrt(K.shape[-2]))),
         ("values-only", "The output leaves out the hidden values, but the weights that you return are not "
             "masked: hidden keys still take their share. Hide the scores before the softmax.", _values_only),
         ("mask-ignored", "The mask changes nothing: hidden keys still get weight.",
-            lambda Q, K, V, mask: (softmax(_scaled(Q, K)) @ V, softmax(_scaled(Q, K)))),
+            _with_softmax_of(lambda s, m: s)),
         ("mask-transposed", "You transpose the mask. Its rows are queries and its columns keys already, just "
-            "like the scores.", lambda Q, K, V, mask: _right(Q, K, V, np.swapaxes(mask, -1, -2))),
+            "like the scores.", lambda Q, K, V, mask: _masked()(Q, K, V, np.swapaxes(mask, -1, -2))),
         ("every-axis-transposed", "Right for one sentence. With a batch in front, K.T turns round every "
             "axis; np.swapaxes(K, -1, -2) swaps the last two only.",
-            lambda Q, K, V, mask: _finish(softmax(np.where(mask, Q @ K.T / np.sqrt(Q.shape[-1]), -np.inf)), V)),
-        ("no-broadcast", f"Right for one sentence. {BOOLEAN_INDEX}", _indexed),
+            _masked(scores=lambda Q, K: Q @ K.T / np.sqrt(Q.shape[-1]))),
+        ("no-broadcast", f"Right for one sentence. {BOOLEAN_INDEX}", _masked(hide=_by_index)),
         ("batch-meets-batch", "Right for one sentence. With a batch, np.dot lets every sentence meet the "
             "keys of every other sentence. The operator @ keeps the batch apart.",
-            _with_scores(lambda Q, K: np.dot(Q, np.swapaxes(K, -1, -2)) / np.sqrt(Q.shape[-1]))),
+            _masked(scores=lambda Q, K: np.dot(Q, np.swapaxes(K, -1, -2)) / np.sqrt(Q.shape[-1]))),
         ("global-maximum", "You subtract the largest of all scores. A row far below it underflows to 0/0, "
             "and then looks like a row that sees nothing. Subtract each row's own: scores.max(axis=-1, "
-            "keepdims=True).", _global_max),
+            "keepdims=True).", _masked(weigh=_softmax(largest=np.max))),
         ("minus-a-billion", "Right wherever a query sees something. But with a large negative number instead "
             "of -inf, a row where everything is hidden has equal scores. Softmax gives each of its keys "
             "the same weight, so the output, which is compared first, is the mean of all hidden values. "
-            "Such a row must be 0.",
-            lambda Q, K, V, mask: (softmax(_fill(Q, K, mask, -1e9)) @ V, softmax(_fill(Q, K, mask, -1e9)))),
+            "Such a row must be 0.", _with_softmax_of(lambda s, m: np.where(m, s, -1e9))),
         ("minus-a-billion-added",
             "Right wherever a query sees something. But where everything is hidden, all scores of the row "
             "sink by the same amount, and softmax does not notice: the row is not masked at all. Such a "
             "row must be 0.", _with_softmax_of(lambda s, m: s + np.where(m, 0.0, -1e9))),
         ("nan-row", "Right wherever a query sees something. A row where everything is hidden is all -inf, "
             "and softmax makes NaN of it. By convention its weights and its output are 0: treat such rows "
-            "apart.", _nan_row),
+            "apart.", _masked(finish=_mixed)),
         ("output-only", "You return only the output. Return two things: output, weights.",
-            lambda Q, K, V, mask: _right(Q, K, V, mask)[0]),
+            lambda *args: masked_attention(*args)[0]),
         ("weights-first", "You return the two results in the wrong order: first the output, then the weights.",
-            lambda Q, K, V, mask: _right(Q, K, V, mask)[::-1]),
+            lambda *args: masked_attention(*args)[::-1]),
         ("scaled-by-len", "You divide by √len(K), the root of the number of keys, and in a batch of that of "
             "sentences. It is the root of d_k, the last axis of Q.",
-            _with_scores(lambda Q, K: attention_scores(Q, K) / np.sqrt(len(K)))),
+            _masked(scores=lambda Q, K: attention_scores(Q, K) / np.sqrt(len(K)))),
         ("multiplied-by-the-root", "You multiply the scores by √d_k. Divide by it: it is there to make them "
-            "smaller.", _with_scores(lambda Q, K: attention_scores(Q, K) * np.sqrt(Q.shape[-1]))),
+            "smaller.", _masked(scores=lambda Q, K: attention_scores(Q, K) * np.sqrt(Q.shape[-1]))),
         ("sum-over-the-first-axis", "You divide by e.sum(axis=0), the sums down the columns. Each query "
-            "shares out its own attention: e.sum(axis=-1, keepdims=True).", _first_axis),
+            "shares out its own attention: e.sum(axis=-1, keepdims=True).", _masked(weigh=_softmax(axis=0))),
     ),
     nudges=(("boolean index did not match", BOOLEAN_INDEX),),
 )
