@@ -33,35 +33,9 @@ def _swapped(a, b):
     return lambda name: re.sub(f"{a}|{b}", lambda found: b if found[0] == a else a, map_weight_name(name))
 
 
-def _first_digit(name):
-    return re.sub(r"^(\d)\d+", r"\1", map_weight_name(name))
-
-
-def _last_digit(name):
-    return re.sub(r"^\d+(\d)\.", r"\1.", map_weight_name(name))
-
-
-def _from_one(name):
-    return re.sub(r"^\d+", lambda found: str(int(found[0]) + 1), map_weight_name(name))
-
-
-def _output_dense_first(name):
-    """`"output.dense" in name` is asked before `"attention.output.dense" in name`."""
-    return map_weight_name(name.replace(".attention.output.dense", ".output.dense"))
-
-
-def _output_norm_first(name):
-    return map_weight_name(name.replace(".attention.output.LayerNorm", ".output.LayerNorm"))
-
-
-def _output_both_first(name):
-    return map_weight_name(name.replace(".attention.output.", ".output."))
-
-
-def _attention_output_first(name):
-    """The two outputs are asked for in the right order, but without the word attention: everything is
-    attention's."""
-    return map_weight_name(re.sub(r"(\d)\.output\.", r"\1.attention.output.", name))
+def _misread(pattern, replacement):
+    """The reference, given a name that is altered where ``pattern`` is found: what is taken for what."""
+    return lambda name: map_weight_name(re.sub(pattern, replacement, name))
 
 
 MAP_WEIGHT_NAME = Exercise(
@@ -109,21 +83,25 @@ MAP_WEIGHT_NAME = Exercise(
     misconceptions=(
         ("output-dense-anywhere", "The name attention.output.dense contains output.dense, so a test for "
             "those letters finds both. You give W_o the name of W2. Ask for the longer name first, or "
-            "compare whole names.", _output_dense_first),
+            "compare whole names.", _misread(r"\.attention\.output\.dense", ".output.dense")),
         ("output-norm-anywhere",
             "The name attention.output.LayerNorm contains output.LayerNorm, so a test for those letters "
-            "finds both norms. Ask for the longer name first, or compare whole names.", _output_norm_first),
+            "finds both norms. Ask for the longer name first, or compare whole names.",
+            _misread(r"\.attention\.output\.LayerNorm", ".output.LayerNorm")),
         ("outputs-anywhere",
             "Every name with attention.output contains .output as well, so W_o becomes W2 and norm1 becomes "
-            "norm2. Ask for the longer names first, or compare whole names.", _output_both_first),
+            "norm2. Ask for the longer names first, or compare whole names.",
+            _misread(r"\.attention\.output\.", ".output.")),
         ("attention-output-for-all", "You take every output for attention's: the MLP has an output too, W2, "
-            "b2 and norm2. Look at whether the word attention stands before it.", _attention_output_first),
+            "b2 and norm2. Look at whether the word attention stands before it.",
+            _misread(r"(\d)\.output\.", r"\1.attention.output.")),
         ("first-digit", "You take one character as the number of the layer, and layer 11 has two. Split the "
-            "name at its dots.", _first_digit),
+            "name at its dots.", _altered(r"^(\d)\d+", r"\1")),
         ("last-digit",
-            "You take the last digit of the layer's number only. Split the name at its dots.", _last_digit),
+            "You take the last digit of the layer's number only. Split the name at its dots.",
+            _altered(r"^\d+(\d)\.", r"\1.")),
         ("layers-from-1", "You count layers from 1. They keep the number that they have in the checkpoint: "
-            "the first is 0.", _from_one),
+            "the first is 0.", _altered(r"^\d+", lambda found: str(int(found[0]) + 1))),
         ("no-layer", "The number of the layer is missing, so the same name stands for many tensors. Put it "
             "in front: 0.W_q.", _altered(r"^\d+\.", "")),
         ("layer-in-words", "Your names say layer0 or layer.0. The number alone stands in front: 0.W_q.",
@@ -141,8 +119,7 @@ MAP_WEIGHT_NAME = Exercise(
         ("norms-swapped", "The norms have changed places. norm1 belongs to attention, norm2 to the MLP.",
             _swapped("norm1", "norm2")),
         ("mlp-swapped", "W1 and W2 have changed places. intermediate.dense comes first: 384 numbers go in "
-            "and 1,536 come out.",
-            lambda name: re.sub("^(\\d+\\.[Wb])([12])$", lambda m: m[1] + str(3 - int(m[2])), map_weight_name(name))),
+            "and 1,536 come out.", _altered(r"([Wb])([12])$", lambda found: found[1] + str(3 - int(found[2])))),
         ("query-key-swapped", "Queries and keys have changed places. Every shape fits, so no error will tell "
             "you. W_q is query.", _swapped("_q", "_k")),
         ("underscore-in-mlp", "The matrices of the MLP are W1 and W2, without an underscore.",
@@ -204,11 +181,6 @@ def _without_ends(hidden, mask):
     return (hidden * keep[..., None]).sum(1) / keep.sum(1)[:, None]
 
 
-def _loop_over_whole_batch(hidden, mask):
-    keep = _keep(mask)
-    return (hidden * keep).sum(dim=(0, 1)) / keep.sum()
-
-
 MEAN_POOL = Exercise(
     reference=mean_pool,
     probes=(
@@ -254,7 +226,7 @@ MEAN_POOL = Exercise(
         ("over-numbers", "You average over the d numbers of each token (dim=-1). Average over the tokens, "
             "dim=1.", lambda hidden, mask: (hidden * _keep(mask)).mean(dim=-1)),
         ("one-mean-for-all", "All texts of the batch go into one mean. Each text has its own: sum over dim=1 "
-            "only.", _loop_over_whole_batch),
+            "only.", lambda hidden, mask: (hidden * _keep(mask)).sum(dim=(0, 1)) / _keep(mask).sum()),
         ("all-texts-in-one-list", "hidden[mask] puts the tokens of all texts into one list, (tokens, d), and "
             "nothing says any more which text a token came from. Keep (B, T, d): multiply by the mask as "
             "(B, T, 1), then sum over dim=1.", lambda hidden, mask: hidden[mask].mean(dim=0)),
@@ -319,8 +291,9 @@ def _cosine(query, corpus):
     return F.normalize(corpus, dim=-1) @ F.normalize(query, dim=-1)
 
 
-def _cosine_of(query, corpus, k):
-    return _cosine(query, corpus)
+def _ranked(score):
+    """The rows with the largest ``score(query, corpus)``, the largest first."""
+    return lambda query, corpus, k: score(query, corpus).argsort(descending=True, stable=True)[:k]
 
 
 def _opposite(rng):
@@ -334,10 +307,6 @@ def _opposite(rng):
 def _long_query(rng):
     query, corpus, k = _rows(6, 3, 4, 30.0)(rng)
     return 1000 * query, corpus, k
-
-
-def _by_columns(query, corpus, k):
-    return (F.normalize(corpus, dim=0) @ query).argsort(descending=True, stable=True)[:k]
 
 
 SEMANTIC_SEARCH = Exercise(
@@ -360,12 +329,12 @@ SEMANTIC_SEARCH = Exercise(
     ),
     misconceptions=(
         ("dot-product", "You rank by the dot product, so long rows win. Divide by the length of each row.",
-            lambda query, corpus, k: (corpus @ query).argsort(descending=True, stable=True)[:k]),
+            _ranked(lambda query, corpus: corpus @ query)),
         ("euclidean", "You rank by the distance between the ends of the vectors. The cosine compares "
             "directions: bring the rows and the query to length 1 first.",
-            lambda query, corpus, k: (corpus - query).norm(dim=-1).argsort(stable=True)[:k]),
+            _ranked(lambda query, corpus: -(corpus - query).norm(dim=-1))),
         ("worst-first", "Your rows come in rising order, so the worst are first. The largest cosine comes "
-            "first.", lambda query, corpus, k: _cosine(query, corpus).argsort(stable=True)[:k]),
+            "first.", _ranked(lambda query, corpus: -_cosine(query, corpus))),
         ("best-last", "You have the right rows, with the best one last. Turn the order round.",
             lambda query, corpus, k: semantic_search(query, corpus, k).flip(0)),
         ("in-order-of-rows", "You have the right rows, in the order of the corpus. The best comes first.",
@@ -374,7 +343,8 @@ SEMANTIC_SEARCH = Exercise(
             lambda query, corpus, k: _cosine(query, corpus).sort(descending=True).values[:k]),
         ("cosines-of-all-rows",
             "These are the cosines of all rows, in the order of the corpus. A search asks which rows are "
-            "best: sort them, largest first, and return the first k row numbers.", _cosine_of),
+            "best: sort them, largest first, and return the first k row numbers.",
+            lambda query, corpus, k: _cosine(query, corpus)),
         ("cosines-of-the-first-rows", "You return the cosines of the first k rows, and no row has been "
             "chosen yet. Sort all the cosines, largest first, and return the first k row numbers.",
             lambda query, corpus, k: _cosine(query, corpus)[:k]),
@@ -386,23 +356,21 @@ SEMANTIC_SEARCH = Exercise(
             lambda query, corpus, k: semantic_search(query, corpus, k)[k - 1]),
         ("best-skipped", "You leave out the best row, as one does when a word looks for its own neighbours. "
             "Here the query is not in the corpus.",
-            lambda query, corpus, k: _cosine(query, corpus).argsort(descending=True, stable=True)[1:k + 1]),
+            lambda query, corpus, k: _ranked(_cosine)(query, corpus, k + 1)[1:]),
         ("columns-normalised", "You bring the columns of the corpus to length 1 (dim=0). Each row is a "
-            "vector: dim=-1.", _by_columns),
+            "vector: dim=-1.", _ranked(lambda query, corpus: F.normalize(corpus, dim=0) @ query)),
         ("absolute", "You rank by the size of the cosine without its sign, so a row that points away from "
-            "the query comes out on top.",
-            lambda query, corpus, k: _cosine(query, corpus).abs().argsort(descending=True, stable=True)[:k]),
+            "the query comes out on top.", _ranked(lambda query, corpus: _cosine(query, corpus).abs())),
         ("ranks", "You return the place of each row in the order. Return the row numbers in that order: one "
             "argsort is enough.",
             lambda query, corpus, k: _cosine(query, corpus).argsort(descending=True, stable=True).argsort()[:k]),
         ("rows-themselves", "You return the vectors of the best rows. Return their numbers.",
             lambda query, corpus, k: corpus[semantic_search(query, corpus, k)]),
         ("length-multiplied", "You multiply the dot product by the length of the row. A cosine divides by it.",
-            lambda query, corpus, k: (corpus @ query * corpus.norm(dim=-1)).argsort(descending=True, stable=True)[:k]),
+            _ranked(lambda query, corpus: corpus @ query * corpus.norm(dim=-1))),
         ("square-of-length",
             "You divide by the square of the length. A cosine divides by the length, the root of the sum of "
-            "squares.", lambda query, corpus, k: (corpus @ query / corpus.square().sum(dim=-1)
-                                      ).argsort(descending=True, stable=True)[:k]),
+            "squares.", _ranked(lambda query, corpus: corpus @ query / corpus.square().sum(dim=-1))),
     ),
     contracts=(Contract("k larger than the number of rows", lambda rng: (torch.ones(3), torch.eye(3), 4)),
                Contract("k below 1", lambda rng: (torch.ones(3), torch.eye(3), 0))),
