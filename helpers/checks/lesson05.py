@@ -202,12 +202,6 @@ def _p(rng, n):
     return (softmax(rng.normal(size=n) * 1.2),)
 
 
-def _certain(rng):
-    p = np.zeros(4)
-    p[rng.integers(4)] = 1
-    return (p,)
-
-
 def _with_zero(rng):
     p = np.zeros(5)
     p[[0, 2, 3]] = softmax(rng.normal(size=3))
@@ -223,12 +217,8 @@ SOFTMAX_JACOBIAN = Exercise(
             "[-1, 1]]: what one weight gains, the other loses."),
         Probe("three weights", lambda rng: _p(rng, 3),
             "Entry [i, j] is p_i (δ_ij - p_j): p_i (1 - p_i) on the diagonal, -p_i p_j elsewhere."),
-        Probe("a certain choice", _certain,
-            "One weight is 1 and the others are 0. The softmax is saturated, and every derivative is 0."),
         Probe("some zeros", _with_zero,
             "Some weights are 0. Their rows and columns are 0; nothing is divided or takes a logarithm."),
-        Probe("seven weights", lambda rng: _p(rng, 7),
-            "The result has shape (n, n). Each row sums to 0, because the weights always sum to 1."),
         example("equal weights", (np.full(4, 0.25),), "All weights are equal here. δ_ij asks whether i and j "
             "are the same place, not whether p_i and p_j are the same number.", extreme=True),
         larger(lambda rng: _p(rng, 12)),

@@ -44,13 +44,10 @@ def _without_large_matrices(function, *args):
     return None if out is None else (out, float(seen.formed))
 
 
-def _adapted(*before, d_in, d_out, r, alpha=3.0, zero=()):
-    """x (*before, d_in) and the matrices; ``zero``: which of x, W, A, B are 0."""
-    def make(rng):
-        parts = {"x": _tensor(rng, *before, d_in), "W": _tensor(rng, d_in, d_out), "A": _tensor(rng, d_in, r),
-                 "B": _tensor(rng, r, d_out)}
-        return *(torch.zeros_like(part) if name in zero else part for name, part in parts.items()), alpha
-    return make
+def _adapted(*before, d_in, d_out, r, alpha=3.0):
+    """x (*before, d_in) and the matrices."""
+    return lambda rng: (_tensor(rng, *before, d_in), _tensor(rng, d_in, d_out), _tensor(rng, d_in, r),
+                        _tensor(rng, r, d_out), alpha)
 
 
 def _scaled(scale, thin=lambda x, A, B: x @ A @ B):
@@ -67,10 +64,6 @@ LORA_LINEAR = Exercise(
                                       torch.tensor([[1.0], [1]]).double(), torch.tensor([[1.0, 0, -1]]).double(), 2.0),
             "x = (1, 2): x W = (1, 2, 4). x A = 3, times B gives (3, 0, -3), times alpha / r = 2 gives (6, "
             "0, -6). Together (7, 2, -2)."),
-        Probe("an adapter of zeros", _adapted(3, d_in=4, d_out=6, r=2, zero=("B",)),
-            "B is 0, as at the start of the training: what comes out is x W, and nothing else."),
-        Probe("only the adapter", _adapted(3, d_in=5, d_out=4, r=2, alpha=2.0, zero=("W",)),
-            "W is 0, and alpha / r is 1: what comes out is x A B, from the left: (x A) first."),
         Probe("rank 1", _adapted(4, d_in=3, d_out=5, r=1, alpha=0.5),
             "r is 1 here, and alpha 0.5: the adapter's part is multiplied by 0.5."),
         Probe("a rank and an alpha", _adapted(2, d_in=5, d_out=7, r=3, alpha=12.0),
@@ -79,8 +72,6 @@ LORA_LINEAR = Exercise(
             "one goes through without an error. It is x @ W, as it is given.", special=True),
         Probe("a batch", _adapted(2, 3, d_in=5, d_out=4, r=2),
             "x is (B, T, d_in) here. @ takes the last axis of x, so nothing needs to be turned."),
-        Probe("no adapter's strength", _adapted(2, d_in=4, d_out=3, r=2, alpha=0.0),
-            "alpha is 0 here: what comes out is x W."),
         larger(_adapted(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
     ),
     misconceptions=(
@@ -134,11 +125,8 @@ LORA_LINEAR = Exercise(
 # ---------------------------------------------------------------- merge_lora
 
 
-def _matrices(d_in, d_out, r, alpha=3.0, zero=False):
-    def make(rng):
-        B = torch.zeros(r, d_out).double() if zero else _tensor(rng, r, d_out)
-        return _tensor(rng, d_in, d_out), _tensor(rng, d_in, r), B, alpha
-    return make
+def _matrices(d_in, d_out, r, alpha=3.0):
+    return lambda rng: (_tensor(rng, d_in, d_out), _tensor(rng, d_in, r), _tensor(rng, r, d_out), alpha)
 
 
 def _merged(scale):
@@ -157,7 +145,6 @@ MERGE_LORA = Exercise(
                                       torch.tensor([[3.0, -1]]).double(), 2.0),
             "W is 0, A the column (1, 2), B the row (3, -1), alpha / r = 2: A B is [[3, -1], [6, -2]], and "
             "the result twice that."),
-        Probe("an adapter of zeros", _matrices(3, 4, 2, zero=True), "B is 0: the merged matrix is W."),
         Probe("rank 1", _matrices(3, 5, 1, alpha=0.5),
             "r is 1: A is one column and B one row, and their product has the shape of W."),
         Probe("a rank and an alpha", _matrices(5, 4, 3, alpha=12.0),
