@@ -35,6 +35,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(f"The package {error.name} is not here: {ENVIRONMENT}")
 
+COLUMN = f"which column of this CSV is one of {', '.join(roster.COLUMNS)}, where it is not found by itself"
 TRUST = "--without-sandbox-i-trust-every-student"
 
 
@@ -98,6 +99,7 @@ def _parser():
     option("--variant", metavar="NAME", help="with other details than the public ones, such as autumn-2027")
     option("--private", metavar="FILE", help="details of your own, in a TOML outside the course")
     option("--students", metavar="FILE", help="one for each of these: a name in each line, or a CSV of Moodle or Canvas")
+    option("--column", action="append", default=[], metavar="WHAT=HEADING", help=COLUMN)
 
     option = verb("grade", grade, "grade what students handed in, each notebook in a sandbox", which,
                   ("submissions", "a folder (of folders, notebooks or zips) or a zip of Moodle or Canvas"),
@@ -109,6 +111,7 @@ def _parser():
     option("--variants", **listed)
     option("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release wrote (which is "
            "read by itself where it lies beside --variants)")
+    option("--column", action="append", default=[], metavar="WHAT=HEADING", help=COLUMN)
     option("--count", choices=attempts.HOW, default="last", help="which of several notebooks of a student counts")
     option("--student", default="", metavar="WHO", help="grade this one alone: a name, number, login or key; the others' "
            "results stay")
@@ -136,6 +139,7 @@ def _parser():
            help="another date for one student; STUDENT= takes it out again")
     option("--came", action="append", default=[], metavar="STUDENT=DATE", help="when a student handed in")
     option("--times", metavar="FILE", help="Moodle's grading worksheet, which says when everybody handed in")
+    option("--column", metavar="HEADING", help="its column for that, where it is not found by itself")
 
     verb("feedback", feedback, "write a page for each student and one for the teacher", graded)
     verb("copies", compare, "write a page for the teacher on submissions that are alike; no grade changes", graded)
@@ -147,6 +151,7 @@ def _parser():
     option = verb("gradescope", autograder, "write an autograder for Gradescope", which, ("out", "the zip to write"))
     option("--variants", **listed)
     option("--roster", metavar="FILE", help="the class with e-mail addresses (default: that beside --variants)")
+    option("--column", action="append", default=[], metavar="WHAT=HEADING", help=COLUMN)
     option(TRUST, dest="trusted", action="store_true", help="grade even where Gradescope has no sandbox")
 
     option = verb("term", whole_term, "write a page over several assignments: who has what, mistakes, tests")
@@ -200,7 +205,7 @@ def release(options):
         before, known_people = variants.read(listed).students if listed.exists() else {}, roster.beside(listed)
         old = roster.read(known_people) if known_people.exists() else []
         old = roster.joined(old, [roster.Person(name, variant=code) for name, code in before.items()])
-        students = roster.label(roster.joined(roster.read(options.students), old), before)
+        students = roster.label(roster.joined(roster.read(options.students, options.column), old), before)
     listed = variants.release(options.assignment, options.out, options.variant, [name for name, _ in students],
                               private)
     folder = listed.parent / options.assignment
@@ -270,7 +275,7 @@ def mark(options):
 def late(options):
     _graded(options.out)
     for sentence in dates.agree(options.out, options.due, options.penalty, options.most, options.grace, options.extend,
-                                options.came, options.times):
+                                options.came, options.times, options.column):
         print(sentence)
     print(f"Pages and exports have this when you make them again: python -m classroom feedback {options.out}, then export.")
 
@@ -314,7 +319,7 @@ def autograder(options):
 def _people(options):
     beside = roster.beside(options.variants) if options.variants else None
     listed = roster.read(beside) if beside and beside.exists() else []
-    return roster.joined(roster.read(options.roster), listed) if options.roster else listed
+    return roster.joined(roster.read(options.roster, options.column), listed) if options.roster else listed
 
 
 def whole_term(options):

@@ -4,6 +4,7 @@ Nothing is graded again: what is agreed lies in ``dates.json`` beside the result
 dates are by the assignment's one clock (clock.py).
 """
 
+import functools
 import json
 import math
 import re
@@ -11,13 +12,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from classroom import Problem, batch, clock, collecting, marks, names, roster
+from classroom import Problem, batch, clock, collecting, first_few, marks, names, roster, worksheets
 from helpers.store.files import write_whole
 
 FILE = "dates.json"
 ITEM = "late"
-FORMS = [f"{day}, {time}" for day in ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y") for time in ("%I:%M %p", "%H:%M")]
-WEEKDAY = re.compile(r"\A[^\W\d_]+, ")  # before it, in Moodle's English and in that of the United States
+HALVES = (r"a\. ?m\.", "AM"), (r"p\. ?m\.", "PM")  # of the day, as Spanish writes them and dateparser does not read them
 
 
 class DateError(Problem):
@@ -53,8 +53,7 @@ class Dates:
     def shown(self, result, attempt=None):
         """The time of a student's file, or of that of an ``attempt``, for people; "" where it is not known, as in Canvas,
         whose zip has the time of the teacher's download."""
-        canvas = names.platform_of(result["id"], result["folder"] or "") == "canvas"
-        return "" if canvas else clock.words((attempt or result)["modified"], self.zone)
+        return "" if names.CANVAS.match(result["folder"] or "") else clock.words((attempt or result)["modified"], self.zone)
 
     def until(self, result):
         """When it was due for this student, with the zone, for people; "" where nothing is due."""
@@ -129,21 +128,39 @@ def _by_key(dates, results):
 
 
 def when(text, zone=None):
-    """A date, with or without a time, as people or Moodle write it, by the clock of ``zone`` (default: this machine's); one
-    alone is the end of the day. Raises DateError."""
+    """A date, with or without a time, as people or Moodle write it in their language, by the clock of ``zone`` (default:
+    this machine's); one alone is the end of the day. Raises DateError, also where day and month cannot be told apart."""
     text = " ".join(str(text).split())
     try:
-        date = datetime.fromisoformat(text)
-        date = date.astimezone(zone).replace(tzinfo=None) if date.tzinfo else date
-        return date.replace(hour=23, minute=59, second=59) if re.fullmatch(r"\d{4}-?\d\d-?\d\d", text) else date
+        date, timed = datetime.fromisoformat(text), not re.fullmatch(r"\d{4}-?\d\d-?\d\d", text)
     except ValueError:
-        pass
-    for form in FORMS:
-        try:
-            return datetime.strptime(WEEKDAY.sub("", text), form)
-        except ValueError:
-            continue
-    raise DateError(f"{text[:60]!r} is not a date: write it as 2027-10-31 or 2027-10-31 23:59.")
+        date, timed = _in_words(text)
+    date = date.astimezone(zone).replace(tzinfo=None) if date.tzinfo else date
+    return date if timed else date.replace(hour=23, minute=59, second=59)
+
+
+def _in_words(text):
+    """(a date as people write it, whether it has a time). Raises DateError."""
+    for half, latin in HALVES:
+        text = re.sub(half, latin, text, flags=re.IGNORECASE)
+    year = re.search(r"(?<!\d)\d{4}(?!\d)", text)
+    read = [_parser(order).get_date_data(text) for order in ("DMY", "MDY")] if year and len(text) < 100 else []
+    if len({found.date_obj for found in read}) == 2:
+        raise DateError(f"{text!r} may be two dates: write it as 2027-10-31 or 2027-10-31 23:59.")
+    if not read or not read[0].date_obj:
+        raise DateError(f"{text[:60]!r} is not a date: write it as 2027-10-31 or 2027-10-31 23:59.")
+    return read[0].date_obj, read[0].period == "time"
+
+
+@functools.cache
+def _parser(order):
+    """A reader of dates in every language. ``order``: of day, month and year where all are numbers."""
+    from dateparser.date import (
+        DateDataParser,  # a tenth of a second, which the other commands need not wait for
+    )
+
+    return DateDataParser(settings={"DATE_ORDER": order, "PREFER_LOCALE_DATE_ORDER": False, "PARSERS": ["absolute-time"],
+                                    "REQUIRE_PARTS": ["day", "month", "year"], "RETURN_TIME_AS_PERIOD": True})
 
 
 def _days(days):
@@ -154,10 +171,11 @@ def _words(date):
     return f"{date:%Y-%m-%d %H:%M}"
 
 
-def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=(), times=None):
+def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=(), times=None, column=None):
     """Keep what is given here beside what was agreed before, and return sentences for the teacher: who is late, and by how
-    much. ``extend`` and ``came``: "STUDENT=DATE" each; ``times``: Moodle's grading worksheet, which says when everybody
-    handed in. "STUDENT=" takes out what was said before. Raises DateError and SheetError, and then nothing is changed."""
+    much. ``extend`` and ``came``: "STUDENT=DATE" each, and "STUDENT=" takes out what was said before; ``times``: Moodle's
+    grading worksheet, which says when everybody handed in, in its ``column`` of this name (default: the one found by its
+    place). Raises DateError and SheetError, and then nothing is changed."""
     results, _ = batch.read(out)
     dates = _read(out)
     people = [(result["key"], roster.called(result)) for result in results]
@@ -171,7 +189,7 @@ def agree(out, due=None, penalty=None, most=None, grace=None, extend=(), came=()
             _say(getattr(dates, name), who.strip(), text.strip(), people, dates.zone)
     notes = [f"All dates are by the clock of {dates.zone}."]
     if times:
-        notes += _times(dates, results, times)
+        notes += _times(dates, results, times, column)
     _by_key(dates, results)
     write(out, dates)
     if absent := [who for who in dates.extensions if not roster.find(who, people)]:
@@ -237,13 +255,14 @@ def _say(dates, who, text, people, zone):
         dates[keys[0] if len(keys) == 1 else who] = date
 
 
-def _times(dates, results, path):
-    """Enter when everybody handed in, from the column of Moodle's worksheet; sentences on what could not be read."""
+def _times(dates, results, path, column):
+    """Enter when everybody handed in, from a column of Moodle's worksheet; sentences on what could not be read."""
     rows = marks.read_csv(path)
-    column = next((name for name in (rows[0] if rows else []) if name and "submission" in name.casefold()
-                   and "modified" in name.casefold()), None)
-    if not column:
-        raise DateError(f"{path} has no column 'Last modified (submission)': give Moodle's grading worksheet.")
+    headings = [heading for heading in (rows[0] if rows else []) if heading]
+    column = column or worksheets.handed_in(rows, _is_date)
+    if column not in headings:
+        raise DateError(f"{path} has no column that says when everybody handed in, as Moodle's grading worksheet has: name "
+                        f"it with --column; there are {first_few(headings)}.")
     numbers = {result["id"] or (result.get("person") or {}).get("moodle"): result["key"] for result in results}
     odd = []
     for row in rows:
@@ -254,5 +273,14 @@ def _times(dates, results, path):
                 dates.times[numbers[number[0]]] = when(text, dates.zone)
             except DateError:
                 odd.append(text)
-    return [f"{len(odd)} dates in {path} cannot be read, such as {odd[0]!r}: choose English in Moodle before you download "
-            "it."] if odd else []
+    notes = [f"When everybody handed in is taken from the column {column!r}."]
+    if odd:
+        notes.append(f"{len(odd)} dates in it cannot be read, such as {odd[0]!r}: say these with --came 'STUDENT=DATE'.")
+    return notes
+
+
+def _is_date(text):
+    try:
+        return bool(when(text))
+    except DateError:
+        return False

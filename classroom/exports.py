@@ -8,7 +8,7 @@ import zipfile
 from datetime import datetime
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, dates, first_few, marks
+from classroom import Problem, assignment, batch, dates, first_few, marks, worksheets
 from classroom.names import name_for_people, page_of, platform_of, words_of
 from classroom.roster import NOBODY, keys_of
 from helpers.store.files import write_whole
@@ -197,29 +197,38 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
     added to ``numbers``."""
     rows = marks.read_csv(into)
     columns = [name for name in (rows[0] if rows else []) if name]
-    column = _column(into, columns, wanted)
-    named = columns[1:columns.index(column)] if style == "moodle" else [
-        name for name in ("Student", "SIS User ID", "SIS Login ID") if name in columns]
-    people = [[row[name] or "" for name in named] for row in rows]
+    by_place = style == "moodle" and worksheets.grade(rows)
+    if by_place and wanted == ["Grade"]:
+        column = by_place[0]
+        notes.append(f"The grades are in the column {column!r}; to have them in another one, say --column.")
+    else:
+        column = _column(into, columns, wanted)
+    if style == "moodle":
+        people = [[row[name] or "" for name in columns[1:columns.index(column)]] for row in rows]
+    else:
+        named = [name for name in ("SIS User ID", "SIS Login ID") if name in columns]
+        whole = [name for name in ("Student", "LastName", "FirstName") if name in columns]
+        people = [[" ".join(row[name] or "" for name in whole), *(row[name] or "" for name in named)] for row in rows]
     digits = [re.search(r"\d+", row.get(columns[0] if style == "moodle" else "ID") or "") for row in rows]
     digits = [number and number[0] for number in digits]
     owners, strangers = _owners(style, [result for result, _ in grades], digits, people)
     totals = {result["key"]: grade.total for result, grade in grades}
-    maximum = next((name for name in columns if name.casefold() == "maximum grade"), None)
+    maximum = by_place[1] if by_place else None
+    point = "," if worksheets.decimal_comma(row[name] for row in rows for name in (column, maximum) if name) else "."
     filled, ungraded = 0, []
     for row, words, number, key, stranger in zip(rows, people, digits, owners, strangers, strict=True):
         if stranger:
             notes.append(f"The file of {stranger['student']} has the number {number}, which is another person's in "
                          f"{into}, {words[0]}: nobody's line is filled in with these points. Find out whose they are.")
             numbers.pop(stranger["key"], None)
-        if (row.get("Student") or "").split() == ["Points", "Possible"]:
+        if style == "canvas" and words[0].split() == ["Points", "Possible"]:
             _compare_most(into, row[column], grades, notes)
         elif key:
             if number:
                 numbers.setdefault(key, number)
             _compare_most(into, row[maximum] if maximum else None, grades, notes)
             if totals[key] is not None:
-                row[column] = _points(totals[key])
+                row[column] = _points(totals[key]).replace(".", point)
                 filled += 1
         elif any(words) and words_of(words[0]) not in NOBODY:
             ungraded.append(next(filter(None, words)))

@@ -2,13 +2,10 @@
 
 A file is what Moodle calls a quiz's *Responses* report, or Canvas' classic quizzes *Student Analysis*, as CSV. Which column
 belongs to which question is found by the answers in it, whatever the language of the headings; a question counts as right
-when both its tiers are. Gain: Hake 1998, of the averages. Discrimination: the correlation of an item with the rest of the
-items (point-biserial, corrected). Reliability: KR-20, which is Cronbach's alpha for answers that are right or wrong.
-"""
+when both its tiers XX"""
 
 import csv
 import functools
-import random
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -17,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from classroom import Problem, first_few, marks, quiz, reports, term
+from classroom import Problem, first_few, marks, quiz, reports, term, worksheets
 from classroom.names import words_of
 from helpers.page import inventory as bank
 from helpers.page import questions
@@ -25,12 +22,9 @@ from helpers.store.files import write_whole
 
 FEWEST = 10  # students, for an interval or a correlation
 DRAWS = 4000  # of the bootstrap
-CONFIDENCE = 0.95
 BLANK = {"", "-", "no answer", "noanswer"}
-UNFINISHED = re.compile(r"in progress|overdue|never submitted|abandoned|not started", re.IGNORECASE)
 NUMBERS = ("id number", "idnumber", "sis_id", "sis user id", "id", "student id", "email address", "email", "username")
 NAMES = (("first name", "last name"), ("first name", "surname"), ("full name",), ("name",), ("student",))
-STATES = ("status", "state")
 
 
 class GainError(Problem):
@@ -76,8 +70,9 @@ def read(path):
                         "as CSV.")
     have = [q.id for q in bank.items() if q.id in places and (not q.reasons or f"{q.id}-because" in places)]
     names, numbers = _identity(rows, headings)
-    state, attempt = _heading(headings, STATES), _heading(headings, ("attempt",))
-    if attempt:
+    first = min(map(headings.index, places.values()))
+    grade = headings[max(first - 1, 0)]  # in Moodle, where it is "-" as long as an attempt is not finished
+    if attempt := _heading(headings, ("attempt",)):
         rows = sorted(rows, key=lambda row: int(re.sub(r"\D", "", row[attempt] or "") or 0))
     taken, strange, unfinished, empty = [], defaultdict(list), 0, 0
     for row in rows:
@@ -87,7 +82,7 @@ def read(path):
         given = _given(row, places, strange)
         if all(option is None for both in given.values() for option in both):
             empty += bool(name or ids)
-        elif state and UNFINISHED.search(row[state] or ""):
+        elif (row[grade] or "").strip() == "-":
             unfinished += bool(name or ids)
         else:
             taken.append(Taken(name, ids, {i: given[i] for i in have}))
@@ -113,9 +108,10 @@ def _identity(rows, headings):
     """The headings of the columns with the parts of a name, and of those with what identifies a student."""
     parts = next((names for names in NAMES if all(_heading(headings, [name]) for name in names)), ())
     numbers = [heading for name in NUMBERS if (heading := _heading(headings, [name]))]
-    if not parts and not numbers:
-        numbers = [heading for heading in headings if all("@" in (row[heading] or "") for row in rows)][:1]
-    return [_heading(headings, [part]) for part in parts], numbers
+    address = worksheets.address(rows)
+    if address and address not in numbers:
+        numbers.append(address)
+    return [_heading(headings, [part]) for part in parts] or worksheets.names(rows), numbers
 
 
 def _given(row, places, strange):
@@ -233,37 +229,25 @@ def right(taken, ids):
     return np.array(matrix, float).reshape(len(taken), len(ids))
 
 
-def gain(before, after):
+def gain(before, after, axis=-1):
     """Hake's normalised gain of the averages. ``before``, ``after``: each student's share right, (..., students); nan where
     nothing was left to gain."""
-    before, after = np.mean(before, -1), np.mean(after, -1)
+    before, after = np.mean(before, axis), np.mean(after, axis)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(before < 1, (after - before) / (1 - before), np.nan)
 
 
-def kr20(matrix):
-    """KR-20 of 0 and 1, (..., students, questions); nan where there is one question or no variance."""
-    k, spread = matrix.shape[-1], matrix.sum(-1).var(-1, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((spread > 0) & (k > 1), k / max(k - 1, 1) * (1 - matrix.var(-2, ddof=1).sum(-1) / spread), np.nan)
+def interval_of_gain(before, after, paired):
+    """(gain, low, high), the 95% interval by drawing students again; low and high are None for fewer than ten of them, and
+    all is None where there is no gain. ``paired``: the two are of the same students, in the same order."""
+    from scipy.stats import bootstrap  # takes half a second, which the other commands need not wait for
 
-
-def bootstrap(statistic, *arrays, paired=True, seed=0, draws=DRAWS):
-    """(value, low, high): students are drawn again, with replacement; those of several ``arrays`` together if ``paired``.
-    Low and high are None for fewer than ten students, and all is None where there is no value."""
-    if len(arrays[0]) < 2 or np.isnan(value := statistic(*arrays)):
+    if np.isnan(value := gain(before, after)):
         return None
-    if min(map(len, arrays)) < FEWEST:
+    if min(len(before), len(after)) < FEWEST:
         return float(value), None, None
-    rng, values = np.random.default_rng(seed), []
-    at_once = max(1, 2_000_000 // max(a.size for a in arrays))
-    for start in range(0, draws, at_once):
-        n = min(at_once, draws - start)
-        chosen = rng.integers(len(arrays[0]), size=(n, len(arrays[0]))) if paired else None
-        values.append(statistic(*(a[rng.integers(len(a), size=(n, len(a))) if chosen is None else chosen] for a in arrays)))
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.nanpercentile(np.concatenate(values), [tail, 100 - tail])
-    return float(value), float(low), float(high)
+    drawn = bootstrap((before, after), gain, paired=paired, n_resamples=DRAWS, method="percentile", rng=0)
+    return float(value), float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
 
 
 def items(matrix, ids):
@@ -296,9 +280,8 @@ def misconceptions(pairs, ids):
 
 
 def write_page(before, after, out, names=False):
-    """Write ``gain.html``, ``gain_items.csv`` and ``gain_answers.csv`` (without names, in another order) into ``out``;
-    returns their paths and sentences on what a teacher should look at. ``names``: the page lists the students.
-    Raises GainError."""
+    """Write ``gain.html`` and ``gain_items.csv`` into ``out``; returns their paths and sentences on what a teacher should
+    look at. ``names``: the page lists the students. Raises GainError."""
     first, second = read(before), read(after)
     ids = [i for i in first.questions if i in second.questions]
     if not ids:
@@ -311,15 +294,14 @@ def write_page(before, after, out, names=False):
     told = {when: {i: (share, r) for i, share, r in items(m, ids)} for when, m in (("before", B), ("after", A))}
     lines = [{"id": i, "ask": questions._plain(by_id[i].ask), "theme": themes[by_id[i].theme],
               **{when: told[when][i] for when in told}} for i in ids]
-    alpha = {when: bootstrap(kr20, m, draws=1000) for when, m in (("before", B), ("after", A))}
     page = reports.PAGES.get_template("gain.html").render(
         title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=bool(pairs),
-        notes=notes, rows=_by_theme(B, A, [by_id[i].theme for i in ids], bool(pairs)), items=lines, alpha=alpha,
+        notes=notes, rows=_by_theme(B, A, [by_id[i].theme for i in ids], bool(pairs)), items=lines,
         chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST, misconceptions=misconceptions(pairs, ids),
         students=_students(pairs, B, A) if names and pairs else [], interval=term._interval, draws=DRAWS)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    written = {"gain.html": page, "gain_items.csv": _items_csv(lines), "gain_answers.csv": _answers_csv(pairs, sides, ids)}
+    written = {"gain.html": page, "gain_items.csv": _items_csv(lines)}
     for name, contents in written.items():
         write_whole(out / name, contents)
     return [out / name for name in written], notes
@@ -349,7 +331,7 @@ def _by_theme(B, A, themes, paired):
         if mine:
             b, a = B[:, mine].mean(1), A[:, mine].mean(1)
             rows.append({"name": name, "n": len(mine), "before": float(b.mean()), "after": float(a.mean()),
-                         "gain": bootstrap(gain, b, a, paired=paired)})
+                         "gain": interval_of_gain(b, a, paired)})
     return rows
 
 
@@ -365,13 +347,3 @@ def _items_csv(lines):
     rows = [(row["id"], row["theme"], *(value for when in bank.TIMES for part in row[when] for value in term._rounded(part)))
             for row in lines]
     return "\ufeff" + marks.csv_text([("id", "theme", *heads), *rows])
-
-
-def _answers_csv(pairs, sides, ids):
-    """Everybody's answers without anything that says whose they are: what may be sent to those who keep the inventory."""
-    tiers = [(i, tier) for q in bank.items() if (i := q.id) in ids for tier in range(1 + bool(q.reasons))]
-    heads = [f"{when} {i}{'-because' * tier}" for when in bank.TIMES for i, tier in tiers]
-    people = pairs or [(one, None) for one in sides[0]] + [(None, one) for one in sides[1]]
-    rows = [[(one.given[i][tier] or "") if one else "" for one in pair for i, tier in tiers] for pair in people]
-    random.Random().shuffle(rows)
-    return "\ufeff" + marks.csv_text([heads, *rows])

@@ -11,16 +11,18 @@ from dataclasses import astuple, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Problem, first_few, marks
+from classroom import Problem, first_few, marks, worksheets
 from classroom.names import key_of, name_for_people, platform_of, words_of
 from helpers.store.files import write_whole
 
 COLUMNS = ("name", "moodle id", "canvas id", "e-mail", "login", "variant")
-# What platforms call these columns. A plain `id` may be a number of either.
-KNOWN_AS = {"name": ("name", "full name", "student"), "moodle": ("moodle id", "identifier", "id"),
-            "canvas": ("canvas id", "id"), "email": ("e-mail", "email", "email address", "e-mail address", "mail"),
+# What platforms call these columns in English; in other languages worksheets.py finds them. A plain `id` may be of either.
+KNOWN_AS = {"moodle id": ("moodle id", "identifier", "id"), "canvas id": ("canvas id", "id"),
+            "e-mail": ("e-mail", "email", "email address", "e-mail address", "mail"),
             "login": ("login", "sis login id", "username", "user name", "sis user id", "id number", "student_id"),
             "variant": ("variant",)}
+NAMES = (("name",), ("full name",), ("student",), ("first name", "last name"), ("first name", "surname"),
+         ("firstname", "lastname"))  # the parts of a name
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 APART = re.compile(r"[\s,;/_]+")  # between the words of a name
 STRANGE = re.compile(r"[@<>{}\[\]|=\\:;\"*?#$%^~!\ufffd]")  # in no name, but in e-mails, data and damaged text
@@ -84,15 +86,16 @@ def _letters(word):
     return "".join(c for c in word if unicodedata.category(c)[0] in "LNM" and not "\u0300" <= c <= "\u036f")
 
 
-def read(path):
+def read(path, given=()):
     """The people in a list: a text with a name in each line, or a CSV of Moodle, of Canvas, or as ``write`` writes it.
-    Everything that is odd in it is told at once. Raises RosterError."""
+    ``given``: what the teacher says of its columns, each "WHAT=HEADING". Everything that is odd in it is told at once.
+    Raises RosterError."""
     path = Path(path)
     try:
         if path.suffix.lower() == ".csv":
-            people = list(map(_person, marks.read_csv(path)))
-            if not any(person.name for person in people):
-                raise RosterError(f"{path} has no column of names: Full name, Student, Name, or First name and Last name.")
+            rows = marks.read_csv(path)
+            columns = _columns(rows, path, given)
+            people = [_person(row, columns) for row in rows]
         else:
             people = [Person(" ".join(name.split())) for name in path.read_text(encoding="utf-8-sig").splitlines()]
     except marks.SheetError as error:
@@ -135,21 +138,42 @@ def _twice(people):
                     if len({one.mark for one in same}) < len(same)]
 
 
-def _person(row):
-    row = {(column or "").strip().casefold(): " ".join(value.split()) for column, value in row.items()
-           if isinstance(value, str)}
-    values = {what: next((row[column] for column in columns if row.get(column)), "") for what, columns in KNOWN_AS.items()}
-    if not values["name"]:
-        values["name"] = f"{row.get('first name', '')} {row.get('last name') or row.get('surname', '')}".strip()
-    if "student" in row and "identifier" not in row and "moodle id" not in row:
-        values["moodle"] = ""  # a gradebook of Canvas
-    if "identifier" in row:
-        values["canvas"] = row.get("canvas id", "")
-    for what in ("moodle", "canvas"):  # "Participant 12", and what a spreadsheet makes of a number
+def _columns(rows, path, given):
+    """{what of COLUMNS: the headings of the columns in which it may be}. Raises RosterError."""
+    headings = {heading.strip().casefold(): heading for heading in (rows[0] if rows else []) if heading}
+    columns = {what: [headings[word] for word in words if word in headings] for what, words in KNOWN_AS.items()}
+    parts = next((names for names in NAMES if all(name in headings for name in names)), ())
+    columns["name"] = [headings[name] for name in parts] or worksheets.names(rows)
+    if headings.keys() & {"student", "lastname"} and not headings.keys() & {"identifier", "moodle id"}:  # Canvas' gradebook
+        columns["moodle id"] = []
+    if worksheets.is_moodle(rows):
+        columns["moodle id"] = columns["moodle id"][:1] or [next(iter(rows[0]))]
+    if "identifier" in headings or worksheets.is_moodle(rows):
+        columns["canvas id"] = [headings["canvas id"]] if "canvas id" in headings else []
+    if not columns["e-mail"] and (address := worksheets.address(rows)):
+        columns["e-mail"] = [address]
+    named = [pair.partition("=") for pair in given]
+    for what, _, heading in named:
+        if what not in COLUMNS or heading.strip().casefold() not in headings:
+            raise RosterError(f"--column '{what}={heading}' does not fit {path}: say one of {', '.join(COLUMNS)}, =, and a "
+                              f"heading of the file, which has {'; '.join(headings.values())[:300]}.")
+    for what in {what for what, *_ in named}:
+        columns[what] = [headings[heading.strip().casefold()] for other, _, heading in named if other == what]
+    if not columns["name"]:
+        raise RosterError(f"{path} has no column of names that is known. Say which it is, such as --column name='Full name' "
+                          f"(twice for a first and a family name); it has {'; '.join(headings.values())[:300]}.")
+    return columns
+
+
+def _person(row, columns):
+    cell = {what: [" ".join((row[heading] or "").split()) for heading in headings] for what, headings in columns.items()}
+    values = {what: next(filter(None, cells), "") for what, cells in cell.items()}
+    for what in ("moodle id", "canvas id"):  # "Participant 12", and what a spreadsheet makes of a number
         digits = re.fullmatch(r"(?:.*[^\d.,])?(\d+)(?:[.,]0+)?", values[what])
         values[what] = digits[1] if digits else ""
-    values["email"] = values["email"].casefold()
-    return Person(**{what: marks._unguarded(value) for what, value in values.items()})
+    return Person(marks._unguarded(" ".join(filter(None, cell["name"]))),
+                  *(marks._unguarded(values[what]) for what in ("moodle id", "canvas id")), values["e-mail"].casefold(),
+                  *(marks._unguarded(values[what]) for what in ("login", "variant")))
 
 
 def write(path, people, column="", words=()):

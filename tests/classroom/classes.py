@@ -43,7 +43,7 @@ def answers(right, rng, open_=0.05):
     return found
 
 
-def moodle(students, given, status="Finished", language="en"):
+def moodle(students, given, grade="7.00", language="en"):
     """The *Responses* report as CSV: ``students`` are (last, first, number, address)."""
     words = {"en": "Last name,First name,ID number,Email address,Status,Started,Response,Right answer",
              "de": "Nachname,Vorname,ID-Nummer,E-Mail-Adresse,Status,Begonnen,Antwort,Richtige Antwort"}
@@ -52,7 +52,7 @@ def moodle(students, given, status="Finished", language="en"):
     for who, mine in zip(students, given, strict=True):
         cells = [cell for one in quiz.asked() for cell in (
             _text(mine[one.id], "-"), next(_text(o) for o in one.options if not o.misconception))]
-        lines.append([*who, status, "1 October 2026 10:00 AM", "7.00", *cells])
+        lines.append([*who, "Finished", "1 October 2026 10:00 AM", grade, *cells])
     return _csv(lines)
 
 

@@ -128,7 +128,7 @@ def test_moodle_worksheet_and_zip_in_one_step(out, tmp_path, capsys):
         [f"Participant {n}", name, mail, "Submitted", "", "100,00", "-"] for n, name, mail in people), separator=";")
     assert main(["export", str(out), "--format", "moodle", "--into", str(sheet)]) == 0
     said = capsys.readouterr().out
-    assert [row["Grade"] for row in marks.read_csv(out / "moodle_filled.csv")] == ["34.5", "", "", "", ""]
+    assert [row["Grade"] for row in marks.read_csv(out / "moodle_filled.csv")] == ["34,5", "", "", "", ""]
     assert "says 100,00 points at most and this assignment has 35" in said and said.count("points at most") == 1
     assert "so not filled in: Cy <b>." in said and "2 grades are blank" in said and "run feedback" not in said
     with zipfile.ZipFile(out / "moodle_feedback.zip") as archive:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import nbformat
 import pytest
+from platforms import LANGUAGES
 from results import ALL, change, change_batch, fill
 from submissions import FULL, NAME, data, needs_sandbox, solved
 
@@ -211,7 +212,7 @@ def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--due", "31/10"], "'31/10' is not a date"), (["--extend", "Ada"], "not a student and a date"),
-    (["--extend", "Ada=soon"], "'soon' is not a date"), (["--times", "grades.csv"], "no column 'Last modified"),
+    (["--extend", "Ada=soon"], "'soon' is not a date"), (["--times", "grades.csv"], "no column that says when"),
     (["--extend", "Ben Twin=2027-01-01"], "may be Ben_2 or Dee_4"),
     (["--extend", "Twin=2027-01-01"], "Twin may be Ben_2 or Dee_4: say which"),
     (["--extend", "Xi="], "Nothing was said of Xi")])
@@ -247,11 +248,15 @@ def test_dates_as_people_write_them():
     assert dates.when("2027-10-31T12:00:00+00:00").timestamp() == 1824984000
     tokyo = clock.zone("Asia/Tokyo")
     assert dates.when("2027-10-31T12:00:00+00:00", tokyo) == datetime(2027, 10, 31, 21)
-    for text in ("Saturday, 31 October 2026, 8:00 PM", "Saturday, October 31, 2026, 8:00 PM", "October 31, 2026, 8:00 pm",
+    for text in (*(date for *_, date, _ in LANGUAGES.values()), "October 31, 2026, 8:00 pm", "31/10/2026 20:00",
                  "Saturday, October 31, 2026, 8:00\u202fPM", "Saturday,\u00a0October 31, 2026, 20:00",
-                 "31 October 2026, 20:00", "Oct 31, 2026, 8:00 PM", "2026-10-31 20:00"):
+                 "31 October 2026, 20:00", "Oct 31, 2026, 8:00 PM", "2026-10-31 20:00", "sábado, 31 out. 2026, 20:00",
+                 "sábado, 31 de outubro de 2026, 20:00", "sábado, 31 de octubre de 2026, 08:00 PM",
+                 "sábado, 31 de octubre de 2026, 8:00 p. m.", "sabato, 31 ottobre 2026, 20:00"):
         assert dates.when(text) == dates.when(text, tokyo) == datetime(2026, 10, 31, 20), text
-    for text in ("Saturday, October 32, 2026, 8:00 PM", "10/31/2026", "Saturday", ""):
+    assert dates.when("7. November 2026") == datetime(2026, 11, 7, 23, 59, 59)
+    for text in ("Saturday, October 32, 2026, 8:00 PM", "10/11/2026", "Saturday", "", "next week", "2026", "October 2026",
+                 "31 October, 20:00", "35,00"):
         with pytest.raises(dates.DateError):
             dates.when(text)
 
