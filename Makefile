@@ -85,7 +85,7 @@ mark:  ## mark written answers on a page in your browser, make mark OUT=graded
 feedback: EXAMPLE = OUT=graded
 feedback:  ## write a page for each student and one for you, make feedback OUT=graded
 	$(call need,OUT)
-	$(RUN) classroom feedback "$(OUT)"
+	$(RUN) classroom feedback "$(OUT)" $(ARGS)
 
 copies: EXAMPLE = OUT=graded
 copies:  ## write a page for you on submissions that are alike, make copies OUT=graded

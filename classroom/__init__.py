@@ -12,7 +12,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     marks.py       the sheet to mark, points, grades        marking.py     a page in the browser, to mark on
     attempts.py    several hand-ins, the last or the best   copies.py      who hands in the same
     dates.py       due, late, extensions                    clock.py       one time zone for an assignment
-    worksheets.py  which column of a platform's file is which, in any language
+    worksheets.py  a platform's columns, any language       overview.py    what the class did, with pictures
     reports.py     pages, by templates/ (Jinja2)            term.py        one page over several assignments
     exports.py     CSV, Canvas, Moodle, Gradescope          gradescope.py  an autograder to upload
     quiz.py        the inventory, for platforms             gain.py        what a class has gained in it

@@ -86,6 +86,11 @@ def _parser():
             new.add_argument(argument, help=meaning)
         return new.add_argument
 
+    def into_a_platform(option, style):
+        option("--format", choices=exports.FORMATS, default=style)
+        option("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
+        option("--column", help="its column for the grade")
+
     which = "assignment", "such as " + ", ".join(assignment.names())
     graded = "out", "the folder that grade wrote to"
     listed = {"metavar": "FILE", "help": "the list that release wrote, ending in -variants.json"}
@@ -141,12 +146,11 @@ def _parser():
     option("--times", metavar="FILE", help="Moodle's grading worksheet, which says when everybody handed in")
     option("--column", metavar="HEADING", help="its column for that, where it is not found by itself")
 
-    verb("feedback", feedback, "write a page for each student and one for the teacher", graded)
+    option = verb("feedback", feedback, "write a page for each student and all that is for the teacher", graded)
+    into_a_platform(option, None)
     verb("copies", compare, "write a page for the teacher on submissions that are alike; no grade changes", graded)
     option = verb("export", export, "write the grades for a learning platform", graded)
-    option("--format", choices=exports.FORMATS, default="csv")
-    option("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
-    option("--column", help="its column for the grade")
+    into_a_platform(option, "csv")
 
     option = verb("gradescope", autograder, "write an autograder for Gradescope", which, ("out", "the zip to write"))
     option("--variants", **listed)
@@ -282,9 +286,16 @@ def late(options):
 
 def feedback(options):
     _graded(options.out)
-    page = reports.write_pages(options.out)
-    print(f"For you: {page}. For students: {Path(options.out) / 'feedback'}. "
-          f"Then: python -m classroom export {options.out} --format canvas, or moodle, gradescope, csv.")
+    if options.into and not options.format:
+        raise exports.Mismatch("--into comes with --format moodle or --format canvas.")
+    page, out = reports.write_pages(options.out), Path(options.out)
+    exports.export(out, "csv")
+    compare(options)
+    print(f"For you: {page}, copies.html and grades.csv beside it. For students: {out / 'feedback'}.")
+    if options.format:
+        export(options)
+    else:
+        print(f"Then: python -m classroom export {out} --format canvas, or moodle, gradescope.")
 
 
 def compare(options):

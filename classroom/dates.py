@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from classroom import Problem, batch, clock, collecting, first_few, marks, names, roster, worksheets
+from classroom import Problem, batch, clock, collecting, first_few, marks, names, overview, roster, worksheets
 from helpers.store.files import write_whole
 
 FILE = "dates.json"
@@ -224,11 +224,7 @@ def _late(results, dates):
 def _missing(out, results, dates):
     """A sentence that names those on the list of students who handed in nothing, and how long they still may; none where
     there was no list."""
-    try:
-        rows = marks.read_csv(Path(out) / "roster.csv")
-    except (Problem, OSError):
-        return []
-    absent = [row["name"] for row in rows if row.get("name") and not row.get("handed in")]
+    absent = overview.absent(out)
     now = datetime.now(dates.zone).replace(tzinfo=None)
     longer = {found[0]: date for who, date in dates.extensions.items() if date > now
               and len(found := roster.find(who, [(name, [name]) for name in absent])) == 1}

@@ -4,11 +4,14 @@ from collections import Counter
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from classroom import assignment, batch, dates, marks
+from classroom import Progress, assignment, batch, dates, marks, overview
 from classroom.grading import FAILED
 from classroom.names import page_of
 from helpers.store.files import write_whole
+
+MOST_DRAWN = 12  # mistakes in the picture: all are in the table
 
 
 def _task_name(item):
@@ -29,14 +32,16 @@ def write_pages(out):
     sheet, task = marks.read_sheet(out), assignment.load(about["assignment"])
     (out / "feedback").mkdir(exist_ok=True)
     grades, due = {}, dates.read(out, results)
-    for result in results:
-        grade = grades[result["key"]] = due.grade_of(result, sheet)
-        result["found"] = due.found(result)
-        page, earlier = out / "feedback" / page_of(result), out / "feedback" / f"{result['key']}.html"
-        write_whole(page, student_page(result, grade, task.title, due))
-        if page != earlier:  # its name before the list of students was known, or by an older version
-            earlier.unlink(missing_ok=True)
-    write_whole(out / "class.html", class_page(results, grades, task, about.get("refused", []), about.get("told", [])))
+    with Progress("Writing pages", len(results)) as progress:
+        for result in results:
+            grade = grades[result["key"]] = due.grade_of(result, sheet)
+            result["found"] = due.found(result)
+            page, earlier = out / "feedback" / page_of(result), out / "feedback" / f"{result['key']}.html"
+            write_whole(page, student_page(result, grade, task.title, due))
+            if page != earlier:  # its name before the list of students was known, or by an older version
+                earlier.unlink(missing_ok=True)
+            progress.update()
+    write_whole(out / "class.html", class_page(results, grades, task.title, about, overview.absent(out)))
     return out / "class.html"
 
 
@@ -48,28 +53,31 @@ def student_page(result, grade, title, due=None):
                                                      questions=questions, failed=FAILED, due=due)
 
 
-def class_page(results, grades, task, refused, told=()):
-    """What a teacher looks at first: who has what, which tasks were hard, and which mistakes were made. ``told``: sentences
-    on the list of students, such as who handed in nothing."""
-    rows, totals, mistakes, ended = [], [], {}, {test.grade_id: Counter() for test in task.tests}
+def class_page(results, grades, title, about, absent=()):
+    """What a teacher looks at first: what the class did, question by question, which mistakes were made, who has what.
+    ``grades``: {key: ``marks.Grade``}; ``about``: what the batch was about; ``absent``: who handed in nothing."""
+    rows = [{**{name: result[name] for name in ("student", "status", "found", "flags")},
+             "grade": grades[result["key"]], "page": page_of(result)} for result in results]
+    mistakes = {}
     for result in results:
-        rows.append({**{name: result[name] for name in ("student", "status", "found", "flags")},
-                     "grade": grades[result["key"]], "page": page_of(result)})
-        if result["status"] == "graded":
-            totals.append(sum(test["points"] or 0 for test in result["tests"]))
         for test in result["tests"]:
-            ended.setdefault(test["grade_id"], Counter())[test["status"]] += 1
             if test["misconception"]:
                 hint = test["message"].split("\n")[0]
                 mistakes.setdefault((test["function"], test["misconception"]), (hint, set()))[1].add(result["student"])
-    most = sum(test.points for test in task.tests)
-    edges = [most * i / 10 for i in range(11)]
-    distribution = [(f"{low:.0f}", f"{high:.0f}", sum(low <= total < high or total == high == most for total in totals))
-                    for low, high in zip(edges, edges[1:], strict=False)]
-    tasks = [(test.grade_id, test.points, ended[test.grade_id]["passed"],
-              [f"{n} {status}" for status, n in ended[test.grade_id].most_common() if status != "passed"])
-             for test in task.tests]
-    statuses = [f"{n} {status}" for status, n in Counter(row["status"] for row in rows).most_common()]
+    mistakes = sorted(mistakes.items(), key=lambda pair: -len(pair[1][1]))
+    asked = {answer["grade_id"]: answer["question"] for result in results for answer in result["answers"]}
+    questions, totals = overview.questions(results, grades), overview.totals(results, grades)
+    most = max((grade.most for grade in grades.values()), default=0)
+    pictures = {
+        "totals": overview.picture_of_totals(totals, most),
+        "questions": overview.picture_of_questions(questions, lambda item: _task_name(asked.get(item, item))),
+        "mistakes": overview.picture_of_mistakes([(f"{function}: {mistake}", len(who))
+                                                  for (function, mistake), (_, who) in mistakes[:MOST_DRAWN]])}
     return PAGES.get_template("class.html").render(
-        title=task.title, rows=rows, statuses=statuses, most=most, totals=sorted(totals), distribution=distribution,
-        tasks=tasks, mistakes=sorted(mistakes.items(), key=lambda pair: -len(pair[1][1])), refused=refused, told=told)
+        title=title, rows=rows,
+        statuses=[f"{n} {status}" for status, n in Counter(row["status"] for row in rows).most_common()],
+        most=most, totals=totals, complete=all(grade.total is not None for grade in grades.values()), ends=overview.ENDS,
+        questions=questions, asked=asked, hardest=min((one for one in questions if one.share is not None),
+                                                      key=lambda one: one.share, default=None),
+        mistakes=mistakes, pictures={name: Markup(svg) for name, svg in pictures.items()}, absent=absent,
+        refused=about.get("refused", []), told=about.get("told", []))

@@ -61,9 +61,8 @@ def run(name, out, command):
         return status
     mark(graded)
     print(f"\nThe written answers in {graded / marks.SHEET} got some points, as you would give them in a spreadsheet.")
-    for arguments in (["feedback", graded], ["copies", graded], ["export", graded]):
-        if status := say(arguments):
-            return status
+    if status := say(["feedback", graded]):
+        return status
     print(f"\nLook at {graded / 'class.html'} first, then at a student's page in {graded / 'feedback'}, at "
           f"{graded / 'copies.html'} and at {graded / 'grades.csv'}. Delete {out} when you have seen enough.")
     return 0

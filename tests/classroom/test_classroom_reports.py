@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import submissions
 from results import ALL, MARKUP, TOTALS, Skeleton, change, change_batch, fill, result
 from submissions import NAME, needs_sandbox
 
-from classroom import assignment, batch, clock, exports, marks, reports, roster, sandbox
+from classroom import assignment, batch, clock, exports, marks, overview, reports, roster, sandbox
 from classroom.__main__ import main
 from classroom.collecting import Submission
 from classroom.names import page_of
@@ -262,11 +263,41 @@ def test_comments_reach_gradescope_and_dates_cannot_stop_a_page(out):
 def test_pages(out):
     fill(out, ALL)
     page = reports.write_pages(out).read_text(encoding="utf-8")
-    assert "overflow" in page and "Ben; Dee" in page and "Cy &lt;b&gt;" in page and "<b>Cy" not in page
+    assert "overflow" in page and "Ben<br>Dee<br>" in page and "Cy &lt;b&gt;" in page and "<b>Cy" not in page
     pages = {result["key"]: out / "feedback" / page_of(result) for result in batch.read(out)[0]}
     dee = pages["Dee_4"].read_text(encoding="utf-8")
     assert "33 of 35" in dee and "exp &lt;overflows&gt;" in dee and "Called with x" in dee and "SOLUTION" not in dee
     assert "could not be graded" not in pages["Cy__b__3"].read_text(encoding="utf-8")  # marked by hand
+
+
+def test_what_the_class_did_is_counted_by_question(out):
+    fill(out, ALL)
+    results, about = batch.read(out)
+    results, sheet = list(results), marks.read_sheet(out)
+    grades = {one["key"]: marks.grade_of(one, sheet) for one in results}
+    by_item = {one.item: one for one in overview.questions(results, grades)}
+    pair = by_item["test-most_similar_pair"]  # Ada 5 of 5, Ben 2 by hand, Cy's whole by hand, Dee 5
+    assert dict(pair.ends) == {"all points": 2, "some": 1, "no points yet": 1} and pair.share == pytest.approx(12 / 15)
+    assert by_item["answer-cosine"].ends == {"all points": 2, "none": 1, "no points yet": 1}
+    assert all(sum(one.ends.values()) == 4 for one in by_item.values())
+    assert sum(by_item["test-effective_words-extreme"].mistakes.values()) == 0
+    assert overview.totals(results, grades) == [10, 22, 33, 34.5]
+    (out / "roster.csv").write_text('name,handed in\n"Lovelace, Ada",a.ipynb\n"Nobody, Xi",\n', encoding="utf-8")
+    page = reports.write_pages(out).read_text(encoding="utf-8")
+    hardest = min((one for one in by_item.values() if one.share is not None), key=lambda one: one.share)
+    assert f"<b>Hardest:</b> {reports._task_name(hardest.item)}" in page and "<li>Nobody, Xi</li>" in page
+    assert page.count("<svg") == 3 and page.count(" id=") == len(set(re.findall(r' id="([^"]+)"', page)))
+    assert overview.absent(out) == ["Nobody, Xi"]
+    assert overview.picture_of_totals([], 0) == overview.picture_of_mistakes([]) == ""
+
+
+def test_one_command_writes_everything(out, tmp_path, capsys):
+    fill(out, ALL)
+    sheet = written(tmp_path / "w.csv", MOODLE, ["Participant 1", "Ada Lovelace", "", "-", "", "35,00", "-"])
+    assert main(["feedback", str(out), "--format", "moodle", "--into", str(sheet)]) == 0
+    assert {"class.html", "copies.html", "grades.csv", "moodle_filled.csv", "moodle_feedback.zip"} <= {
+        file.name for file in out.iterdir()}
+    assert main(["feedback", str(out), "--into", str(sheet)]) == 1 and "--format" in capsys.readouterr().err
 
 
 def test_nothing_a_student_wrote_is_markup(out):
@@ -282,9 +313,8 @@ def test_nothing_a_student_wrote_is_markup(out):
         for status in ("graded", "partly graded", "unreadable"):
             one |= {"status": status, "reason": words}
             grade = marks.grade_of(one, {("Eve_1", "answer-cosine"): (None, words)})
-            task = assignment.load(NAME)
             for page in (reports.student_page(one, grade, words),
-                         reports.class_page([one], {"Eve_1": grade}, task, [words])):
+                         reports.class_page([one], {"Eve_1": grade}, words, {"refused": [words], "told": [words]}, [words])):
                 skeleton = Skeleton(page)
                 pages.setdefault(words, []).append(skeleton.tags)
                 assert words in skeleton.text and "49" not in skeleton.text
