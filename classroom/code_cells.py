@@ -235,10 +235,17 @@ def signature(function):
         return None
 
 
+SAME = {  # what computes the same as a finished function, under another name
+    "softmax": ("Softmax", "Softmax2d", "softmin", "Softmin", "gumbel_softmax", "Categorical", "OneHotCategorical"),
+    "log_softmax": ("LogSoftmax", "cross_entropy", "CrossEntropyLoss"), "logsumexp": ("logaddexp", "logcumsumexp"),
+    "entropy": ("Categorical", "OneHotCategorical"), "layer_norm": ("LayerNorm", "native_layer_norm"),
+    "rms_norm": ("RMSNorm",), "kl_div": ("KLDivLoss",), "scaled_dot_product_attention": ("MultiheadAttention",)}
+
+
 def uses(sources, function, forbidden):
-    """Which ``forbidden`` names a function mentions, itself or in what it uses of the notebook, under whatever name they
-    were imported: pairs (name, number of the code cell from 1)."""
-    defined = {}
+    """Which ``forbidden`` names, or others for the SAME, a function mentions, itself or in what it uses of the notebook,
+    under whatever name they were imported: pairs (name, number of the code cell from 1)."""
+    defined, forbidden = {}, {*forbidden, *(other for name in forbidden for other in SAME.get(name, ()))}
     for number, source in enumerate(sources):
         for node in getattr(parse(source or ""), "body", ()):
             for name in _given_by(node) if not isinstance(node, ast.Import | ast.ImportFrom) else ():
