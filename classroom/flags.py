@@ -23,7 +23,8 @@ TAGS = re.compile("[\U000e0020-\U000e007e]+")  # a second ASCII, which no font s
 LEAVE_OUT = (
     (r"ignore|disregard|forget|override|bypass",
      r"(instruction|prompt|guideline|rule|criteri)\w*|rubric|marking scheme|everything (above|before this)"),
-    (r"ignorier\w*|missacht\w*|vergiss|vergessen sie|uberspring\w*", r"\w*(anweisung|vorgabe|instruktion|prompt|kriteri)\w*"),
+    (r"ignorier\w*|missacht\w*|vergiss|vergessen sie|uberspring\w*",
+     r"\w*(anweisung|vorgabe|instruktion|prompt|kriteri)\w*"),
     (r"ignore[rz]?|oublie[rz]?|neglige[rz]?", r"instruction\w*|consigne\w*|bareme|critere\w*"),
     (r"ignor[ae]n?|olvid[ae]n?|omit[ae]n?|descart[ae]n?", r"instruccion\w*|indicacion\w*|rubrica|criterio\w*"),
     (r"ignor[ae]m?|esquec[ae]m?|desconsider[ae]m?", r"instruc\w+|orientac\w+|rubrica|criterio\w*"),

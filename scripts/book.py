@@ -37,7 +37,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 # Every page of the book: file in the repository -> name in the book, without its ending.
 PAGES = {"README.md": "index", "data/README.md": "reference/data", "docs/glossary.md": "reference/glossary",
          "docs/cheatsheet.md": "reference/cheatsheet", "docs/teaching.md": "teaching/teaching",
-         "docs/comparing.md": "teaching/comparing", "docs/syllabus.md": "teaching/syllabus",
+         "docs/syllabus.md": "teaching/syllabus",
          "CHANGELOG.md": "changelog", "docs/install.md": "install",
          "notebooks/assignments/source/project.md": "teaching/project", "docs/book/solutions.md": "solutions",
          "docs/book/live.md": "live"}

@@ -1,6 +1,6 @@
 """Make the pages say what data/course.toml says: python -m scripts.pages
 
-Writes the map of README.md, which is between two comments, the tables of docs/syllabus.md and docs/comparing.md,
+Writes the map of README.md, which is between two comments, the tables of docs/syllabus.md,
 the lessons' small pictures (docs/map), and in each lesson its minutes, those of each section that goes deeper, and
 the line at its end that leads to the next one. Everything else stays as it is.
 """
@@ -55,10 +55,10 @@ def revised(root=ROOT):
     text = readme.read_text(encoding="utf-8")
     new = put(f"\n{readme_map(lessons)}\n\n", MAP, text)
     wanted = {readme: new} if new != text else {}
-    for path in (root / "docs" / name for name in ("comparing.md", "syllabus.md")):
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        if (new := plans.computed(text, root, table)) != text:
-            wanted[path] = new
+    syllabus = root / "docs/syllabus.md"
+    text = syllabus.read_text(encoding="utf-8") if syllabus.exists() else ""
+    if (new := plans.computed(text, root, table)) != text:
+        wanted[syllabus] = new
     for number in pictures.NUMBERS:
         path, drawn = root / "docs" / "map" / f"{number}.svg", pictures.picture(number, 40) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != drawn:

@@ -1,16 +1,15 @@
-"""The tables of docs/syllabus.md and docs/comparing.md: plans with the minutes behind them, and the course in numbers.
+"""The tables of docs/syllabus.md: plans with the minutes behind them, and the assignments.
 
 ``scripts/pages.py`` writes them between two comments, <!-- computed: NAME --> and <!-- end of NAME -->.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from helpers.page import course, inventory, questions
+from helpers.page import course
 from scripts import minutes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,37 +92,11 @@ def plan_table(plan, takes):
     return head, rows
 
 
-def numbers(root=ROOT):
-    """The course in numbers: rows of (what, how much)."""
-    lessons, bank = course.read(root / "data/course.toml").values(), questions.load(root / "data/questions.toml")[1]
-    register = json.loads((root / "data/claims.json").read_text(encoding="utf-8"))
-    from scripts.register import MANY, kind  # brings scripts.environment along
-
-    verdicts = [kind(entry["verdict"]) for entry in register if entry["kind"] == "claim"]
-    books = [nbformat.read(root / "notebooks" / lesson.file, as_version=4) for lesson in lessons]
-    deeper = sum(sum(minutes.deeper(book).values()) for book in books)
-    graded = assignments(root)
-    _, points, needed = zip(*graded.values(), strict=True)
-    held = ", ".join(f"{verdicts.count(verdict)} {said}" for verdict, said in MANY.items())
-    return [("lessons", f"{len(lessons)}, whose cores take {hours(sum(lesson.minutes for lesson in lessons))}, from "
-             f"{min(lesson.minutes for lesson in lessons)} to {max(lesson.minutes for lesson in lessons)} minutes each"),
-            ("sections that go deeper", f"{hours(deeper)}; nothing later depends on them"),
-            ("exercises that are checked at once", str(sum(len(lesson.exercises) for lesson in lessons))),
-            ("questions, each wrong option a misconception",
-             f"{len(bank)}, of which {len(inventory.items())} are the attention inventory"),
-            ("graded assignments", f"{len(graded)}, of {min(points)} to {max(points)} points and about "
-             f"{hours(min(needed))} to {hours(max(needed))} each, and a project"),
-            ("claims that people make, measured", f"{len(verdicts)}: {held}"),
-            ("equalities and misprints, checked", str(len(register) - len(verdicts)))]
-
-
 def computed(text, root, table):
     """``text`` with every place filled with what it asks for; ``table``: writes a head and rows in Markdown."""
     def fill(place):
         asked = place[1]
-        if asked == "numbers":
-            made = table(["The course has", ""], numbers(root))
-        elif asked == "assignments":
+        if asked == "assignments":
             made = table(["Assignment", "About", "Points", "Takes"],
                          [(name.removeprefix("A"), title, str(points), hours(needed))
                           for name, (title, points, needed) in assignments(root).items()])

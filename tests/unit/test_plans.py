@@ -1,4 +1,4 @@
-"""The plans of docs/syllabus.md can be taught in their order and in their time, and both pages say what the data say."""
+"""The plans of docs/syllabus.md can be taught in their order and in their time, and the page says what the data say."""
 
 import functools
 import re
@@ -67,16 +67,9 @@ def test_the_inventory_is_taken_twice_or_not_at_all_and_self_study_leaves_nothin
     assert len([unit for unit in PLANS["a term"].taught if unit.together]) == 12 and PLANS["a term"].limit == 90
 
 
-@pytest.mark.parametrize("page", ["syllabus", "comparing"])
-def test_every_place_for_a_table_is_filled_from_the_data(page):
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+def test_every_place_for_a_table_is_filled_from_the_data():
+    text = (ROOT / "docs/syllabus.md").read_text(encoding="utf-8")
     assert text.count("<!-- computed: ") == len(plans.PLACE.findall(text)) >= 1
     assert plans.computed(text, ROOT, pages.table) == text
     emptied = plans.PLACE.sub(r"\1\2", text)
     assert emptied != text and plans.computed(emptied, ROOT, pages.table) == text
-
-
-def test_what_the_comparison_says_of_machines_is_what_readme_says():
-    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/comparing.md"))
-    for words in ("1.6 GB of disk", "Python 3.10 to 3.14", "64-bit Linux, Windows or Apple silicon"):
-        assert words in page and words in readme
