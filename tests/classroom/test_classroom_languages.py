@@ -4,7 +4,7 @@ import csv
 from datetime import datetime
 
 import pytest
-from platforms import LANGUAGES, worksheet
+from languages import LANGUAGES, worksheet
 from results import ALL, fill
 
 from classroom import batch, dates, exports, marks, roster, worksheets

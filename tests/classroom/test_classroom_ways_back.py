@@ -12,7 +12,7 @@ from datetime import datetime
 
 import nbformat
 import pytest
-from platforms import LANGUAGES
+from languages import LANGUAGES
 from results import ALL, change, change_batch, fill
 from submissions import FULL, NAME, data, needs_sandbox, solved
 
