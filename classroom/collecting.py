@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -67,35 +67,43 @@ def collect(source, assignment, functions, leave_out=None, zone=None):
     source = Path(source)
     if not source.exists():
         raise NothingFound(f"{source} does not exist.")
-    refused, students = [], {}
+    refused = []
     entries = zips.entries(source, (), refused, zone) if source.is_file() else _folder(source, refused, leave_out, zone)
     with sandbox.limited(READING_MEMORY):
         entries = _that_matter(entries)
-    for entry in _without_wrapper(entries, assignment):
-        if NOISE.search(entry.parts[0] + "/"):
-            continue
-        student = _student(entry.parts)
-        if not (entry.read or entry.problem or student.id or len(entry.parts) > 1):
-            refused.append(f"{entry.parts[0]} is not a notebook and was left out.{names.remedies(entry.parts)}")
-            continue
-        # In Moodle a number is one student's, whatever group stands in front of the name.
-        moodle = student.id and names.MOODLE.match(student.folder)
-        students.setdefault(("number", student.id) if moodle else student.key, []).append((student, entry))
+    students = _by_student(_without_wrapper(entries, assignment), refused)
     if len(refused) > MOST_TOLD:
         refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
     refused[:] = [names.plain_name(words if len(words) < 400 else f"{words[:200]} ... {words[-180:]}") for words in refused]
-    students = [(min((student for student, _ in both), key=lambda student: len(student.student)),
-                 [entry for _, entry in both]) for both in students.values()]
-    if not any(entry.read or entry.problem for _, mine in students for entry in mine):
+    if not any(entry.may_be_notebook for _, mine in students for entry in mine):
         raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
     _one_number_each(student for student, _ in students)
     students = {student.key: (student, mine) for student, mine in students}
     keys = Counter(key.casefold() for key in students)  # a folder of Windows takes a.json and A.json for one file
     for key, (student, _) in students.items():
         student.alike = keys[key.casefold()] > 1
-    submissions = [_chosen(student, mine, assignment, functions)
-             for student, mine in sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))]
-    return submissions, refused
+    in_order = sorted(students.values(), key=lambda pair: (pair[0].student.casefold(), pair[0].id))
+    return [_chosen(student, mine, assignment, functions) for student, mine in in_order], refused
+
+
+def _by_student(entries, refused):
+    """(``Submission``, the entries) of each student; what is nobody's is ``refused``."""
+    handed_in = {}
+    for entry in entries:
+        if NOISE.search(entry.parts[0] + "/"):
+            continue
+        student = _student(entry.parts)
+        if not (entry.may_be_notebook or student.id or len(entry.parts) > 1):
+            refused.append(f"{entry.parts[0]} is not a notebook and was left out.{names.remedies(entry.parts)}")
+            continue
+        # In Moodle a number is one student's, whatever group stands in front of the name.
+        moodle = student.id and names.MOODLE.match(student.folder)
+        handed_in.setdefault(("number", student.id) if moodle else student.key, []).append((student, entry))
+    together = []
+    for pairs in handed_in.values():
+        without_group = min((student for student, _ in pairs), key=lambda student: len(student.student))
+        together.append((without_group, [entry for _, entry in pairs]))
+    return together
 
 
 def _one_number_each(students):
@@ -114,20 +122,26 @@ def _that_matter(entries):
     """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder: what
     systems leave behind is one of these where it lies below a folder, whose student may have nothing else."""
     entries = list(entries)
-    others, few, looked = Counter(), [], Counter()
-    depth = 1 if len({entry.parts[0] for entry in entries if len(entry.parts) > 1}) > 1 else 2  # of students' folders
+    tops = {entry.parts[0] for entry in entries if len(entry.parts) > 1}
+    depth = 1 if len(tops) > 1 else 2  # of students' folders
+    looked_into, others, matter = Counter(), Counter(), []
     for entry in entries:
+        folder, student = entry.parts[:-1], entry.parts[:depth]
         if entry.read and names.kind_of(entry.parts[-1]) == ".json":
-            looked[entry.parts[:depth]] += len(entry.parts) > depth
-            entry.read = entry.read if looked[entry.parts[:depth]] <= MOST_JSON and _has_cells(entry) else None
+            if len(entry.parts) > depth:
+                looked_into[student] += 1
+            if looked_into[student] > MOST_JSON or not _has_cells(entry):
+                entry.read = None
         if NOISE.search("/".join(entry.parts)):
-            if len(entry.parts) == 1 or NOISE.search(entry.parts[0] + "/"):
+            if not folder or NOISE.search(entry.parts[0] + "/"):
                 continue
             entry.read, entry.problem = None, ""
-        others[entry.parts[:-1]] += not (entry.read or entry.problem)
-        if entry.read or entry.problem or others[entry.parts[:-1]] <= (3 if len(entry.parts) > 1 else 10_000):
-            few.append(entry)
-    return few
+        if not entry.may_be_notebook:
+            others[folder] += 1
+            if others[folder] > (3 if folder else 10_000):
+                continue
+        matter.append(entry)
+    return matter
 
 
 def _has_cells(entry):
@@ -183,19 +197,31 @@ def _read_file(path):
 
 
 def _without_wrapper(entries, assignment):
-    """Leave out folders at the top that hold everything, unless they are a student's; and what several downloads of a
-    platform lie in. In nbgrader's layout a folder of the assignment lies in the student's."""
-    notebooks = [e.parts for e in entries if e.read or e.problem]
-    if notebooks and all(len(p) > 1 and names.by_platform(p[1]) and not names.by_platform(p[0]) for p in notebooks):
-        return [zips.Entry(e.parts[len(e.parts) > 1:], e.modified, e.read, e.problem, e.status) for e in entries]
-    while tops := {e.parts[:1] if len(e.parts) > 2 else () for e in entries if e.read or e.problem}:
-        top = tops.pop()
-        if tops or not top or names.by_platform(*top) or all(
-                e.parts[1] == assignment for e in entries if (e.read or e.problem) and e.parts[:1] == top):
-            break
-        entries = [zips.Entry(e.parts[e.parts[:1] == top and len(e.parts) > 1:], e.modified, e.read, e.problem, e.status)
-                   for e in entries]
+    """Leave out folders at the top that hold everything, and what several downloads of a platform lie in."""
+    notebooks = [entry.parts for entry in entries if entry.may_be_notebook]
+    if notebooks and all(len(parts) > 1 and names.by_platform(parts[1]) and not names.by_platform(parts[0])
+                         for parts in notebooks):
+        return [_inside(entry) for entry in entries]
+    while top := _wrapper(entries, assignment):
+        entries = [_inside(entry) if entry.parts[0] == top else entry for entry in entries]
     return entries
+
+
+def _wrapper(entries, assignment):
+    """The one folder at the top that holds folders with all notebooks, or "" where it is a student's: it has a platform's
+    name or, in nbgrader's layout, a folder of the assignment is in it."""
+    notebooks = [entry.parts for entry in entries if entry.may_be_notebook]
+    tops = {parts[0] if len(parts) > 2 else "" for parts in notebooks}
+    if len(tops) != 1:
+        return ""
+    top = tops.pop()
+    is_students = names.by_platform(top) or all(parts[1] == assignment for parts in notebooks if len(parts) > 1)
+    return "" if is_students else top
+
+
+def _inside(entry):
+    """The entry as it is called in the folder at the top, if it is in one."""
+    return replace(entry, parts=entry.parts[1:]) if len(entry.parts) > 1 else entry
 
 
 def _student(parts):
@@ -234,41 +260,38 @@ class _Look(NamedTuple):
 def _choose(student, entries, assignment, functions):
     """The newest of the entries that are this assignment: by Canvas' numbers where all have one, else by their times, and
     of one time by the number behind a name that they share."""
-    attached = [_attachment(entry) for entry in entries if entry.read or entry.problem]
+    attached = [_attachment(entry) for entry in entries if entry.may_be_notebook]
     by_number = len(set(attached)) > 1 and all(attached)
 
     def age(entry):
         return _attachment(entry) if by_number else 0, entry.modified
 
     newest = sorted(entries, key=lambda entry: (age(entry), names.numbered(entry.parts[-1]), entry.parts), reverse=True)
-    notebooks = [entry for entry in newest if entry.read or entry.problem]
-    if not notebooks:
-        files = [entry.parts[-1] for entry in newest[:3]]
-        student.problem = f"There is no notebook, only {', '.join(files)[:200]}.{names.remedies(files)}"
-        student.file, student.modified = "/".join(newest[0].parts), newest[0].modified
-        return student
+    notebooks = [entry for entry in newest if entry.may_be_notebook]
     looks, problems = _look_through(student, notebooks, functions, assignment)
     mine = [look for look in looks if look.assignment == assignment]
+    if len(looks) == 1 and not problems and not looks[0].assignment:
+        mine = looks  # the student's only notebook, of which nothing tells
     if mine:
         look, which = _that_counts(mine, age, by_number)
+        entry, student.digest, student.variant = look.entry, look.digest, look.variant
+        others = [other for other in mine if other.digest != look.digest][:MOST_ATTEMPTS - 1]
         student.earlier = [
             Submission(student.student, student.id, student.folder, "/".join(other.entry.parts), other.entry.modified,
-                       other.entry.read, other.digest, variant=other.variant)
-            for other in [other for other in mine if other.digest != look.digest][:MOST_ATTEMPTS - 1]]
+                       other.entry.read, other.digest, variant=other.variant) for other in others]
         if len(mine) > 1:
-            student.which = f"{len(mine)} notebooks were handed in; the {which} counts: {look.entry.parts[-1]}."
+            student.which = f"{len(mine)} notebooks were handed in; the {which} counts: {entry.parts[-1]}."
             student.notes.append(student.which)
-        if problems and age(problems[0][0]) > age(look.entry):
+        if problems and age(problems[0][0]) > age(entry):
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
-    elif len(looks) == 1 and not problems and not looks[0].assignment:  # the student's only notebook, of which nothing tells
-        look = looks[0]
     elif problems:
-        look, (entry, student.problem, student.status) = None, problems[0]
-    else:
-        look, entry, other = None, looks[0].entry, looks[0].assignment
+        entry, student.problem, student.status = problems[0]
+    elif looks:
+        entry, other = looks[0].entry, looks[0].assignment
         student.problem = f"No notebook of {assignment} was found" + (f", only one of {other}." if other else ".")
-    if look:
-        entry, student.digest, student.variant = look[:3]
+    else:
+        entry, files = newest[0], [entry.parts[-1] for entry in newest[:3]]
+        student.problem = f"There is no notebook, only {', '.join(files)[:200]}.{names.remedies(files)}"
     student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
     return student
 

@@ -33,6 +33,11 @@ class Entry:
     problem: str = ""
     status: str = "refused"  # where there is a problem
 
+    @property
+    def may_be_notebook(self):
+        """Is it a notebook, as far as its name tells, be it one that cannot be read?"""
+        return bool(self.read or self.problem)
+
     def __post_init__(self):
         self.parts = tuple(map(names.short, map(names.plain_name, self.parts)))
 
