@@ -182,7 +182,8 @@ def _one(only, submissions, whose):
         raise NothingFound(roster.which(only, keys))
     if only and not keys:
         near = get_close_matches(only, {word: "" for _, words in people for word in words}, 3, 0.5)
-        raise NothingFound(f"Nobody called {only} is among the submissions{'; near: ' if near else ''}{'; '.join(near)}.")
+        raise NothingFound(f"Nobody called {only} is among the submissions: give a name, number or login as it is there"
+                           f"{', such as ' if near else ''}{'; '.join(near)}.")
     return keys[0] if only else None
 
 
@@ -195,9 +196,11 @@ def _hold_against(submissions, name, given, out):
         raise NothingFound(f"{out} holds the results of {before}: name another folder for those of {name}.")
     others = [submission.problem for submission in submissions if submission.problem.startswith("No notebook of")]
     if len(others) > half:
-        raise NothingFound(f"{len(others)} of {len(submissions)} submissions are of something else: {others[0]}")
+        raise NothingFound(f"{len(others)} of {len(submissions)} submissions are of something else: {others[0]} Name the "
+                           "assignment that was handed in.")
     if given and given.assignment != name:
-        raise variants.VariantError(f"The list of variants is one of {given.assignment}, and {name} is to be graded.")
+        raise variants.VariantError(f"The list of variants is one of {given.assignment}, and {name} is to be graded: give "
+                                    f"that of {name}.")
     if given and len(strange := [one.variant for one in carry if one.variant not in given.details]) > half:
         raise variants.VariantError(f"{len(strange)} of {len(submissions)} notebooks carry variants that this list does not "
                                     f"know, such as {strange[0]!r}: it is the list of {given.variant!r}. Give the one that "

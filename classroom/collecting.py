@@ -66,7 +66,7 @@ def collect(source, assignment, functions, leave_out=None, zone=None):
     by, where it has no better ones (default: this machine's). Raises NothingFound."""
     source = Path(source)
     if not source.exists():
-        raise NothingFound(f"{source} does not exist.")
+        raise NothingFound(f"{source} does not exist: name the folder or the zip with what was handed in.")
     refused = []
     entries = zips.entries(source, (), refused, zone) if source.is_file() else _folder(source, refused, leave_out, zone)
     with sandbox.limited(READING_MEMORY):
@@ -76,7 +76,8 @@ def collect(source, assignment, functions, leave_out=None, zone=None):
         refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
     refused[:] = [names.plain_name(words if len(words) < 400 else f"{words[:200]} ... {words[-180:]}") for words in refused]
     if not any(entry.may_be_notebook for _, mine in students for entry in mine):
-        raise NothingFound(f"There is no notebook in {source}." + (f" {refused[0]}" if refused else ""))
+        raise NothingFound(f"There is no notebook in {source}: name a folder or a zip that holds some, ending in .ipynb."
+                           + (f" {refused[0]}" if refused else ""))
     _one_number_each(student for student, _ in students)
     students = {student.key: (student, mine) for student, mine in students}
     keys = Counter(key.casefold() for key in students)  # a folder of Windows takes a.json and A.json for one file
@@ -179,7 +180,7 @@ def _folder(top, refused, leave_out, zone):
     for error in closed:
         parts = Path(error.filename).relative_to(top).parts
         if not parts:
-            raise NothingFound(f"{top} cannot be read ({error.strerror}).")
+            raise NothingFound(f"{top} cannot be read ({error.strerror}): let yourself read it, or copy it.")
         yield zips.Entry((*parts, "a file"), 0.0, None, f"The folder cannot be read ({error.strerror}).", "unreadable")
 
 

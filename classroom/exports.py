@@ -39,7 +39,7 @@ def export(out, style, into=None, column=None):
         notes.append(f"{marks.SHEET} has points for what was not graded: {first_few(lost)}.")
     numbers = {result["key"]: number for result, _ in grades if (number := _number(result, style))}
     if into and style not in ("canvas", "moodle"):
-        raise Mismatch(f"--into is for the formats canvas and moodle: {style} has no file to fill in.")
+        raise Mismatch(f"--into is for the formats canvas and moodle: {style} has no file to fill in. Leave it out.")
     if into:
         wanted = [column] if column else ["Grade"] if style == "moodle" else [title, title.partition(" · ")[0]]
         paths = [_fill(out, style, Path(into), wanted, grades, numbers, notes)]
@@ -233,7 +233,8 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
         elif any(words) and words_of(words[0]) not in NOBODY:
             ungraded.append(next(filter(None, words)))
     if not filled and any(total is not None for total in totals.values()):
-        raise Mismatch(f"No student of {into} is among those graded: neither the numbers nor the names agree.")
+        raise Mismatch(f"No student of {into} is among those graded: neither the numbers nor the names agree. Give the file "
+                       "of this assignment and this class, or grade with --roster and that file.")
     there = {*owners, *(stranger["key"] for stranger in strangers if stranger)}
     if missing := [result["student"] for result, _ in grades if result["key"] not in there]:
         notes.append(f"Not in {into}, so not filled in: {first_few(missing)}.")

@@ -140,7 +140,7 @@ def _rows(path):
         start = path.read_bytes()[:4]
         rows = marks.read_csv(path)
     except FileNotFoundError:
-        raise GainError(f"{path} does not exist.") from None
+        raise GainError(f"{path} does not exist: name the file with the results.") from None
     except IsADirectoryError:
         raise GainError(f"{path} is a folder: name the file with the results.") from None
     except (csv.Error, UnicodeError) as error:
@@ -285,7 +285,7 @@ def write_page(before, after, out, names=False):
     first, second = read(before), read(after)
     ids = [i for i in first.questions if i in second.questions]
     if not ids:
-        raise GainError(f"{before} and {after} have no question in common: are both the attention inventory?")
+        raise GainError(f"{before} and {after} have no question in common: name two files of the attention inventory.")
     pairs = match(first, second)
     notes = [*first.notes, *second.notes, *_notes(first, second, pairs, ids)]
     sides = [[pair[n] for pair in pairs] if pairs else those.taken for n, those in enumerate((first, second))]

@@ -130,7 +130,8 @@ def read_sheet(out, name=SHEET):
     rows, marked = read_csv(path), {}
     columns = set(rows[0]) if rows else set(re.findall("[a-z]+", path.read_bytes().replace(b"\0", b"").decode("latin-1")))
     if not {"key", "item", "points"} <= columns:  # a sheet without rows has its first line: nobody wrote an answer
-        raise SheetError(f"{path} has no columns key, item and points in its first line.")
+        raise SheetError(f"{path} has no columns key, item and points in its first line: write them there again, or "
+                         "delete the file and give the command of grade once more, which writes it without points.")
     for line, row in enumerate(rows, start=2):
         item, most = f"{row.get('student') or row['key']}, {row['item']}", row.get("most")
         text = (row["points"] or "").strip().replace(",", ".")
@@ -138,9 +139,11 @@ def read_sheet(out, name=SHEET):
             points = float(text) + 0.0 if text else None  # -0 is 0
             fits = points is None or 0 <= points <= (float(most.replace(",", ".")) if most else 1000)
         except ValueError:
-            raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']!r} is not a number of points.") from None
+            raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']!r} is not a number of points: correct "
+                             "the cell, such as 2.5, or leave it blank.") from None
         if not fits:
-            raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']} points, and it has {most} at most.")
+            raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']} points, and it has {most} at most: correct "
+                             "the cell.")
         comment = _unguarded(row.get("comment") or "")
         if points is not None or comment:
             marked[place(row)] = points, comment

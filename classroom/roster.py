@@ -104,12 +104,12 @@ def read(path, given=()):
         raise RosterError(f"{path} is not a list of names: save it as text or CSV, in UTF-8.") from None
     people = [one for one in people if one.name and words_of(one.name) not in NOBODY]
     if not people:
-        raise RosterError(f"{path} holds no names: one student in each line.")
+        raise RosterError(f"{path} holds no names: write one student in each line.")
     if odd := list(filter(None, map(_strange, people))):
         raise RosterError(f"{path} is not a list of names: {first_few(odd, MOST_TOLD)}. Give a text in UTF-8 with one name "
                           "in each line, or a CSV with a column of names.")
     if twice := _twice(people):
-        raise RosterError(f"{path}: {first_few(twice, MOST_TOLD)}.")
+        raise RosterError(f"{path}: {first_few(twice, MOST_TOLD)}. Correct the list, and give the command once more.")
     return people
 
 
