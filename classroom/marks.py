@@ -142,8 +142,8 @@ def read_sheet(out, name=SHEET):
             raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']!r} is not a number of points: correct "
                              "the cell, such as 2.5, or leave it blank.") from None
         if not fits:
-            raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']} points, and it has {most} at most: correct "
-                             "the cell.")
+            raise SheetError(f"{path}, entry {line - 1} ({item}): {row['points']} points, and it has {most} at most: "
+                             "correct the cell.")
         comment = _unguarded(row.get("comment") or "")
         if points is not None or comment:
             marked[place(row)] = points, comment
