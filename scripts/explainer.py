@@ -1,7 +1,8 @@
 """Make the live explainer, one page that runs the mini-transformer: python -m scripts.explainer
 
-writes ``data/explainer.html`` from ``explainer.html``, ``.css`` and ``.js`` beside this file: the weights of
-``data/mini_transformer.safetensors`` and the states of lesson 11's grammar are packed into it, so it needs no network.
+writes ``data/explainer.html`` from ``explainer.html`` and ``.css`` and three scripts beside this file: the weights of
+``data/mini_transformer.safetensors`` and of ``data/small_gpt.safetensors`` and the states of lesson 11's grammar are packed
+into it, so it needs no network. Without the weights of the second, as in a lesson, it has the first model alone.
 Asked for as ``explainer.html?compact`` it is one sentence with its arcs and the next words, for a page around it.
 """
 
@@ -16,7 +17,8 @@ from helpers.store.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE, PAGE = ROOT / "scripts" / "explainer.html", ROOT / "data" / "explainer.html"
-WEIGHTS = ROOT / "data" / "mini_transformer.safetensors"
+SCRIPTS = [TEMPLATE.with_name(f"{name}.js") for name in ("explainer_model", "explainer", "explainer_inside")]
+WEIGHTS, GPT = ROOT / "data" / "mini_transformer.safetensors", ROOT / "data" / "small_gpt.safetensors"
 
 
 def packed(contents):
@@ -61,9 +63,12 @@ def build():
     facts = {"weights": packed(WEIGHTS.read_bytes()), "grammar": packed(rows), "shares": shares,
              "kinds": kinds(grammar.vocabulary.words[3:])}
     page = TEMPLATE.read_text(encoding="utf-8")
-    for name, suffix in (("style", ".css"), ("script", ".js")):
-        page = page.replace("{{" + name + "}}", TEMPLATE.with_suffix(suffix).read_text(encoding="utf-8").strip())
-    return page.replace("{{facts}}", json.dumps(facts))
+    parts = {"style": TEMPLATE.with_suffix(".css").read_text(encoding="utf-8").strip(),
+             "script": "\n".join(file.read_text(encoding="utf-8").strip() for file in SCRIPTS),
+             "facts": json.dumps(facts), "gpt": packed(GPT.read_bytes())}
+    for name, text in parts.items():
+        page = page.replace("{{" + name + "}}", text)
+    return page
 
 
 def main():

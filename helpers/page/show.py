@@ -5,6 +5,7 @@ tint that lets the page through, so it can be read on a light page and on a dark
 """
 
 import json
+import re
 from html import escape
 from pathlib import Path
 
@@ -89,15 +90,20 @@ def frame(inside, title, told, height):
             f"style='width:100%;height:{height}px;border:0;background:#fff'></iframe>{_LISTENS}</div>")
 
 
+def light(page):
+    """A page of HTML without the data that it marks as large (``data-large``), so that a notebook stays small."""
+    return re.sub(r"<script[^>]* data-large>.*?</script>\n?", "", page, flags=re.DOTALL)
+
+
 def page(name, title):
     """Show a page of HTML from ``data/`` that brings along all it needs, in a frame as high as the page makes it,
-    and as dark as what is around it.
+    and as dark as what is around it. What it marks as large is left out (see `light`).
 
     ``title``: what a screen reader says of it. Where scripts may not run, a sentence stands there.
     """
     told = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command Palette, "
             f"Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
-    display(frame((DATA / name).read_text(encoding="utf-8"), title, told, height=900) + _THEME, told)
+    display(frame(light((DATA / name).read_text(encoding="utf-8")), title, told, height=900) + _THEME, told)
 
 
 def map(number):
