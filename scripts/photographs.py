@@ -1,0 +1,36 @@
+"""Take README's two pictures and the book's preview again: python -m scripts.photographs
+
+In real time, because the arcs are drawn by and by. Needs Chromium, as the tests do.
+"""
+
+import io
+import shutil
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 8  # until everything has been drawn
+PICTURES = {  # file: page, its width, its height, points of the picture for each of the page's
+    "docs/explainer.png": ("data/explainer.html?theme=light", 1120, 984, 1.5),
+    "docs/explainer-dark.png": ("data/explainer.html?theme=dark", 1120, 984, 1.5),
+    "docs/book/static/preview.png": ("docs/book/preview.html", 1200, 630, 1),
+}
+
+
+def main():
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--allow-file-access-from-files"])
+        for file, (address, width, height, scale) in PICTURES.items():
+            page = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+            page.goto(f"{ROOT.as_uri()}/{address}")
+            page.wait_for_timeout(1000 * SECONDS)
+            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+            picture.quantize(256, dither=Image.Dither.NONE).save(ROOT / file, optimize=True)  # a third of the bytes
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
