@@ -54,7 +54,7 @@ TO_PATCHES = Exercise(
         Probe("wider than high", _images(1, 2, 6, 2), "H is 2 and W is 6: three patches in one row."),
         Probe("higher than wide", _images(1, 6, 2, 2), "H is 6 and W is 2: three patches below each other."),
         Probe("a batch", _images(3, 4, 6, 2), "B is 3. The first axis stays the images: patches never mix two of them."),
-        larger(_images(4, 9, 12, 3)),
+        larger(_images(9, 9, 12, 3)),
     ),
     misconceptions=(
         ("rows-of-pixels", "You cut the long row of pixels into pieces, so a patch is a strip of one line. A patch is a "
@@ -134,14 +134,14 @@ def _first(x):
 
 @variants
 def _read(images, size, W_in, cls, positions, blocks, norm, W_out, *, tokens=_in_front, run=same, before=same, reader=_first,
-          normed=True, patches=to_patches):
+          normed=True, pooled=same, last=same, patches=to_patches):
     """The reference with one of its steps exchanged."""
     x = tokens(patches(images, size) @ W_in, cls, positions)
     x = before(x)
     for block in run(list(blocks)):
         x = block(x)
     answer = reader(x)
-    return (norm(answer) if normed else answer) @ W_out
+    return last(pooled(norm(answer) if normed else answer) @ W_out)
 
 
 VISION_TRANSFORMER = Exercise(
@@ -155,11 +155,13 @@ VISION_TRANSFORMER = Exercise(
             "the blocks and the last step count."),
         Probe("two blocks", _model(2, 4, 4, 2, 5, 3), "Two blocks, in their order; each gets what the one before it made."),
         Probe("not square", _model(2, 2, 6, 2, 4, 3, blocks=3), "The image is 2 by 6: N is 3, and there are 4 positions."),
-        larger(_model(3, 6, 9, 3, 7, 5, blocks=3)),
+        larger(_model(9, 9, 12, 3, 10, 9, blocks=3)),
     ),
     misconceptions=(
         ("cls-at-the-end", "Your asking token stands behind the patches. It stands in front of them: token 0.",
             _read(tokens=_at_the_end, reader=lambda x: x[:, -1])),
+        ("cls-at-the-end-and-not-read", "Your asking token stands behind the patches, and you read token 0, which is then a "
+            "patch. Put the asking token in front.", _read(tokens=_at_the_end)),
         ("positions-for-patches-only", "The asking token gets no position. All N + 1 tokens get one, cls the first.",
             _read(tokens=_places_for_patches)),
         ("positions-forgotten", "The positions are missing: add them to all N + 1 tokens before the first block.",
@@ -177,6 +179,18 @@ VISION_TRANSFORMER = Exercise(
             _read(reader=lambda x: x.mean(1))),
         ("mean-of-patches", "You average over the patches. The answer is read from the token that asks, token 0.",
             _read(reader=lambda x: x[:, 1:].mean(1))),
+        ("mean-after-the-norm", "You average over all tokens once they are normed. The answer is read from the one that "
+            "asks, token 0.", _read(reader=same, pooled=lambda x: x.mean(1))),
+        ("mean-of-patches-after-the-norm", "You average over the patches once they are normed. The answer is read from the "
+            "token that asks, token 0.", _read(reader=same, pooled=lambda x: x[:, 1:].mean(1))),
+        ("softmax", "You put a softmax at the end. Logits are the scores before it: the loss has its own.",
+            _read(last=lambda logits: logits.softmax(-1))),
+        ("log-softmax", "You take the log of a softmax at the end. Logits are the scores before it: the loss has its own.",
+            _read(last=lambda logits: logits.log_softmax(-1))),
+        ("softmax-over-the-batch", "You put a softmax at the end, and over the images at that. Logits are the scores before "
+            "it, of each image by itself.", _read(last=lambda logits: logits.softmax(0))),
+        ("likeliest-class", "You give the number of the likeliest class. A loss needs the logits of all: (B, classes).",
+            _read(last=lambda logits: logits.argmax(-1))),
         ("last-token", "You read the last token. The one that asks is the first.", _read(reader=lambda x: x[:, -1])),
         ("every-token", "You give logits for every token. Only the first one answers: (B, classes).", _read(reader=same)),
         ("norm-forgotten", "The norm before W_out is missing.", _read(normed=False)),

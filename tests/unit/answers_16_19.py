@@ -1,4 +1,4 @@
-"""Answers of lessons 16 to 19, see test_answers.py."""
+"""Answers of lessons 16 to 20, see test_answers.py."""
 
 import math
 
@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers.checks import exercise
+from helpers.vision import to_patches
 
 
 def effect(divide):
@@ -59,7 +60,24 @@ def from_minus_100(sample, reward, n):
     return best
 
 
+def reader(answer, in_front=True):
+    """An attempt at vision_transformer that ends with ``answer(x, norm, W_out)``, and forgets the ValueError."""
+    def vision_transformer(images, size, W_in, cls, positions, blocks, norm, W_out):
+        x = to_patches(images, size) @ W_in
+        asking = cls.repeat(len(x), 1)[:, None]
+        x = torch.cat([asking, x] if in_front else [x, asking], dim=1) + positions
+        for block in blocks:
+            x = block(x)
+        return answer(x, norm, W_out)
+    return vision_transformer
+
+
 WRONG = [
+    ("vision_transformer", reader(lambda x, norm, W_out: (norm(x[:, 0]) @ W_out).softmax(dim=-1)), "softmax"),
+    ("vision_transformer", reader(lambda x, norm, W_out: norm(x).mean(dim=1) @ W_out), "mean-after-the-norm"),
+    ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out).mean(dim=1)), "mean-after-the-norm"),
+    ("vision_transformer", reader(lambda x, norm, W_out: norm(x[:, 0]) @ W_out, in_front=False),
+     "cls-at-the-end-and-not-read"),
     ("rms_norm", lambda x, gain, eps=1e-3: exercise("rms_norm").reference(x, gain, eps), None),
     ("patching_effect", effect(lambda a, b, c: (c - b) / abs(a - b)), None),
     ("patching_effect", effect(lambda a, b, c: (c - b) / (a - b) if a > b else 0.0), None),
@@ -130,6 +148,7 @@ def wilson_as_the_text_rounds(successes, n):
 
 
 RIGHT = [
+    ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out)[:, 0])),
     ("dpo_loss", lambda c, r, c0, r0, beta: F.softplus(beta * (r - r0 - c + c0)).mean()),
     ("dpo_loss", lambda c, r, c0, r0, beta: -F.logsigmoid(beta * (c - r) - beta * (c0 - r0)).sum() / len(c)),
     ("gated_mlp", silu_from_exp),
