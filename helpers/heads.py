@@ -17,6 +17,18 @@ SENTENCES = [
     "i love bears, but the bears do not love me"]
 
 
+def special_share(weights, special):
+    """How much of its attention a head spends on tokens that are no words.
+
+    ``weights``: ``(h, T, T)``, query by key; ``special``: ``(T,)`` bool, True at [CLS], [SEP] and the like. Returns ``(h,)``
+    from 0 to 1: the weight that a query which is not special puts on special keys, a mean over these queries. Raises
+    ValueError where every token is special. Source: Clark et al. 2019, section 3.2.
+    """
+    if special.all():
+        raise ValueError("Every token is special, so there is no word whose attention could be counted.")
+    return weights[:, ~special][:, :, special].sum(axis=-1).mean(axis=-1)  # (h, words, specials), then (h,)
+
+
 def scores_of(head_scores, reading):
     """What a reader's ``head_scores(reading)`` gives: {kind of head: scores ``(6, 12)``}.
 

@@ -1,4 +1,4 @@
-"""The exercises of lesson 07: splitting and merging heads, multi-head attention, counting its parameters."""
+"""The exercises of lesson 07: splitting and merging heads, multi-head attention, counting its parameters, a head's score."""
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from helpers.attention import (
     softmax,
     split_heads,
 )
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
+from helpers.heads import special_share
 
 
 def _interleaved(X, h):
@@ -432,4 +433,100 @@ COUNT_ATTENTION_PARAMETERS = Exercise(
     ),
 )
 
-EXERCISES = (SPLIT_HEADS, MERGE_HEADS, MULTI_HEAD_ATTENTION, COUNT_ATTENTION_PARAMETERS)
+# ---------------------------------------------------------------- special_share
+
+
+def _looks(h, *tokens):
+    """Weights of h heads, random rows of sum 1, on a text in which 1 stands for a special token and 0 for a word."""
+    return lambda rng: (softmax(2 * rng.normal(size=(h, len(tokens), len(tokens)))), np.array(tokens, dtype=bool))
+
+
+@variants
+def _shares(weights, special, *, queries=np.invert, keys=np.copy, over_keys=np.sum, over_queries=np.mean):
+    """The reference with one of its steps exchanged. ``queries``, ``keys``: which of them count, from ``special``."""
+    rows = weights[:, queries(special)][:, :, keys(special)]
+    return over_queries(over_keys(rows, axis=-1), axis=-1)
+
+
+SPECIAL_SHARE = Exercise(
+    reference=special_share,
+    probes=(
+        example("by hand", (np.array([[[0.9, 0.0, 0.1], [0.5, 0.3, 0.2], [0.6, 0.1, 0.3]]]), np.array([True, False, True])),
+            "There is one head and one word, token 1. Its weights are 0.5, 0.3 and 0.2, and tokens 0 and 2 are special: "
+            "0.5 + 0.2 = 0.7."),
+        Probe("one head, two words", _looks(1, 1, 0, 0, 1), "Each word has a sum over the special keys; the score of the "
+            "head is the mean of the two sums."),
+        Probe("three heads", _looks(3, 1, 0, 0, 0, 1), "There are three heads, and so three scores."),
+        Probe("none special", _looks(2, 0, 0, 0), "No token is special here, so no weight goes to one: the scores are 0.",
+            draws=1, special=True),
+        Probe("in front only", _looks(2, 1, 0, 0, 0), "Only token 0 is special here. `special` says which ones are."),
+        Probe("in the middle", _looks(2, 0, 1, 0, 0, 1, 1, 0), "The special tokens are in the middle here, and there are "
+            "three of them. `special` says which ones are."),
+        Probe("more special ones than words", _looks(2, 1, 1, 0, 1, 1, 0), "Four tokens are special and two are words. Only "
+            "what the words give counts, and it is a mean over the words."),
+        larger(_looks(5, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1)),
+    ),
+    misconceptions=(
+        ("all-queries", "You also count what the special tokens themselves look at. The question is where the WORDS look: "
+            "leave the rows of special queries out.", _shares(queries=np.ones_like)),
+        ("special-queries", "You take the rows of the special tokens, where they look themselves. Take the rows of the "
+            "others, ~special.", _shares(queries=np.copy)),
+        ("words-by-special", "Queries and keys have changed places: you measure what the special tokens give to words. "
+            "Queries are axis 1, keys axis 2.", _shares(queries=np.copy, keys=np.invert)),
+        ("transposed", "You add up down the columns. Queries are axis 1 and keys axis 2, so a word's weights are a ROW.",
+            lambda weights, special: special_share(weights.swapaxes(1, 2), special)),
+        ("share-of-words", "You give the share that goes to words. What is asked for is the rest, on special keys.",
+            _shares(keys=np.invert)),
+        ("mean-over-keys", "You average over the special keys. What a word gives to all of them together is their SUM; the "
+            "mean is over the words.", _shares(over_keys=np.mean)),
+        ("sum-over-queries", "You add up over the words, so that a longer text has a higher score. Take their mean.",
+            _shares(over_queries=np.sum)),
+        ("mean-and-sum-exchanged", "You average over the keys and add up over the words. It is the other way round.",
+            _shares(over_keys=np.mean, over_queries=np.sum)),
+        ("divided-by-all", "You divide by all T tokens. Only the words are averaged over, so divide by their number.",
+            lambda weights, special: _shares(over_queries=np.sum)(weights, special) / len(special)),
+        ("mean-over-keys-of-all-queries", "You average over the special keys, and over the rows of all tokens. Leave the "
+            "rows of special queries out, and add up over the keys.", _shares(queries=np.ones_like, over_keys=np.mean)),
+        ("mean-of-all-places", "You average over all T · T places, with 0 where a key is a word. Add up over the keys, and "
+            "take the mean over the words alone.", lambda weights, special: (weights * special).mean(axis=(1, 2))),
+        ("words-by-special-added-up", "Queries and keys have changed places, and you add up over both. Take the rows of the "
+            "words, ~special, add up over the special keys, and take the mean over the words.",
+            _shares(queries=np.copy, keys=np.invert, over_queries=np.sum)),
+        ("taken-in-pairs", "weights[:, ~special, special] takes the places in pairs, the first word with the first special "
+            "key, and so on. Choose the rows first, and of what is left the columns.",
+            lambda weights, special: weights[:, ~special, special].sum(axis=-1)),
+        ("largest-key", "You take the largest weight on a special key. The share is what they get together.",
+            _shares(over_keys=np.max)),
+        ("number-a-word", "You give a number for every word. The score of a head is their mean: (h,).",
+            _shares(over_queries=lambda sums, axis: sums)),
+        ("heads-averaged", "You average over the heads too. Every head has a score of its own: (h,).",
+            lambda weights, special: special_share(weights, special).mean()),
+        ("number-a-word-not-a-head", "You average over the heads, and keep a number for every word. Keep the heads, and "
+            "average over the words: (h,).", _shares(over_queries=lambda sums, axis: sums.mean(axis=0))),
+        ("number-a-key", "You have added up over the words and kept the special keys. A word's weights are added up over "
+            "the keys, the last axis.", _shares(over_keys=lambda rows, axis: rows.mean(axis=1),
+                                                over_queries=lambda rows, axis: rows)),
+        ("first-and-last", "You take the first and the last token for the special ones. `special` says which ones are.",
+            lambda weights, special: weights[:, 1:-1][:, :, [0, -1]].sum(axis=-1).mean(axis=-1)),
+        ("first-key", "You only count what goes to token 0. All special keys count; `special` says which ones are.",
+            lambda weights, special: weights[:, ~special, 0].mean(axis=-1)),
+        ("last-key", "You only count what goes to the last token. All special keys count; `special` says which ones are.",
+            lambda weights, special: weights[:, ~special, -1].mean(axis=-1)),
+        ("first-head", "You only look at head 0. Every head has a score.",
+            lambda weights, special: special_share(weights[:1], special)),
+        ("in-percent", "You give percent. A share is from 0 to 1.",
+            lambda weights, special: 100 * special_share(weights, special)),
+    ),
+    contracts=(
+        Contract("a text whose tokens are all special", _looks(2, 1, 1)),
+    ),
+    nudges=(
+        ("boolean index did not match", "An index in front asks the first axis, and that is the heads. Queries are axis 1, "
+            "weights[:, …], and keys axis 2, weights[:, :, …]."),
+        ("indexing arrays could not be broadcast", "Two indices of bool in one pair of brackets are taken in pairs. Choose "
+            "the rows first, and of what is left the columns."),
+        ("bad operand type for unary ~|unary operator", "~ turns round an array of bool; `special` is one as it comes."),
+    ),
+)
+
+EXERCISES = (SPLIT_HEADS, MERGE_HEADS, MULTI_HEAD_ATTENTION, COUNT_ATTENTION_PARAMETERS, SPECIAL_SHARE)

@@ -112,6 +112,23 @@ def by_loops(dX, eX, W_q, W_k, W_v, mask):
     return output, weights
 
 
+def share_by_loops(weights, special):
+    shares = []
+    for head in weights:
+        sums = [sum(w for w, key in zip(row, special, strict=True) if key)
+                for row, query in zip(head, special, strict=True) if not query]
+        shares.append(sum(sums) / len(sums))
+    return shares
+
+
+def share_by_einsum(weights, special):
+    return np.einsum("hqk,q,k->h", weights, 1.0 * ~special, 1.0 * special) / (~special).sum()
+
+
+def zeros_at_words_then_mean(weights, special):
+    return np.where(special, weights, 0).mean(axis=-1).mean(axis=-1)
+
+
 WRONG = [
     ("multi_head_attention", mask_shared_out, "mask-shared-out"),
     ("multi_head_attention", small_fill_then_mask, "mask-shared-out"),
@@ -126,9 +143,17 @@ WRONG = [
     ("cross_attention", zero_times_infinity, "nan-from-zero-times-inf"),
     ("pre_norm_block", lambda x, a, f, n1, n2: block(x, lambda y: a(y)[0], f, n1, n2), "first-of-a-pair"),
     ("decoder_block", first_of_a_pair, "first-of-a-pair"),
+    ("special_share", lambda w, special: (w @ special).mean(axis=-1), "all-queries"),
+    ("special_share", lambda w, special: w[:, ~special, special].sum(axis=-1), "taken-in-pairs"),
+    ("special_share", lambda w, special: w[..., special].mean(axis=(1, 2)), "mean-over-keys-of-all-queries"),
+    ("special_share", zeros_at_words_then_mean, "mean-of-all-places"),
 ]
 
 RIGHT = [
+    ("special_share", share_by_loops),
+    ("special_share", share_by_einsum),
+    ("special_share", lambda w, special: (w @ special)[:, ~special].mean(axis=1)),
+    ("special_share", lambda w, special: 1 - w[:, ~special][..., ~special].sum(axis=2).mean(axis=1)),
     ("layer_norm", mean_of_squares_minus_square),
     ("cross_attention", fill_of_10000),
     ("decoder_block", named_arguments),

@@ -36,6 +36,15 @@ def test_what_gives_no_scores_is_refused_in_one_sentence(function):
         heads.scores_of(function, reading("a b"))
 
 
+def test_a_share_is_what_words_give_to_special_tokens():
+    weights = np.random.default_rng(0).dirichlet(np.ones(6), size=(3, 6))  # (3, 6, 6)
+    special = np.array([True, False, False, True, False, True])
+    by_hand = [np.mean([head[i, 0] + head[i, 3] + head[i, 5] for i in (1, 2, 4)]) for head in weights]
+    np.testing.assert_allclose(heads.special_share(weights, special), by_hand)
+    with pytest.raises(ValueError, match="no word"):
+        heads.special_share(weights, np.ones(6, dtype=bool))
+
+
 def test_a_head_rests_with_or_without_a_double():
     weights = np.zeros((5, 5))  # [CLS] a b a [SEP]
     weights[1, [0, 3]] = 0.2, 0.8

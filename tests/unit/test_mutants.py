@@ -32,6 +32,7 @@ EQUIVALENT = [
     ("nucleus", "if p == 2", "the same"),
     ("induction_score", "T = weights.shape[1]", "the weights of a head are square"),
     ("induction_score", "T = weights.shape[-2]", "the weights of a head are square"),
+    ("special_share", "mean(axis=1)", "of two axes this is the last"),
     ("induction_score", "mean(dim=1)", "of two axes this is the last"),
     ("advantages", "dim=1", "rewards have two axes, and the last is axis 1"),
     ("wilson_interval", ": z", "z is a number, and so is what is made of it alone"),
