@@ -223,7 +223,7 @@ def messages(question, system, shots=()):
 
 def example_ids(tokens, question, answer, system, shots=()):
     """(The ids of a whole example, the sign that ends the answer with them, the place where the answer begins)."""
-    prompt = smollm2.chat_ids(tokens, messages(question, system, shots))
+    prompt = smollm2.prompt_ids(tokens, messages(question, system, shots))
     return [*prompt, *tokens.encode(answer), smollm2.END], len(prompt)
 
 
@@ -345,7 +345,8 @@ def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
     """The greedy answers to many questions, several at a time: a list of strings.
 
     Raises NotUsable where a question is no text, or too long for the model."""
-    prompts = [smollm2.chat_ids(model.tokens, messages(text_in(q, like="Where is Rome?"), system, shots)) for q in questions]
+    prompts = [smollm2.prompt_ids(model.tokens, messages(text_in(q, like="Where is Rome?"), system, shots))
+               for q in questions]
     said, longest = [], max(map(len, prompts), default=0)
     if longest + max_tokens > smollm2.LONGEST:
         raise NotUsable(f"A question has {longest:,} tokens with its template, and the model has learned to read "

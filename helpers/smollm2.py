@@ -1,6 +1,6 @@
 """SmolLM2-135M-Instruct: a decoder of today in plain torch, the file of a real one, and a conversation with it.
 
-Tokens are rows, batch first; heads are ``(B, h, T, d_k)``. The first five functions are the exercises of lesson 16: with
+Tokens are rows, batch first; heads are ``(B, h, T, d_k)``. The first functions are exercises of lesson 16: with
 lesson 08's ``rotate`` and lesson 07's ``split_heads`` they are all that SmolLM2-135M-Instruct consists of (Apache-2.0; 30
 layers, d = 576, 9 heads on 3 groups of keys, RoPE, RMSNorm, a gated MLP, no biases). `decoder_layer` puts them together.
 
@@ -297,11 +297,24 @@ AT_ONCE = 64  # tokens of a prompt that are read in one go, so that somebody can
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
-def chat_ids(tokenizer, messages):
-    """A conversation as the model was trained to read it: a list of ids, which ends where its answer begins.
+def chat_ids(messages, encode, start, end):
+    """A conversation in the chat template: a flat list of ids, which ends where the answer begins.
 
-    ``messages``: a list of dicts with a ``role`` ("system", "user" or "assistant") and its ``content``. The model's own
-    system message stands first if there is none. Raises ValueError when a message is not of this form.
+    ``messages``: dicts with a ``role`` and its ``content``, two texts; ``encode``: text -> list of ids; ``start``, ``end``:
+    the ids that begin and end a message. No system message is added. Source: the field tokenizer.chat_template of the file.
+    """
+    ids = []
+    for message in messages:
+        ids += [start, *encode(f"{message['role']}\n{message['content']}"), end, *encode("\n")]
+    return [*ids, start, *encode("assistant\n")]
+
+
+def prompt_ids(tokenizer, messages, template=chat_ids):
+    """What the model is given of a conversation, a list of ids: `chat_ids`, with the model's own system message first if
+    there is none.
+
+    ``messages``: a list of dicts with a ``role`` ("system", "user" or "assistant") and its ``content``; ``template``: whose
+    `chat_ids` runs. Raises ValueError when a message is not of this form.
     """
     known = {"system", "user", "assistant"}
     if not messages or not all(isinstance(m, dict) and m.get("role") in known and isinstance(m.get("content"), str)
@@ -310,10 +323,7 @@ def chat_ids(tokenizer, messages):
                         f"a role is one of {', '.join(sorted(known))}; it is {messages!r:.80}.")
     if messages[0]["role"] != "system":
         messages = [{"role": "system", "content": SYSTEM}, *messages]
-    ids, line = [], tokenizer.encode("\n")
-    for message in messages:
-        ids += [START, *tokenizer.encode(f"{message['role']}\n{message['content']}"), END, *line]
-    return [*ids, START, *tokenizer.encode("assistant\n")]
+    return list(template(messages, tokenizer.encode, START, END))
 
 
 class TooLong(NotUsable):
@@ -332,18 +342,18 @@ class Step:
 
 
 def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, pieces=PIECES, choose=sample_next,
-           nucleus=nucleus, run=None, memory=None, reading=lambda done, total: False):
+           nucleus=nucleus, run=None, template=chat_ids, memory=None, reading=lambda done, total: False):
     """Answer a conversation token by token: yields a `Step` for each, until the model ends its turn.
 
-    ``messages``: as for `chat_ids`; ``temperature``: 0 takes the most probable token; ``p``: the nucleus. ``pieces``,
-    ``choose`` and ``nucleus``: whose functions run it; ``run(model, ids, cache)``: whose decoder, in place of
+    ``messages``: as for `prompt_ids`; ``temperature``: 0 takes the most probable token; ``p``: the nucleus. ``pieces``,
+    ``choose``, ``nucleus`` and ``template``: whose functions run it; ``run(model, ids, cache)``: whose decoder, in place of
     `ChatModel.run`. ``memory``: a dict that is kept from answer to answer, so that nothing is read twice. A prompt is read
     in pieces; ``reading(tokens read, tokens to read)`` hears of each piece of a longer one, and ends it by a true value.
     Raises TooLong when the conversation has no room for an answer.
     """
     begun, generator = time.perf_counter(), torch.Generator("cpu").manual_seed(seed)
     run = run or functools.partial(ChatModel.run, pieces=pieces)
-    ids, memory = chat_ids(model.tokens, messages), {} if memory is None else memory
+    ids, memory = prompt_ids(model.tokens, messages, template), {} if memory is None else memory
     if len(ids) >= LONGEST:
         raise TooLong(f"This conversation has {len(ids):,} tokens, and the model has learned to read {LONGEST:,}: ask "
                       "something shorter, or press Clear and begin again.")

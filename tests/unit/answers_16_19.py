@@ -1,5 +1,6 @@
 """Answers of lessons 16 to 20, see test_answers.py."""
 
+import itertools
 import math
 
 import torch
@@ -60,6 +61,46 @@ def from_minus_100(sample, reward, n):
     return best
 
 
+def turns_joined(messages, encode, start, end):
+    turns = [[start] + encode("{role}\n{content}".format(**message)) + [end] + encode("\n") for message in messages]
+    return sum(turns, []) + [start] + encode("assistant\n")
+
+
+def turns_appended(messages, encode, start, end):
+    ids = []
+    for message in [*messages, None]:
+        ids.append(start)
+        if message is None:
+            ids.extend(encode("assistant\n"))
+        else:
+            ids.extend(encode(message["role"] + "\n" + message["content"]))
+            ids.append(end)
+            ids.extend(encode("\n"))
+    return ids
+
+
+def turns_in_a_tuple(messages, encode, start, end):
+    said = ((start, *encode("\n".join((m["role"], m["content"]))), end, *encode("\n")) for m in messages)
+    return (*itertools.chain.from_iterable(said), start, *encode("assistant\n"))
+
+
+def conversation(text="{role}\n{content}", behind="\n", answer="assistant\n"):
+    """An attempt at chat_ids with these texts inside a message, behind it and at the end."""
+    def chat_ids(messages, encode, start, end):
+        ids = []
+        for message in messages:
+            ids += [start, *encode(text.format(**message)), end, *encode(behind)]
+        return [*ids, start, *encode(answer)]
+    return chat_ids
+
+
+def keys_for_values(messages, encode, start, end):
+    ids = []
+    for role, content in messages:
+        ids += [start, *encode(f"{role}\n{content}"), end, *encode("\n")]
+    return [*ids, start, *encode("assistant\n")]
+
+
 def reader(answer, in_front=True):
     """An attempt at vision_transformer that ends with ``answer(x, norm, W_out)``, and forgets the ValueError."""
     def vision_transformer(images, size, W_in, cls, positions, blocks, norm, W_out):
@@ -73,6 +114,10 @@ def reader(answer, in_front=True):
 
 
 WRONG = [
+    ("chat_ids", conversation(text="{role}: {content}"), "role-with-a-colon"),
+    ("chat_ids", conversation(behind="", answer="assistant"), "no-line-after-end-nor-assistant"),
+    ("chat_ids", conversation(text="{role}\n{content}\n", behind="", answer="assistant\n"), "line-before-end"),
+    ("chat_ids", keys_for_values, "names-of-the-keys"),
     ("vision_transformer", reader(lambda x, norm, W_out: (norm(x[:, 0]) @ W_out).softmax(dim=-1)), "softmax"),
     ("vision_transformer", reader(lambda x, norm, W_out: norm(x).mean(dim=1) @ W_out), "mean-after-the-norm"),
     ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out).mean(dim=1)), "mean-after-the-norm"),
@@ -148,6 +193,9 @@ def wilson_as_the_text_rounds(successes, n):
 
 
 RIGHT = [
+    ("chat_ids", turns_joined),
+    ("chat_ids", turns_appended),
+    ("chat_ids", turns_in_a_tuple),
     ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out)[:, 0])),
     ("dpo_loss", lambda c, r, c0, r0, beta: F.softplus(beta * (r - r0 - c + c0)).mean()),
     ("dpo_loss", lambda c, r, c0, r0, beta: -F.logsigmoid(beta * (c - r) - beta * (c0 - r0)).sum() / len(c)),

@@ -169,8 +169,9 @@ def test_answers_of_a_batch_are_those_one_by_one(model, adapter, shots):
     """Rows of different lengths, with and without something in common."""
     model = adapter.on(model)
     asked = ["what is it", "why", "what is the whole of it", "where", "what is it now"]
-    alone = [b"".join(map(model.tokens.bytes_of, [i for i in greedy(model, smollm2.chat_ids(model.tokens, adapters.messages(
-        q, "say it", shots)), 7) if i != smollm2.END])).decode() for q in asked]
+    prompts = [smollm2.prompt_ids(model.tokens, adapters.messages(q, "say it", shots)) for q in asked]
+    alone = [b"".join(map(model.tokens.bytes_of, [i for i in greedy(model, prompt, 7) if i != smollm2.END])).decode()
+             for prompt in prompts]
     assert adapters.answers(model, asked, "say it", shots, max_tokens=7, at_once=3) == alone
     said = [(q, "x " + a) for q, a in zip(asked, alone, strict=True)]
     assert adapters.exact(model, said, "say it", shots) == [False] * 5

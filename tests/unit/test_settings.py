@@ -141,7 +141,7 @@ def test_a_right_function_is_adopted_whatever_is_set(setting, capsys):
 @pytest.mark.parametrize("setting", ["float64", "device"])
 def test_the_pretrained_models_say_the_same_whatever_is_set(setting, model):
     asked = [{"role": "user", "content": "What is the capital of France?"}]
-    ids = smollm2.chat_ids(model.tokens, asked)
+    ids = smollm2.prompt_ids(model.tokens, asked)
 
     def said():
         mini, vocabulary = reward.load_mini()
