@@ -376,11 +376,8 @@ class LanguageModel(Encoder):
     @torch.no_grad()
     def generate(self, tokens, length, choose):
         """Continue ``tokens``, a list of ids, to ``length`` ids; ``choose`` takes logits ``(V,)`` and returns an id."""
-        tokens = list(tokens)
         device = self.embedding.weight.device
-        while len(tokens) < length:
-            tokens.append(int(choose(self(torch.tensor([tokens], device=device))[0, -1])))
-        return tokens
+        return generate(lambda ids: self(torch.tensor([ids], device=device))[0], tokens, length - len(tokens), choose)
 
 
 # ---------------------------------------------------------------- training and using a language model
@@ -413,6 +410,18 @@ def language_model_loss(logits, tokens, pad):
     if not (target != pad).any():
         raise ValueError("There is no next token to predict: the text is too short, or all of it is padding.")
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), target.flatten(), ignore_index=pad)
+
+
+def generate(logits_of, ids, n, choose):
+    """Write on, one token after the other: each is chosen from what the model says after all that is there so far.
+
+    ``logits_of``: a function from a list of ids to logits ``(len, V)``; ``ids``: a list of ids, not empty, which stays as it
+    is; ``n``: how many are written; ``choose``: a function from logits ``(V,)`` to an id. Returns the new list.
+    """
+    ids = list(ids)
+    for _ in range(n):
+        ids.append(int(choose(logits_of(ids)[-1])))
+    return ids
 
 
 def sample_next(logits, temperature, top_k, generator):

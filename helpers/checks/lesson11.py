@@ -1,4 +1,4 @@
-"""The exercises of lesson 11: the loss of a language model, the model, sampling, the loop that trains, perplexity.
+"""The exercises of lesson 11: the loss of a language model, the model, sampling, the loops that train and write, perplexity.
 Inputs are torch tensors."""
 
 import math
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from helpers import training
 from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate, larger, variants
 from helpers.checks.pieces import same, tensor
-from helpers.transformer import language_model, language_model_loss, perplexity, sample_next
+from helpers.transformer import generate, language_model, language_model_loss, perplexity, sample_next
 
 # ---------------------------------------------------------------- language_model_loss
 
@@ -794,6 +794,157 @@ def loop_that_runs(attempt):
     return attempt if outcome else train
 
 
+# ---------------------------------------------------------------- generate
+
+
+class _Opinions:
+    """Logits ``(len, V)`` in which each place's row depends on all ids up to it, and on their order."""
+
+    def __init__(self, vocabulary, rng):
+        self.noise = torch.tensor(rng.normal(size=vocabulary))
+
+    def __call__(self, ids):
+        if any(isinstance(i, list) or getattr(i, "ndim", 0) for i in ids):
+            raise TypeError("logits_of takes one list of ids, and got a list or tensor of several")
+        totals = np.cumsum([(place + 2) * int(i) + 1 for place, i in enumerate(ids)])
+        return torch.stack([self.noise.roll(int(total)) * (1 + total % 3) for total in totals])
+
+
+def _likeliest(logits):
+    return int(logits.argmax())
+
+
+def _second(logits):
+    return int(logits.topk(2).indices[1])
+
+
+def _nearest_to_zero(logits):
+    return int(logits.abs().argmin())
+
+
+def _nearest_to_one(logits):
+    return int((logits - 1).abs().argmin())
+
+
+def _begun(length, n, V=7, choose=_likeliest, first=None):
+    def make(rng):
+        ids = [int(i) for i in rng.integers(0, V, size=length)] if first is None else list(first)
+        return _Opinions(V, rng), ids, n, choose
+    return make
+
+
+def _as_list(function, *args):
+    """A tensor or an array of ids is as good as a list."""
+    ids = function(*args)
+    return ids.tolist() if hasattr(ids, "tolist") else ids
+
+
+@variants
+def _written(logits_of, ids, n, choose, *, reads=lambda given, new: [*given, *new], row=lambda logits: logits[-1],
+             pick=lambda choose, logits: choose(logits), turns=lambda given, n: n, back=lambda given, new: [*given, *new]):
+    """The reference with one of its steps exchanged. ``given``: the ids at the beginning; ``new``: those written since."""
+    new = []
+    for _ in range(turns(ids, n)):
+        new.append(int(pick(choose, row(logits_of(reads(ids, new))))))
+    return back(ids, new)
+
+
+def _chosen_side_by_side(logits_of, ids, n, choose):
+    """Of each place the one that comes next, as in training, and the last n of them."""
+    rows = logits_of(ids)
+    return [*ids, *(choose(rows[i]) for i in range(max(0, len(rows) - n), len(rows)))]
+
+
+def _append_assigned(logits_of, ids, n, choose):
+    out = list(ids)
+    for _ in range(n):
+        out = out.append(choose(logits_of(out)[-1]))
+    return out
+
+
+GENERATE = Exercise(
+    reference=generate,
+    use=_as_list,
+    probes=(
+        Probe("one id, one more", _begun(1, 1), "One id, and one is to be written: logits_of([id]) has one row, and choose "
+            "takes it."),
+        Probe("none more", _begun(3, 0), "n is 0: nothing is written, and a copy of ids comes back.", draws=1, special=True),
+        Probe("three ids, one more", _begun(3, 1), "There are three rows of logits, one for each place. What comes next is "
+            "in the last."),
+        Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL that is "
+            "there then, the first one included."),
+        Probe("six more", _begun(4, 6), "Six are written, each after all that are there."),
+        Probe("another choice", _begun(3, 4, choose=_second), "`choose` takes the second largest here. Use it, whatever it "
+            "is."),
+        Probe("a choice by the numbers", _begun(3, 3, choose=_nearest_to_zero), "`choose` looks at the numbers here: it is "
+            "given the logits as they are."),
+        Probe("another choice by the numbers", _begun(2, 4, choose=_nearest_to_one), "`choose` looks at the numbers here: "
+            "it is given the logits as they are."),
+        Probe("a long text", _begun(9, 2), "Nine ids are there, and two more are asked for. n counts the new ones."),
+        Probe("the id 0", _begun(3, 5, V=2, first=(0, 0, 0)), "There are two words, 0 and 1. The id 0 is one like any "
+            "other."),
+        larger(_begun(12, 15, V=40)),
+    ),
+    misconceptions=(
+        ("new-ones-only", "You give only what was written. What comes back is the whole list: ids, and the new ones behind "
+            "them.", _written(back=lambda given, new: new)),
+        ("last-one-only", "You give the last id alone. What comes back is the whole list.",
+            _written(back=lambda given, new: [*given, *new][-1])),
+        ("read-once", "You ask the model once, before the loop. What it says changes with each word that is written: ask it "
+            "in every turn.", _written(reads=lambda given, new: given)),
+        ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask it in "
+            "every turn, after all that is there.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
+        ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. Write "
+            "out.append(…) alone.", _append_assigned),
+        ("last-id-read-only", "You give the model the last id alone, so that it knows of nothing before it. It reads all "
+            "that is there.", _written(reads=lambda given, new: [*given, *new][-1:])),
+        ("one-behind", "The model reads all but the newest id. Append it before you ask again.",
+            _written(reads=lambda given, new: [*given, *new[:-1]])),
+        ("first-place", "You take the logits of the first place, which say what follows the first id. The last place is row "
+            "-1.", _written(row=lambda logits: logits[0])),
+        ("place-before-last", "You take the place before the last, which says what should come where the last id is "
+            "already.", _written(row=lambda logits: logits[max(-2, -len(logits))])),
+        ("last-column", "logits[:, -1] is a column, the last word's logits at all places. What is asked for is the last "
+            "ROW, logits[-1].", _written(row=lambda logits: logits[:, -1], pick=lambda choose, z: z.argmax())),
+        ("all-places", "You give choose the logits of all places. It takes (V,), those of the last place.",
+            _written(row=same, pick=lambda choose, logits: int(logits.argmax()))),
+        ("mean-of-places", "You average over the places. Only the last one says what comes next.",
+            _written(row=lambda logits: logits.mean(0))),
+        ("always-the-likeliest", "You take the argmax whatever `choose` is. How a word is chosen is up to `choose`.",
+            _written(pick=lambda choose, logits: logits.argmax())),
+        ("probabilities", "You put a softmax before choose. It takes the logits as they are, and does with them what it "
+            "wants.", _written(pick=lambda choose, logits: choose(logits.softmax(-1)))),
+        ("log-probabilities", "You take the log of a softmax before choose. It takes the logits as they are.",
+            _written(pick=lambda choose, logits: choose(logits.log_softmax(-1)))),
+        ("up-to-n", "You write until there are n ids in all. n counts the new ones.",
+            _written(turns=lambda given, n: max(0, n - len(given)))),
+        ("one-too-many", "You write one id too many: n turns of the loop, and no more.",
+            _written(turns=lambda given, n: n + 1)),
+        ("one-too-few", "You write one id too few: n turns of the loop, each writes one.",
+            _written(turns=lambda given, n: n - 1)),
+        ("first-turn-only", "Only one id is written. Is your return inside the loop?",
+            _written(turns=lambda given, n: min(n, 1))),
+        ("in-front", "You put the new ids in front. A text grows at its end.", _written(
+            reads=lambda given, new: [*new[::-1], *given], back=lambda given, new: [*new[::-1], *given])),
+        ("a-list-for-each", "Every new id is a list inside your list. Append the id itself.",
+            _written(back=lambda given, new: [*given, *([i] for i in new)])),
+        ("side-by-side", "You choose the last n places' next ids all at once. Each new id has to be there before the next "
+            "is chosen: a loop of n turns.", _chosen_side_by_side),
+        ("read-once-likeliest", "You ask the model once, and take the n largest logits. Ask it in every turn, after all "
+            "that is there, and let `choose` choose one.", lambda logits_of, ids, n, choose: [
+                *ids, *logits_of(ids)[-1].topk(min(n, 2)).indices.tolist()]),
+        ("read-once-and-turned", "You give the ids twice: what comes back is ids, once, and the new ones behind them.",
+            _written(back=lambda given, new: [*given, *given, *new])),
+    ),
+    nudges=(
+        ("takes one list of ids", "logits_of takes the list of ids "
+            "itself: no tensor, and no list around it. It gives (len, V): no batch in front."),
+        ("too many indices", "logits_of gives (len, V), without a batch in front: its last row is [-1]."),
+        ("Tensor' object has no attribute 'append'", "ids is a list, and so should your copy of it be: list(ids)."),
+    ),
+)
+
+
 # ---------------------------------------------------------------- perplexity
 
 
@@ -865,4 +1016,4 @@ PERPLEXITY = Exercise(
     )),),
 )
 
-EXERCISES = (LANGUAGE_MODEL_LOSS, LANGUAGE_MODEL, SAMPLE_NEXT, PERPLEXITY)
+EXERCISES = (LANGUAGE_MODEL_LOSS, LANGUAGE_MODEL, GENERATE, SAMPLE_NEXT, PERPLEXITY)

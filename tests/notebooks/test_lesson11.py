@@ -150,7 +150,7 @@ def test_a_learners_pieces_train_and_write(loss, model, said, capsys):
     assert trained(pieces, train) == pytest.approx(as_the_course_trains(), rel=1e-3)
     found = lesson(pieces)
     words = found["vocabulary"].encode("the keys")
-    assert found["generate"](found["build"](V), words, 9)[:2] == words
+    assert found["write_on"](found["build"](V), words, 9)[:2] == words
 
 
 @pytest.mark.parametrize("mistake", LOOP.misconceptions, ids=lambda mistake: mistake.id)

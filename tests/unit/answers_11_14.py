@@ -94,7 +94,54 @@ def row_by_row(Q, K, V, feature_map):
     return torch.stack([(k @ row) @ V / (k @ row).sum() for row in q])
 
 
+def writes_by_calling_itself(logits_of, ids, n, choose):
+    return ids[:] if n == 0 else writes_by_calling_itself(logits_of, [*ids, choose(logits_of(ids)[-1])], n - 1, choose)
+
+
+def writes_until_long_enough(logits_of, ids, n, choose):
+    text = ids.copy()
+    while len(text) < len(ids) + n:
+        text += [choose(logits_of(text)[len(text) - 1])]
+    return text
+
+
+def writes_into_a_tensor(logits_of, ids, n, choose):
+    text = torch.tensor(ids)
+    for _ in range(n):
+        text = torch.cat([text, torch.tensor([choose(logits_of(text.tolist())[-1])])])
+    return text
+
+
+def asks_once(logits_of, ids, n, choose):
+    logits = logits_of(ids)[-1]
+    return [*ids, *(choose(logits) for _ in range(n))]
+
+
+def writes_into_the_callers_list(logits_of, ids, n, choose):
+    for _ in range(n):
+        ids.append(choose(logits_of(ids)[-1]))
+    return ids
+
+
+def likeliest_up_to_n(logits_of, ids, n, choose):
+    text = list(ids)
+    while len(text) < n:
+        text.append(int(logits_of(text)[-1].argmax()))
+    return text
+
+
+def likeliest_of_the_first_place(logits_of, ids, n, choose):
+    text = list(ids)
+    for _ in range(n):
+        text.append(choose(logits_of(text)[0].softmax(-1)))
+    return text
+
+
 WRONG = [
+    ("generate", asks_once, "read-once"),
+    ("generate", writes_into_the_callers_list, "changes-input"),
+    ("generate", likeliest_up_to_n, "up-to-n"),
+    ("generate", likeliest_of_the_first_place, "first-place"),
     ("sample_next", place_in_the_list_at_temperature_0, "place-at-temperature-0"),
     ("sample_next", logits_divided_in_place, "changes-input"),
     ("map_weight_name", norm_of_the_embeddings_forgotten, None),
@@ -134,6 +181,9 @@ def one_hot_words(ids, tokens, positions, blocks, norm, W_out):
 
 
 RIGHT = [
+    ("generate", writes_by_calling_itself),
+    ("generate", writes_until_long_enough),
+    ("generate", writes_into_a_tensor),
     ("decode_step", one_maximum_for_the_batch),
     ("mean_pool", einsum_with_a_mask_of_numbers),
     ("online_softmax_attention", scores_filled_into_zeros),
