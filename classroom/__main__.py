@@ -24,6 +24,7 @@ try:
         gradescope,
         marking,
         marks,
+        proof,
         quiz,
         reports,
         roster,
@@ -91,7 +92,7 @@ def _parser():
         option("--into", metavar="FILE", help="the platform's own gradebook or worksheet, to copy with grades")
         option("--column", help="its column for the grade")
 
-    which = "assignment", "such as " + ", ".join(assignment.names())
+    which = "assignment", "such as " + ", ".join(assignment.names()) + "; or your own notebook, such as questions.ipynb"
     graded = "out", "the folder that grade wrote to"
     listed = {"metavar": "FILE", "help": "the list that release wrote, ending in -variants.json"}
 
@@ -192,35 +193,38 @@ def _zone(text):
 
 
 def release(options):
+    called = assignment.called_by(options.assignment)
     if not options.variant:
         if options.private:
             raise variants.VariantError("Details of your own come with --variant NAME as well.")
         if options.students:
             raise variants.VariantError("Students get notebooks of their own with --variant NAME as well.")
-        if (listed := Path(options.out) / f"{options.assignment}-variants.json").exists():
+        if (listed := Path(options.out) / f"{called}-variants.json").exists():
             raise variants.VariantError(f"{listed} says that {options.out} holds a variant, and this would be the public "
                                         "version: say --variant NAME, or name another folder.")
+        proof.prove(options.assignment)
         print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
         return
     assignment.load(options.assignment)
     private = variants.read_private(options.private, options.assignment) if options.private else None
-    listed, students = Path(options.out) / f"{options.assignment}-variants.json", []
+    listed, students = Path(options.out) / f"{called}-variants.json", []
     if options.students:
-        before, known_people = variants.read(listed).students if listed.exists() else {}, roster.beside(listed)
+        before = variants.read(listed, options.assignment).students if listed.exists() else {}
+        known_people = roster.beside(listed)
         old = roster.read(known_people) if known_people.exists() else []
         old = roster.joined(old, [roster.Person(name, variant=code) for name, code in before.items()])
         students = roster.label(roster.joined(roster.read(options.students, options.column), old), before)
     listed = variants.release(options.assignment, options.out, options.variant, [name for name, _ in students],
                               private)
-    folder = listed.parent / options.assignment
+    folder = listed.parent / called
     if students:
-        codes = variants.read(listed).students
+        codes = variants.read(listed, options.assignment).students
         roster.write(roster.beside(listed), [replace(person, variant=codes[name]) for name, person in students], "folder",
                      [variants.folder_of(name) for name, _ in students])
-        if packed := exports.moodle_handout(listed.parent, options.assignment, students):
+        if packed := exports.moodle_handout(listed.parent, called, students):
             print(f"For Moodle's \"Upload multiple feedback files in a zip\", which gives everybody their own: {packed}.")
     hand_out = (f"the {len(students)} notebooks in {folder}, a folder for each student" if students else
-                folder / f"{options.assignment}.ipynb")
+                folder / f"{called}.ipynb")
     class_list = f", {roster.beside(listed)} (who is who, and whose folder is which)" if students else ""
     print(f"Hand out {hand_out}.")
     print(f"Keep for yourself: {listed} (for grade --variants){class_list} and the solutions in {folder}-solutions.")
@@ -232,7 +236,7 @@ def grade(options):
                             together=2 * memory)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           scheduler=options.scheduler, trusted=options.trusted, again=options.again,
-                          given=variants.read(options.variants) if options.variants else None,
+                          given=_given(options),
                           people=(people := _people(options)), only=options.student, count=options.count, zone=options.zone)
     _, about = batch.read(options.out)
     sheet = marks.write_sheet(results, options.out)
@@ -319,12 +323,16 @@ def export(options):
 
 
 def autograder(options):
-    given = variants.read(options.variants) if options.variants else None
+    given = _given(options)
     number = gradescope.pack(options.assignment, options.out, given, _people(options), options.trusted)
     print(f"Upload {options.out} in Gradescope: Configure Autograder > Zip file upload.")
     if given and given.students:
         print(f"{number} of {len(given.students)} students are known there by their e-mail address; the others by the "
               "variant that their notebook carries.")
+
+
+def _given(options):
+    return variants.read(options.variants, options.assignment) if options.variants else None
 
 
 def _people(options):

@@ -2,13 +2,14 @@
 
 import ast
 import copy
+import functools
 import hashlib
 import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom import Problem, tasks
+from classroom import Problem, own, tasks
 from classroom.sandbox import ROOT, Limits
 from helpers.store.files import write_whole
 
@@ -23,20 +24,24 @@ class AssignmentError(Problem):
 
 @dataclass(frozen=True)
 class Test:
-    """A test cell. ``grade_id`` names the function and the part of its probes: see tasks.find."""
+    """A test cell. ``grade_id`` names the function and the part of its probes: see tasks.find; in a teacher's own notebook
+    ``names`` are those of the solution that it mentions, and ``words`` what people call it."""
 
     grade_id: str
     points: float
+    names: tuple = ()
+    words: str = ""
 
     @property
     def function(self):
-        return self.grade_id.removeprefix("test-").partition("-")[0]
+        return self.names[0] if self.names else self.grade_id.removeprefix("test-").partition("-")[0]
 
 
 @dataclass(frozen=True)
 class Question:
     """A written answer, marked by a person. ``words``: the question, in short; ``text``: the question; ``model``: an answer
-    with full points; ``rubric``: pairs (points, what they are for)."""
+    with full points; ``rubric``: pairs (points, what they are for); ``handed_out``: what stands in its cell before anybody
+    writes; ``task``: whether the answer is in cells that students add, as in nbgrader's tasks."""
 
     grade_id: str
     points: float
@@ -44,6 +49,8 @@ class Question:
     text: str = ""
     model: str = ""
     rubric: tuple = ()
+    handed_out: str = ANSWER
+    task: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,12 +63,29 @@ class Assignment:
     limits: Limits = Limits()
     details: dict = field(default_factory=dict)  # of a variant: function -> its details
     given: dict = field(default_factory=dict)  # function -> all the details with which somebody has it
+    file: str = ""  # of a teacher's own notebook
 
     @property
     def points(self):
         return sum(item.points for item in (*self.tests, *self.questions))
 
+    def notebook(self):
+        """The teacher's own notebook, with the details of the variant."""
+        return source(self.file, next(iter(self.details.values()), None))
+
+    @functools.cached_property
+    def own_tests(self):
+        """Id of a test in the teacher's own notebook -> what judges it."""
+        return {grade_id: exercise for grade_id, *_, exercise in own.tests_of(self.notebook(), strip)}
+
+    @functools.cached_property
+    def handed_out(self):
+        """The sources of the cells of a teacher's own notebook as students get it."""
+        return {"".join(cell["source"]).strip() for cell in strip(self.notebook())["cells"]} if self.file else set()
+
     def task(self, test):
+        if self.file:
+            return tasks.Task(self.own_tests[test.grade_id])
         return tasks.find(self.name, test.grade_id, self.details.get(test.function))
 
 
@@ -72,23 +96,34 @@ def names():
 
 def load(name):
     """The ``Assignment`` called ``name``. Raises AssignmentError."""
-    raw = source(name)
+    raw, mine = source(name), tasks.is_own(name)
     tests, questions, import_cells, heading, asked = [], [], [], "", ""
-    for cell in raw["cells"]:
+    for cell, handed_out in zip(raw["cells"], strip(raw)["cells"], strict=True):
         text = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
-        if cell["cell_type"] == "markdown" and (headings := re.findall(r"^#+ +(.+)$", text, re.MULTILINE)):
-            heading, asked = re.sub(r" · \d+ points?$", "", headings[-1]), text
-        if marks.get("grade") and marks.get("solution"):
-            model, rubric = without_rubric(text)
-            questions.append(Question(marks["grade_id"], marks["points"], heading, asked, model, rubric))
-        elif marks.get("grade"):
+        if cell["cell_type"] == "markdown" and own.title(text):
+            heading, asked = own.title(text), "".join(handed_out["source"]) if marks.get("solution") else text
+        if marks.get("grade") and marks.get("solution") or marks.get("task"):
+            model, rubric = without_rubric(solution_of(text))
+            questions.append(Question(marks["grade_id"], marks["points"], heading or marks["grade_id"], asked, model, rubric,
+                                      "".join(handed_out["source"]), bool(marks.get("task"))))
+        elif marks.get("grade") and not mine:
             tests.append(Test(marks["grade_id"], marks["points"]))
         elif cell["cell_type"] == "code" and marks.get("locked") and all(
                 isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(text).body):
             import_cells.append(text)
-    title = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE)
-    return Assignment(name, title[1] if title else name, tuple(tests), tuple(questions), tuple(import_cells))
+    if mine:
+        tests = [Test(grade_id, points, names, words)
+                 for grade_id, points, words, names, _ in own.tests_of(raw, strip)]
+    title, called = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE), called_by(name)
+    return Assignment(called, title[1] if title else called, tuple(tests), tuple(questions), tuple(import_cells),
+                      file=str(name) if mine else "")
+
+
+def solution_of(text):
+    """What stands between the marks of a solution, or of nbgrader's scheme for marking; all where there are none."""
+    found = re.search(r"### BEGIN (SOLUTION|MARK SCHEME)\s*\n(.*?)^\s*### END", text, re.MULTILINE | re.DOTALL)
+    return found[2] if found else text
 
 
 def without_rubric(text):
@@ -101,20 +136,52 @@ def without_rubric(text):
 def fingerprint(name, *others):
     """A hash of what decides a grade besides the submission: the assignment, the code of classroom/ and helpers/ (grader,
     checkers, references), and ``others``. When it changes, what was graded before is graded again."""
-    files = [SOURCES / name / f"{name}.ipynb"]
+    files = []
     for room in ("classroom", "helpers"):
         files += sorted((ROOT / room).rglob("*.py"))
-    digest = hashlib.sha256(repr(others).encode())
+    digest = hashlib.sha256(repr(others).encode() + path_of(name).read_bytes())
     for path in files:
         digest.update(path.relative_to(ROOT).as_posix().encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
-def source(name):
-    """The source notebook, with solutions and hidden tests. Raises AssignmentError."""
+def called_by(name):
+    """What an assignment is called: a teacher's own as its file, without the ending."""
+    return Path(name).name.removesuffix(".ipynb")
+
+
+def path_of(name):
+    """The file of the source notebook: the course's, or a teacher's own, which is named with its ending. Raises
+    AssignmentError."""
+    if str(name).endswith(".ipynb"):
+        if called_by(name) in names():
+            raise AssignmentError(f"{name} has the name of one of the course's assignments: give your file another one.")
+        if not re.fullmatch(r"[\w .-]{1,60}", called_by(name)):
+            raise AssignmentError(f"{name}: the name of a notebook has 1 to 60 letters, digits, blanks, '.', '-' or '_'.")
+        if not Path(name).is_file():
+            raise AssignmentError(f"{name} does not exist.")
+        return Path(name)
     if name not in names():
-        raise AssignmentError(f"There is no assignment {name!r}; there are {', '.join(names())}.")
-    return json.loads((SOURCES / name / f"{name}.ipynb").read_bytes())
+        raise AssignmentError(f"There is no assignment {name!r}; there are {', '.join(names())}, and your own notebooks, by "
+                              "the name of their file, such as questions.ipynb.")
+    return SOURCES / name / f"{name}.ipynb"
+
+
+def template(name):
+    """The source notebook, with solutions and hidden tests, and a teacher's own with ``{{name}}`` in it. Raises
+    AssignmentError, OwnError."""
+    path = path_of(name)
+    try:
+        raw = json.loads(path.read_bytes())
+    except ValueError:
+        raise AssignmentError(f"{path} is not a notebook: it is damaged, or another kind of file.") from None
+    return own.marked(raw, called_by(name)) if tasks.is_own(name) else raw
+
+
+def source(name, details=None):
+    """The source notebook, with solutions and hidden tests; a teacher's own with the ``details`` of a variant, or the first
+    ones. Raises AssignmentError, OwnError."""
+    return own.rendered(template(name), details) if tasks.is_own(name) else template(name)
 
 
 def imports(name):
@@ -129,13 +196,16 @@ def imports(name):
 
 
 def release(name, out):
-    """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path. Raises
-    AssignmentError, before a folder is made."""
-    text = json.dumps(strip(source(name)), indent=1, ensure_ascii=False)
-    path = Path(out) / name / f"{name}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text + "\n")
-    return path
+    """Write the students' version of an assignment to ``out/name/name.ipynb`` and return that path; of a teacher's own also
+    the one with solutions, as nbgrader takes it, to ``out/name-solutions``. Raises AssignmentError, before it writes."""
+    raw, called = source(name), called_by(name)
+    books = {Path(out) / called / f"{called}.ipynb": strip(raw)}
+    if tasks.is_own(name):
+        books[Path(out) / f"{called}-solutions" / f"{called}.ipynb"] = raw
+    for path, book in books.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(book, indent=1, ensure_ascii=False) + "\n")
+    return next(iter(books))
 
 
 def strip(raw):
@@ -145,10 +215,14 @@ def strip(raw):
         source, marks = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
-            source = without(source, "SOLUTION", STUB)
+            source, whole = without(source, "SOLUTION", STUB), source
+            source = "\n".join(STUB) if marks.get("solution") and source == whole.rstrip("\n") else source
             source = without(source, "HIDDEN TESTS")
         elif marks.get("solution"):
-            source = ANSWER
+            source, whole = without(source, "SOLUTION", (ANSWER,)), source
+            source = ANSWER if source == whole.rstrip("\n") else source
+        elif marks.get("task"):
+            source = without(source, "MARK SCHEME")
         cell["source"] = source.splitlines(keepends=True)
     return raw
 

@@ -17,8 +17,8 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Progress, attempts, clock, first_few, roster, sandbox, tasks, variants
-from classroom.assignment import fingerprint, imports, load
+from classroom import Progress, attempts, clock, first_few, proof, roster, sandbox, tasks, variants
+from classroom.assignment import called_by, fingerprint, imports, load
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
 from classroom.notebook import Unreadable
@@ -52,7 +52,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     assignment, limits = load(name), limits or Limits()
     functions, zone = {test.function for test in assignment.tests}, zone or clock.of(out)
     submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out), zone=zone)
-    _hold_against(submissions, assignment.name, given, Path(out))
+    label = f"{assignment.name}.ipynb" if assignment.file else name  # a copy of a teacher's own is kept with the results
+    _hold_against(submissions, name, label, given, Path(out))
     if not trusted and not scheduler and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
     decides = fingerprint(name, limits, trusted)
@@ -87,6 +88,8 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     if given and todo:
         given.compute_sheets(progress)  # of lists that an earlier version released
     options = {"trusted": trusted, "limits": limits, "given": given and given.given(), "secret": secret}
+    if assignment.file and todo:
+        proof.prove(name, list(given.details.values())[:1] if given else ())
     if len(todo) > 1 and not scheduler:
         compile_once(imports(name))
     _run(todo, name, keep, workers, scheduler, options, progress)
@@ -94,7 +97,9 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
         attempts.settle(out, submission.key, submission.digest, count)
     keys = sorted((submission.key for submission in submissions), key=str.casefold)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in keys]
-    about = {"assignment": name, "keys": keys, "refused": refused, "others": others, "told": told, "only": one or "",
+    if assignment.file and Path(name) != Path(out) / label:
+        write_whole(Path(out) / label, Path(name).read_text(encoding="utf-8"))
+    about = {"assignment": label, "keys": keys, "refused": refused, "others": others, "told": told, "only": one or "",
              "zone": str(zone), **({} if given and given.key else {"secret": secret})}
     write_whole(Path(out) / "batch.json", json.dumps(about, indent=1))
     return read(out)[0]
@@ -187,18 +192,18 @@ def _one(only, submissions, whose):
     return keys[0] if only else None
 
 
-def _hold_against(submissions, name, given, out):
+def _hold_against(submissions, name, label, given, out):
     """Raises NothingFound or VariantError when ``out``, most submissions or the list of variants are of something else,
     which one hostile student alone cannot bring about."""
     half, carry = max(1, len(submissions) / 2), [submission for submission in submissions if submission.variant]
-    before = (read_result(out / "batch.json") or {}).get("assignment", name)
-    if before != name:
-        raise NothingFound(f"{out} holds the results of {before}: name another folder for those of {name}.")
+    before = (read_result(out / "batch.json") or {}).get("assignment", label)
+    if before != label:
+        raise NothingFound(f"{out} holds the results of {before}: name another folder for those of {label}.")
     others = [submission.problem for submission in submissions if submission.problem.startswith("No notebook of")]
     if len(others) > half:
         raise NothingFound(f"{len(others)} of {len(submissions)} submissions are of something else: {others[0]} Name the "
                            "assignment that was handed in.")
-    if given and given.assignment != name:
+    if given and given.assignment != str(name):
         raise variants.VariantError(f"The list of variants is one of {given.assignment}, and {name} is to be graded: give "
                                     f"that of {name}.")
     if given and len(strange := [one.variant for one in carry if one.variant not in given.details]) > half:
@@ -208,7 +213,7 @@ def _hold_against(submissions, name, given, out):
     if not given and len(carry) > half:
         raise variants.VariantError(f"{len(carry)} of {len(submissions)} notebooks carry a variant, such as "
                                     f"{carry[0].variant!r}: say --variants and the list that release wrote, "
-                                    f"{name}-variants.json.")
+                                    f"{called_by(name)}-variants.json.")
 
 
 def _variant(submission, given, code, flag):
@@ -229,6 +234,8 @@ def read(out):
     about = read_result(Path(out) / "batch.json")
     if not about or not isinstance(about.get("keys"), list):
         raise NothingFound(f"{Path(out) / 'batch.json'} is not as grade writes it: give the command of grade once more.")
+    if about["assignment"].endswith(".ipynb"):
+        about["assignment"] = str(Path(out) / about["assignment"])
     return Results(Path(out) / "results", about["keys"]), about
 
 

@@ -12,11 +12,12 @@ import re
 import secrets
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from classroom import code_cells, flags, notebook, tasks, wire
+from classroom import code_cells, flags, notebook, own, tasks, wire
 from classroom.assignment import ANSWER
 from classroom.sandbox import ROOT, Sandbox, SandboxStopped, Slow, at_most
 from helpers.checks import core
@@ -42,7 +43,7 @@ class NotJudged(BaseException):
         self.status, self.reason = status, reason
 
 
-def grade_one(submission, assignment, *, seed=None, trusted=False):
+def grade_one(submission, assignment, *, seed=None, trusted=False, stubs=False):
     """Grade the notebook ``submission`` (a path, or the bytes of a file) for an ``Assignment``.
 
     Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
@@ -50,7 +51,8 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     ``notes``, ``right_for`` (functions that are wrong here, and the details of the variant for which they are right),
     ``code`` (the cells that were run).
     ``seed`` draws the inputs, and no submission may know it; by default it is drawn after the submission has run.
-    ``trusted=True`` runs it without a sandbox. Raises NoSandbox, and nothing else on account of what is in the file.
+    ``trusted=True`` runs it without a sandbox; ``stubs=True`` tries what is as it was handed out too. Raises NoSandbox, and
+    nothing else on account of what is in the file.
     """
     start = time.monotonic()
     result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "figures": [],
@@ -65,13 +67,19 @@ def grade_one(submission, assignment, *, seed=None, trusted=False):
     more, in_text = code_cells.in_text_cells(book, sources, functions)
     sources = code_cells.without_stubs(sources + code_cells.plain_cells(more))
     session, wrong = Session(sources, assignment.limits, trusted, assignment.import_cells), []
+    room = _room(assignment, session, code_cells.definitions(sources)) if assignment.file else None
     try:
         session.run()
         result["seed"] = seed = secrets.randbits(64) if seed is None else seed
         defined = code_cells.definitions(sources)
         broken = code_cells.given_by_broken(sources, session.broken(), assignment.import_cells)
         for test in assignment.tests:
-            judged, is_right_for = _judge(assignment, test, defined.get(test.function, []), session, seed)
+            places = [] if stubs else defined.get(test.function, [])
+            if isinstance(exercise := assignment.task(test).exercise, own.Tests):
+                untouched = not stubs and _as_handed_out(exercise, sources, defined)
+                judged, is_right_for = _hidden(assignment, test, exercise, untouched, room, session, seed)
+            else:
+                judged, is_right_for = _judge(assignment, test, places, session, seed)
             result["tests"].append(_unless_broken(judged, sources, broken, session))
             wrong += [(test, is_right_for)] if is_right_for else []
         result["right_for"] = _right_for_others(assignment, wrong)
@@ -109,7 +117,7 @@ def not_judged(assignment, status, reason, data=b""):
 def _written(assignment, book, parse=True):
     """What a person looks at: the written answers, and the pictures in the notebook as it was saved."""
     figures = [figure for cell in book.cells for figure in cell.figures] if book else []
-    return {"answers": [_answer(question, book, parse) for question in assignment.questions],
+    return {"answers": [_answer(question, book, parse, assignment.handed_out) for question in assignment.questions],
             "figures": figures[:MOST_FIGURES]}
 
 
@@ -143,11 +151,11 @@ def _right_for_others(assignment, wrong):
     try:
         with at_most(OTHERS_SECONDS):
             for test, is_right_for in wrong:
-                own = tasks.without_sheet(assignment.details.get(test.function)
-                                          or tasks.tasks_of(assignment.name)[test.function].own)
+                mine = tasks.without_sheet(assignment.details.get(test.function)
+                                           or tasks.tasks_of(assignment.file or assignment.name)[test.function].own)
                 for details in assignment.given.get(test.function, ()):
                     other = tasks.without_sheet(details)
-                    if (other != own and test.function not in right_for and time.monotonic() < end
+                    if (other != mine and test.function not in right_for and time.monotonic() < end
                             and is_right_for(details)):
                         right_for[test.function] = other
     except (Slow, NotJudged, Exception):
@@ -180,10 +188,63 @@ def _judge(assignment, test, places, session, seed):
         return _test(test, "function missing", f"{test.function} {why}"), None
     if untouched and not outcome:  # nor is it defined in another way, such as f = lambda x: ...
         return _test(test, "not started", "The function is still as it was handed out.", points=0), None
-    public = tasks.tasks_of(assignment.name).get(test.function)
-    is_right_for = None if outcome or untouched or test.grade_id.endswith("-extreme") else functools.partial(
+    public = None if assignment.file else tasks.tasks_of(assignment.name).get(test.function)
+    is_right_for = None if outcome or untouched or not public or test.grade_id.endswith("-extreme") else functools.partial(
         _right_for, public, remote, cases, seed)
     return _test(test, outcome.status, outcome.message, test.points if outcome else 0, outcome.misconception), is_right_for
+
+
+def _room(assignment, session, defined):
+    """The ``own.Room`` in which the hidden tests of a teacher's own notebook call what the session has."""
+    def student(name, solution):
+        return Remote(name, (), session) if callable(solution) else session.value(name)
+
+    def where(name, error):
+        line = re.search(r"\(in line (\d{1,6}) of the cell", str(error))
+        number = defined[name][-1][0] if name in defined else None
+        lines = session.sources[number].split("\n") if number is not None else []
+        return f", at this line: {lines[int(line[1]) - 1].strip()}" if line and 0 < int(line[1]) <= len(lines) else ""
+
+    return own.Room(assignment.notebook(), student, where)
+
+
+def _as_handed_out(tests, sources, defined):
+    """Whether nothing was written of all that a hidden test asks for."""
+    def untouched(name, handed_out):
+        places = defined.get(name, [])
+        if places and all(core.is_stub(function) for _, function in places):
+            return True
+        cells = [source for source in sources if source and name in code_cells.names_of(source)]
+        return any(source and source.strip() == handed_out.strip() for source in sources) and all(
+            source.strip() == handed_out.strip() for source in cells)
+    return bool(tests.names) and all(untouched(*pair) for pair in tests.names.items())
+
+
+TOLD = {"time limit": "did not end in time", "memory limit": "needed more memory than it may use"}
+
+
+def _hidden(assignment, test, exercise, untouched, room, session, seed):
+    """As _judge, for a test cell of the teacher, of which no input is told to anybody but the teacher: ``trace``."""
+    if untouched:
+        return _test(test, "not started", "The cell is still as it was handed out.", points=0), None
+    try:
+        outcome = room.judge(exercise, seed)
+    except Slow:
+        return _test(test, "time limit", f"A test of this question did not end within {own.SECONDS} seconds."), None
+    except NotJudged as stop:
+        missing = stop.status == "function missing"  # of which the session knew before any input was made
+        words = f"{test.function} {TOLD.get(stop.status, 'could not be called to the end')}, when a test of it ran."
+        return _test(test, stop.status, stop.reason if missing else words), None
+    if not outcome and (why := session.why_unknown(room.trace)):
+        return _test(test, "function missing", f"{test.function} {why}") | {"trace": _clean(room.trace)}, None
+
+    def is_right_for(details):
+        other = replace(assignment, details={test.function: details})
+        return bool(_room(other, session, {}).judge(other.task(test).exercise, seed))
+
+    points = round(test.points * outcome.share, 2)
+    judged = _test(test, outcome.status, outcome.message, points) | {"trace": _clean(room.trace)[:2000]}
+    return judged, None if outcome else is_right_for
 
 
 def _forecast(assignment, test, untouched, remote):
@@ -230,7 +291,7 @@ def _right_for(task, remote, cases, seed, details):
 
 def _test(test, status, message, points=None, misconception=None):
     return {"grade_id": test.grade_id, "function": test.function, "status": status, "points": points,
-            "most": test.points, "misconception": misconception, "message": _clean(message)[:4000]}
+            "most": test.points, "misconception": misconception, "message": _clean(message)[:4000], "words": test.words}
 
 
 def _clean(text):
@@ -242,18 +303,19 @@ def _clean(text):
     return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "?", text.replace("\r\n", "\n"))
 
 
-def _answer(question, book, parse):
+def _answer(question, book, parse, handed_out):
     """What was written in the cells with the question's id, of which a copied notebook has several. ``untouched``: they are
     as they were handed out, and nothing is written in cells that were added."""
     cells = [cell.source.strip() for cell in book.cells if cell.grade_id == question.grade_id] if book else []
-    text = "\n\n".join(dict.fromkeys(source for source in cells if source.strip("*_# ") not in ("", ANSWER)))
-    added = code_cells.added_text(book, parse) if cells and not text else ""
+    blank = "", ANSWER, question.handed_out.strip()
+    text = "\n\n".join(dict.fromkeys(source for source in cells if not {source, source.strip("*_# ")} & {*blank}))
+    added = code_cells.added_text(book, parse, handed_out) if cells and not text else ""
     if added:
         text = f"(Nothing is in its cell. In cells that were added:)\n{added}"
     if book and not cells and (below := notebook.text_below(book, question.text).replace(ANSWER, "").strip("*_# \n")):
         text = f"(Its cell has lost its name. Below the question:)\n{below}"
     return {"grade_id": question.grade_id, "most": question.points, "question": question.words,
-            "text": _clean(text)[:20_000] or None, "untouched": bool(cells and not text)}
+            "text": _clean(text)[:20_000] or None, "untouched": bool(cells and not text and not question.task)}
 
 
 def _summary(tests):
@@ -283,8 +345,9 @@ class Remote:
         answers = self.session.call(self.__name__, forms)
         self.fetched |= {json.dumps(form): answer for form, answer in zip(forms, answers, strict=False)}
 
-    def __call__(self, *args):
+    def __call__(self, *args, **named):
         form = [wire.encode(a) for a in args]
+        form += [{"named": {name: wire.encode(a) for name, a in named.items()}}] if named else []
         try:
             return self._answer(form, args)
         except NotJudged as stop:
@@ -400,9 +463,9 @@ class Session:
             self.complaints[number] = _words(answer["error"], 400)
         return answer.get("kind")
 
-    def call(self, name, calls):
-        """Call a function inside with each of several lists of encoded arguments. Returns the answers, fewer if the
-        process was stopped; the last then says so. Raises NotJudged."""
+    def call(self, name, calls, value=False):
+        """Call a function inside with each of several lists of encoded arguments, or give a ``value``. Returns the answers,
+        fewer if the process was stopped; the last then says so. Raises NotJudged."""
         self.run()  # only where the sandbox has died
         if self.sandbox is None:
             status = "time limit" if time.monotonic() >= self.end else "crashed"
@@ -410,16 +473,26 @@ class Session:
         seconds = self.limits.call_seconds
         clock = self.limits.clock(seconds)
         try:
-            answer = self.sandbox.ask({"do": "call", "name": name, "calls": calls, "seconds": seconds, "clock": clock},
+            answer = self.sandbox.ask({"do": "call", "name": name, "calls": calls, "seconds": seconds, "clock": clock,
+                                       "value": value},
                                       min(clock + GRACE, self._left()), seconds)
         except SandboxStopped as stop:
             self.close()
             raise NotJudged(stop.status, f"{name} {stop.reason}.") from None
         if answer.get("missing"):
-            raise NotJudged("function missing", self._why(name) or f"There is no function called {name} in the notebook.")
+            what = "value" if value else "function"
+            raise NotJudged("function missing", self._why(name) or f"There is no {what} called {name} in the notebook.")
         if "stopped" in answer:
             return [answer]
         return answer["answers"] if isinstance(answer.get("answers"), list) else []
+
+    def value(self, name):
+        """What the notebook has under a name. Raises NotJudged."""
+        answer = next(iter(self.call(name, [[]], value=True)), None)
+        try:
+            return wire.decode(answer["value"])
+        except (KeyError, TypeError, OverflowError, wire.Malformed):
+            raise NotJudged("crashed", f"{name} cannot be read as a value.") from None
 
     def broken(self):
         """The numbers from 0 of the cells that are not Python, by the parser or by the compiler."""

@@ -36,6 +36,7 @@ class Row:
     message: str = ""
     comment: str = ""
     detail: str = ""
+    name: str = ""  # for people, where the item is not enough
 
 
 @dataclass
@@ -55,7 +56,8 @@ class Grade:
 
 def grade_of(result, sheet):
     """The ``Grade`` of a result, with the points and comments of a person from ``read_sheet``."""
-    rows = [Row(t["grade_id"], t["most"], t["points"], t["status"], t["message"], detail=t.get("detail", ""))
+    rows = [Row(t["grade_id"], t["most"], t["points"], t["status"], t["message"], detail=t.get("detail", ""),
+                name=t.get("words", ""))
             for t in result["tests"]]
     key = result["key"]
     points, comment = sheet.get((key, CODE), (None, ""))

@@ -57,7 +57,7 @@ class Variants:
                 given, mine = [details.get(function, {}) for details in self.details.values()], {}
                 if family := task.family:
                     mine = self._rare(code, function, family.others, [family.listed(_public(one)) for one in given])
-                    if family.keyed:
+                    if family.shared:
                         mine = shared = shared or mine | {name: self._digest(code, name) for name in family.keyed}
                 if own := (private or {}).get(function):
                     mine = mine | {"private": self._rare(code, function, own, [one.get("private") for one in given])}
@@ -86,7 +86,8 @@ class Variants:
                 if task.family or any(function in details for details in self.details.values())}
 
     def _own(self):
-        return {function: task.own for function, task in tasks.tasks_of(self.assignment).items()}
+        return {function: task.own for function, task in tasks.tasks_of(self.assignment).items()
+                if not task.family or task.family.public}
 
     def _sheet(self, code, function):
         return {"sheet": sheet} if (sheet := self.sheets.get(code, {}).get(function)) else {}
@@ -105,8 +106,8 @@ class Variants:
                 progress.update()
 
     def _digest(self, *words):
-        return hmac.new(bytes.fromhex(self.key), repr((self.assignment, self.variant, *words)).encode(),
-                        hashlib.sha256).hexdigest()
+        what = assignment.called_by(self.assignment), self.variant, *words
+        return hmac.new(bytes.fromhex(self.key), repr(what).encode(), hashlib.sha256).hexdigest()
 
     def find(self, student, carried, mine="", free=True):
         """(code, flag) for what a student handed in, whose notebook says ``carried``: the variant by which to grade it,
@@ -128,16 +129,22 @@ class Variants:
 
     def whose(self, function, details):
         """In words: who was given these details of a function."""
-        if details == tasks.tasks_of(self.assignment)[function].own:
+        task = tasks.tasks_of(self.assignment)[function]
+        if details == task.own and (not task.family or task.family.public):
             return "the course's own, whose solution is public"
         names = [name for name, code in self.students.items() if self.details[code].get(function) == details]
         return f"that of {'; '.join(names[:3])}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")
 
 
-def read(path):
-    """The ``Variants`` in a file that ``release`` wrote. Raises VariantError."""
+def read(path, name=""):
+    """The ``Variants`` in a file that ``release`` wrote; ``name``: the assignment, where it is a teacher's own notebook.
+    Raises VariantError."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
+        if name and raw["assignment"] == assignment.called_by(name):
+            raw["assignment"] = str(name)
+        elif name and str(raw["assignment"]) not in assignment.names():
+            raise VariantError(f"{path} is a list of variants of {raw['assignment']}, and not of {name}.")
         listed = Variants(**{name: raw[name] for name in ("assignment", "variant", "key", "details", "students")},
                          sheets=raw.get("sheets", {}))  # which lists of earlier versions lack
         known_tasks = tasks.tasks_of(listed.assignment)
@@ -154,7 +161,7 @@ def read(path):
                 known_tasks[function].variant(details)
     except OSError as error:
         raise VariantError(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, TypeError, KeyError, AttributeError, ModuleNotFoundError, SyntaxError):
+    except (ValueError, TypeError, KeyError, AttributeError, assignment.AssignmentError, SyntaxError):
         good = False
     if not good:
         raise VariantError(f"{path} is not a list of variants, or one of another version of the course: give the file "
@@ -171,6 +178,8 @@ def read_private(path, name):
     """The teacher's own details in a TOML file: function -> list of {"text", "first"}. Each is tried out: with it the
     public solution is wrong, and the solutions as ``render`` writes them pass every test. Raises VariantError."""
     path, known_tasks = Path(path), tasks.tasks_of(name)
+    if tasks.is_own(name):
+        raise VariantError("--private is for the course's assignments; in your own notebook everything is yours.")
     if ROOT in path.resolve().parents:
         raise VariantError(f"{path} is inside the course's folder, from where it may be published: keep it elsewhere.")
     try:
@@ -250,29 +259,34 @@ def release(name, out, variant, students=(), private=None):
     a notebook with solutions for each. ``private``: what ``read_private`` read.
     Returns the path of the list. Given again with the same ``out`` and ``variant``, everybody keeps their variant.
     Raises AssignmentError, VariantError."""
-    source, out = assignment.source(name), Path(out)
-    path = out / f"{name}-variants.json"
+    source, out, called = assignment.source(name), Path(out), assignment.called_by(name)
+    path = out / f"{called}-variants.json"
     if not NAME.fullmatch(variant):
         raise VariantError(f"A variant's name has 1 to 60 letters, digits, '.', '-' or '_', such as autumn-2027, "
                            f"and not {variant[:80]!r}.")
     if not private and not any(task.family for task in tasks.tasks_of(name).values()):
-        raise VariantError(f"{name} has no tasks in variants.")
-    given = read(path) if path.exists() else Variants(name, variant, secrets.token_hex(16))
+        raise VariantError(f"{name} has no tasks in variants." + (
+            " In your own notebook a cell says what changes: ### BEGIN VARIANTS, lines such as d_k = [4, 8, 16], ### END "
+            "VARIANTS; and {{d_k}} stands in texts and code." if tasks.is_own(name) else ""))
+    given = read(path, name) if path.exists() else Variants(name, variant, secrets.token_hex(16))
     if (given.variant, bool(given.students)) != (variant, bool(students)) and given.details:
         raise VariantError(f"{path} is the list of the variant {given.variant!r}"
                            f"{' for each student' if given.students else ''}: write another one to another folder.")
     codes = {student: given.give(student, private) for student in students or [""]}
+    if tasks.is_own(name):
+        from classroom import proof  # which renders variants
+        proof.prove(name, [given.details[code] for code in codes.values()])
     out.mkdir(parents=True, exist_ok=True)
     given.compute_sheets()
-    write_whole(path, json.dumps(asdict(given), indent=1, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps(asdict(given) | {"assignment": called}, indent=1, ensure_ascii=False) + "\n")
     with Progress("Writing notebooks", len(codes)) as progress:
         for student, code in codes.items():
             raw = render(source, name, given.details[code], code)
-            folder = out / name / folder_of(student) if student else out / name
-            if student and not folder.exists() and (old := out / name / key_of(student)).is_dir():
+            folder = out / called / folder_of(student) if student else out / called
+            if student and not folder.exists() and (old := out / called / key_of(student)).is_dir():
                 old.rename(folder)  # as an earlier release called it
-            _write(folder / f"{name}.ipynb", assignment.strip(raw))
-            _write(out / f"{name}-solutions" / given.file_of(student), raw)
+            _write(folder / f"{called}.ipynb", assignment.strip(raw))
+            _write(out / f"{called}-solutions" / given.file_of(student), raw)
             progress.update()
     return path
 
@@ -289,6 +303,10 @@ def _write(path, raw):
 
 def render(raw, name, details, code=""):
     """A copy of a source notebook in a variant: ``details`` of each function. It carries ``code`` in its metadata."""
+    if tasks.is_own(name):
+        raw = assignment.source(name, next(iter(details.values()), None))
+        raw["metadata"]["attention_course"] |= {"variant": code}
+        return raw
     raw, known_tasks = copy.deepcopy(raw), tasks.tasks_of(name)
     raw["metadata"]["attention_course"] = {"assignment": name, "variant": code}
     function = None

@@ -46,8 +46,8 @@ class _Room:
 
 
 def encode(value):
-    """A JSON-able form of numbers, arrays, tensors, strings, None, NumPy generators, and tuples and lists of them.
-    Anything else, and what is too large, becomes its description."""
+    """A JSON-able form of numbers, arrays, tensors, strings, None, NumPy generators, and tuples, lists, dicts and sets of
+    them. Anything else, and what is too large, becomes its description."""
     try:
         return _encode(value, 0, _Room())
     except OverflowError as error:
@@ -70,6 +70,11 @@ def _encode(value, depth, room):
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         return {**_array((value.float() if value.dtype == torch.bfloat16 else value).numpy()), "is": "tensor"}
+    if isinstance(value, dict | set | frozenset) and depth < MOST // 10:
+        room.take(len(value))
+        if isinstance(value, dict):
+            return {"dict": [[_encode(one, depth + 1, room) for one in pair] for pair in value.items()]}
+        return {"set": [_encode(one, depth + 1, room) for one in value]}
     if isinstance(value, np.ndarray):
         return {**_array(np.asarray(value)), "is": "array"}
     if isinstance(value, bool | int | float | complex | np.generic):
@@ -119,6 +124,8 @@ def _decode(form, depth, room):
                 raise Malformed("not a sequence")
             room.take(len(form[name]))
             return kind(_decode(member, depth + 1, room) for member in form[name])
+    if "dict" in form or "set" in form:
+        return _hashed(form.get("dict"), form.get("set"), depth, room)
     array = _read_array(form)
     if form.get("is") == "tensor":
         import torch
@@ -129,6 +136,20 @@ def _decode(form, depth, room):
     if form.get("is") == "number" and array.shape == ():
         return array.item() if array.dtype.kind + str(array.itemsize) in ("b1", "i8", "f8", "c16") else array[()]
     return array
+
+
+def _hashed(pairs, members, depth, room):
+    """A dict, or without ``pairs`` a set."""
+    inside = members if pairs is None else pairs
+    if not isinstance(inside, list):
+        raise Malformed("not a dict or set")
+    room.take(len(inside))
+    try:
+        if pairs is None:
+            return {_decode(member, depth + 1, room) for member in members}
+        return {_decode(key, depth + 1, room): _decode(value, depth + 1, room) for key, value in pairs}
+    except (TypeError, ValueError) as error:  # a key that has no hash, or no pair
+        raise Malformed("not a dict or set") from error
 
 
 def _read_generator(state):

@@ -183,11 +183,13 @@ def in_words(error, file):
         return "an error that cannot be put into words"
 
 
-def call(space, name, calls, seconds, clock):
+def call(space, name, calls, seconds, clock, value=False):
     """Call a function with each of several lists of arguments, one after the other in one fork, which has ``seconds`` of
-    CPU time and ``clock`` seconds in all. Returns JSON, as bytes: an answer for each call, the last maybe that the
-    fork was stopped."""
+    CPU time and ``clock`` seconds in all; with ``value`` give what is called so, and call nothing. Returns JSON, as
+    bytes: an answer for each call, the last maybe that the fork was stopped."""
     function = space.get(name)
+    if value and name in space:
+        function = functools.partial(space.get, name)
     if not callable(function):
         return {"missing": True}
     reader, writer = os.pipe()
@@ -253,10 +255,12 @@ def in_the_child(function, args):
     """Call and encode the result: ``value``, or ``error`` with its ``type``; ``printed``; ``changed`` inputs."""
     sys.stdout = printed = Printed()
     try:
+        named = args.pop()["named"] if args and "named" in args[-1] else {}
+        named = {name: wire.decode(a) for name, a in named.items()}
         mine = [wire.decode(a) for a in args]
         warnings.simplefilter("ignore")  # whatever a cell set: a warning is not an error
         wire.np.seterr(all="ignore")
-        value = function(*mine)
+        value = function(*mine, **named)
         after = [wire.encode(a) for a in mine]
         changed = {str(i): a for i, (a, before) in enumerate(zip(after, args, strict=True)) if a != before}
         answer = {"value": wire.encode(value), "changed": changed}

@@ -8,6 +8,7 @@ import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class Family:
     words: Callable
     keyed: tuple = ()
     sheet: Callable | None = None
+    public = True  # the solution with its own details
+    shared = property(lambda self: bool(self.keyed))  # all tasks of an assignment have the same details
 
     @property
     def own(self):
@@ -174,8 +177,17 @@ def mistakes(*rows):
     return tuple(row for table in tables for row in table if row)
 
 
+def is_own(assignment):
+    """Whether an assignment is a teacher's own notebook, and none of the course's modules here."""
+    return not (Path(__file__).parent / f"{Path(assignment).name}.py").is_file()
+
+
 def tasks_of(assignment):
     """Name of the function -> ``Task``, for every task of an assignment."""
+    if is_own(assignment):
+        from classroom import assignment as assignments
+        from classroom import own
+        return own.tasks_of(assignments.template(assignment), assignments.strip)
     return importlib.import_module(f"classroom.tasks.{assignment}").TASKS
 
 

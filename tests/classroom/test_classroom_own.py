@@ -1,0 +1,264 @@
+"""A teacher's own notebook: its form, its hidden tests beside what submissions try, parts, variants, and nbgrader."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from submissions import cell, data, needs_sandbox
+
+from classroom import assignment, batch, grading, own, proof, variants, wire
+from classroom.__main__ import main
+
+SECRET = 271828  # in every hidden input, and in no page
+
+
+def text(source):
+    return {"cell_type": "markdown", "id": f"text{abs(hash(source)) % 10**9}", "metadata": {}, "source": source}
+
+
+def solution(code):
+    head, _, body = code.partition("\n")
+    return f"{head}\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION"
+
+
+GIVEN = "import numpy as np\nwidth = {{d_k}}\ndef twice(x): return 2 * x"
+SCALED = "def scaled(q, k, plus=0):\n    return q @ k / np.sqrt({{d_k}}) + plus"
+TESTS = f"""# 1 point: the score of a vector with itself
+assert scaled(np.ones(2), np.ones(2)) > 0
+### BEGIN HIDDEN TESTS
+q, k = np.array([{SECRET}.0, 2.0]), np.array([3.0, 1.0])
+# 2 points: the scores are divided by the root of the width
+print(q)
+assert np.isclose(scaled(q, k), twice((q @ k) / 2) / width ** 0.5), "Divide by the root of the width."
+# 1 point: something may be added
+assert np.isclose(scaled(k, k, plus=4), 10 / width ** 0.5 + 4)
+### END HIDDEN TESTS"""
+ANSWER = "Why?\n\n### BEGIN SOLUTION\nBecause.\n\n- 1 point: because\n- 0.5 points: more\n### END SOLUTION"
+NAMES = "### BEGIN SOLUTION\nlargest = {'d_k': {{d_k}}}\n### END SOLUTION"
+COURSE = "# 3 points\n### BEGIN HIDDEN TESTS\nfrom helpers.checks import check\nassert check(softmax)\n### END HIDDEN TESTS"
+SOFTMAX = "def softmax(x):\n    e = np.exp(x - x.max(axis=-1, keepdims=True))\n    return e / e.sum(axis=-1, keepdims=True)"
+
+
+def book(*cells):
+    cells = cells or (
+        text("# Scores"), cell("### BEGIN VARIANTS\nd_k = [4, 9, 16]\n### END VARIANTS"), cell(GIVEN),
+        text("## A score (4 points)\nOf width {{d_k}}."), cell(solution(SCALED)), cell(TESTS),
+        text("## A value"), cell(NAMES), cell("# 2 points\nassert largest == {'d_k': {{d_k}}}"),
+        text("## Of the course"), cell(solution(SOFTMAX)), cell(COURSE), text("## Words"), text(ANSWER))
+    return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Writes the cells of a notebook to a file, whose name is given back."""
+    def write(*cells):
+        (tmp_path / "scores.ipynb").write_text(json.dumps(book(*cells)), encoding="utf-8")
+        return str(tmp_path / "scores.ipynb")
+    return write
+
+
+def graded(name, code, trusted=True, **more):
+    """The results of a submission with ``code`` in the place of ``scaled``: id of a test -> its result."""
+    raw = assignment.strip(assignment.source(name))
+    for one in raw["cells"]:
+        if one["metadata"].get("nbgrader", {}).get("grade_id") == "scaled":
+            one["source"] = code
+    result = grading.grade_one(data(raw), replace(assignment.load(name), **more), seed=5, trusted=trusted)
+    return {test["grade_id"]: test for test in result["tests"]}, result
+
+
+def test_what_it_asks_is_read(mine):
+    task = assignment.load(mine())
+    assert [(test.grade_id, test.points, test.function, test.words) for test in task.tests] == [
+        ("test-scaled", 4, "scaled", "A score"), ("test-largest", 2, "largest", "A value"),
+        ("test-softmax", 3, "softmax", "Of the course")]
+    question, = task.questions
+    assert (question.points, question.model, question.rubric) == (1.5, "Because.", ((1, "because"), (0.5, "more")))
+    released = json.dumps(assignment.strip(assignment.source(task.file)))
+    assert "Of width 4." in released and "# 1 point: the score" in released
+    for hidden in (str(SECRET), "np.sqrt", "Because", "VARIANTS", "BEGIN", "{{"):
+        assert hidden not in released
+
+
+@pytest.mark.parametrize(("cells", "words"), [
+    ([text("# Nothing"), cell("x = 1")], "asks nothing"),
+    ([cell(solution(SOFTMAX)), cell("### BEGIN HIDDEN TESTS\nassert softmax\n### END HIDDEN TESTS")], "Cell 2 .*without"),
+    ([cell(solution(SOFTMAX)), cell("# 1 point\nassert softmax(")], "Cell 2, a test, is not Python"),
+    ([text("### BEGIN SOLUTION\nBecause.\n### END SOLUTION")], "Cell 1 .*without points"),
+    ([cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n# 1 point"), cell("### BEGIN VARIANTS\nd = 4\n### END VARIANTS")],
+     r"d_k = \[4, 8, 16\]"),
+    ([cell("### BEGIN VARIANTS\nd_k = [4, 8]\n### END VARIANTS"), text("# {{dk}}"), cell(NAMES), cell("# 1 point")],
+     "{{dk}} is not among"),
+    ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check(soft_max)")], "no exercise called 'soft_max'"),
+])
+def test_what_is_wrong_with_it_is_one_sentence(mine, capsys, tmp_path, cells, words):
+    assert main(["release", mine(*cells), str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert re.search(words, said), said
+    assert said.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("code", "test", "words"), [
+    ("def f(x):\n    return x + 1", "assert f(1) == 3", "does not pass test-f: line 4: AssertionError"),
+    ("def f(x):\n    return x + 1", "assert 1", "gives 1 of 1 points to who has written nothing"),
+    ("def f(x):\n    return x + 1", "y = f(1)\nwhile y: pass", "did not end within 0.2 seconds"),
+    ("def f(x):\n    return x + 1", "assert f(lambda: 1)", "a value of the kind function; what travels"),
+    ("class f:\n    y = 1", "assert f().y == 1", "f, a class, and what travels"),
+    ("def f(x):\n    return open('no')", "assert f(1)", "No such file"),
+])
+def test_what_is_handed_out_is_tried_before(mine, monkeypatch, code, test, words):
+    monkeypatch.setattr(own, "SECONDS", 0.2)
+    name = mine(cell(f"### BEGIN SOLUTION\n{code}\n### END SOLUTION"),
+                cell(f"# 1 point\n### BEGIN HIDDEN TESTS\n\n{test}\n### END HIDDEN TESTS"))
+    with pytest.raises(own.OwnError, match=words):
+        proof.prove(name)
+
+
+def test_parts_of_the_points_and_what_is_said_of_them(mine):
+    name = mine()
+    right, result = graded(name, SCALED.replace("{{d_k}}", "4"))
+    assert [(test["status"], test["points"]) for test in right.values()] == [("passed", 4), ("not started", 0),
+                                                                            ("not started", 0)]
+    assert result["answers"][0]["untouched"]
+    part = graded(name, "def scaled(q, k, plus=0):\n    return q @ k + plus")[0]["test-scaled"]
+    assert (part["status"], part["points"]) == ("partly", 1) and part["message"].split("\n") == [
+        "1 of 3 tests of this question passes.", "✓ 1 point: the score of a vector with itself",
+        "✗ 2 points: the scores are divided by the root of the width. Divide by the root of the width.",
+        "✗ 1 point: something may be added"]
+    none = graded(name, "def scaled(q, k, plus=0):\n    q @ k")[0]["test-scaled"]
+    assert none["points"] == 0 and none["message"].count("gives back None: its last line needs a return") == 1
+
+
+HOSTILE = {
+    "says its input": "def scaled(q, k, plus=0):\n    print(q)\n    raise ValueError(f'{q}')",
+    "names an error after it": "def scaled(q, k, plus=0):\n    raise type(f'E{q[0]:.0f}', (Exception,), {})(q)",
+    "names what it gives back after it": "def scaled(q, k, plus=0):\n    return type(f'E{q[0]:.0f}', (), {})()",
+    "writes its own answer": """def scaled(q, k, plus=0):
+    import os, json
+    for fd in range(3, 20):
+        try: os.write(fd, json.dumps({"stopped": "crashed", "reason": str(q)}).encode() + b"\\n")
+        except OSError: pass
+    os._exit(0)""",
+    "equals everything": """import numpy
+class Same(float):
+    def __eq__(self, other): return True
+    def __gt__(self, other): return True
+numpy.isclose = lambda *values: True
+__builtins__.all = lambda values: True
+def twice(x): return Same()
+def scaled(q, k, plus=0):
+    return -1.0""",
+    "overwrites the test": """def judge(*all): return True
+check = judge
+import sys
+for module in list(sys.modules.values()):
+    for name in ("Room", "judge", "grade_one"):
+        if hasattr(module, name): setattr(module, name, judge)
+def scaled(q, k, plus=0):
+    return -1.0""",
+    "never ends": "def scaled(q, k, plus=0):\n    while True: pass",
+    "reads the tests": """def scaled(q, k, plus=0):
+    import glob, inspect
+    seen = " ".join(str(frame.frame.f_locals) for frame in inspect.stack())
+    for place in ("/tmp", "/work", "/course", "/grader", "/mnt"):
+        for path in glob.glob(f"{place}/**/*.ipynb", recursive=True):
+            seen += open(path).read()
+    if "HIDDEN" in seen or "root of the width" in seen:
+        return q @ k / 2 + plus
+    return -1.0""",
+}
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.parametrize("does", HOSTILE)
+def test_no_submission_gets_points_or_an_input_out_of_hidden_tests(mine, does):
+    limits = replace(assignment.Limits(), call_seconds=1, cell_seconds=1)
+    tests, result = graded(mine(), HOSTILE[does], trusted=False, limits=limits)
+    assert not tests["test-scaled"]["points"], tests
+    for_students = [tests["test-scaled"]["message"], result["reason"], *result["notes"]]
+    assert str(SECRET) not in "".join(for_students).replace("_", "").replace(",", ""), for_students
+    assert (tests["test-scaled"]["status"] == "time limit") == (does == "never ends")
+
+
+def test_what_travels():
+    value = {"a": {1, 2}, (1, "b"): [frozenset({"c"})], None: {}}
+    assert wire.decode(json.loads(json.dumps(wire.encode(value)))) == value
+    for form in ({"dict": [[{"list": []}, {"plain": None}]]}, {"dict": [[{"plain": "a"}]]}, {"dict": 3},
+                 {"set": [{"dict": []}]}):
+        with pytest.raises(wire.Malformed):
+            wire.decode(form)
+    with pytest.raises(OverflowError):
+        wire.decode(wire.encode({n: n for n in range(wire.MEMBERS + 1)}))
+
+
+@pytest.mark.slow
+def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
+    """Three students, three variants; the results are whole where the teacher's file has gone."""
+    name, out, trust = mine(), tmp_path / "out", "--without-sandbox-i-trust-every-student"
+    (tmp_path / "class.txt").write_text("Ada\nBen\nCy\n")
+    assert main(["release", name, str(out), "--variant", "autumn", "--students", str(tmp_path / "class.txt")]) == 0
+    given = variants.read(out / "scores-variants.json", name)
+    widths = {student: given.details[code]["scaled"]["d_k"] for student, code in given.students.items()}
+    assert sorted(widths.values()) == [4, 9, 16] and all(len({str(d) for d in mine.values()}) == 1
+                                                         for mine in given.details.values())
+    for student, width in widths.items():
+        folder = next((out / "scores").glob(f"{student}*"))
+        raw = json.loads((folder / "scores.ipynb").read_text(encoding="utf-8"))
+        assert f"Of width {width}." in json.dumps(raw)
+        for one in raw["cells"]:
+            if one["metadata"].get("nbgrader", {}).get("grade_id") == "scaled":
+                one["source"] = SCALED.replace("{{d_k}}", str(widths["Ada"]))
+        (folder / "scores.ipynb").write_text(json.dumps(raw))
+    assert main(["grade", name, str(out / "scores"), str(tmp_path / "graded"), trust, "--workers", "1", "--variants",
+                 str(out / "scores-variants.json")]) == 0
+    os.remove(name)
+    (tmp_path / "graded").rename(tmp_path / "moved")
+    assert main(["feedback", str(tmp_path / "moved")]) == 0
+    results = {result["person"]["name"]: result for result in batch.read(tmp_path / "moved")[0]}
+    assert {student: result["tests"][0]["points"] for student, result in results.items()} == {"Ada": 4, "Ben": 1, "Cy": 1}
+    assert "scaled is right for another variant: that of Ada" in results["Ben"]["flags"]
+    page = next((tmp_path / "moved/feedback").glob("Ben*")).read_text(encoding="utf-8")
+    assert "A score:" in page and "Divide by the root" in page and str(SECRET) not in page
+
+
+@pytest.mark.weekly
+def test_nbgrader_grades_ours_and_we_grade_what_it_released(mine, tmp_path):
+    """Our notebook in its layout, one solved and one not; and the same files here."""
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install nbgrader")
+    name = mine()
+    assignment.release(name, tmp_path / "out")
+    course = tmp_path / "course"
+    (course / "source").mkdir(parents=True)
+    shutil.copytree(tmp_path / "out/scores-solutions", course / "source/scores")
+
+    def nbgrader(*words):
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # nbgrader calls alembic by name
+        here = os.pathsep.join(filter(None, [str(assignment.ROOT), os.environ.get("PYTHONPATH")]))
+        done = subprocess.run([sys.executable, "-m", "nbgrader", *words], cwd=course, capture_output=True, text=True,
+                              env={**os.environ, "PATH": path, "PYTHONPATH": here})
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    nbgrader("generate_assignment", "scores", "--create")
+    theirs = json.loads((course / "release/scores/scores.ipynb").read_text(encoding="utf-8"))
+    ours = json.loads((tmp_path / "out/scores/scores.ipynb").read_text(encoding="utf-8"))
+    assert ["".join(c["source"]) for c in theirs["cells"]] == ["".join(c["source"]) for c in ours["cells"]]
+    for student, book in (("ada", assignment.source(name)), ("ben", theirs)):
+        (course / "submitted" / student / "scores").mkdir(parents=True)
+        (course / "submitted" / student / "scores/scores.ipynb").write_text(json.dumps(book), encoding="utf-8")
+    nbgrader("autograde", "scores")
+    from nbgrader.api import Gradebook
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as book:
+        scores = {student: {grade.name: grade.auto_score for grade in book.find_submission_notebook(
+            "scores", "scores", student).grades} for student in ("ada", "ben")}
+    task = assignment.load(name)
+    for student in scores:
+        result = grading.grade_one(course / "submitted" / student / "scores/scores.ipynb", task, trusted=True)
+        assert {test["grade_id"]: test["points"] for test in result["tests"]} == {
+            test: points for test, points in scores[student].items() if test.startswith("test-")}, student
+    assert scores["ada"]["test-scaled"] == 4 and scores["ben"]["test-scaled"] == 0
