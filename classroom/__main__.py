@@ -64,7 +64,7 @@ def main(arguments=None):
         problem = f"Stopped. The same command{again} goes on where it was."
     except ModuleNotFoundError as error:
         problem = (f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
-                   if error.name in ("distributed", "jinja2") else f"The package {error.name} is not here: {ENVIRONMENT}")
+                   if error.name == "jinja2" else f"The package {error.name} is not here: {ENVIRONMENT}")
     except FileNotFoundError as error:
         problem = f"{error.filename} does not exist."
     except NotADirectoryError as error:
@@ -112,7 +112,6 @@ def _parser():
                   ("out", "folder for results; nothing is written elsewhere"))
     option("--workers", type=lambda text: int(_limit(text)), metavar="N",
            help="notebooks at a time (default: as many as cores)")
-    option("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster on which to grade")
     option(TRUST, dest="trusted", action="store_true", help="where there is no sandbox")
     option("--variants", **listed)
     option("--roster", metavar="FILE", help="the class: a CSV of Moodle or Canvas, or the list that release wrote (which is "
@@ -235,7 +234,7 @@ def grade(options):
     limits = sandbox.Limits(options.cell_seconds, options.call_seconds, options.total_seconds, memory=memory,
                             together=2 * memory)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
-                          scheduler=options.scheduler, trusted=options.trusted, again=options.again,
+                          trusted=options.trusted, again=options.again,
                           given=_given(options),
                           people=(people := _people(options)), only=options.student, count=options.count, zone=options.zone)
     _, about = batch.read(options.out)

@@ -36,14 +36,14 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
         "judge.")
 
 
-def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, limits=None, again=False, progress=True,
+def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=False, progress=True,
           given=None, people=(), only="", count="last", secret="", zone=None):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
-    ``workers``: processes on this machine (default: its cores); ``scheduler``: the address of a dask.distributed
-    scheduler instead; ``limits``: other ``Limits``; ``again``: also grade what has a result that still holds; ``given``:
-    the ``Variants`` that were given out; ``people``: the class, as ``roster.read`` gives it; ``only``: one student, and
-    everybody else's result stays as it is; ``count``: which of several notebooks of a student counts, one of
+    ``workers``: processes on this machine (default: its cores); ``limits``: other ``Limits``; ``again``: also grade
+    what has a result that still holds; ``given``: the ``Variants`` that were given out; ``people``: the class, as
+    ``roster.read`` gives it; ``only``: one student, and everybody else's result stays as it is; ``count``: which of several
+    notebooks of a student counts, one of
     ``attempts.HOW``; ``secret``: what the random inputs follow from, beside the notebook, so that one notebook has one grade
     (default: the key of ``given``, or one that is kept in ``out``); ``zone``: of the clock by which all dates are (default:
     that of ``out``, or at first this machine's). Raises AssignmentError, NothingFound, VariantError and
@@ -54,7 +54,7 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     submissions, refused = collect(source, assignment.name, functions, leave_out=Path(out), zone=zone)
     label = f"{assignment.name}.ipynb" if assignment.file else name  # a copy of a teacher's own is kept with the results
     _hold_against(submissions, name, label, given, Path(out))
-    if not trusted and not scheduler and sandbox.problem():
+    if not trusted and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
     decides = fingerprint(name, limits, trusted)
     whose, told = roster.who(submissions, people, given)
@@ -90,9 +90,9 @@ def grade(name, source, out, *, workers=None, scheduler=None, trusted=False, lim
     options = {"trusted": trusted, "limits": limits, "given": given and given.given(), "secret": secret}
     if assignment.file and todo:
         proof.prove(name, list(given.details.values())[:1] if given else ())
-    if len(todo) > 1 and not scheduler:
+    if len(todo) > 1:
         compile_once(imports(name))
-    _run(todo, name, keep, workers, scheduler, options, progress)
+    _run(todo, name, keep, workers, options, progress)
     for submission, *_ in graded_now:
         attempts.settle(out, submission.key, submission.digest, count)
     keys = sorted((submission.key for submission in submissions), key=str.casefold)
@@ -278,12 +278,12 @@ def read_result(path):
         return None
 
 
-def _run(todo, name, keep, workers, scheduler, options, progress):
+def _run(todo, name, keep, workers, options, progress):
     """Grade ``todo`` and ``keep`` each result as it comes. A file that takes its worker down costs only itself."""
     with Progress("Grading", len(todo), progress) as bar:
         while todo:
             broken = []
-            for about, result in _pass(todo, name, workers, scheduler, options):
+            for about, result in _pass(todo, name, workers, options):
                 if result is None and workers == 1:  # it was alone, so it was the one
                     result = LOST
                 if isinstance(result, str):
@@ -297,14 +297,14 @@ def _run(todo, name, keep, workers, scheduler, options, progress):
             todo, workers = [job for job in todo if job[0] in broken], 1
 
 
-def _pass(todo, name, workers, scheduler, options):
+def _pass(todo, name, workers, options):
     """Yield (about, result) as results come: words where the grader stopped, None for a result that was lost with its
     worker. Only a few submissions are in memory at a time."""
     todo, waiting, pool = list(reversed(todo)), {}, None
     try:
         while todo or waiting:
-            pool = pool or _pool(workers, scheduler)
-            while todo and len(waiting) < (1 if workers == 1 else 64 if scheduler else 3 * (workers or cores())):
+            pool = pool or _pool(workers)
+            while todo and len(waiting) < (1 if workers == 1 else 3 * (workers or cores())):
                 about, submission = todo.pop()
                 try:
                     waiting[pool.submit(_job, name, *_data(submission), about["details"], **options)] = about
@@ -346,19 +346,7 @@ def _data(submission):
     return b"", (submission.status, submission.problem)
 
 
-def _pool(workers, scheduler):
-    if scheduler:
-        from distributed import Client
-        client = Client(scheduler, timeout=20, set_as_default=False)
-        pool = client.get_executor(pure=False, retries=1)
-        end = pool.shutdown
-
-        def shutdown(**options):
-            end(wait=True)
-            client.close()
-
-        pool.shutdown = shutdown
-        return pool
+def _pool(workers):
     return ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn"),
                                initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
 
@@ -370,7 +358,7 @@ def cores():
 
 
 def _job(name, data, unreadable, details=None, *, trusted, limits, secret, given=None):
-    """Runs in a worker, maybe on another machine: everything it needs is in its arguments and in the course."""
+    """Runs in a worker: everything it needs is in its arguments and in the course."""
     if unreadable:
         return failed(name, *unreadable)
     with_sheets = {function: next((one for one in (given or {}).get(function, ()) if tasks.without_sheet(one) == mine), mine)

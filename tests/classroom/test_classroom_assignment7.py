@@ -245,7 +245,7 @@ def test_the_list_holds_the_sheets_so_that_no_grade_waits_for_one(tmp_path, monk
     assert not earlier.sheets and earlier.details == given.details
     (tmp_path / "in" / "Ada").mkdir(parents=True)
     (tmp_path / "in" / "Ada" / "w.ipynb").write_bytes(handed_in(functions).replace(b'"variant": ""', b'"variant": "x"'))
-    monkeypatch.setattr(batch, "_run", lambda todo, name, keep, workers, scheduler, options, progress: (
+    monkeypatch.setattr(batch, "_run", lambda todo, name, keep, workers, options, progress: (
         keep(todo[0][0], batch.failed(name, "crashed", "It was not run.")), seen.append(options["given"])))
     seen = []
     batch.grade(NAME, tmp_path / "in", tmp_path / "out", trusted=True, given=earlier, progress=False)

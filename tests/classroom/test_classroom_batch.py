@@ -148,7 +148,7 @@ def course(tmp_path, monkeypatch):
             batch.grade(NAME, self.source, self.out, progress=False, **options)
             return [about["student"] for about in self.asked]
 
-    def run(todo, name, keep, workers, scheduler, options, progress):
+    def run(todo, name, keep, workers, options, progress):
         Course.options = options
         for about, _ in todo:
             Course.asked.append(about)
@@ -239,7 +239,7 @@ def test_results_of_an_older_version_are_graded_again(course):
 def test_as_many_workers_as_processors_that_may_be_used(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5, 7}, raising=False)
-    assert batch.cores() == batch._pool(None, None)._max_workers == 2
+    assert batch.cores() == batch._pool(None)._max_workers == 2
     monkeypatch.delattr(os, "sched_getaffinity")        # as on macOS and Windows
     assert batch.cores() == 64
     monkeypatch.setattr(os, "cpu_count", lambda: None)
@@ -305,20 +305,3 @@ def test_without_sandbox_for_those_who_trust_every_student(tmp_path):
     (tmp_path / "in" / "a.ipynb").write_bytes(submissions.data(submissions.solved("while True: pass")))
     [result] = batch.grade(NAME, tmp_path / "in", tmp_path / "out", limits=LIMITS, trusted=True, workers=1, progress=False)
     assert (result["status"], sum(t["points"] for t in result["tests"])) == ("graded", FULL)
-
-
-@pytest.mark.slow
-@needs_sandbox
-def test_on_a_cluster(tmp_path, graded):
-    """A dask.distributed scheduler gives what this machine gives."""
-    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install distributed")
-    (tmp_path / "in").mkdir()
-    for name in ("good", "empty", "exit_cyclic"):
-        (tmp_path / "in" / f"{name}.ipynb").write_bytes(submissions.data(CASES[name][0]))
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster:
-        there = batch.grade(NAME, tmp_path / "in", tmp_path / "there", scheduler=cluster.scheduler_address, limits=LIMITS,
-                            progress=False)
-    assert len(there) == 3
-    for result in there:
-        here = graded[0][result["student"]]
-        assert [(t["status"], t["points"]) for t in result["tests"]] == [(t["status"], t["points"]) for t in here["tests"]]

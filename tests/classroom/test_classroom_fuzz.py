@@ -43,7 +43,7 @@ class Kept(grading.Session):
         return Kept.session
 
 
-def in_this_process(todo, name, keep, workers, scheduler, options, progress):
+def in_this_process(todo, name, keep, workers, options, progress):
     """What ``batch._run`` does, without a pool, so that whatever is raised ends the test."""
     for about, submission in todo:
         in_this_process.graded.append(about["student"])
