@@ -14,6 +14,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     dates.py       due, late, extensions                    clock.py       one time zone for an assignment
     worksheets.py  a platform's columns, any language       overview.py    what the class did, with pictures
     reports.py     pages, by templates/ (Jinja2)            term.py        one page over several assignments
+    teams.py       one notebook of several people
     exports.py     CSV, Canvas, Moodle, Gradescope          gradescope.py  an autograder to upload
     own.py         a teacher's own notebook, its tests      proof.py       whether it is sound
     quiz.py        the inventory, for platforms             gain.py        what a class has gained in it

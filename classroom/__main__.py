@@ -29,6 +29,7 @@ try:
         reports,
         roster,
         sandbox,
+        teams,
         term,
         trial,
         variants,
@@ -236,7 +237,8 @@ def grade(options):
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
                           trusted=options.trusted, again=options.again,
                           given=_given(options),
-                          people=(people := _people(options)), only=options.student, count=options.count, zone=options.zone)
+                          people=(people := _people(options)), teams=teams.read(options.roster) if options.roster else (),
+                          only=options.student, count=options.count, zone=options.zone)
     _, about = batch.read(options.out)
     sheet = marks.write_sheet(results, options.out)
     class_list = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)

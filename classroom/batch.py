@@ -1,5 +1,6 @@
 """Grade a whole class, several at a time. Each result is a file; what is there already is not graded again."""
 
+import copy
 import hmac
 import importlib.util
 import json
@@ -23,6 +24,7 @@ from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
+from classroom.teams import one_variant, shared
 from helpers.store.files import write_whole
 
 # What the grader itself may use for one submission: to read what the functions gave back, and to judge it. An honest one
@@ -36,18 +38,17 @@ LOST = ("The grader's own process was killed at this submission: what it gave ba
         "judge.")
 
 
-def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=False, progress=True,
-          given=None, people=(), only="", count="last", secret="", zone=None):
+def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=False, progress=True, given=None, people=(),
+          teams=(), only="", count="last", secret="", zone=None):
     """Grade every submission of assignment ``name`` in ``source`` into ``out/results``; returns the results.
 
-    ``workers``: processes on this machine (default: its cores); ``limits``: other ``Limits``; ``again``: also grade
-    what has a result that still holds; ``given``: the ``Variants`` that were given out; ``people``: the class, as
-    ``roster.read`` gives it; ``only``: one student, and everybody else's result stays as it is; ``count``: which of several
-    notebooks of a student counts, one of
-    ``attempts.HOW``; ``secret``: what the random inputs follow from, beside the notebook, so that one notebook has one grade
-    (default: the key of ``given``, or one that is kept in ``out``); ``zone``: of the clock by which all dates are (default:
-    that of ``out``, or at first this machine's). Raises AssignmentError, NothingFound, VariantError and
-    NoSandbox, before anything is graded.
+    ``workers``: processes on this machine (default: its cores); ``limits``: other ``Limits``; ``again``: also grade what has
+    a result that still holds; ``given``: the ``Variants`` that were given out; ``people``: the class, as ``roster.read``
+    gives it, and its ``teams``; ``only``: one student, and everybody else's result stays as it is; ``count``: which of
+    several notebooks of a student counts, one of ``attempts.HOW``; ``secret``: what the random inputs follow from, beside
+    the notebook, so that one notebook has one grade (default: the key of ``given``, or one that is kept in ``out``);
+    ``zone``: of the clock by which all dates are (default: that of ``out``, or at first this machine's). Raises
+    AssignmentError, NothingFound, VariantError and NoSandbox, before anything is graded.
     """
     assignment, limits = load(name), limits or Limits()
     functions, zone = {test.function for test in assignment.tests}, zone or clock.of(out)
@@ -57,8 +58,10 @@ def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=
     if not trusted and sandbox.problem():
         raise sandbox.NoSandbox(sandbox.problem())
     decides = fingerprint(name, limits, trusted)
+    submissions, team_of = shared(submissions, people, teams)
     whose, told = roster.who(submissions, people, given)
-    told = _teams(submissions, given) + told
+    whose = one_variant(submissions, whose, team_of)
+    told = _teams([one for one in submissions if one.key not in team_of], given) + told
     names = {id(person): name for name, person in roster.label([person for person, *_ in whose if person])}
     one = _one(only, submissions, whose)
     graded_now = [(submission, *mine) for submission, mine in zip(submissions, whose, strict=True)
@@ -73,7 +76,7 @@ def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=
                      "id": submission.id, "folder": submission.folder, "key": submission.key, "digest": attempt.digest,
                      "file": attempt.file, "modified": attempt.modified,
                      "found": [note for note in submission.notes if count == "last" or note != submission.which],
-                     "variant": variant, "details": details,
+                     "variant": variant, "details": details, "team": team_of.get(submission.key, ""),
                      "fingerprint": f"{decides} {attempt.digest or attempt.problem} {details} {words}"}
             if not _still_holds(out, about):
                 todo.append(({**about, "flag": words}, attempt))
@@ -149,7 +152,8 @@ def _teams(submissions, given):
         else:
             continue
         told.append(f"{one.student} may be a team, because it {why}; it was graded as one student, by one notebook. For a "
-                    "grade each, give every member a folder of their own with a copy of the notebook, and grade again.")
+                    "grade each, name the team in the list of students, as in 'Team 3: Ada Lovelace; Ben Okri', and give "
+                    "grade --roster this list.")
     return told[:MOST_TEAMS] + [f"{len(told) - MOST_TEAMS} more may be teams."] * (len(told) > MOST_TEAMS)
 
 
@@ -244,6 +248,13 @@ class Results:
 
     def __init__(self, folder, keys):
         self.paths = [path for key in keys if read_result(path := folder / f"{key}.json")]
+
+    def once(self):
+        """These without the others of a team, who have the notebook of its first."""
+        alone = copy.copy(self)
+        alone.paths = [path for path, result in zip(self.paths, self, strict=True)
+                       if result.get("team") in (None, "", result["key"])]
+        return alone
 
     def __len__(self):
         return len(self.paths)

@@ -59,18 +59,17 @@ def grade_of(result, sheet):
     rows = [Row(t["grade_id"], t["most"], t["points"], t["status"], t["message"], detail=t.get("detail", ""),
                 name=t.get("words", ""))
             for t in result["tests"]]
-    key = result["key"]
-    points, comment = sheet.get((key, CODE), (None, ""))
+    points, comment = _given(sheet, result, CODE)
     if result["status"] in FAILED and (points is not None or comment):
         rows = [Row(CODE, sum(row.most for row in rows), None, result["status"], result["reason"])]
     rows += [Row(a["grade_id"], a["most"], 0 if a.get("untouched") else None,
                  "not started" if a.get("untouched") else "not marked yet", a["text"] or "") for a in result["answers"]]
     for row in rows:
-        points, row.comment = sheet.get((key, row.item), (None, ""))
+        points, row.comment = _given(sheet, result, row.item)
         if points is not None:
             row.points, row.status = points, row.status if row.status in FAILED else "marked"
     most = sum(row.most for row in rows)
-    total, comment = sheet.get((key, EVERYTHING), (None, ""))
+    total, comment = _given(sheet, result, EVERYTHING)
     if total is not None:
         return Grade(total, most, "", [Row(EVERYTHING, most, total, "marked", result["reason"], comment)])
     blank = [row for row in rows if row.points is None]
@@ -80,9 +79,16 @@ def grade_of(result, sheet):
     return Grade(None if blank else sum(row.points for row in rows), most, reason, rows)
 
 
+def _given(sheet, result, item):
+    """Points and comment: of a student's own line, or of that of their team, which is marked once."""
+    return sheet.get((result["key"], item)) or sheet.get((result.get("team"), item), (None, ""))
+
+
 def to_mark(result):
     """What of a result waits for a person: (item, why, text, most) of each. An answer that was left as it was handed out
-    is 0 by itself and does not wait."""
+    is 0 by itself and does not wait, nor does what the first of a team has too."""
+    if result.get("team") not in (None, "", result["key"]):
+        return []
     tests, answers = result["tests"], result["answers"]
     seen = result["status"] not in ("unreadable", "refused") and any(
         answer["text"] or answer.get("untouched") for answer in answers)

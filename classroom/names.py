@@ -64,6 +64,12 @@ def words_of(name):
     return tuple(sorted(re.findall(r"[^\W_]+", plain)))
 
 
+def members(line):
+    """The people in a line of a list of students: "Team 3: Ada Lovelace; Ben Okri" has two, and "Ada Lovelace" one."""
+    people = line.partition(":")[2] or line if ";" in line else line
+    return [name.strip() for name in people.split(";") if name.strip()]
+
+
 # ---------------------------------------------------------------- of folders and files
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem, first_few, marks, worksheets
-from classroom.names import key_of, name_for_people, platform_of, words_of
+from classroom.names import key_of, members, name_for_people, platform_of, words_of
 from helpers.store.files import write_whole
 
 COLUMNS = ("name", "moodle id", "canvas id", "e-mail", "login", "variant")
@@ -97,7 +97,8 @@ def read(path, given=()):
             columns = _columns(rows, path, given)
             people = [_person(row, columns) for row in rows]
         else:
-            people = [Person(" ".join(name.split())) for name in path.read_text(encoding="utf-8-sig").splitlines()]
+            people = [Person(" ".join(name.split())) for line in path.read_text(encoding="utf-8-sig").splitlines()
+                      for name in members(line)]
     except marks.SheetError as error:
         raise RosterError(f"{path} cannot be read as a list of students: {error}") from None
     except UnicodeDecodeError:

@@ -282,7 +282,7 @@ def test_a_folder_of_a_team_is_said(course, capsys):
     assert main(["grade", NAME, str(course.source), str(course.out)]) == 0
     told = [line for line in capsys.readouterr().out.splitlines() if "may be a team" in line]
     assert [line.partition(" may")[0] for line in told] == ["Carl & Dora", "Group A", "Team 3"]
-    assert "in the folders Ada, Ben; it was graded as one student" in told[1] and "a folder of their own" in told[1]
+    assert "in the folders Ada, Ben; it was graded as one student" in told[1] and "list of students" in told[1]
     given = variants.Variants(NAME, "autumn", "00" * 16)
     for student in ("Ada", "Ben"):
         given.give(student)

@@ -1,0 +1,88 @@
+"""One notebook, several people: who is in a team, and that everybody in it has its notebook, its variant and its grade.
+
+A team is a line with several names in the list of students, or a column ``team``; or it is Moodle's own, whose download
+has a folder for each member with the same file in it, and the name of the group in front of theirs.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from classroom import collecting, marks, names, roster
+
+
+@dataclass
+class Team:
+    """``name`` is "" where the list gives none."""
+
+    name: str
+    members: list = field(default_factory=list)
+
+
+def read(path):
+    """The list of ``Team`` in a list of students, those with a single member left out."""
+    teams = defaultdict(Team)
+    if Path(path).suffix.lower() == ".csv":
+        for row in marks.read_csv(path):
+            row = {(column or "").strip().casefold(): value for column, value in row.items() if isinstance(value, str)}
+            if name := row.get("team", "").strip():
+                person = roster._person(row)
+                teams[name] = Team(name, [*teams[name].members, person.name] if name in teams else [person.name])
+    else:
+        for line in Path(path).read_text(encoding="utf-8-sig").splitlines():
+            teams[line] = Team(line.partition(":")[0].strip() if ":" in line else "", names.members(line))
+    return [team for team in teams.values() if len(team.members) > 1]
+
+
+def shared(submissions, people, teams):
+    """The submissions, where each member of a team that handed in has one, with the team's newest notebook; and {key of a
+    submission: key of the first member's}. ``people``: the class, ``teams``: its ``Team`` list."""
+    matches = roster.match(submissions, people) if people else []
+    of_person = {id(match.person): one for match, one in zip(matches, submissions, strict=False) if match.person}
+    listed, first = {names.words_of(person.name): person for person in people}, {}
+    submissions = list(submissions)
+    for team in teams:
+        mine = [listed[words] for words in map(names.words_of, team.members) if words in listed]
+        theirs = [of_person[id(person)] for person in mine if id(person) in of_person]
+        folder = [one for one in submissions if team.name and names.words_of(one.student) == names.words_of(team.name)]
+        there = [one for one in [*theirs, *folder] if one.read]
+        if not there:
+            continue
+        newest, every = max(there, key=lambda one: one.modified), []
+        submissions = [one for one in submissions if not any(one is other for other in [*theirs, *folder])]
+        more = [note for note in [f"The newest of {len(there)} notebooks of the team counts: {newest.file}."]
+                if len({one.digest for one in there}) > 1]
+        for person in mine:
+            own = of_person.get(id(person)) or collecting.Submission(person.name)
+            note = f"One notebook for the team {team.name}".rstrip() + f": {', '.join(one.name for one in mine)}."
+            every.append(replace(newest, student=own.student, id=own.id, folder=own.folder, alike=own.alike,
+                                 notes=[*newest.notes, note, *more]))
+        submissions += every
+        first |= dict.fromkeys((one.key for one in every), every[0].key)
+    for same in _of_moodle([one for one in submissions if one.key not in first]):
+        first |= dict.fromkeys((one.key for one in same), same[0].key)
+        for one in same:
+            one.notes.append("One notebook for the team: " + ", ".join(other.student for other in same) + ".")
+    return sorted(submissions, key=lambda one: (one.student.casefold(), one.id)), first
+
+
+def _of_moodle(submissions):
+    """Lists of submissions that are one team's in Moodle: the same file, behind the name of one group. In a download for
+    teams every folder has one."""
+    moodle = [one for one in submissions if names.platform_of(one.id, one.folder) == "moodle"]
+    alike = defaultdict(list)
+    for one in moodle:
+        alike[one.folder.partition("-")[0], one.digest].append(one)
+    grouped = [same for (_, digest), same in alike.items() if digest and len(same) > 1]
+    return grouped if all("-" in one.folder for one in moodle) else []
+
+
+def one_variant(submissions, whose, first):
+    """What ``roster.who`` found, where a team is graded by the variant that its notebook carries, if that is a member's.
+    ``first``: as ``shared`` gives it."""
+    codes = defaultdict(set)
+    for one, (person, *_) in zip(submissions, whose, strict=True):
+        if one.key in first and person:
+            codes[first[one.key]].add(person.variant)
+    return [(person, one.variant, "") if one.variant and one.variant in codes[first.get(one.key)] else (person, code, flag)
+            for one, (person, code, flag) in zip(submissions, whose, strict=True)]

@@ -1,0 +1,101 @@
+"""One notebook, several people: everybody in a team has its grade and a page, and it is marked once."""
+
+import json
+import os
+import zipfile
+
+import pytest
+from results import fill
+from submissions import NAME, data, solved
+
+from classroom import batch, exports, marks, teams, variants
+from classroom.__main__ import main
+
+
+def graded(top, *more):
+    """The results, by name, of what lies in ``in``; and the lines that wait for a person."""
+    trust = "--without-sandbox-i-trust-every-student"
+    assert main(["grade", NAME, str(top / "in"), str(top / "out"), trust, "--workers", "1", *more]) == 0
+    results = {result["student"]: result for result in batch.read(top / "out")[0]}
+    return results, [row["student"] for row in marks.read_csv(top / "out" / marks.SHEET)]
+
+
+def hand_in(top, folder, code="# a notebook", variant="", modified=1e9):
+    path = top / "in" / folder / "w.ipynb"
+    path.parent.mkdir(parents=True)
+    raw = solved(code)
+    raw["metadata"]["attention_course"] = {"assignment": NAME, "variant": variant}
+    path.write_bytes(data(raw))
+    os.utime(path, (modified, modified))
+
+
+def points(top):
+    sheet = marks.read_sheet(top / "out")
+    return {result["student"]: marks.grade_of(result, sheet).total for result in batch.read(top / "out")[0]}
+
+
+def test_lines_of_a_list(tmp_path):
+    (tmp_path / "a.txt").write_text("Team 3: Ada Lovelace; Ben Okri\nCy Diaz\nDee Moss;Eva Lind\n")
+    (tmp_path / "a.csv").write_text("name,team\nAda Lovelace,3\nBen Okri,3\nCy Diaz,\nDee Moss,4\n")
+    assert [(team.name, team.members) for team in teams.read(tmp_path / "a.txt")] == [
+        ("Team 3", ["Ada Lovelace", "Ben Okri"]), ("", ["Dee Moss", "Eva Lind"])]
+    assert [(team.name, team.members) for team in teams.read(tmp_path / "a.csv")] == [("3", ["Ada Lovelace", "Ben Okri"])]
+
+
+@pytest.mark.slow
+def test_a_team_of_the_list_has_one_grade(tmp_path, capsys):
+    """By the newest notebook of a member, or a folder that is called like the team. Each may have points of their own."""
+    (tmp_path / "class.txt").write_text("Team 3: Ada Lovelace; Ben Okri\nCy Diaz; Dee Moss\nEva Lind\n")
+    hand_in(tmp_path, "Team 3")
+    hand_in(tmp_path, "Cy Diaz", "def most_similar_pair(X): return 0, 0")
+    hand_in(tmp_path, "Dee Moss", "# the newer one", modified=1.1e9)
+    hand_in(tmp_path, "Eva Lind")
+    results, waiting = graded(tmp_path, "--roster", str(tmp_path / "class.txt"))
+    said = capsys.readouterr().out
+    assert sorted(results) == ["Ada Lovelace", "Ben Okri", "Cy Diaz", "Dee Moss", "Eva Lind"] and "may be a team" not in said
+    assert "not among the submissions" not in said and not any(result["flags"] for result in results.values())
+    assert sorted(set(waiting)) == ["Ada Lovelace", "Cy Diaz", "Eva Lind"]
+    assert "One notebook for the team Team 3: Ada Lovelace, Ben Okri." in results["Ben Okri"]["found"]
+    assert any("The newest of 2 notebooks of the team counts" in note for note in results["Cy Diaz"]["found"])
+    fill(tmp_path / "out", {(student, item): 4 for student in waiting for item in ("answer-measurement", "answer-cosine")})
+    assert set(points(tmp_path).values()) == {34}
+    sheet = (tmp_path / "out" / marks.SHEET).read_text(encoding="utf-8-sig")
+    ben = results["Ben Okri"]["key"]
+    (tmp_path / "out" / marks.SHEET).write_text(sheet + f"{ben},,answer-cosine,,,,1,He was away.,\r\n", encoding="utf-8-sig")
+    assert points(tmp_path)["Ben Okri"] == 31 and points(tmp_path)["Ada Lovelace"] == 34
+    assert main(["feedback", str(tmp_path / "out")]) == 0
+    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "out/feedback").glob("*.html")]
+    assert len(pages) == 5 and sum("He was away." in page for page in pages) == 1
+    assert main(["copies", str(tmp_path / "out")]) == 0
+    assert "Ben Okri" not in (tmp_path / "out/copies.html").read_text(encoding="utf-8"), "their code is one notebook's"
+
+
+@pytest.mark.slow
+def test_a_team_is_graded_by_the_variant_that_it_hands_in(tmp_path):
+    listed = variants.release(NAME, tmp_path / "handout", "autumn", ["Ada Lovelace", "Ben Okri", "Eva Lind"])
+    codes = variants.read(listed).students
+    (tmp_path / "class.txt").write_text("Ada Lovelace; Ben Okri\nEva Lind\n")
+    hand_in(tmp_path, "Ben Okri", variant=codes["Ben Okri"])
+    hand_in(tmp_path, "Eva Lind", variant=codes["Ada Lovelace"])
+    results, _ = graded(tmp_path, "--roster", str(tmp_path / "class.txt"), "--variants", str(listed))
+    assert results["Ada Lovelace"]["variant"] == results["Ben Okri"]["variant"] == codes["Ben Okri"]
+    assert not any("carries" in flag for flag in results["Ada Lovelace"]["flags"])
+    assert results["Ada Lovelace"]["tests"] == results["Ben Okri"]["tests"]
+    assert "Ada Lovelace's" in results["Eva Lind"]["flags"][0], "who is in no team is graded by their own"
+
+
+@pytest.mark.slow
+def test_moodles_own_teams(tmp_path):
+    """Its download has a folder for each member, with the group in front; alone with the same file is not a team."""
+    (tmp_path / "in").mkdir()
+    with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
+        for folder, code in (("Red-Ada Lovelace_1", "# red"), ("Red-Ben Okri_2", "# red"), ("Blue-Cy Diaz_3", "# red"),
+                             ("Blue-Dee Moss_4", "# blue")):
+            archive.writestr(f"{folder}_assignsubmission_file_/w.ipynb", data(solved(code)))
+    results, waiting = graded(tmp_path)
+    first = {student: result["team"] for student, result in results.items()}
+    assert first["Red-Ada Lovelace"] == first["Red-Ben Okri"] == results["Red-Ada Lovelace"]["key"]
+    assert first["Blue-Cy Diaz"] == first["Blue-Dee Moss"] == "" and len(set(waiting)) == 3
+    paths, *_ = exports.export(tmp_path / "out", "moodle")
+    assert sum(line.startswith("Participant") for line in paths[0].read_text(encoding="utf-8-sig").split("\n")) == 4
+    assert json.loads((tmp_path / "out/batch.json").read_text())["told"] == []
