@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Progress, attempts, clock, first_few, proof, roster, sandbox, tasks, variants
-from classroom.assignment import called_by, fingerprint, imports, load
+from classroom.assignment import called_by, fingerprint, imports, load, path_of
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
 from classroom.notebook import Unreadable
@@ -100,8 +100,8 @@ def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=
         attempts.settle(out, submission.key, submission.digest, count)
     keys = sorted((submission.key for submission in submissions), key=str.casefold)
     others = [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in keys]
-    if assignment.file and Path(name) != Path(out) / label:
-        write_whole(Path(out) / label, Path(name).read_text(encoding="utf-8"))
+    if assignment.file:
+        write_whole(Path(out) / label, path_of(name).read_text(encoding="utf-8"))
     about = {"assignment": label, "keys": keys, "refused": refused, "others": others, "told": told, "only": one or "",
              "zone": str(zone), **({} if given and given.key else {"secret": secret})}
     write_whole(Path(out) / "batch.json", json.dumps(about, indent=1))

@@ -17,7 +17,7 @@ import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, names, sandbox, variants
+from classroom import Problem, assignment, batch, names, proof, sandbox, variants
 from classroom.grading import JUDGED
 from helpers.store.files import write_whole
 
@@ -48,17 +48,18 @@ def pack(name, path, given=None, people=(), trusted=False):
     """Write the autograder of an assignment to ``path``, a zip. ``given``: the ``Variants`` that were given out; ``people``:
     the class, whose e-mail addresses say whose a submission is; ``trusted``: grade without a sandbox where there is none.
     Returns how many of the variants have an address. Raises AssignmentError, PackError."""
-    assignment.load(name)
+    proof.prove(name)
+    called = assignment.called_by(name)  # a teacher's own takes its place among the course's
     if given and given.assignment != name:
         raise PackError(f"The list of variants is one of {given.assignment}, and {name} is to be packed.")
     salt = secrets.token_hex(16)
     known = {_hash(salt, one.email): one.variant for one in people if one.email and given and one.variant in given.details}
     if given:
         given.compute_sheets()
-    listed = given and {**asdict(given), "key": "", "students": sorted(set(given.students.values()))}
-    settings = {"assignment": name, "trusted": trusted, "salt": salt, "known": known, "variants": listed}
+    listed = given and {**asdict(given), "assignment": called, "key": "", "students": sorted(set(given.students.values()))}
+    settings = {"assignment": called, "trusted": trusted, "salt": salt, "known": known, "variants": listed}
     root, path = sandbox.ROOT, Path(path)
-    files = [root / file for file in FILES] + [assignment.SOURCES / name / f"{name}.ipynb"]
+    files = [root / file for file in FILES]
     for room in ROOMS:
         files += [file for file in sorted((root / room).rglob("*")) if file.is_file() and "__pycache__" not in file.parts]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +70,7 @@ def pack(name, path, given=None, people=(), trusted=False):
             member.external_attr = (stat.S_IFREG | 0o755) << 16
             archive.writestr(member, text)
         archive.writestr(f"course/{SETTINGS}", json.dumps(settings, indent=1))
+        archive.write(assignment.path_of(name), f"course/notebooks/assignments/source/{called}/{called}.ipynb")
         for file in files:
             archive.write(file, f"course/{file.relative_to(root).as_posix()}")
     part.replace(path)
@@ -121,7 +123,8 @@ def _graded(home, settings):
     for words in [*result["flags"], *result["notes"]]:
         print(words)
     judged = all(test["status"] in JUDGED for test in result["tests"])
-    tests = [{"name": test["function"] + (" (extreme inputs)" if test["grade_id"].endswith("-extreme") else ""),
+    extreme = {test["grade_id"]: " (extreme inputs)" * test["grade_id"].endswith("-extreme") for test in result["tests"]}
+    tests = [{"name": test["words"] or test["function"] + extreme[test["grade_id"]],
               "max_score": test["most"], "output": test["message"],
               **({"score": test["points"]} if judged else {})} for test in result["tests"]]
     words = [] if judged else [f"{result['reason']} Your teacher will look at it."]

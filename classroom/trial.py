@@ -35,7 +35,9 @@ def run(name, out, command):
     """Release ``name`` to ten imaginary students, hand in for them, grade, report and export, all below the new folder
     ``out``. ``command(arguments)`` runs a command of ``python -m classroom`` and returns its exit status, as this does.
     Raises AssignmentError, TrialError."""
-    assignment.load(name)
+    if assignment.load(name).file:
+        raise TrialError("A dry run is of one of the course's assignments, whose usual mistakes are known. In your own "
+                         "notebook release tries the solutions and what is handed out.")
     out = Path(out)
     if out.exists() and any(out.iterdir()):
         raise TrialError(f"{out} is there already and not empty: name another folder, as in "

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 
 import pytest
@@ -225,6 +226,27 @@ def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
     assert "scaled is right for another variant: that of Ada" in results["Ben"]["flags"]
     page = next((tmp_path / "moved/feedback").glob("Ben*")).read_text(encoding="utf-8")
     assert "A score:" in page and "Divide by the root" in page and str(SECRET) not in page
+
+
+@pytest.mark.slow
+def test_for_gradescope(mine, tmp_path):
+    """Packed, it lies among the course's; a copy of the course with it there grades by it."""
+    name = mine()
+    variants.release(name, tmp_path / "out", "autumn")
+    listed = str(tmp_path / "out/scores-variants.json")
+    assert main(["gradescope", name, str(tmp_path / "a.zip"), "--variants", listed]) == 0
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        archive.extractall(tmp_path / "home/source")
+    (tmp_path / "home/submission").mkdir()
+    shutil.copy(tmp_path / "out/scores-solutions/autumn.ipynb", tmp_path / "home/submission/w.ipynb")
+    code = "from classroom import gradescope, sandbox; sandbox.problem = lambda: 'none here'; gradescope.run({!r})"
+    settings = json.loads((tmp_path / "home/source/course/autograder.json").read_text())
+    (tmp_path / "home/source/course/autograder.json").write_text(json.dumps(settings | {"trusted": True}))
+    done = subprocess.run([sys.executable, "-c", code.format(str(tmp_path / "home"))],
+                          cwd=tmp_path / "home/source/course", capture_output=True, text=True)
+    answer = json.loads((tmp_path / "home/results/results.json").read_text())
+    assert [(test["name"], test.get("score")) for test in answer["tests"]] == [
+        ("A score", 4), ("A value", 2), ("Of the course", 3)], done.stdout + done.stderr
 
 
 @pytest.mark.weekly
