@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom import Problem, own, tasks
+from classroom import Problem, code_cells, own, tasks
 from classroom.sandbox import ROOT, Limits
 from helpers.store.files import write_whole
 
@@ -110,7 +110,7 @@ def load(name):
         elif marks.get("grade") and not mine:
             tests.append(Test(marks["grade_id"], marks["points"]))
         elif cell["cell_type"] == "code" and marks.get("locked") and all(
-                isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(text).body):
+                isinstance(node, ast.Import | ast.ImportFrom) for node in getattr(code_cells.parse(text), "body", [None])):
             import_cells.append(text)
     if mine:
         tests = [Test(grade_id, points, names, words)
@@ -187,8 +187,9 @@ def source(name, details=None):
 def imports(name):
     """The modules that the cells of the source notebook import, and what they take from these: ``helpers.plots``, which
     may be no module."""
-    trees = [ast.parse("".join(cell["source"])) for cell in source(name)["cells"] if cell["cell_type"] == "code"]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    texts = ["".join(cell["source"]) for cell in source(name)["cells"] if cell["cell_type"] == "code"]
+    trees = [code_cells.parse(code_cells.plain_python(text) or "") for text in texts]
+    nodes = [node for tree in trees if tree for node in ast.walk(tree)]
     names_imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names_imported += [f"{node.module}{more}" for node in nodes if isinstance(node, ast.ImportFrom) and node.module
               for more in ("", *(f".{alias.name}" for alias in node.names))]

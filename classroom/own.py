@@ -81,10 +81,12 @@ def _marks(kind, source, number, solved):
         if not points:
             raise OwnError(f"Cell {number} is a free answer without points: write lines such as '- 2 points: says why' "
                            "into its solution, or one with '2 points' alone.")
-        return {"grade": True, "solution": True, "grade_id": f"answer-{number}", "points": sum(points)}
+        return {"grade": True, "solution": True, "grade_id": "answer", "points": sum(points)}
     if kind != "code" or VARIANTS.search(source):
         return {}
     points = [float(points) for points, _ in POINTS.findall(source)]
+    if solution and "### BEGIN HIDDEN TESTS" in source:
+        raise OwnError(f"Cell {number} holds a solution and its hidden tests: put the tests into a cell below it.")
     if solution:
         name = next(iter(_names_in_order(source)), f"cell-{number}")
         return {"solution": True, "grade_id": _plain(name)} | ({"grade": True, "points": sum(points)} if points else {})
@@ -216,7 +218,7 @@ def tests_of(raw, strip):
 
 def title(source):
     """The last heading of a text, without the points that it may name, or ""."""
-    headings = re.findall(r"^#+ +(.+)$", source, re.MULTILINE)
+    headings = re.findall(r"^#+ +(.+)$", _without_marks(source), re.MULTILINE)
     return re.sub(r" *(· |\()\d+(\.\d+)? points?\)?$", "", headings[-1]) if headings else ""
 
 
@@ -226,8 +228,11 @@ def _of_the_course(source):
     from classroom import tasks
     from helpers import checks
     for node in ast.walk(code_cells.parse(_without_marks(source)) or ast.Module([], [])):
-        if isinstance(node, ast.Call) and code_cells.name_of(node.func) in ("check", "judge") and node.args and isinstance(
-                node.args[0], ast.Name):
+        if not isinstance(node, ast.Call) or code_cells.name_of(node.func) not in ("check", "judge") or not node.args:
+            continue
+        if isinstance(node.args[0], ast.Constant):
+            raise OwnError(f"{ast.unparse(node)}: name the function itself, without quotes.")
+        if isinstance(node.args[0], ast.Name):
             name, *more = [getattr(arg, "value", None) for arg in node.args[1:]] or [None]
             try:
                 if code_cells.name_of(node.func) == "check":

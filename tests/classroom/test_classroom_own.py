@@ -27,7 +27,7 @@ def solution(code):
     return f"{head}\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION"
 
 
-GIVEN = "import numpy as np\nwidth = {{d_k}}\ndef twice(x): return 2 * x"
+GIVEN = "%matplotlib inline\nimport numpy as np\nwidth = {{d_k}}\ndef twice(x): return 2 * x"
 SCALED = "def scaled(q, k, plus=0):\n    return q @ k / np.sqrt({{d_k}}) + plus"
 TESTS = f"""# 1 point: the score of a vector with itself
 assert scaled(np.ones(2), np.ones(2)) > 0
@@ -79,7 +79,8 @@ def test_what_it_asks_is_read(mine):
         ("test-scaled", 4, "scaled", "A score"), ("test-largest", 2, "largest", "A value"),
         ("test-softmax", 3, "softmax", "Of the course")]
     question, = task.questions
-    assert (question.points, question.model, question.rubric) == (1.5, "Because.", ((1, "because"), (0.5, "more")))
+    assert (question.words, question.points, question.model, question.rubric) == (
+        "Words", 1.5, "Because.", ((1, "because"), (0.5, "more")))
     released = json.dumps(assignment.strip(assignment.source(task.file)))
     assert "Of width 4." in released and "# 1 point: the score" in released
     for hidden in (str(SECRET), "np.sqrt", "Because", "VARIANTS", "BEGIN", "{{"):
@@ -96,6 +97,8 @@ def test_what_it_asks_is_read(mine):
     ([cell("### BEGIN VARIANTS\nd_k = [4, 8]\n### END VARIANTS"), text("# {{dk}}"), cell(NAMES), cell("# 1 point")],
      "{{dk}} is not among"),
     ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check(soft_max)")], "no exercise called 'soft_max'"),
+    ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check('softmax')")], "name the function itself"),
+    ([cell(solution(SOFTMAX) + "\n# 1 point\n### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS")], "Cell 1 holds a solution and"),
 ])
 def test_what_is_wrong_with_it_is_one_sentence(mine, capsys, tmp_path, cells, words):
     assert main(["release", mine(*cells), str(tmp_path / "out")]) == 1
