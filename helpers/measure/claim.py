@@ -60,21 +60,25 @@ class Claim:
         """The results of ``run(case)`` for all cases, a list: numbers, or dicts or lists of numbers.
 
         They are the stored ones, unless the environment says to measure: then each case is run, once in a kernel even where
-        several claims ask for it, and stored. Raises ValueError when nothing was stored for these cases.
+        several claims ask for it, and stored with what was asked, such as "trained(['linear', 900])". Raises ValueError when
+        what is stored was measured for other cases.
         """
         key, cases = f"{self.entry['id']} {name}", list(cases)
         path = NUMBERS / f"{self.entry['lesson']}.json"
         stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        missing = len(stored.get(key, ())) != len(cases)
+        asked = [_in_words(run, case) for case in cases]
+        measured = [item["case"] for item in stored.get(key, ())]
         mode = os.environ.get(MEASURE)
-        if mode == "all" or mode == "missing" and missing:
-            stored[key] = [_measured(run, case) for case in cases]
+        if mode == "all" or mode == "missing" and measured != asked:
+            stored[key] = [{"case": words, "result": _measured(run, case)}
+                           for words, case in zip(asked, cases, strict=True)]
             path.parent.mkdir(exist_ok=True)
             write_whole(path, json.dumps(dict(sorted(stored.items())), indent=1) + "\n")
-        elif missing:
-            raise ValueError(f"{key} has {len(stored.get(key, ()))} stored results for {len(cases)} cases: measure them "
-                             f'with make experiments NB="{self._notebook()} --missing".')
-        return stored[key]
+        elif measured != asked:
+            other = next((f"{a} is asked and {m} is stored" for a, m in zip(asked, measured, strict=False) if a != m),
+                         f"{len(asked)} cases are asked and {len(measured)} are stored")
+            raise ValueError(f'{key}: {other}; measure it with make experiments NB="{self._notebook()} --missing".')
+        return [item["result"] for item in stored[key]]
 
     def _notebook(self):
         return f"notebooks/experiments/{course.LESSONS[self.entry['lesson']].file}"
@@ -123,6 +127,13 @@ def _measured(run, case):
     if key not in _results:
         _results[key] = _plain(run(case))
     return _results[key]
+
+
+def _in_words(run, case):
+    """What is run, such as "trained(['linear', 900])"; the middle of a long text or array is left out."""
+    case = _plain(case)
+    words = f"{getattr(run, '__name__', 'run')}({getattr(case, '__name__', None) or repr(case)})"
+    return words if len(words) <= 240 else f"{words[:160]} ... {len(words) - 200} characters ... {words[-40:]}"
 
 
 def _plain(value):

@@ -146,7 +146,8 @@ def measured_shares():
     Models with four heads after 160 steps, the mean of five: {task: {scheme: (3,)}}.
     """
     stored = json.loads((claims.REGISTER.parent / "experiments" / "08.json").read_text("utf-8"))
-    means = {task: np.array(stored[f"C36 {task}"])[-5:].mean(axis=1) for task in TASKS}  # (kind, run, length) -> (5, 3)
+    runs = {task: [item["result"] for item in stored[f"C36 {task}"]] for task in TASKS}
+    means = {task: np.array(run)[-5:].mean(axis=1) for task, run in runs.items()}  # (kind, run, length) -> (5, 3)
     return {task: dict(zip(SCHEMES, mean, strict=True)) for task, mean in means.items()}
 
 

@@ -71,13 +71,43 @@ def test_in_full_all_is_run_and_otherwise_the_stored_numbers_come_back(measured)
 
 def test_what_is_not_stored_is_measured_only_where_that_is_asked_for(measured, data):
     measured("all", range(3))
-    with pytest.raises(ValueError, match='3 stored results for 5 cases.*make experiments NB="notebooks.*01_.*--missing"'):
+    with pytest.raises(ValueError, match='5 cases are asked and 3 are.*make experiments NB="notebooks.*01_.*--missing"'):
         measured("", range(5))
-    with pytest.raises(ValueError, match="0 stored results"):
+    with pytest.raises(ValueError, match="3 cases are asked and 0 are stored"):
         measured("", range(3), "another")
     assert measured("missing", range(3), "another")[1] == [0, 1, 2]
     assert measured("missing", range(5))[1] == [0, 1, 2, 3, 4]
     assert list(json.loads((data / "experiments" / "01.json").read_text())) == ["C01 another", "C01 shares"]
+
+
+def test_a_number_is_current_only_for_the_case_that_was_measured(measured, data):
+    """As many steps of training as before are asked for, or others: 900 are stored and 1,200 asked."""
+    result = lambda case: case[1]  # noqa: E731
+    measured("all", [("linear", 900)], result=result)
+    assert measured("", [("linear", 900)]) == ([900], [])
+    with pytest.raises(ValueError, match=r"'linear', 1200.* is asked and .*'linear', 900.* is stored; measure it with make"):
+        measured("", [("linear", 1200)])
+    assert measured("missing", [("linear", 900)], result=result) == ([900], [])
+    assert measured("missing", [("linear", 1200)], result=result) == ([1200], [("linear", 1200)])
+    (stored,) = json.loads((data / "experiments" / "01.json").read_text())["C01 shares"]
+    assert stored == {"case": "<lambda>(['linear', 1200])", "result": 1200}
+
+
+def test_another_function_is_another_measurement_and_a_long_case_is_told_briefly(data, monkeypatch):
+    monkeypatch.setenv(deciding.MEASURE, "all")
+
+    def trained(case):
+        return len(case)
+
+    def untrained(case):
+        return 0
+
+    claim().measure("texts", trained, ["word " * 100])
+    monkeypatch.setenv(deciding.MEASURE, "")
+    assert claim().measure("texts", trained, ["word " * 100]) == [500]
+    for run, case in ((untrained, "word " * 100), (trained, "word " * 101)):
+        with pytest.raises(ValueError, match="is asked and trained.* characters .* is stored"):
+            claim().measure("texts", run, [case])
 
 
 def test_nothing_is_measured_twice_in_a_kernel(data, monkeypatch):
