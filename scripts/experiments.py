@@ -4,8 +4,8 @@ Writes the measured numbers (data/experiments/), the notebooks' outputs and data
 changed. Entries of experiments that did not run stay as they were. Exit status 1 where a notebook stopped or a verdict
 changed: the lessons that quote it have to be read again.
 
-With --missing only what has no stored numbers for its cases is measured, and the entries are written anew from all of them: for a change
-of words, or a new measurement. To make one measurement again, take its numbers out of data/experiments/ first.
+With --missing only what has no stored numbers for its cases is measured, and the entries are written anew from all of
+them: for a change of words, or a new measurement. To make one again, take its numbers out of data/experiments/ first.
 """
 
 import json
