@@ -169,12 +169,25 @@ def names_on(reading, scores, best):
 
 
 def one_head(reading, layer, head):
-    """The attention map of one head of a real model. ``reading``: as `minilm.read` gives it."""
-    _, ax = plt.subplots(figsize=(6.6, 5.4))
-    plots.heatmap(reading.weights[layer, head], reading.tokens, ax=ax, limits=(0, 1), numbers=False,
-                  title=f"layer {layer}, head {head}")
-    ax.set_aspect("auto")
-    ax.tick_params(labelsize=12)
+    """Where each word looks in one head of a real model: a line from query to key, the thicker the larger the weight.
+
+    Lines to [CLS] and [SEP] are orange, those to words blue. ``reading``: as `minilm.read` gives it.
+    """
+    weights, tokens = reading.weights[layer, head], reading.tokens
+    _, ax = plt.subplots(figsize=(7, 3.9))
+    down = np.linspace(0, 1, 40)
+    for query, key in zip(*np.nonzero(weights > 0.02), strict=True):
+        share = weights[query, key]
+        ax.plot(query + (key - query) * down**2 * (3 - 2 * down), 1 - down, linewidth=6 * share, alpha=min(1, share + 0.15),
+                color=plots.ORANGE if tokens[key] in ("[CLS]", "[SEP]") else plots.BLUE, solid_capstyle="round")
+    for place, token in enumerate(tokens):
+        for y, side, foot in (1.06, "left", "bottom"), (-0.06, "right", "top"):
+            plots.as_written(ax.text(place, y, token, rotation=60, rotation_mode="anchor", ha=side, va=foot, fontsize=13))
+    for y, role in (1, "query"), (0, "key"):
+        ax.text(-0.9, y, role, ha="right", va="center", fontsize=13, weight="bold")
+    ax.set(xlim=(-2.6, len(tokens)), ylim=(-0.62, 1.62), title=f"layer {layer}, head {head}")
+    ax.axis("off")
+    plt.show()
 
 
 def contact_sheet(weights, best):
