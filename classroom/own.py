@@ -10,12 +10,12 @@ import contextlib
 import copy
 import inspect
 import itertools
-import os
 import random
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+import matplotlib
 import numpy as np
 
 from classroom import Problem, code_cells, wire
@@ -296,7 +296,7 @@ class Room:
     def __init__(self, raw, student, where):
         self.student, self.where, self.calls, self.trace = student, where, [], ""
         self.space = {"__name__": "__main__", "display": lambda *things, **more: None, "get_ipython": lambda: None}
-        os.environ.setdefault("MPLBACKEND", "Agg")
+        matplotlib.use("Agg")  # a figure of the teacher's opens no window
         for number, cell in enumerate(raw["cells"], 1):
             marks = cell["metadata"].get("nbgrader", {})
             source = "".join(cell["source"])
