@@ -10,6 +10,7 @@ import contextlib
 import copy
 import inspect
 import itertools
+import os
 import random
 import re
 from collections import Counter
