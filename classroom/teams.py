@@ -23,10 +23,12 @@ def read(path):
     """The list of ``Team`` in a list of students, those with a single member left out."""
     teams = defaultdict(Team)
     if Path(path).suffix.lower() == ".csv":
-        for row in marks.read_csv(path):
-            row = {(column or "").strip().casefold(): value for column, value in row.items() if isinstance(value, str)}
-            if name := row.get("team", "").strip():
-                person = roster._person(row)
+        rows = marks.read_csv(path)
+        columns = roster._columns(rows, path, ())
+        for row in rows:
+            lower = {(column or "").strip().casefold(): value for column, value in row.items() if isinstance(value, str)}
+            if name := lower.get("team", "").strip():
+                person = roster._person(row, columns)
                 teams[name] = Team(name, [*teams[name].members, person.name] if name in teams else [person.name])
     else:
         for line in Path(path).read_text(encoding="utf-8-sig").splitlines():
