@@ -235,10 +235,9 @@ def grade(options):
     limits = sandbox.Limits(options.cell_seconds, options.call_seconds, options.total_seconds, memory=memory,
                             together=2 * memory)
     results = batch.grade(options.assignment, options.submissions, options.out, workers=options.workers, limits=limits,
-                          trusted=options.trusted, again=options.again,
-                          given=_given(options),
-                          people=(people := _people(options)), teams=teams.read(options.roster) if options.roster else (),
-                          only=options.student, count=options.count, zone=options.zone)
+                          trusted=options.trusted, again=options.again, given=_given(options),
+                          people=(people := _people(options)), teams=_teams(options), only=options.student,
+                          count=options.count, zone=options.zone)
     _, about = batch.read(options.out)
     sheet = marks.write_sheet(results, options.out)
     class_list = None if about["only"] else roster.write_found(Path(options.out) / "roster.csv", results, people)
@@ -334,6 +333,10 @@ def autograder(options):
 
 def _given(options):
     return variants.read(options.variants, options.assignment) if options.variants else None
+
+
+def _teams(options):
+    return teams.read(options.roster, options.column) if options.roster else ()
 
 
 def _people(options):

@@ -93,9 +93,7 @@ def read(path, given=()):
     path = Path(path)
     try:
         if path.suffix.lower() == ".csv":
-            rows = marks.read_csv(path)
-            columns = _columns(rows, path, given)
-            people = [_person(row, columns) for row in rows]
+            people = [person for _, person in people_in(path, given)]
         else:
             people = [Person(" ".join(name.split())) for line in path.read_text(encoding="utf-8-sig").splitlines()
                       for name in members(line)]
@@ -137,6 +135,14 @@ def _twice(people):
         alike[words_of(one.name)].append(one)
     return words + [f"{same[0].name} stands twice: tell the two apart, such as by a number" for same in alike.values()
                     if len({one.mark for one in same}) < len(same)]
+
+
+def people_in(path, given=()):
+    """The lines of a CSV, each with its ``Person``: pairs (row, person). ``given``: as for `read`. Raises RosterError, and
+    SheetError where it is no CSV."""
+    rows = marks.read_csv(path)
+    columns = _columns(rows, path, given)
+    return [(row, _person(row, columns)) for row in rows]
 
 
 def _columns(rows, path, given):

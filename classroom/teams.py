@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from classroom import collecting, marks, names, roster
+from classroom import collecting, names, roster
 
 
 @dataclass
@@ -19,17 +19,14 @@ class Team:
     members: list = field(default_factory=list)
 
 
-def read(path):
-    """The list of ``Team`` in a list of students, those with a single member left out."""
-    teams = defaultdict(Team)
+def read(path, given=()):
+    """The list of ``Team`` in a list of students, those with a single member left out. ``given``: as for `roster.read`."""
+    teams = {}
     if Path(path).suffix.lower() == ".csv":
-        rows = marks.read_csv(path)
-        columns = roster._columns(rows, path, ())
-        for row in rows:
-            lower = {(column or "").strip().casefold(): value for column, value in row.items() if isinstance(value, str)}
-            if name := lower.get("team", "").strip():
-                person = roster._person(row, columns)
-                teams[name] = Team(name, [*teams[name].members, person.name] if name in teams else [person.name])
+        for row, person in roster.people_in(path, given):
+            for heading, value in row.items():
+                if heading and heading.strip().casefold() == "team" and (name := (value or "").strip()):
+                    teams.setdefault(name, Team(name)).members.append(person.name)
     else:
         for line in Path(path).read_text(encoding="utf-8-sig").splitlines():
             teams[line] = Team(line.partition(":")[0].strip() if ":" in line else "", names.members(line))

@@ -39,7 +39,9 @@ def test_lines_of_a_list(tmp_path):
     (tmp_path / "a.csv").write_text("name,team\nAda Lovelace,3\nBen Okri,3\nCy Diaz,\nDee Moss,4\n")
     assert [(team.name, team.members) for team in teams.read(tmp_path / "a.txt")] == [
         ("Team 3", ["Ada Lovelace", "Ben Okri"]), ("", ["Dee Moss", "Eva Lind"])]
-    assert [(team.name, team.members) for team in teams.read(tmp_path / "a.csv")] == [("3", ["Ada Lovelace", "Ben Okri"])]
+    (tmp_path / "b.csv").write_text("Nombre,Team\nAda Lovelace,3\nBen Okri,3\n")
+    for made in teams.read(tmp_path / "a.csv"), teams.read(tmp_path / "b.csv", ["name=Nombre"]):
+        assert [(team.name, team.members) for team in made] == [("3", ["Ada Lovelace", "Ben Okri"])]
 
 
 @pytest.mark.slow
