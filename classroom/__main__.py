@@ -65,7 +65,7 @@ def main(arguments=None):
         problem = f"Stopped. The same command{again} goes on where it was."
     except ModuleNotFoundError as error:
         problem = (f"The package {error.name} is missing: it comes with the extra `classes`, which `make grade` installs."
-                   if error.name == "jinja2" else f"The package {error.name} is not here: {ENVIRONMENT}")
+                   if error.name in ("dateparser", "jinja2") else f"The package {error.name} is not here: {ENVIRONMENT}")
     except FileNotFoundError as error:
         problem = f"{error.filename} does not exist."
     except NotADirectoryError as error:
