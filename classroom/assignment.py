@@ -175,13 +175,13 @@ def template(name):
         raw = json.loads(path.read_bytes())
     except ValueError:
         raise AssignmentError(f"{path} is not a notebook: it is damaged, or another kind of file.") from None
-    return own.marked(raw, called_by(name)) if tasks.is_own(name) else raw
+    return own.with_marks(raw, called_by(name)) if tasks.is_own(name) else raw
 
 
 def source(name, details=None):
     """The source notebook, with solutions and hidden tests; a teacher's own with the ``details`` of a variant, or the first
     ones. Raises AssignmentError, OwnError."""
-    return own.rendered(template(name), details) if tasks.is_own(name) else template(name)
+    return own.with_values(template(name), details) if tasks.is_own(name) else template(name)
 
 
 def imports(name):

@@ -28,22 +28,22 @@ class Question:
 
 def questions(results, grades):
     """The ``Question`` of each test and each written answer, in their order. ``grades``: {key: ``marks.Grade``}."""
-    found, given = {}, Counter()
+    questions_by_id, given = {}, Counter()
     for result in results:
         rows = {row.item: row for row in grades[result["key"]].rows}
         for one in (*result["tests"], *result["answers"]):
-            question = found.setdefault(one["grade_id"], Question(one["grade_id"], one["most"]))
+            question = questions_by_id.setdefault(one["grade_id"], Question(one["grade_id"], one["most"]))
             row = rows.get(question.item)  # none where a person gave points for the whole
             question.ends[_end(row)] += 1
             if row and row.points is not None:
                 given[question.item] += row.points
             if one.get("misconception"):
                 question.mistakes[one["misconception"]] += 1
-    for question in found.values():
+    for question in questions_by_id.values():
         number = sum(question.ends.values()) - question.ends["no points yet"]
         if number and question.most:
             question.share = given[question.item] / (number * question.most)
-    return list(found.values())
+    return list(questions_by_id.values())
 
 
 def _end(row):
@@ -87,14 +87,14 @@ def picture_of_totals(points, most):
     return _svg(figure)
 
 
-def picture_of_questions(found, name):
+def picture_of_questions(questions, name):
     """How each question ended, as SVG: a bar of all students for each. ``name``: a function that gives a question's name."""
     from helpers import plots
 
     colours = (plots.BLUE, plots.SKY, plots.ORANGE, plots.GREY, "#c9c9c9")
-    return _bars([name(question.item) for question in found],
-                 {end: (colour, [question.ends[end] for question in found])
-                  for end, colour in zip(ENDS, colours, strict=True) if any(question.ends[end] for question in found)})
+    return _bars([name(question.item) for question in questions],
+                 {end: (colour, [question.ends[end] for question in questions])
+                  for end, colour in zip(ENDS, colours, strict=True) if any(question.ends[end] for question in questions)})
 
 
 def picture_of_mistakes(rows):

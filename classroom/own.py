@@ -41,25 +41,25 @@ class OwnError(Problem):
 # ---------------------------------------------------------------- the notebook
 
 
-def marked(raw, name):
+def with_marks(raw, name):
     """A copy of a teacher's notebook, in nbgrader's own form: each cell that asks or gives something has its metadata. Those
     that are there already stay. Raises OwnError."""
     if not isinstance(raw, dict) or not isinstance(raw.get("cells"), list) or raw.get("nbformat") != 4:
         raise OwnError(f"{name} is not a notebook of nbformat 4: open it in JupyterLab and save it again.")
-    raw, taken, solved = copy.deepcopy(raw), Counter(), []
+    raw, uses, names = copy.deepcopy(raw), Counter(), []
     raw.setdefault("metadata", {})["attention_course"] = {"assignment": name}
     for number, cell in enumerate(raw["cells"], 1):
         source, metadata = "".join(cell["source"]), cell.setdefault("metadata", {})
-        marks = metadata.get("nbgrader") or _marks(cell["cell_type"], source, number, solved)
+        marks = metadata.get("nbgrader") or _marks(cell["cell_type"], source, number, names)
         if marks:
             grade_id = marks.get("grade_id") or f"cell-{number}"
-            taken[grade_id] += 1
-            marks["grade_id"] = grade_id if taken[grade_id] == 1 else f"{grade_id}-{taken[grade_id]}"
+            uses[grade_id] += 1
+            marks["grade_id"] = grade_id if uses[grade_id] == 1 else f"{grade_id}-{uses[grade_id]}"
             metadata["nbgrader"] = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3,
                                     **marks}
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
-            solved += _names_in_order(source) if marks.get("solution") else []
+            names += _names_in_order(source) if marks.get("solution") else []
     if not any(_asks(cell) for cell in raw["cells"]):
         raise OwnError(f"{name} asks nothing: no cell has nbgrader's metadata, or the lines ### BEGIN SOLUTION and ### END "
                        "SOLUTION, with ### BEGIN HIDDEN TESTS and ### END HIDDEN TESTS in a cell below.")
@@ -71,8 +71,8 @@ def _asks(cell):
     return marks.get("grade") or marks.get("task")
 
 
-def _marks(kind, source, number, solved):
-    """What nbgrader's metadata would say of a cell that has none, or {} where it is plain text. ``solved``: the names that
+def _marks(kind, source, number, names):
+    """What nbgrader's metadata would say of a cell that has none, or {} where it is plain text. ``names``: the names that
     the solutions above it define."""
     solution = "### BEGIN SOLUTION" in source
     if kind == "markdown":
@@ -95,7 +95,7 @@ def _marks(kind, source, number, solved):
         if not points:
             raise OwnError(f"Cell {number} is a test without points: write a line such as # 2 points into it, or "
                            "# 2 points: what is tested, before each part.")
-        tested = next((name for name in _mentions(_parsed(source, number)) if name in solved), str(number))
+        tested = next((name for name in _mentions(_parsed(source, number)) if name in names), str(number))
         return {"grade": True, "locked": True, "grade_id": f"test-{_plain(tested)}", "points": sum(points)}
     return {"locked": True, "grade_id": f"given-{number}"}
 
@@ -117,7 +117,7 @@ def _names_in_order(source):
 def parameters(raw):
     """What changes from variant to variant, name -> list of values: from the cell between ### BEGIN VARIANTS and ### END
     VARIANTS, with a line ``name = [value, value]`` for each. Raises OwnError."""
-    found = {}
+    lists = {}
     for cell in raw["cells"]:
         if lines := VARIANTS.search("".join(cell["source"])):
             try:
@@ -125,25 +125,25 @@ def parameters(raw):
                     (target,), values = node.targets, ast.literal_eval(node.value)
                     if not isinstance(values, list | tuple) or len(values) < 2:
                         raise ValueError
-                    found[target.id] = list(values)
+                    lists[target.id] = list(values)
             except (SyntaxError, ValueError, AttributeError, TypeError):
                 raise OwnError("Between ### BEGIN VARIANTS and ### END VARIANTS stand lines such as d_k = [4, 8, 16]: a "
                                "name and a list of at least two numbers or texts.") from None
     number = 1
-    for values in found.values():
+    for values in lists.values():
         number *= len(values)
     if number > MOST_VARIANTS:
         raise OwnError(f"The variants have {number:,} combinations, and {MOST_VARIANTS:,} is the most.")
-    return found
+    return lists
 
 
-def rendered(raw, details=None):
+def with_values(raw, details=None):
     """The notebook with the values of a variant in the places of ``{{name}}``, by default the first ones, and without the
     cell that lists them. Raises OwnError."""
-    known = parameters(raw)
-    if not known:
+    lists = parameters(raw)
+    if not lists:
         return raw
-    values = {name: those[0] for name, those in known.items()} | (details or {})
+    values = {name: those[0] for name, those in lists.items()} | (details or {})
     raw = copy.deepcopy(raw)
     raw["cells"] = [cell for cell in raw["cells"] if not VARIANTS.search("".join(cell["source"]))]
     for cell in raw["cells"]:
@@ -191,9 +191,9 @@ class Tests:
 
 
 def tests_of(raw, strip):
-    """Of a rendered notebook, the tests: a list of (id, points, heading, names, exercise) with an ``Exercise`` of the course
-    or ``Tests``. ``strip``: gives a notebook as it is handed out. Raises OwnError."""
-    found, heading, stubs = [], "", {}
+    """The tests of a notebook that has its values: a list of (id, points, heading, names, exercise) with an ``Exercise`` of
+    the course or ``Tests``. ``strip``: gives a notebook as it is handed out. Raises OwnError."""
+    tests, heading, stubs = [], "", {}
     for cell, handed_out in zip(raw["cells"], strip(raw)["cells"], strict=True):
         if cell["metadata"].get("nbgrader", {}).get("solution") and cell["cell_type"] == "code":
             stubs |= dict.fromkeys(_names_in_order("".join(cell["source"])), "".join(handed_out["source"]))
@@ -204,13 +204,13 @@ def tests_of(raw, strip):
         elif marks.get("grade") and not marks.get("solution"):
             grade_id = "test-" + marks["grade_id"].removeprefix("test-")
             if course := _of_the_course(source):
-                found.append((grade_id, marks["points"], heading, course[:1], course[1]))
+                tests.append((grade_id, marks["points"], heading, course[:1], course[1]))
                 continue
             names = {name: stubs[name] for name in dict.fromkeys(_mentions(_parsed(source, number))) if name in stubs}
-            found.append((grade_id, marks["points"], heading, tuple(names), _tests(grade_id, source, names, number)))
-    headings = Counter(words for _, _, words, *_ in found)
+            tests.append((grade_id, marks["points"], heading, tuple(names), _tests(grade_id, source, names, number)))
+    headings = Counter(words for _, _, words, *_ in tests)
     several, numbered = Counter(), []
-    for grade_id, points, words, *rest in found:
+    for grade_id, points, words, *rest in tests:
         several[words] += 1
         more = f", part {several[words]}" if words and headings[words] > 1 else ""
         numbered.append((grade_id, points, words + more, *rest))
@@ -259,10 +259,10 @@ def _parsed(source, number):
 
 def _tests(name, source, names, number):
     """The ``Tests`` in the source of a cell, whose parts begin at lines with points."""
-    tree, lines, hidden, shown = _parsed(source, number), source.split("\n"), False, []
+    tree, lines, hidden, visible = _parsed(source, number), source.split("\n"), False, []
     for line in lines:
         hidden = not line.strip().startswith("### END HIDDEN") and (hidden or line.strip().startswith("### BEGIN HIDDEN"))
-        shown.append(None if hidden else line)
+        visible.append(None if hidden else line)
     starts = [(n, match) for n, line in enumerate(lines, 1) if (match := POINTS.match(line))]
     starts = starts if len(starts) > 1 else [(0, starts[0][1] if starts else None)]
 
@@ -275,15 +275,15 @@ def _tests(name, source, names, number):
                   for (n, match), end in zip(starts, ends, strict=True))
     messages = {node.lineno: node.msg.value for node in ast.walk(tree) if isinstance(node, ast.Assert)
                 and isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)}
-    return Tests(name, names, shown, code(0, starts[0][0]), parts, messages)
+    return Tests(name, names, visible, code(0, starts[0][0]), parts, messages)
 
 
 def tasks_of(raw, strip):
     """Name of the function -> ``Task``: the first one of each, for its variants."""
-    known = parameters(raw)
-    family = Parameters(known, lambda **details: None, lambda **details: {}) if known else None
+    lists = parameters(raw)
+    family = Parameters(lists, lambda **details: None, lambda **details: {}) if lists else None
     return {(names or (grade_id,))[0]: Task(exercise, family=family)
-            for grade_id, _, _, names, exercise in reversed(tests_of(rendered(raw), strip))}
+            for grade_id, _, _, names, exercise in reversed(tests_of(with_values(raw), strip))}
 
 
 # ---------------------------------------------------------------- where its tests run

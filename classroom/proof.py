@@ -17,17 +17,17 @@ def prove(name, listed=()):
     for number, details in enumerate(different.values()):
         raw = variants.render({}, name, details)
         given = replace(task, details=details)
-        _solved(tried(raw, given), details)
+        _check_solutions(trial(raw, given), details)
         if not number:
-            _handed_out(tried(assignment.strip(raw), given, stubs=True))
+            _check_stubs(trial(assignment.strip(raw), given, stubs=True))
 
 
-def tried(raw, task, stubs=False):
+def trial(raw, task, stubs=False):
     """The result of a notebook as ``grade_one`` gives it; what a teacher wrote may run without a sandbox too."""
     return grading.grade_one(json.dumps(raw).encode(), task, seed=0, trusted=bool(sandbox.problem()), stubs=stubs)
 
 
-def _solved(result, details):
+def _check_solutions(result, details):
     where = f" in the variant {_words(details)}" if details else ""
     for test in result["tests"]:
         if test["points"] != test["most"]:
@@ -42,7 +42,7 @@ def _words(details):
     return ", ".join(f"{name} = {value}" for name, value in next(iter(details.values())).items())
 
 
-def _handed_out(result):
+def _check_stubs(result):
     for test in result["tests"]:
         if test["points"]:
             raise own.OwnError(f"{test['grade_id']} gives {test['points']:g} of {test['most']:g} points to who has written "

@@ -14,10 +14,10 @@ DECIMAL = re.compile(r"\d+([.,]\d+)?")
 
 def is_moodle(rows):
     """Is it Moodle's grading worksheet: does each line begin with the same word and a number of its own?"""
-    found = [IDENTIFIER.fullmatch(cell) for cell in (cells(rows, _headings(rows)[0]) if _headings(rows) else [])]
-    if not found or not all(found):
+    identifiers = [IDENTIFIER.fullmatch(cell) for cell in (cells(rows, _headings(rows)[0]) if _headings(rows) else [])]
+    if not identifiers or not all(identifiers):
         return False
-    return len({one[1] for one in found}) == 1 and len({one[2] for one in found}) == len(found)
+    return len({one[1] for one in identifiers}) == 1 and len({one[2] for one in identifiers}) == len(identifiers)
 
 
 def cells(rows, heading):
