@@ -38,6 +38,7 @@ NUDGES = (  # what an error says, and what to look at
      "The input may have any number of axes. axis=-1 is always the last one."),
     ("axes don't match array", "NumPy's transpose wants all axes, as many as the input has. To swap two there is "
      "np.swapaxes, with the numbers of both."),
+    ("does not support item assignment", "This cannot be changed in place, as a tuple or a text cannot: make a new one."),
     ("'tuple' object", "A function that you call returns two things. Take the one you need, such as [0]."),
     ("truth value of an array|Boolean value of Tensor",
      "An array is neither true nor false, so Python's own `max`, `min`, `if` and `and` cannot work on it. To cut off "

@@ -590,7 +590,7 @@ BPE_ENCODE = Exercise(
         example("gaps", ([A, B, A, B, C], {(A, B): 300, (300, 300): 70_000}),
             "The ids of merges may have gaps, and may be large. Take the new id from merges."),
         example("900 and 1200", ([A, B, C], {(B, C): 900, (A, B): 1200}),
-            "The pair (b, c) was learned first, because 900 is less than 1200 as a number."),
+            "The pair (b, c) was learned first, because 900 is less than 1200 as a number, and 900 is its new id."),
         example("twelve levels", ([A, *[B] * 12, C], _chain(12)), "Twelve merges, each of the one before and "
             "b: all but the last byte becomes one token. Look again until no pair is left that was learned."),
         example("bytes of all kinds", ([0, 0xC3, 0xA9, A, 10, 0xFF], {(0xC3, 0xA9): 256, (256, A): 257}),
