@@ -24,6 +24,7 @@ def test_axe_finds_nothing(window, kind, theme):
     page.emulate_media(color_scheme=theme)
     page.goto((HTML / f"{kind}.html").as_uri())
     page.evaluate("() => window.MathJax && MathJax.startup.promise")
+    page.locator("main, [role=main]").first.wait_for()  # the explainer shows it when its model is read
     for width in (1366, 390):
         page.set_viewport_size({"width": width, "height": 900})
         violations = axe.Axe().run(page, options={"resultTypes": ["violations"], "iframes": False}).response["violations"]
