@@ -156,12 +156,12 @@ let lay;  // where the words are: {down, at: [[x, y, half of its size across]], 
 function layOut() {
   const stage = $("sentence"), box = stage.querySelector(".words"), wide = stage.clientWidth, longestArc = ids.length - 1;
   box.className = "words"; box.style.cssText = "width:max-content;font-size:20px;gap:5px";
-  const natural = box.offsetWidth, size = Math.min(compact ? 23 : 26, 20 * (wide - 8) / natural), down = size < (small() ? 15 : 12.5) && small();
+  const natural = box.offsetWidth, size = Math.min(compact ? 23 : 26, 20 * (wide - 20) / natural), down = size < (small() ? 15 : 12.5) && small();
   if (down) {
     box.className = "words down";
     box.style.cssText = `font-size:${ids.length > 24 ? 14 : 16}px;gap:${ids.length > 24 ? 1 : 3}px;width:100%;padding:26px 0 6px`;
   } else {
-    const font = Math.max(13, size), room = Math.round(Math.min(compact ? 120 : 150, 34 + Math.max(60, wide * .016 * longestArc)));
+    const font = Math.max(12, size), room = Math.round(Math.min(compact ? 120 : 150, 34 + Math.max(60, wide * .016 * longestArc)));
     box.style.cssText = `font-size:${font}px;gap:${font / 4}px;min-width:100%;width:max-content;padding:${room}px 4px ${Math.round(room * .8)}px`;
   }
   const base = stage.getBoundingClientRect(), at = [...box.children].map(node => { const r = node.getBoundingClientRect();
