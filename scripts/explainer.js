@@ -25,7 +25,7 @@ function keep(box, items, create, update) {
 const still = matchMedia("(prefers-reduced-motion: reduce)"), small = () => document.body.clientWidth < 640;
 const compact = asked.has("compact") || document.documentElement.dataset.form === "compact";
 const number = x => x.toFixed(2).replace(/^-(0\.0+)$/, "$1"), three = x => x.toFixed(3);
-const nameOf = (l, h) => `head (${l}, ${h})`, colour = (l, h) => `var(--h${l}${h})`;
+const nameOf = (l, h) => `head (${l}, ${h})`, quoted = t => `“${shown(t)}”`, colour = (l, h) => `var(--h${l}${h})`;
 // ---------------------------------------------------------------- what the page knows
 const facts = JSON.parse($("facts").textContent), models = {};
 const THANKS = "anna tells ben that the kings near the cabinets love the doors and ben thanks";
@@ -89,12 +89,13 @@ function drawModel() {  // what differs between the models and not between the s
   const text = model.kind === "text", {n_layers: L, n_heads: H} = sizes(), {bits, learned, weights} = model.about;
   document.documentElement.classList.toggle("text", text);
   $("about").textContent = text
-    ? `A small GPT that has read one thing: what presidents of the United States told Congress from 1861 to 1944. ${L} layers of ${H} heads, ${(weights / 1e6).toFixed(1)} million parameters. Whatever you write, it answers in that voice.`
-    : `It learned the sentences of a small grammar, as in lesson 11: ${L} layers of ${H} heads, 81,000 parameters. It reads yours here, in this page.`;
+    ? `A small language model that guesses what comes next. It has read one thing, what presidents of the United States told Congress from 1861 to 1944, and goes on in that voice whatever you write. The coloured lines show where its ${L * H} heads look.`
+    : `A tiny language model that guesses the next word. The coloured lines show which earlier words its ${L * H} heads look at while it does. It knows 74 words, so write with those or choose real text.`;
   for (const radio of $("models").querySelectorAll("input")) radio.checked = radio.value === model.kind;
   $("ask").textContent = text ? "Write anything" : "Write with its words";
   $("known").hidden = text; $("limits").hidden = !text; $("other").hidden = text;
   if (text) $("limits").querySelector("div").replaceChildren(...[
+    `It is a GPT of ${L} layers of ${H} heads with ${(weights / 1e6).toFixed(1)} million parameters, made of the course's own code. That is little: it spells most words rightly, keeps to its subject for a line, and when it writes on it invents words.`,
     `Its words come from ${(learned / 1e6).toFixed(1)} million bytes of public-domain speech (data/addresses.txt.xz), read in small letters, so yours are read in small letters too. It has never read of a cat, a girlfriend or a television: what it says about them is a president's habit of speech, not knowledge.`,
     `A text is cut into tokens as in lesson 15: first into bytes, of which every script is made, and then ${model.about.merges.length.toLocaleString("en")} pairs are merged that were frequent in the addresses. Their words are one token or two; a foreign word falls into syllables, and 我 into three bytes. Pieces of one word touch each other in the picture. It reads at most ${longest()} tokens.`,
     `On later addresses (1945 to 1950) it needs ${bits[0].toFixed(2)} bits a byte, where gzip needs 2.4. Its weights are kept in 8 bits, with one scale for each row, and what that costs is hardly to be measured: ${bits[0].toFixed(4)} bits before and ${bits[1].toFixed(4)} after. With those weights this page computes what PyTorch computes, to within 0.00002 of each score; a test compares them on two hundred random texts.`,
@@ -127,10 +128,10 @@ function three_like(word, before) {
 }
 function say() {  // one sentence about the first word that it does not know, and never one about each
   const all = wordsOf(has.text), {may} = begun(has.text), last = typing && may.length > 0 ? all.length - 1 : all.length, box = $("said"), parts = [];
-  const at = model.kind === "text" ? -1 : all.slice(0, last).findIndex(word => model.words.indexOf(word) < 3), word = all[at];
+  const strange = model.kind === "text" ? [] : all.slice(0, last).flatMap((word, n) => model.words.indexOf(word) < 3 ? [n] : []), at = strange.length ? strange[0] : -1, word = all[at];
   const replaced = known => has.text.replace(new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${word}(?![\\p{L}\\p{M}\\p{N}])`, "giu"), known);
   if (at >= 0) {
-    parts.push(make("b", {textContent: word}), ` is not among its ${model.words.length - 3} words and is left out. Take instead `,
+    parts.push(make("b", {textContent: word}), ` is not among its ${model.words.length - 3} words and is left out${strange.length > 1 ? `, as ${strange.length > 2 ? `${strange.length - 1} more are` : `${all[strange[1]]} is`}` : ""}. Take instead `,
       ...three_like(word, all.slice(0, at)).flatMap((known, n) => [n ? " " : "", make("button", {textContent: known, onclick: () => { change({text: replaced(known)}); $("text").focus(); }})]));
     if ($("gpt")) parts.push(", or ", make("button", {textContent: "read it as real text", onclick: () => choose("text")}));
   }
@@ -198,15 +199,14 @@ function drawArcs(draws) {
     best.push([a, l, h, j]);
     parts.push(svg("path", {class: draws ? "fresh" : "", pathLength: 1, d: arc(i, j, l, h), stroke: colour(l, h), "stroke-width": .6 + (down ? 7 : 9) * a, opacity: .35 + .6 * a}));
   });
-  const [lower, upper] = text ? ["layers 0 and 1", "layers 2 and 3"] : ["layer 0", "layer 1"];
-  const label = (text, x, y, anchor = "start") => svg("text", {x, y, "text-anchor": anchor}, text);
-  parts.push(...down ? [label(lower, 6, 15), label(upper, width - 6, 15, "end")] : [label(upper, 2, 14), label(lower, 2, height - 5)]);
+  $("lower").textContent = text ? "layers 0 and 1" : "layer 0"; $("upper").textContent = text ? "layers 2 and 3" : "layer 1";
+  $("sentence").parentNode.classList.toggle("down", down);
   box.replaceChildren(...parts);
   [...$("sentence").querySelectorAll(".words button")].forEach((node, t) => { fit(node, {"--lit": lit[t][1] || "transparent", "--much": `${Math.round(lit[t][0] * 55)}%`});
     node.classList.toggle("later", has.mask && t > i); });
   best.sort((a, b) => b[0] - a[0]);
   $("told").replaceChildren(make("b", {textContent: called(shown(i))}), best.length ? " looks most at " : heads.length ? " looks at nothing in particular." : " looks at nothing: every head is off.", ...best.slice(0, compact ? 2 : 3).flatMap(([a, l, h, j], n) =>
-    [n ? ", " : "", make("span", {className: "chip"}, make("i", {className: "dot", style: `background:${colour(l, h)}`}), make("b", {textContent: j === i ? "itself" : called(shown(j))}), ` ${a.toFixed(2)} in (${l}, ${h})`)]), best.length ? "." : "");
+    [n ? ", " : "", make("span", {className: "chip"}, make("i", {className: "dot", style: `background:${colour(l, h)}`}), make("b", {textContent: j === i ? "itself" : called(shown(j))}), ` ${a.toFixed(2)} in ${compact ? "" : "head "}(${l}, ${h})`)]), best.length ? "." : "");
 }
 function follow(t) {
   if (followed === t) return;
@@ -228,6 +228,7 @@ function drawNext() {
     tr.cells[2].textContent = three(share); tr.cells[3].textContent = !exact ? "–" : right ? three(right) : "0";
   });
   $("silent").textContent = exact || model.kind === "text" ? "" : "The grammar would not have written these words, so until the next full stop it says nothing (–).";
+  if (model.kind === "text" && writing) $("silent").textContent = "It draws each token by its probability, so it often takes an unlikely one and invents a word. A lower temperature, below the heads, makes it careful.";
   const full = has.place >= longest();
   for (const id of ["one", "on"]) $(id).setAttribute("aria-disabled", full);
 }
@@ -252,6 +253,7 @@ function writeOn() {
     writing = setTimeout(go, 700);
   };
   $("on").textContent = "Stop"; writing = true;
+  if ($("stage").getBoundingClientRect().top < 0) $("stage").scrollIntoView({behavior: still.matches ? "auto" : "smooth"});
   go();
 }
 function hush() { clearTimeout(writing); writing = null; $("on").textContent = "Write on"; }
@@ -305,8 +307,8 @@ function looksAtThePrevious() {  // inside the head that gives most to the token
   return before(result.layers[has.zoom[0]].heads[has.zoom[1]].weights) === most;
 }
 const DARES = {
-  ben: {model: "grammar", text: "Switch off one head so that Ben is thanked, and not Anna.", stage: THANKS, met: () => oneHeadOff() && saysAfter(THANKS, word => word === "ben")},
-  bears: {model: "grammar", text: "Switch off one head so that she no longer bears a load or a pain but something that nobody bears.", stage: "she bears the",
+  ben: {model: "grammar", text: "Switch off one head so that “anna tells ben … and ben thanks” goes on with ben, and not with anna.", stage: THANKS, met: () => oneHeadOff() && saysAfter(THANKS, word => word === "ben")},
+  bears: {model: "grammar", text: "“she bears the” goes on with a load or a pain. Switch off one head so that she bears what nobody bears.", stage: "she bears the",
     met: () => oneHeadOff() && saysAfter("she bears the", word => !["load", "pain"].includes(word))},
   twice: {model: "grammar", text: "Write one sentence that the grammar allows in which the same word is a noun once and a verb once.", stage: "the king with the", met: nounAndVerb},
   peace: {model: "text", text: "Real text: write a beginning after which peace is the likeliest word, without writing peace yourself.", stage: "the nations of the world want",

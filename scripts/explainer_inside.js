@@ -280,7 +280,7 @@ const word = (t, x, y, set = {}) => svg("text", {x, y, "text-anchor": "middle", 
 const label = (text, x, y, set = {}) => svg("text", {x, y, "text-anchor": "middle", class: "small", ...set}, text);
 const block = (vector, x, y, set = {}) => { const columns = vector.length > 64 ? 16 : 8, cell = (set.wide || 52) / columns; return mosaic(vector, x - (set.wide || 52) / 2, y, columns, cell, set); };
 const SCENES = [
-  {name: "tokens", tell: () => `The text is cut into ${ids.length - 1} tokens, and each is a number in a list of ${model.weights["embedding.weight"].shape[0].toLocaleString("en")}${model.kind === "text" ? ": common words are one token, rare ones several" : ""}. A mark of the beginning, BOS, stands before them.`,
+  {name: "tokens", tell: () => `The text is cut into ${ids.length - 1} tokens, and each has its number in a list of ${model.weights["embedding.weight"].shape[0].toLocaleString("en")}${model.kind === "text" ? ": common words are one token, rare ones several" : ": 74 words and three marks"}. BOS, a mark of the beginning, comes before them.`,
     draw(W, H, moment) {
       const size = W < 560 ? 15 : 18, wide = ids.map((_, t) => Math.max(24, shown(t).length * size * .58 + 14)), lines = [[]];
       let x = 0;
@@ -293,7 +293,7 @@ const SCENES = [
       }); });
       return parts;
     }},
-  {name: "vectors", tell: () => { const {d} = sizes(); return `Each token becomes ${d} numbers that the model has learned for it (blue: above zero, orange: below). ${d} more that say in which place it is are added. ${shown(has.place)} begins as ${some(result.streams[0][has.place])}`; },
+  {name: "vectors", tell: () => { const {d} = sizes(); return `Each token becomes ${d} numbers that the model has learned for it (blue: above zero, orange: below). Then ${d} numbers for its position are added. ${quoted(has.place)} begins as ${some(result.streams[0][has.place])}`; },
     draw(W, H, moment) {
       const E = model.weights["embedding.weight"], P = model.weights["position.weight"], d = sizes().d;
       return cast(W).flatMap(([t, x, step], n, all) => {
@@ -303,7 +303,7 @@ const SCENES = [
       });
     }},
   {name: "query meets key", tell: () => { const {l, h, products} = strongest(), i = has.place, best = cast(900).reduce((a, b) => products[i][b[0]] > products[i][a[0]] ? b : a)[0];
-      return `In ${nameOf(l, h)}, ${shown(i)} asks a question: its query. Every token holds up a key. Where the two are alike, the sum of their products is large: ${shown(best)} answers best, with ${number(products[i][best])}.`; },
+      return `In ${nameOf(l, h)}, ${quoted(i)} asks a question, its query, and every token holds up a key; matrices that the model has learned make both out of the numbers before. The better query and key fit, the larger the sum of their products: ${quoted(best)} fits best, with ${number(products[i][best]).replace("-", "−")}${products[i][best] < 0 ? ", and only the differences count" : ""}.`; },
     draw(W, H, moment) {
       const {l, h, q, k, products} = strongest(), i = has.place, all = cast(W), home = all.find(([t]) => t === i)[1], N = all.length;
       const way = Math.max(0, moment - .08) / .8 * N, leg = Math.min(N - 1, Math.floor(way)), part = Math.min(1, (way - leg) * 2);  // from key to key, with a rest at each
@@ -311,10 +311,10 @@ const SCENES = [
       return [label(`the query of ${shown(i)}`, x, 30, {style: `fill:${colour(l, h)};font-weight:700`}), block(q[i], x, 38, {wide: Math.min(64, all[0][2] - 10)}),
         ...all.flatMap(([t, at, step], n) => { const told = moment >= .92 || n < leg || n === leg && part === 1, near = n === leg && moment < .92;
           return [svg("path", {class: "flow", stroke: colour(l, h), "stroke-width": told ? 2 : 0, d: `M${at} 74V112`, opacity: near ? 1 : .25}), block(k[t], at, 116, {wide: Math.min(64, step - 10)}), word(t, at, 172),
-            label(told ? number(products[i][t]) : "", at, 204, {class: "says", style: `font-size:${near ? 22 : 17}px`})]; }),
+            label(told ? number(products[i][t]) : "", at, 204, {class: "says", style: `font-size:${(near ? 22 : 17) * Math.min(1, step / 90)}px`})]; }),
         label("keys, and query · key", W / 2, 236)];
     }},
-  {name: "softmax", tell: () => { const {l, h, weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `These scores may be negative and have any sum. The softmax raises e to each of them, so all are positive and the largest grows most, and divides by the sum: ${shown(best)} gets ${three(weights[i][best])} of the attention, and all shares together make 1.`; },
+  {name: "softmax", tell: () => { const {l, h, weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `The softmax turns these scores into shares. It raises e to each of them, so that all are positive and the largest grows most, and divides by the sum: ${quoted(best)} gets ${three(weights[i][best])} of the attention, and all shares together make 1.`; },
     draw(W, H, moment) {
       const {l, h, scores, weights} = strongest(), i = has.place, all = cast(W), most = Math.max(...all.map(([t]) => Math.abs(scores[i][t]))) || 1, top = Math.max(...scores[i]);
       const raised = between(moment, .25, .45), shared = between(moment, .6, .8), ground = 160 + 50 * raised;
@@ -326,7 +326,7 @@ const SCENES = [
             label(shared > .5 ? three(a) : raised > .5 ? three(e) : number(scores[i][t]), x, size < 0 ? ground - 6 : ground - size - 6, {class: ""}), word(t, x, 262)];
         })];
     }},
-  {name: "values", tell: () => { const {weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `Every token also offers a value: what one learns by looking at it. Each value is multiplied by its weight, and their sum is what ${shown(i)} takes along: mostly that of ${shown(best)}${best === i ? ", which is itself" : ""}.`; },
+  {name: "values", tell: () => { const {weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `Every token also offers a value: what one learns by looking at it. Each value is multiplied by its weight, and their sum is what ${quoted(i)} takes along: mostly from ${quoted(best)}${best === i ? ", which is itself" : ""}.`; },
     draw(W, H, moment) {
       const {l, h, v, weights} = strongest(), i = has.place, all = cast(W), flow = between(moment, .25, .7), sum = v[0].map((_, n) => weights[i].reduce((total, a, t) => total + a * v[t][n], 0));
       return [...all.flatMap(([t, x, step]) => { const a = weights[i][t], faded = 1 - (1 - Math.max(.12, a)) * between(moment, .08, .25);
@@ -334,7 +334,7 @@ const SCENES = [
           svg("path", {class: "flow", pathLength: 1, "stroke-dasharray": `${flow} 2`, stroke: colour(l, h), "stroke-width": .6 + 16 * a, opacity: .25 + .6 * a, d: `M${x} 96C${x} 160 ${W / 2} 130 ${W / 2} 196`})]; }),
         svg("g", {opacity: between(moment, .6, .8)}, block(sum, W / 2, 200, {wide: 96}), label(`what ${shown(i)} takes along`, W / 2, 272))];
     }},
-  {name: "heads", tell: () => `All this was one head. There are ${sizes().n_heads} in each of the ${sizes().n_layers} layers, and each looks for something else. What they find is added to ${called(shown(has.place))}, an MLP works on it, and the next layer begins with the result.`,
+  {name: "heads", tell: () => `All this was one head. There are ${sizes().n_heads} in each of the ${sizes().n_layers} layers, and each looks for something else. What they find is added to the numbers of ${quoted(has.place)}, a small network (the MLP) reworks them, and the next layer begins with the result.`,
     draw(W, H, moment) {
       const i = has.place, L = sizes().n_layers, N = sizes().n_heads, tall = Math.min(134, (H - 10) / L), phone = W < 560, x = h => (phone ? 30 : 110) + (h + .5) * (W - (phone ? 36 : 320)) / N;
       return headsOf().flatMap(({l, h, weights}) => {
@@ -344,7 +344,7 @@ const SCENES = [
           ...h || phone ? [] : [label(`layer ${l}`, 48, y, {class: "ask"}), label(`then it would say`, W - 96, y - 8, {opacity: after}), label(`${says} ${share.toFixed(2)}`, W - 96, y + 12, {class: "ask", opacity: after})]];
       });
     }},
-  {name: "next word", tell: () => { const best = likeliest(p); return `At the end of its way ${called(shown(has.place))} has become a vector that knows what to expect. It is compared with every token of the list, and a last softmax makes probabilities of that: ${called(model.name(best))} has ${three(p[best])}. Write it, and the story begins again, one token longer.`; },
+  {name: "next word", tell: () => { const best = likeliest(p); return `By now the numbers of ${quoted(has.place)} hold a guess at what follows. They are compared with every token of the list, and a last softmax makes probabilities of that: “${model.name(best)}” has ${three(p[best])}. Write it, and the story begins again, one token longer.`; },
     draw(W, H, moment) {
       const phone = W < 560, best = p.map((share, id) => [share, id]).filter(([, id]) => model.sayable(id)).sort((a, b) => b[0] - a[0]).slice(0, 6), left = phone ? 190 : W * .42, room = W - left - 60, end = result.streams.at(-1)[has.place];
       return [word(has.place, phone ? 50 : W * .16, 96), block(end, phone ? 50 : W * .16, 108, {wide: phone ? 70 : 110, count: Math.round(end.length * between(moment, .02, .25))}),
@@ -366,20 +366,24 @@ function drawFilm() {
   picture.setAttribute("viewBox", `0 0 ${W} ${H}`);
   picture.setAttribute("height", H); picture.setAttribute("width", W);
   picture.replaceChildren(...scene.draw(W, H, still.matches ? 1 : film.moment));
-  const text = scene.tell();
+  const text = scene.tell(), acting = cast(W).length;
+  if (acting < ids.length && has.scene > 1 && has.scene < 6) picture.append(label(`${acting} of the ${ids.length} tokens, those that it looks at most`, W, H - 2, {"text-anchor": "end"}));
   if ($("telling").textContent !== text) $("telling").textContent = text;
 }
 function show(scene) {  // a scene that one has chosen: from its beginning if the story plays, else as a still picture
   film.moment = film.playing ? 0 : 1;
   has.scene = scene;
-  drawFilm(); saveAddress();
+  drawFilm(); saveAddress(); bring();
+}
+function bring() {  // the story is where one sees it
+  if ($("film").getBoundingClientRect().bottom > innerHeight || $("story").getBoundingClientRect().top < 0) $("story").scrollIntoView({behavior: still.matches ? "auto" : "smooth"});
 }
 function pause() { film.playing = false; }
 function play() {
   if (film.playing) { pause(); return drawFilm(); }
-  if (!has.scene || film.moment >= 1) { has.scene = has.scene || 1; film.moment = 0; }  // a scene that has ended, or was chosen, plays from its beginning
+  if (film.moment >= 1) { film.moment = 0; has.scene = has.scene % SCENES.length || 1; }  // a scene that was chosen plays from its beginning; after the last one comes the first
   Object.assign(film, {playing: true, last: performance.now()});
-  saveAddress(); requestAnimationFrame(tick);
+  drawFilm(); saveAddress(); bring(); requestAnimationFrame(tick);
 }
 function tick(now) {
   if (!film.playing) return;

@@ -498,7 +498,7 @@ def test_the_story_moves_pauses_and_steps(page):
     page.clock.run_for(60_000)
     end = picture()
     page.clock.run_for(30_000)
-    assert scene() == "7 next word" and picture() == end and "anna has 0.997" in page.locator("#telling").inner_text()
+    assert scene() == "7 next word" and picture() == end and "“anna” has 0.997" in page.locator("#telling").inner_text()
 
 
 def test_where_no_motion_is_wanted_each_scene_is_a_still_picture(page):
