@@ -7,7 +7,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     flags.py       what a teacher should look at            sandbox.py     bubblewrap, limits, time-outs
     assignment.py  what an assignment asks; release it      variants.py    other details for a term or a student
     collecting.py  find each student's newest notebook      names.py       of students, folders and files
-    zips.py        what lies in zips nobody can trust       roster.py      who is who: numbers, addresses, names
+    zips.py        zips and tars that nobody can trust      roster.py      who is who: numbers, addresses, names
     grading.py     one file in, one result out              batch.py       a whole class, resumable
     marks.py       the sheet to mark, points, grades        marking.py     a page in the browser, to mark on
     attempts.py    several hand-ins, the last or the best   copies.py      who hands in the same

@@ -19,7 +19,9 @@ from helpers.checks.core import is_stub
 
 MOST_READ = 20  # notebooks of one student
 MOST_ATTEMPTS = 5  # notebooks of one student that may be graded
-MOST_JSON = 20  # files of one student ending in .json that are looked into
+MOST_JSON = 20  # files of one student ending in .json or .py that are looked into
+SCRIPT = ("{} is a script, and no notebook: its functions are graded, and written answers are those in its cells # %% "
+          "[markdown], below the question.")
 MOST_TOLD = 50  # sentences on what was left out
 LATE = "Canvas marks it as late."
 READING_SECONDS, READING_MEMORY = 30, 2 * 2**30  # of CPU time, and bytes, to look through what one student handed in
@@ -70,7 +72,7 @@ def collect(source, assignment, functions, leave_out=None, zone=None):
     refused = []
     entries = zips.entries(source, (), refused, zone) if source.is_file() else _folder(source, refused, leave_out, zone)
     with sandbox.limited(READING_MEMORY):
-        entries = _that_matter(entries)
+        entries = _that_matter(entries, functions)
     students = _by_student(_without_wrapper(entries, assignment), refused)
     if len(refused) > MOST_TOLD:
         refused[MOST_TOLD:] = [f"{len(refused) - MOST_TOLD:,} more."]
@@ -119,20 +121,26 @@ def _one_number_each(students):
                 student.id = ""
 
 
-def _that_matter(entries):
+def _that_matter(entries, functions):
     """The entries without what systems leave behind, and of files that are not notebooks only a few in each folder: what
-    systems leave behind is one of these where it lies below a folder, whose student may have nothing else."""
+    systems leave behind is one of these where it lies below a folder, whose student may have nothing else. A script is taken
+    for a notebook where it gives one of the ``functions``."""
+    words = "|".join(map(re.escape, functions)).encode()
+    marks = {".json": re.compile(rb'"(cells|worksheets)"'),
+             ".py": re.compile(rb"^(def +(%b) *\(|(%b) *=)" % (words, words), re.MULTILINE)}
     entries = list(entries)
     tops = {entry.parts[0] for entry in entries if len(entry.parts) > 1}
     depth = 1 if len(tops) > 1 else 2  # of students' folders
     looked_into, others, matter = Counter(), Counter(), []
     for entry in entries:
         folder, student = entry.parts[:-1], entry.parts[:depth]
-        if entry.read and names.kind_of(entry.parts[-1]) == ".json":
+        if entry.read and (mark := marks.get(names.kind_of(entry.parts[-1]))):
             if len(entry.parts) > depth:
                 looked_into[student] += 1
-            if looked_into[student] > MOST_JSON or not _has_cells(entry):
+            if looked_into[student] > MOST_JSON or not _has(entry, mark):
                 entry.read = None
+            elif entry.script:
+                entry.read = partial(_as_notebook, entry.read)
         if NOISE.search("/".join(entry.parts)):
             if not folder or NOISE.search(entry.parts[0] + "/"):
                 continue
@@ -145,9 +153,13 @@ def _that_matter(entries):
     return matter
 
 
-def _has_cells(entry):
+def _as_notebook(read):
+    return notebook.of_script(read())
+
+
+def _has(entry, mark):
     try:
-        return any(word in entry.read() for word in (b'"cells"', b'"worksheets"'))
+        return bool(mark.search(entry.read()))
     except (notebook.Unreadable, OSError, MemoryError):
         return False
 
@@ -269,6 +281,7 @@ def _choose(student, entries, assignment, functions):
 
     newest = sorted(entries, key=lambda entry: (age(entry), names.numbered(entry.parts[-1]), entry.parts), reverse=True)
     notebooks = [entry for entry in newest if entry.may_be_notebook]
+    notebooks = [entry for entry in notebooks if not entry.script] or notebooks  # a script beside a notebook is its helper
     looks, problems = _look_through(student, notebooks, functions, assignment)
     mine = [look for look in looks if look.assignment == assignment]
     if len(looks) == 1 and not problems and not looks[0].assignment:
@@ -283,6 +296,8 @@ def _choose(student, entries, assignment, functions):
         if len(mine) > 1:
             student.which = f"{len(mine)} notebooks were handed in; the {which} counts: {entry.parts[-1]}."
             student.notes.append(student.which)
+        if entry.script:
+            student.notes.append(SCRIPT.format(entry.parts[-1]))
         if problems and age(problems[0][0]) > age(entry):
             student.notes.append(f"A newer file could not be read: {problems[0][0].parts[-1]}.")
     elif problems:

@@ -14,9 +14,10 @@ CANVAS = re.compile(r"^(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?:(?P<file>
 # What browsers and systems put behind a name: "w.ipynb.txt", "w.ipynb.json", "w.ipynb (1)", "w.ipynb - Copy".
 ADDED = re.compile(r"(?<=\w)(\.(txt|json|bin|dms|download)|[ _-]?\(\d{1,4}\)| \d{1,3}| ?-? ?(cop(y|i[ae])|kopie))+$",
                    re.IGNORECASE)
+TARS = (".tar", ".tar.gz", ".tgz")
 REMEDIES = {  # how a name ends -> what to do
-    r"\.(rar|7z|tar|gz|tgz|bz2|tbz2?|xz|zst)$": "of packed files only .zip is read, so unpack it, or pack it as .zip",
-    r"\.py$": "a script has no cells and no written answers, so ask for the notebook, which ends in .ipynb",
+    r"\.(rar|7z|gz|bz2|tbz2?|xz|zst)$": "of packed files .zip, .tar and .tar.gz are read, so unpack it, or pack it as .zip",
+    r"\.py$": "a script without a function that is asked for, so ask for the notebook, which ends in .ipynb",
     r"\.(pdf|html?|docx?|odt|rtf|md|png|jpe?g)$": "this shows a notebook at most, so ask for the one that ends in .ipynb"}
 
 # ---------------------------------------------------------------- of students
@@ -97,9 +98,12 @@ def short(name):
 
 
 def kind_of(name):
-    """".ipynb" or ".zip" by the end of a file's name, whatever was put behind it; ".json" where that is all; else ""."""
+    """".ipynb", ".py" or ".zip", which a .tar may be as well, by the end of a file's name, whatever was put behind it;
+    ".json" where that is all; else ""."""
     plain = _without_added(name).lower()
-    return next((end for end in (".ipynb", ".zip") if plain.endswith(end)), ".json" * name.lower().endswith(".json"))
+    if plain.endswith(TARS):
+        return ".zip"
+    return next((end for end in (".ipynb", ".zip", ".py") if plain.endswith(end)), ".json" * name.lower().endswith(".json"))
 
 
 def _without_added(name):
@@ -108,8 +112,9 @@ def _without_added(name):
 
 def stem_of(name):
     """The name of a file without its ending and what was put behind that."""
-    plain = _without_added(name) if kind_of(name) in (".ipynb", ".zip") else name
-    return plain.rpartition(".")[0] or plain
+    plain = _without_added(name) if kind_of(name) in (".ipynb", ".zip", ".py") else name
+    ending = next((end for end in TARS if plain.lower().endswith(end)), "." + plain.rpartition(".")[2])
+    return plain.removesuffix(plain[-len(ending):]) or plain
 
 
 def numbered(name):

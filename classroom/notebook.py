@@ -78,6 +78,18 @@ def read(data):
     return Notebook(read_cells, *ids, notes)
 
 
+def of_script(data):
+    """The bytes of a notebook with the cells of a script: as JupyterLab and jupytext write it, at lines such as
+    ``# In[3]:``, ``# %%`` and ``# %% [markdown]``, or else all of it in one. Nothing more is known of its cells."""
+    parts = re.split(r"^# *(?:%%(.*)|In *\[[\d ]*\]:?) *$", _text(data[:LARGEST], []), flags=re.MULTILINE)
+    cells = [{"cell_type": "code", "source": parts[0]}]
+    for mark, source in zip(parts[1::2], parts[2::2], strict=True):
+        text = bool(mark and re.match(r" *\[(markdown|md)\]", mark))
+        source = re.sub("^# ?", "", source, flags=re.MULTILINE) if text else source
+        cells.append({"cell_type": "markdown" if text else "code", "source": source.strip("\n")})
+    return json.dumps({"cells": cells}).encode()
+
+
 def _text(data, notes):
     """The bytes as text: UTF-8 with or without a mark, UTF-16 with one, else byte for byte."""
     for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):

@@ -1,9 +1,15 @@
-"""What lies in a zip that nobody can trust, and in zips in it: nothing is unpacked to disk, and everything has a limit."""
+"""What lies in a zip that nobody can trust, and in zips in it: nothing is unpacked to disk, and everything has a limit.
+
+A .tar or .tar.gz is packed again as a zip in memory, so that what holds of zips holds of it.
+"""
 
 import io
 import stat
 import struct
+import tarfile
+import warnings
 import zipfile
+import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -20,6 +26,7 @@ TIGHTEST = 50  # bytes of a zip for each byte that it takes in its zip: two zips
 # Python bounds what it unpacks for these two alone: of 810 bytes in bzip2 it makes 1.8 GB before anybody can stop it.
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 OTHERS = {1: "Shrink", 6: "Implode", 9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "xz", 98: "PPMd"}
+GZIP, TAR_MARK = b"\x1f\x8b", slice(257, 262)  # how a .gz begins, and where a .tar says that it is one
 EXACT, NO_DATE = 0x5455, (1980, 1, 1)  # where a zip keeps the time in UTC, and what it says where it has none
 
 
@@ -38,6 +45,10 @@ class Entry:
         """Is it a notebook, as far as its name tells, be it one that cannot be read?"""
         return bool(self.read or self.problem)
 
+    @property
+    def script(self):
+        return names.kind_of(self.parts[-1]) == ".py"
+
     def __post_init__(self):
         self.parts = tuple(map(names.short, map(names.plain_name, self.parts)))
 
@@ -47,13 +58,49 @@ def archive(path, inside):
     """The open zip at ``path``, or the one in it that the numbers ``inside`` lead to."""
     data = _read_member(path, inside, LARGEST_ZIP) if inside else b""
     with io.BytesIO(data) if inside else path.open("rb") as file:
+        begins = file.read(TAR_MARK.stop)
+        if begins.startswith(GZIP) or begins[TAR_MARK] == b"ustar":
+            file.seek(0)
+            data = _as_zip(file.read(LARGEST_ZIP + 1))
+    packed = bool(inside or data)
+    with io.BytesIO(data) if packed else path.open("rb") as file:
         record = zipfile._EndRecData(file)  # the one that ZipFile goes by: files in the zip may hold others like it
     size = record[zipfile._ECD_SIZE] if record else 0
     if size > LARGEST_LIST:  # the list is read into memory before it can be counted
         raise notebook.Refused("The zip's list of files is too long.")
-    opened = zipfile.ZipFile(io.BytesIO(data) if inside else path)
+    opened = zipfile.ZipFile(io.BytesIO(data) if packed else path)
     opened.list_size, opened.size = size, len(data)
     return opened
+
+
+def _as_zip(packed):
+    """The bytes of a zip with what is in a .tar or .tar.gz, the bytes ``packed``. What is no plain file becomes a link,
+    which is refused. Raises Unreadable, Refused and what tarfile does."""
+    data = packed
+    if packed.startswith(GZIP):
+        data = zlib.decompressobj(wbits=31).decompress(packed, LARGEST_ZIP + 1)
+        if len(data) > max(1_000_000, TIGHTEST * len(packed)):
+            raise notebook.Refused("The .tar.gz is packed far too tightly (a zip bomb?).")
+    if len(data) > LARGEST_ZIP:
+        raise notebook.Refused(f"Unpacked, the .tar has more than {LARGEST_ZIP // 1_000_000} MB: unpack it, or hand in the "
+                               "notebook itself.")
+    if data[TAR_MARK] != b"ustar":
+        raise notebook.Unreadable("What is in the .gz is no .tar, or is damaged: hand in the notebook itself, or a zip.")
+    buffer, files = io.BytesIO(), 0
+    with (tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar, zipfile.ZipFile(buffer, "w") as archive,
+          warnings.catch_warnings()):
+        warnings.simplefilter("ignore")  # that a name stands twice, as it may
+        for member in tar:
+            files += 1
+            if files > MOST_FILES:
+                raise notebook.Refused(f"The .tar holds more than {MOST_FILES:,} files.")
+            plain = member.isreg() and not member.issparse()
+            info = zipfile.ZipInfo(member.name.encode("utf-8", "replace").decode() + "/" * member.isdir())
+            if member.mtime > 0:
+                info.extra = struct.pack("<HHBi", EXACT, 5, 1, int(min(member.mtime, 2**31 - 1)))
+            info.external_attr = 0 if plain or member.isdir() else stat.S_IFLNK << 16
+            archive.writestr(info, tar.extractfile(member).read() if plain else b"")
+    return buffer.getvalue()
 
 
 def _read_member(path, inside, most=notebook.LARGEST):

@@ -1,20 +1,22 @@
 """Whatever a teacher has is found, the newest counts, and nothing leads out of the folder or the zip."""
 
+import gzip
 import io
 import json
 import os
 import signal
 import struct
 import sys
+import tarfile
 import time
 import tracemalloc
 import zipfile
 from datetime import datetime
 
 import pytest
-from submissions import NAME, RIGHT, data, released, solved
+from submissions import FULL, NAME, RIGHT, data, needs_sandbox, released, solved
 
-from classroom import clock, code_cells, collecting, grading, notebook, zips
+from classroom import assignment, clock, code_cells, collecting, grading, notebook, zips
 from classroom.collecting import NothingFound, collect
 from classroom.names import kind_of
 from classroom.sandbox import Limits
@@ -594,17 +596,78 @@ def test_endings_that_browsers_and_systems_add_are_read(tmp_path, name, packed):
 
 def test_other_json_is_no_notebook_and_other_kinds_are_named_with_the_remedy(tmp_path):
     put(tmp_path, {file: GOOD if file.endswith("ipynb") else b'{"name": 1}' for file in (
-        "Ada/w.ipynb", "Ada/package.json", "Ben/w.rar", "Cid/w.py", "Dee/w.tar.gz", "Eve/w.pdf", "Fay/w.rar (1)",
+        "Ada/w.ipynb", "Ada/package.json", "Ben/w.rar", "Cid/w.py", "Dee/w.tar.xz", "Eve/w.pdf", "Fay/w.rar (1)",
         "package.json", "w.7z")})
     students, refused = found(tmp_path)
     assert students["Ada"].read() == GOOD and not students["Ada"].notes
-    remedy = "of packed files only .zip is read, so unpack it, or pack it as .zip."
+    remedy = "of packed files .zip, .tar and .tar.gz are read, so unpack it, or pack it as .zip."
     assert students["Ben"].problem == f"There is no notebook, only w.rar. w.rar: {remedy}"
-    for student, words in (("Cid", "a script has no cells"), ("Dee", "only .zip is read"), ("Eve", "that ends in .ipynb"),
-                           ("Fay", "only .zip is read")):
+    for student, words in (("Cid", "a script without a function that is asked for"), ("Dee", ".tar.gz are read"),
+                           ("Eve", "that ends in .ipynb"), ("Fay", ".tar.gz are read")):
         assert words in students[student].problem
     assert refused == ["package.json is not a notebook and was left out.",
                        f"w.7z is not a notebook and was left out. w.7z: {remedy}"]
+
+
+def tarred(members, packed="gz"):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=f"w:{packed}") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            if isinstance(content, str):  # where a link leads
+                info.type, info.linkname, content = tarfile.SYMTYPE, content, b""
+            info.size, info.mtime = len(content), 1_825_113_661
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_tar_is_read_as_a_zip_is(tmp_path, inside):
+    """In a folder and in a platform's zip; links, damage, bombs and what leads out are refused."""
+    good = {"work/a.ipynb": GOOD}
+    far = b"\0" * (zips.LARGEST_ZIP + 1)
+    files = {"Ada/w.tar.gz": tarred(good), "Ben/w.tgz (1)": tarred(good), "Cid/w.tar": tarred(good, ""),
+             "Dee/w.tar.gz": tarred({"../a.ipynb": GOOD}), "Eve/w.tar.gz": tarred({"a.ipynb": "/etc/passwd"}),
+             "Fay/w.tar.gz": tarred(good)[:-2000], "Gus/w.tar.gz": gzip.compress(far), "Hal/w.tar.gz": gzip.compress(GOOD),
+             "Ida/w.tar.gz": tarred({"b.zip": zipped(good), "\udcff.txt": b"x"}), "Jim/w.tar.gz": b"",
+             "Kim/w.tar": tarred({name: b"" for name in map(str, range(40))} | good, "")}
+    if inside:
+        zipped(files, tmp_path / "in.zip")
+    else:
+        put(tmp_path / "in", files)
+    students, refused = found(tmp_path / ("in.zip" if inside else "in"))
+    for student in ("Ada", "Ben", "Cid", "Ida", "Kim"):
+        assert students[student].read() == GOOD, students[student].problem
+        assert student == "Ida" or students[student].modified == 1_825_113_661
+    for student, words in (("Dee", "leads out"), ("Eve", "leads out"), ("Fay", "damaged"), ("Hal", "no .tar, or is damaged"),
+                           ("Gus", "zip bomb"), ("Jim", "damaged")):
+        assert words in students[student].problem and not students[student].read, (student, students[student].problem)
+    assert len(refused) == 6
+
+
+@needs_sandbox
+def test_a_script_counts_where_there_is_no_notebook(tmp_path):
+    """With its cells, of JupyterLab's or jupytext's form, or none; one that is damaged costs only itself."""
+    code = [RIGHT[name].strip() for name in RIGHT]
+    wide = "# é\nimport numpy as np\nfrom helpers.embeddings import cosine_similarity\n"
+    question = next(q.text for q in assignment.load(NAME).questions)
+    asked = "\n".join(f"# {line}" for line in question.split("\n"))
+    jupytext = "# ---\n# jupyter:\n# ---\n\n# %%\n" + "\n\n# %%\n".join([wide, "1 / 0", *code]) + (
+        f"\n# %% [markdown]\n{asked}\n\n# %% [markdown]\n# Because.\n")
+    exported = "#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\n\n" + "\n\n# In[ ]:\n\n\n".join([wide, "1 / 0", *code])
+    put(tmp_path, {"Ada/w.py": jupytext.encode(), "Ben/w.py": exported.encode(),
+                   "Cid/w.py": "\n".join([wide, *code]).encode(), "Dee/w.ipynb": GOOD,
+                   "Dee/helper.py": code[0].encode(), "Eve.py": exported.encode("latin-1")})
+    students, refused = found(tmp_path)
+    assert sorted(students) == ["Ada", "Ben", "Cid", "Dee", "Eve"] and not refused
+    assert students["Dee"].read() == GOOD and not students["Dee"].notes
+    for name in ("Ada", "Ben", "Cid", "Eve"):
+        assert "is a script, and no notebook" in students[name].notes[0]
+    for name in ("Ada", "Cid"):
+        result = grading.grade_one(students[name].read(), assignment.load(NAME))
+        assert sum(test["points"] for test in result["tests"]) == FULL, result
+        assert ("Because." in (result["answers"][0]["text"] or "")) == (name == "Ada")
+        assert any("ZeroDivisionError" in note for note in result["notes"]) == (name == "Ada")
 
 
 def test_of_two_with_one_time_the_higher_number_in_brackets_is_newer(tmp_path):
