@@ -22,6 +22,7 @@ from classroom import Progress, attempts, clock, first_few, proof, roster, sandb
 from classroom.assignment import called_by, fingerprint, imports, load, path_of
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
+from classroom.names import MOODLE
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
 from classroom.teams import one_variant, shared
@@ -147,13 +148,13 @@ def _teams(submissions, given):
             why = f"holds notebooks of {' and '.join(several[:4])}"
         elif len(folders) > 1 and not one.id:
             why = f"holds notebooks in the folders {', '.join(sorted(folders)[:4])}"
-        elif TEAM.search(one.student) and not one.id:
+        elif TEAM.search(one.student) and (not one.id or MOODLE.match(one.folder)):
             why = "is called like one"
         else:
             continue
         told.append(f"{one.student} may be a team, because it {why}; it was graded as one student, by one notebook. For a "
                     "grade each, name the team in the list of students, as in 'Team 3: Ada Lovelace; Ben Okri', and give "
-                    "grade --roster this list.")
+                    "grade --roster this list, or in Moodle its grading worksheet.")
     return told[:MOST_TEAMS] + [f"{len(told) - MOST_TEAMS} more may be teams."] * (len(told) > MOST_TEAMS)
 
 

@@ -243,7 +243,7 @@ def _student(parts):
     platform = names.by_platform(first)
     if platform and len(names.MOODLE_ID.findall(first)) < 2:  # else one was written by a student, in a name or a file's
         late = [LATE] if platform.groupdict().get("late") else []
-        return Submission(platform["name"], platform["id"], first, notes=late)
+        return Submission(platform["name"], platform["id"] or "", first, notes=late)
     return Submission(first, "", first if len(parts) > 1 else "")
 
 

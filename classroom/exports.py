@@ -209,6 +209,9 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
         named = [name for name in ("SIS User ID", "SIS Login ID") if name in columns]
         whole = [name for name in ("Student", "LastName", "FirstName") if name in columns]
         people = [[" ".join(row[name] or "" for name in whole), *(row[name] or "" for name in named)] for row in rows]
+    if style == "moodle" and (groups := _groups(grades, rows, columns[2:columns.index(column)])):
+        raise Mismatch(f"{into} says in its column {groups!r} who is in which group, and each group was graded as one "
+                       f"person: give grade --roster {into}, and then this command again.")
     digits = [re.search(r"\d+", row.get(columns[0] if style == "moodle" else "ID") or "") for row in rows]
     digits = [number and number[0] for number in digits]
     owners, strangers = _owners(style, [result for result, _ in grades], digits, people)
@@ -241,6 +244,13 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
     if ungraded:
         notes.append(f"In {into} and not among those graded, so their cell stays as it is: {'; '.join(ungraded)}.")
     return _write(out / f"{style}_filled.csv", [columns, *([row[c] for c in columns] for row in rows)], guard=False)
+
+
+def _groups(grades, rows, columns):
+    """The column of Moodle's worksheet in which most stand who were graded, so that they are groups; or None."""
+    graded = {words_of(result["student"]) for result, _ in grades if not result.get("person")}
+    there = {column: graded & {words_of(row[column] or "") for row in rows} for column in columns}
+    return next((column for column, some in there.items() if len(some) > len(graded) / 2), None)
 
 
 def _column(into, columns, wanted):

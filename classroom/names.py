@@ -7,7 +7,7 @@ import unicodedata
 PLAIN = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ß": "ss"})
 WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # names that no file may have there
 # What a platform calls a student's folder or, in a download without folders, each file:
-MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
+MOODLE = re.compile(r"^(?P<name>.+?)(_(?P<id>[0-9]+))?_assignsubmission_(file|onlinetext)(_.*)?$", re.DOTALL)
 MOODLE_ID = re.compile(r"_[0-9]+_assignsubmission_")
 CANVAS = re.compile(r"^(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[0-9]+)_(?:(?P<file>[0-9]+)_.+|(?:text|link)(?:\.html)?)$",
                     re.DOTALL)

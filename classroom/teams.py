@@ -1,58 +1,73 @@
 """One notebook, several people: who is in a team, and that everybody in it has its notebook, its variant and its grade.
 
-A team is a line with several names in the list of students, or a column ``team``; or it is Moodle's own, whose download
-has a folder for each member with the same file in it, and the name of the group in front of theirs.
+A team is a line with several names in the list of students, or a column ``team``; or it is Moodle's own. Since 4.1 Moodle's
+download has one folder for a group, called by its name and a number that is the group's and nobody's, or "Default group"
+without a number (mod/assign/classes/downloader.php); who is in it says a column of the grading worksheet (gradingtable.php).
+Before, it had a folder for each member with the same file in it, and the name of the group in front of theirs.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from classroom import collecting, names, roster
+from classroom import collecting, names, roster, worksheets
 
 
 @dataclass
 class Team:
-    """``name`` is "" where the list gives none."""
+    """``name`` is "" where the list gives none; ``members``: a ``Person`` each. ``by_folder``: only a folder of this name
+    makes it a team, since the column that it stands in may be about something else."""
 
     name: str
     members: list = field(default_factory=list)
+    by_folder: bool = False
 
 
 def read(path, given=()):
-    """The list of ``Team`` in a list of students, those with a single member left out. ``given``: as for `roster.read`."""
+    """The list of ``Team`` in a list of students, those with a single member left out unless a folder may have their name.
+    ``given``: as for `roster.read`."""
     teams = {}
     if Path(path).suffix.lower() == ".csv":
-        for row, person in roster.people_in(path, given):
+        rows = roster.people_in(path, given)
+        moodle = worksheets.is_moodle([row for row, _ in rows])
+        for row, person in rows:
             for heading, value in row.items():
-                if heading and heading.strip().casefold() == "team" and (name := (value or "").strip()):
-                    teams.setdefault(name, Team(name)).members.append(person.name)
+                listed = heading and heading.strip().casefold() == "team"
+                if (listed or moodle and heading) and (name := (value or "").strip()):
+                    teams.setdefault((heading, name), Team(name, [], not listed)).members.append(person)
     else:
         for line in Path(path).read_text(encoding="utf-8-sig").splitlines():
-            teams[line] = Team(line.partition(":")[0].strip() if ":" in line else "", names.members(line))
-    return [team for team in teams.values() if len(team.members) > 1]
+            teams[line] = Team(line.partition(":")[0].strip() if ":" in line else "",
+                               [roster.Person(name) for name in names.members(line)])
+    return [team for team in teams.values() if len(team.members) > 1 or team.by_folder]
 
 
 def shared(submissions, people, teams):
     """The submissions, where each member of a team that handed in has one, with the team's newest notebook; and {key of a
     submission: key of the first member's}. ``people``: the class, ``teams``: its ``Team`` list."""
-    matches = roster.match(submissions, people) if people else []
-    of_person = {id(match.person): one for match, one in zip(matches, submissions, strict=False) if match.person}
-    listed, first = {names.words_of(person.name): person for person in people}, {}
+    by_name, first = defaultdict(list), {}
+    for one in submissions:
+        by_name[names.words_of(one.student)].append(one)
+    folders = [[one for one in by_name[names.words_of(team.name)] if names.MOODLE.match(one.folder) or not team.by_folder]
+               if team.name else [] for team in teams]
+    of_teams = {id(one) for folder in folders for one in folder}  # the number in their names is nobody's
+    alone = [one for one in submissions if id(one) not in of_teams]
+    matches = roster.match(alone, people) if people else []
+    of_person = {id(match.person): one for match, one in zip(matches, alone, strict=False) if match.person}
     submissions = list(submissions)
-    for team in teams:
-        mine = [listed[words] for words in map(names.words_of, team.members) if words in listed]
+    for team, folder in zip(teams, folders, strict=True):
+        mine = [person for member in team.members for person in _listed(member, people)]
         theirs = [of_person[id(person)] for person in mine if id(person) in of_person]
-        folder = [one for one in submissions if team.name and names.words_of(one.student) == names.words_of(team.name)]
         there = [one for one in [*theirs, *folder] if one.read]
-        if not there:
+        if not there or not mine or team.by_folder and not folder:
             continue
         newest, every = max(there, key=lambda one: one.modified), []
         submissions = [one for one in submissions if not any(one is other for other in [*theirs, *folder])]
         more = [note for note in [f"The newest of {len(there)} notebooks of the team counts: {newest.file}."]
                 if len({one.digest for one in there}) > 1]
         for person in mine:
-            own = of_person.get(id(person)) or collecting.Submission(person.name)
+            moodle = (person.moodle, f"{person.name}_{person.moodle}_assignsubmission_file") if team.by_folder else ()
+            own = of_person.get(id(person)) or collecting.Submission(person.name, *moodle)
             note = f"One notebook for the team {team.name}".rstrip() + f": {', '.join(one.name for one in mine)}."
             every.append(replace(newest, student=own.student, id=own.id, folder=own.folder, alike=own.alike,
                                  notes=[*newest.notes, note, *more]))
@@ -63,6 +78,13 @@ def shared(submissions, people, teams):
         for one in same:
             one.notes.append("One notebook for the team: " + ", ".join(other.student for other in same) + ".")
     return sorted(submissions, key=lambda one: (one.student.casefold(), one.id)), first
+
+
+def _listed(member, people):
+    """The person of the class who is a member, in a list; of several with one name, who has the same number."""
+    same = [one for one in people if names.words_of(one.name) == names.words_of(member.name)]
+    return same if len(same) < 2 else [one for one in same if member.mark and member.mark in (
+        one.mark, one.moodle, one.canvas, one.email, one.login)]
 
 
 def _of_moodle(submissions):

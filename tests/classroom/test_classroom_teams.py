@@ -37,11 +37,15 @@ def points(top):
 def test_lines_of_a_list(tmp_path):
     (tmp_path / "a.txt").write_text("Team 3: Ada Lovelace; Ben Okri\nCy Diaz\nDee Moss;Eva Lind\n")
     (tmp_path / "a.csv").write_text("name,team\nAda Lovelace,3\nBen Okri,3\nCy Diaz,\nDee Moss,4\n")
-    assert [(team.name, team.members) for team in teams.read(tmp_path / "a.txt")] == [
+
+    def members(made):
+        return [(team.name, [one.name for one in team.members]) for team in made]
+
+    assert members(teams.read(tmp_path / "a.txt")) == [
         ("Team 3", ["Ada Lovelace", "Ben Okri"]), ("", ["Dee Moss", "Eva Lind"])]
     (tmp_path / "b.csv").write_text("Nombre,Team\nAda Lovelace,3\nBen Okri,3\n")
     for made in teams.read(tmp_path / "a.csv"), teams.read(tmp_path / "b.csv", ["name=Nombre"]):
-        assert [(team.name, team.members) for team in made] == [("3", ["Ada Lovelace", "Ben Okri"])]
+        assert members(made) == [("3", ["Ada Lovelace", "Ben Okri"])]
 
 
 @pytest.mark.slow
@@ -87,7 +91,42 @@ def test_a_team_is_graded_by_the_variant_that_it_hands_in(tmp_path):
 
 
 @pytest.mark.slow
-def test_moodles_own_teams(tmp_path):
+def test_moodles_own_teams(tmp_path, capsys):
+    """Its download has a folder for each group, with a number that is another's in the worksheet, which says who is in it.
+    """
+    (tmp_path / "in").mkdir()
+    with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
+        for folder, code in (("Rot 1_2", "# red"), ("Blau_1", "# blue"), ("Standard-Gruppe", "")):
+            archive.writestr(f"{folder}_assignsubmission_file/w.ipynb", data(solved(code)))
+    class_of = (("1", "Ada Lovelace", "Rot_1"), ("2", "Wei Zhang", "Rot_1"), ("3", "Cy Diaz", "Blau"),
+                ("4", "Wei Zhang", "Standard-Gruppe"), ("5", "Eva Lind", "Standard-Gruppe"), ("6", "Fay Moss", "Grün"))
+    (tmp_path / "w.csv").write_text("\n".join(
+        ["ID,Vollständiger Name,E-Mail-Adresse,Status,Gruppe,Bewertung,Bestwertung,Zuletzt geändert (Abgabe)", *(
+            f'Teilnehmer/in{n},{name},p{n}@x.org,Zur Bewertung abgegeben - ,{team},,"35,00",-'
+            for n, name, team in class_of)]), encoding="utf-8")
+    graded(tmp_path)
+    fill(tmp_path / "out", {(student, item): 4 for student in ("Rot 1", "Blau", "Standard-Gruppe")
+                            for item in ("answer-measurement", "answer-cosine")})
+    with pytest.raises(exports.Mismatch, match="'Gruppe' who is in which group.*--roster"):
+        exports.export(tmp_path / "out", "moodle", tmp_path / "w.csv")
+    capsys.readouterr()
+    trust, listed = "--without-sandbox-i-trust-every-student", str(tmp_path / "w.csv")
+    assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "two"), trust, "--roster", listed]) == 0
+    assert "1 on the list of students are not among the submissions: Fay Moss." in capsys.readouterr().out
+    results = list(batch.read(tmp_path / "two")[0])
+    assert sorted((one["id"], one["person"]["name"]) for one in results) == [one[:2] for one in class_of[:5]]
+    fill(tmp_path / "two", {(student, item): points for student, points in (("Ada Lovelace", 4), ("Cy Diaz", 1),
+                                                                            ("Wei Zhang (4)", 4))
+                            for item in ("answer-measurement", "answer-cosine")})
+    assert main(["feedback", str(tmp_path / "two"), "--format", "moodle", "--into", str(tmp_path / "w.csv")]) == 0
+    filled = marks.read_csv(tmp_path / "two/moodle_filled.csv")
+    assert [row["Bewertung"] for row in filled] == ["34", "34", "28", "34", "34", ""]
+    with zipfile.ZipFile(tmp_path / "two/moodle_feedback.zip") as archive:
+        assert sorted(name.split("_")[1] for name in archive.namelist()) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.slow
+def test_moodles_own_teams_before_its_version_4(tmp_path):
     """Its download has a folder for each member, with the group in front; alone with the same file is not a team."""
     (tmp_path / "in").mkdir()
     with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
