@@ -18,11 +18,11 @@ __all__ = ["INDEX", "Outcome", "adopt", "adopt_all", "check", "evaluate", "exerc
 INDEX = {name: lesson.number for lesson in LESSONS.values() for name in lesson.exercises}
 
 
-def check(attempt, name=None, more=False):
+def check(attempt, name=None, more=True):
     """Check a learner's function and say what is wrong with it.
 
     ``attempt``: the function itself; ``name``: the exercise, when the function is called otherwise; ``more``: say of a
-    right one also which mistakes of a caller the reference notices and it does not.
+    right one also which mistakes of a caller it does not notice.
     Shows and returns an ``Outcome``; a passed exercise is kept in the progress file.
     Raises KeyError, with the closest known names, when there is no such exercise, and TypeError
     when ``attempt`` is not a function.

@@ -7,6 +7,7 @@ the wrong function itself. An attempt that behaves like it everywhere gets its h
 
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -84,6 +85,15 @@ def variants(template):
     """Of a function whose keyword arguments say how it goes wrong, what makes its variants: where ``attend(Q, K, V, *,
     scale=…)`` is the template, ``attend(scale=1.0)`` is the function with that fault."""
     return lambda **faults: functools.partial(template, **faults)
+
+
+def two_at_once(mistakes):
+    """Of pairs (what to tell, function): for each two variants of one template that change different steps, what to tell
+    of the first, and both at once."""
+    made = [(told, function) for told, function in mistakes if isinstance(function, functools.partial)]
+    for (told, one), (_, other) in itertools.combinations(made, 2):
+        if one.func is other.func and not one.keywords.keys() & other.keywords.keys():
+            yield told, functools.partial(one, **other.keywords)
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,7 @@ def _in_float32(exercise, cases):
 
 
 @settings.usual()
-def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=False):
+def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=True):
     """Judge ``attempt`` and return an ``Outcome``; shows and records nothing.
 
     ``more``: say also which mistakes of a caller a right attempt does not notice.
@@ -272,7 +282,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=False):
         nudges = (*exercise.nudges, *_none_nudge(exercise, first.case), *NUDGES)
         return outcome("error", None, f"Your function stopped with {nudged(first.result.value, nudges)}\n"
                                       f"{_case_text(exercise, first)}")
-    words, misconception, shown = _one_of_several(exercise, trials, failing, mistaken)
+    words, misconception, shown = _one_of_several(exercise, trials, failing, mistaken, seconds)
     if misconception:
         return outcome("wrong", misconception.id, f"{words} {misconception.hint}\n{_case_text(exercise, shown)}")
     hint = first.case.probe.hint
@@ -300,8 +310,8 @@ def _right(exercise, attempt, trials, seconds, more):
               if more and call(attempt, tuple(contract.make(np.random.default_rng(0))), seconds,
                                exercise.use).error is not ValueError]
     if missed:
-        lines.append(f"The reference also raises ValueError for {' and for '.join(missed)}, so that a caller's mistake is "
-                     "noticed.")
+        lines.append("One more thing: the course's version also raises ValueError for "
+                     f"{' and for '.join(missed)}, so that a caller's mistake is noticed.")
     return Outcome(exercise.name, "passed", None, "\n".join(lines))
 
 
@@ -318,14 +328,14 @@ def _explains(mistaken, trials):
             and any(t.case.difference(mistaken(t)) for t in trials))
 
 
-def _one_of_several(exercise, trials, failing, mistaken):
+def _one_of_several(exercise, trials, failing, mistaken, seconds):
     """(What is said of one of several mistakes, the misconception or None, the failing trial to show.)
 
     Where one of two mistakes is not to be seen, the attempt gives what the other gives. So a misconception explains part
     of an attempt that gives the same in at least ``PART`` of the cases in which it is wrong, if these are at least half as
     large a part of those in which the attempt is, and the attempt is right in none of them. Of several it is the one that
     explains most. Where every result has a wrong form, that of a misconception is enough which gives the right numbers in
-    it, or alone gives it.
+    it, or alone gives it. At last come two variants of one template at once.
     """
     formless = _is_formless(trials)
     best, shown, most = None, failing[0], 0
@@ -347,6 +357,9 @@ def _one_of_several(exercise, trials, failing, mistaken):
         return SEVERAL, best, shown
     if with_right_numbers or len(of_this_form) == 1:
         return SAME_FORM, (with_right_numbers or of_this_form)[0], shown
+    for misconception, both in two_at_once((m, m.function) for m in exercise.misconceptions):
+        if _explains(lambda trial, both=both: call(both, trial.case.args, seconds, exercise.use), trials):
+            return SEVERAL, misconception, shown
     return "", None, shown
 
 

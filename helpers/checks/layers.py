@@ -5,14 +5,13 @@ what the reference implementation makes of the same inputs.
 """
 
 import functools
-import itertools
 from html import escape
 
 import torch
 
 from helpers import transformer
 from helpers.checks.calls import call
-from helpers.checks.core import SECONDS, SEVERAL
+from helpers.checks.core import SECONDS, SEVERAL, two_at_once
 from helpers.checks.stubs import is_stub
 from helpers.page import show
 from helpers.words import NotUsable
@@ -165,14 +164,6 @@ def _with(fault, **changes):
     return functools.partial(fault, **changes)
 
 
-def _pairs(faults):
-    """Two faults of one template at once, each with the hint of the first and that there is another."""
-    templates = [(hint, fault) for hint, fault in faults if isinstance(fault, functools.partial)]
-    for (hint, one), (_, other) in itertools.combinations(templates, 2):
-        if one.func is other.func and not one.keywords.keys() & other.keywords.keys():
-            yield f"{SEVERAL} {hint}", functools.partial(one, **other.keywords)
-
-
 FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
     "self_attention": {
         "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.", _with(self_attention, bias=False)),
@@ -272,7 +263,8 @@ def _judge(mine, theirs, real, inputs):
         return ("", "") if torch.equal(stream, x) else (
             "changes x in place", "Write x = x + … and not x += …, or the state below this layer is lost.")
     faults = FAULTS.get(mine.__name__, {}).values()
-    for hint, fault in [*faults, *_pairs(faults)]:
+    of_two = ((f"{SEVERAL} {hint}", both) for hint, both in two_at_once(faults))
+    for hint, fault in [*faults, *of_two]:
         if torch.allclose(found[real], fault(*inputs)[real], rtol=1e-4, atol=1e-4):
             return "does not give the reference's numbers", hint
     far = (found - theirs)[real].abs().max()

@@ -214,6 +214,11 @@ def _values_only(Q, K, V, mask):
     return (weights * mask) @ V, weights
 
 
+def _causal(scores):
+    """The causal mask for such scores."""
+    return np.tri(*scores.shape[-2:], dtype=bool)
+
+
 def _by_index(scores, mask):
     scores[~mask] = -np.inf
     return scores
@@ -321,6 +326,10 @@ MASKED_ATTENTION = Exercise(
             "masked: hidden keys still take their share. Hide the scores before the softmax.", _values_only),
         ("mask-ignored", "The mask changes nothing: hidden keys still get weight.",
             _with_softmax_of(lambda s, m: s)),
+        ("causal-whatever-the-mask", "You hide the later keys whatever the mask says. The mask alone says what is hidden: "
+            "it may be causal or not.", _masked(hide=lambda scores, mask: np.where(_causal(scores), scores, -np.inf))),
+        ("causal-as-well", "You hide the later keys as well. The mask alone says what is hidden: it may be causal or not.",
+            _masked(hide=lambda scores, mask: np.where(mask & _causal(scores), scores, -np.inf))),
         ("mask-transposed", "You transpose the mask. Its rows are queries and its columns keys already, just "
             "like the scores.", lambda Q, K, V, mask: _masked()(Q, K, V, np.swapaxes(mask, -1, -2))),
         ("every-axis-transposed", "Right for one sentence. With a batch in front, K.T turns round every "

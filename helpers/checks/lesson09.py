@@ -78,9 +78,11 @@ def _square_forgotten(x, gain, bias, eps, added=0.0):
 
 
 @variants
-def _axis_lost(x, gain, bias, eps, *, mean=False, variance=False):
-    """Which of the two keeps its axis?"""
-    return gain * (x - x.mean(-1, keepdim=mean)) / torch.sqrt(x.var(-1, correction=0, keepdim=variance) + eps) + bias
+def _axis_lost(x, gain, bias, eps, *, mean=False, variance=False, steps=False):
+    """Which of the two keeps its axis? ``steps``: the variance is that of what is left of x, and not torch's own."""
+    deviation = x - x.mean(-1, keepdim=mean)
+    var = deviation.square().mean(-1, keepdim=variance) if steps else x.var(-1, correction=0, keepdim=variance)
+    return gain * deviation / torch.sqrt(var + eps) + bias
 
 
 def _absolute(x, gain, bias, eps):
@@ -135,6 +137,10 @@ LAYER_NORM = Exercise(
             "lines up with x. Give keepdim=True to both.", _axis_lost(mean=True)),
         ("keepdim-in-the-variance-only", "Your variance keeps its axis, your mean does not, so it no longer "
             "lines up with x. Give keepdim=True to both.", _axis_lost(variance=True)),
+        ("keepdim-forgotten-step-by-step", "Without keepdim=True the mean of (B, T, d) has shape (B, T), and no longer "
+            "lines up with x. Give it to the mean and to the variance.", _axis_lost(steps=True)),
+        ("keepdim-in-the-variance-only-step-by-step", "Your variance keeps its axis, your mean does not, so it no longer "
+            "lines up with x. Give keepdim=True to both.", _axis_lost(variance=True, steps=True)),
         ("std-alone", "You divide by torch's std. It divides by d - 1 unless you say correction=0, and eps "
             "is missing: it is added to the variance, under the root.",
             _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
@@ -367,6 +373,10 @@ PRE_NORM_BLOCK = Exercise(
         ("post-norm", "You normalise after each sum. That is post-norm, as in the original transformer of "
             "2017. In a pre-norm block the norm stands in front of each sublayer, inside the sum.",
             _steps(first=lambda x, a, n: n(x + a(x)), second=lambda x, y, f, n: n(y + f(y)))),
+        ("normed-at-the-end", "You normalise what the block returns. The stream goes on as it is; the next block normalises "
+            "what it reads.", _steps(second=lambda x, y, f, n: n(y + f(n(y))))),
+        ("normed-at-the-end-by-norm1", "You normalise what the block returns. The stream goes on as it is; the next block "
+            "normalises what it reads.", lambda x, a, f, n1, n2: n1(pre_norm_block(x, a, f, n1, n2))),
         ("no-residuals", "Nothing is added to x: each sublayer replaces the stream. Add each result to what "
             "went in.", lambda x, a, f, n1, n2: f(n2(a(n1(x))))),
         ("no-first-residual", "The attention replaces the stream. Add its result to x.",

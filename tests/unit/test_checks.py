@@ -322,6 +322,17 @@ def a_billion_below(Q, K, V, mask):
     return softmax(scores) @ V, softmax(scores)
 
 
+def scores_hidden(Q, K, V, mask, scale):
+    with np.errstate(invalid="ignore"):
+        weights = np.nan_to_num(softmax(np.where(mask, Q @ np.swapaxes(K, -1, -2) / scale, -np.inf)))
+    return weights @ V, weights
+
+
+def axis_lost(x, gain, bias, eps):
+    deviation = x - x.mean(-1)
+    return gain * deviation / (deviation.square().mean(-1) + eps) ** 0.5 + bias
+
+
 def other_keys(q, k, v, cache):
     output, (K, V) = exercise("decode_step").reference(q, k, v, cache)
     return output, (K + 1, V)
@@ -379,6 +390,12 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     ("rotate", turned_in_place(1), "overwritten", "new array"),
     ("rotate", turned_in_place(-1), "overwritten-and-clockwise", "new array"),
     ("masked_attention", a_billion_below, "minus-a-billion", "mean of all hidden values"),
+    # two mistakes at once, and mistakes that had no hint of their own
+    ("masked_attention", lambda Q, K, V, mask: scores_hidden(Q, K, V, ~mask, 1), "inverted", "more than one mistake"),
+    ("masked_attention", lambda Q, K, V, mask: scores_hidden(
+        Q, K, V, np.tri(Q.shape[-2], K.shape[-2], dtype=bool), Q.shape[-1] ** 0.5), "causal-whatever-the-mask", ""),
+    ("layer_norm", axis_lost, "keepdim-forgotten-step-by-step", "keepdim=True"),
+    ("pre_norm_block", lambda x, a, f, n1, n2: n2((y := x + a(n1(x))) + f(n2(y))), "normed-at-the-end", "next block"),
     # right on what the probes used to vary
     ("online_softmax_attention", forget_the_largest, "largest-forgotten", ""),
     ("count_pairs", lambda words: {pair: n for pair, n in exercise("count_pairs").reference(words).items() if all(pair)},
@@ -474,11 +491,14 @@ def test_warnings_and_prints_of_an_attempt_stay_silent(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_contracts_are_told_but_do_not_fail():
-    outcome = judge(lambda q, V, k: exercise("nearest_neighbours").reference(q, V, min(max(k, 1), len(V))),
-                    "nearest_neighbours", more=True)
-    assert outcome
-    assert "ValueError" in outcome.message
+def test_contracts_are_told_but_do_not_fail(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+
+    def cut(q, V, k):
+        return exercise("nearest_neighbours").reference(q, V, min(max(k, 1), len(V)))
+
+    assert check(cut, "nearest_neighbours") and "raises ValueError for a k larger" in capsys.readouterr().out
+    assert "ValueError" not in judge(cut, "nearest_neighbours", more=False).message
     assert "ValueError" not in judge(exercise("nearest_neighbours").reference, "nearest_neighbours").message
 
 
