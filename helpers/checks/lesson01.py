@@ -31,65 +31,57 @@ def _also_whole(function, X, Y):
         return function(X.astype(float), Y.astype(float))
 
 
-COSINE_SIMILARITY = Exercise(
-    reference=cosine_similarity,
-    probes=(
-        Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), rng.normal(size=(1, 2))),
-            "With one vector on each side the result is a table with one entry: the dot product divided by "
-            "both lengths."),
-        Probe("n and m differ", lambda rng: (rng.normal(size=(2, 3)), rng.normal(size=(4, 3))),
-            "The result needs a row for each row of X and a column for each row of Y."),
-        Probe("lengths differ",
-            lambda rng: (rng.normal(size=(3, 2)) * [[0.1], [1], [50]], rng.normal(size=(2, 2)) * 9),
-            "Cosine looks at directions only: making a vector longer must change nothing. Check both "
-            "divisions."),
-        Probe("zero rows", _with_zero_rows, "One row of X and one of Y are all zeros here. They have no "
-            "direction: their similarity is 0 by convention."),
-        Probe("tiny vectors", lambda rng: (rng.normal(size=(2, 3)) * 1e-5, rng.normal(size=(3, 3)) * 1e-4),
-            "The vectors are tiny here, but not zero. Only a length of exactly 0 is a special case: adding a "
-            "small number to every length spoils tiny vectors."),
-        Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))),
-            "This fails on wider vectors: look for an axis or a size that only fits the small case."),
-        example("some zeros", (np.array([[1.0, 0.0], [1.0, -1.0]]), np.array([[2.0, 3.0]])),
-            "One row has a single 0 here, and the numbers of another add up to 0. Both have a direction: "
-            "only a row whose length is exactly 0 is a special case.", extreme=True),
-        Probe("whole numbers", lambda rng: (rng.integers(1, 9, size=(2, 3)), rng.integers(1, 9, size=(2, 3))),
-            "X and Y hold whole numbers here, and a cosine is no whole number.", draws=1, extreme=True),
-        larger(lambda rng: (rng.normal(size=(9, 11)), rng.normal(size=(10, 11)))),
-    ),
-    misconceptions=(
-        ("plain-dot", "This is the dot product. It grows with the lengths of the vectors: divide each entry "
-            "by the length of its row of X and of its row of Y.", lambda X, Y: X @ Y.T),
-        ("one-length", "You divide by the lengths of one side only. Both vectors of a pair have a length.",
-            lambda X, Y: np.divide(X @ Y.T, _norms(X), out=np.zeros((len(X), len(Y))), where=_norms(X) > 0)),
-        ("squared-lengths",
-            "You divide by squared lengths. The length of a vector is the square root of the sum of its "
-            "squares.", lambda X, Y: X @ Y.T / np.maximum(_norms(X) ** 2 * _norms(Y).T ** 2, 1e-300)),
-        ("zero-over-zero", "Right for ordinary rows, but a row of zeros gives 0/0 = NaN. Its similarity is 0 "
-            "by convention: treat a length of 0 apart.", lambda X, Y: X @ Y.T / (_norms(X) * _norms(Y).T)),
-        ("lengths-of-columns", "You take the lengths down the columns. The vectors are rows: the length of a "
-            "row is the norm along axis 1.",
-            lambda X, Y: (X / np.linalg.norm(X, axis=0)) @ (Y / np.linalg.norm(Y, axis=0)).T),
-        ("lengths-along-axis-0", "You take the lengths along axis 0, so you get one for each column. The "
-            "vectors are rows: the lengths of the rows are np.linalg.norm(X, axis=1).",
-            lambda X, Y: X @ Y.T / (np.linalg.norm(X, axis=0)[:, None] * np.linalg.norm(Y, axis=0))),
-        ("one-length-for-all", "You divide by the norm of the whole matrix. Each row has its own length: "
-            "np.linalg.norm needs an axis.", lambda X, Y: X @ Y.T / (np.linalg.norm(X) * np.linalg.norm(Y))),
-        ("distance", "This is the cosine distance, 1 - cosine. Similar vectors should get a large number.",
-            lambda X, Y: 1 - cosine_similarity(X, Y)),
-        ("absolute-value", "You drop the sign. Vectors that point in opposite directions have similarity -1.",
-            lambda X, Y: np.abs(cosine_similarity(X, Y))),
-        ("transposed", "Rows and columns are swapped: entry [i, j] compares row i of X with row j of Y.",
-            lambda X, Y: cosine_similarity(X, Y).T),
-        ("cut-to-whole-numbers", "np.zeros_like(X) takes the dtype of X as well as its shape: when X holds "
-            "whole numbers, what you put into it is cut off to 0 or 1. np.zeros(X.shape) holds "
-            "floating-point numbers.", lambda X, Y: _kept_whole(X) @ _kept_whole(Y).T),
-        ("row-by-row",
-            "You compare row i of X with row i of Y only. Every row of X must meet every row of Y: a matrix "
-            "product does that.", lambda X, Y: (X * Y).sum(axis=1) / (_norms(X) * _norms(Y))[:, 0]),
-    ),
-    use=_also_whole,
-)
+COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
+    Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), rng.normal(size=(1, 2))),
+        "With one vector on each side the result is a table with one entry: the dot product divided by "
+        "both lengths."),
+    Probe("n and m differ", lambda rng: (rng.normal(size=(2, 3)), rng.normal(size=(4, 3))),
+        "The result needs a row for each row of X and a column for each row of Y."),
+    Probe("lengths differ",
+        lambda rng: (rng.normal(size=(3, 2)) * [[0.1], [1], [50]], rng.normal(size=(2, 2)) * 9),
+        "Cosine looks at directions only: making a vector longer must change nothing. Check both divisions."),
+    Probe("zero rows", _with_zero_rows, "One row of X and one of Y are all zeros here. They have no "
+        "direction: their similarity is 0 by convention."),
+    Probe("tiny vectors", lambda rng: (rng.normal(size=(2, 3)) * 1e-5, rng.normal(size=(3, 3)) * 1e-4),
+        "The vectors are tiny here, but not zero. Only a length of exactly 0 is a special case: adding a "
+        "small number to every length spoils tiny vectors."),
+    Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))),
+        "This fails on wider vectors: look for an axis or a size that only fits the small case."),
+    example("some zeros", (np.array([[1.0, 0.0], [1.0, -1.0]]), np.array([[2.0, 3.0]])),
+        "One row has a single 0 here, and the numbers of another add up to 0. Both have a direction: "
+        "only a row whose length is exactly 0 is a special case.", extreme=True),
+    Probe("whole numbers", lambda rng: (rng.integers(1, 9, size=(2, 3)), rng.integers(1, 9, size=(2, 3))),
+        "X and Y hold whole numbers here, and a cosine is no whole number.", draws=1, extreme=True),
+    larger(lambda rng: (rng.normal(size=(9, 11)), rng.normal(size=(10, 11)))),
+), misconceptions=(
+    ("plain-dot", "This is the dot product. It grows with the lengths of the vectors: divide each entry "
+        "by the length of its row of X and of its row of Y.", lambda X, Y: X @ Y.T),
+    ("one-length", "You divide by the lengths of one side only. Both vectors of a pair have a length.",
+        lambda X, Y: np.divide(X @ Y.T, _norms(X), out=np.zeros((len(X), len(Y))), where=_norms(X) > 0)),
+    ("squared-lengths", "You divide by squared lengths. The length of a vector is the square root of the sum of "
+        "its squares.", lambda X, Y: X @ Y.T / np.maximum(_norms(X) ** 2 * _norms(Y).T ** 2, 1e-300)),
+    ("zero-over-zero", "Right for ordinary rows, but a row of zeros gives 0/0 = NaN. Its similarity is 0 "
+        "by convention: treat a length of 0 apart.", lambda X, Y: X @ Y.T / (_norms(X) * _norms(Y).T)),
+    ("lengths-of-columns", "You take the lengths down the columns. The vectors are rows: the length of a "
+        "row is the norm along axis 1.",
+        lambda X, Y: (X / np.linalg.norm(X, axis=0)) @ (Y / np.linalg.norm(Y, axis=0)).T),
+    ("lengths-along-axis-0", "You take the lengths along axis 0, so you get one for each column. The "
+        "vectors are rows: the lengths of the rows are np.linalg.norm(X, axis=1).",
+        lambda X, Y: X @ Y.T / (np.linalg.norm(X, axis=0)[:, None] * np.linalg.norm(Y, axis=0))),
+    ("one-length-for-all", "You divide by the norm of the whole matrix. Each row has its own length: "
+        "np.linalg.norm needs an axis.", lambda X, Y: X @ Y.T / (np.linalg.norm(X) * np.linalg.norm(Y))),
+    ("distance", "This is the cosine distance, 1 - cosine. Similar vectors should get a large number.",
+        lambda X, Y: 1 - cosine_similarity(X, Y)),
+    ("absolute-value", "You drop the sign. Vectors that point in opposite directions have similarity -1.",
+        lambda X, Y: np.abs(cosine_similarity(X, Y))),
+    ("transposed", "Rows and columns are swapped: entry [i, j] compares row i of X with row j of Y.",
+        lambda X, Y: cosine_similarity(X, Y).T),
+    ("cut-to-whole-numbers", "np.zeros_like(X) takes the dtype of X as well as its shape: when X holds "
+        "whole numbers, what you put into it is cut off to 0 or 1. np.zeros(X.shape) holds "
+        "floating-point numbers.", lambda X, Y: _kept_whole(X) @ _kept_whole(Y).T),
+    ("row-by-row", "You compare row i of X with row i of Y only. Every row of X must meet every row of Y: a "
+        "matrix product does that.", lambda X, Y: (X * Y).sum(axis=1) / (_norms(X) * _norms(Y))[:, 0]),
+))
 
 
 TABLE = ("'numpy.ndarray' object has no attribute|only integers, slices", (
@@ -116,52 +108,48 @@ def _cosines(query, vectors):
     return cosine_similarity(query[None, :], vectors)[0]
 
 
-NEAREST_NEIGHBOURS = Exercise(
-    reference=nearest_neighbours,
-    probes=(
-        Probe("k is 1", lambda rng: (rng.normal(size=2), rng.normal(size=(4, 2)), 1),
-            "With k = 1 the result is one index: that of the row with the largest cosine."),
-        Probe("order", lambda rng: (rng.normal(size=3), rng.normal(size=(7, 3)), 4),
-            "The result is the indices of the k rows with the largest cosine, the most similar first."),
-        Probe("lengths differ", _crowd, "One row is long and points elsewhere, one is short and points as "
-            "the query does. Rank by cosine."),
-        Probe("all of them", lambda rng: (rng.normal(size=4), rng.normal(size=(5, 4)), 5),
-            "With k = n every row must appear once, the most similar first."),
-        example("the query is a row", (np.array([1.0, 0]), np.array([[0, 1.0], [1, 0], [1, 1]]), 2),
-            "One of the rows is the query itself here, and it comes first like any other row. To leave it "
-            "out is the caller's business.", extreme=True),
-        larger(lambda rng: (rng.normal(size=10), rng.normal(size=(11, 10)), 9)),
-    ),
-    misconceptions=(
-        ("least-similar", "You return the least similar rows: argsort sorts from small to large.",
-            lambda q, V, k: np.argsort(_cosines(q, V))[:k]),
-        ("last-first", "The right rows in the wrong order: the most similar must come first, and it is last.",
-            lambda q, V, k: np.argsort(_cosines(q, V))[-k:]),
-        ("dot-product", "You rank by the dot product, so long vectors win. Rank by cosine.",
-            lambda q, V, k: _k_nearest(V @ q, k)),
-        ("euclidean", "You rank by distance, so short vectors can lose although they point the right way. "
-            "Rank by cosine.", lambda q, V, k: _k_nearest(-np.linalg.norm(V - q, axis=1), k)),
-        ("similarities", "You return the similarities. The result is the indices of the rows: np.argsort "
-            "gives indices.", lambda q, V, k: np.sort(_cosines(q, V))[::-1][:k]),
-        ("drops-the-first", "You leave out the best row. The query need not be one of the rows here: "
-            "skipping it is the caller's business.", lambda q, V, k: _k_nearest(_cosines(q, V), k + 1)[1:]),
-        ("not-ranked", "The right rows, but sorted by index. The most similar must come first.",
-            lambda q, V, k: np.sort(_k_nearest(_cosines(q, V), k))),
-        ("absolute-value", "You rank by the size of the cosine and lose its sign: opposite vectors are not "
-            "neighbours.", lambda q, V, k: _k_nearest(np.abs(_cosines(q, V)), k)),
-        ("row-not-taken", "Your result is a table with one row, because cosine_similarity(query[None, :], "
-            "vectors) has shape (1, n). Take that row with [0] before you sort.",
-            lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
-        ("all-rows", "You return every row. Only the first k are asked for.",
-            lambda q, V, k: _k_nearest(_cosines(q, V), len(V))),
-    ),
-    contracts=(
-        Contract("a k larger than the number of rows",
-            lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 4)),
-        Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 0)),
-    ),
-    nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional", ONE_ROW), TABLE),
-)
+NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
+    Probe("k is 1", lambda rng: (rng.normal(size=2), rng.normal(size=(4, 2)), 1),
+        "With k = 1 the result is one index: that of the row with the largest cosine."),
+    Probe("order", lambda rng: (rng.normal(size=3), rng.normal(size=(7, 3)), 4),
+        "The result is the indices of the k rows with the largest cosine, the most similar first."),
+    Probe("lengths differ", _crowd, "One row is long and points elsewhere, one is short and points as "
+        "the query does. Rank by cosine."),
+    Probe("all of them", lambda rng: (rng.normal(size=4), rng.normal(size=(5, 4)), 5),
+        "With k = n every row must appear once, the most similar first."),
+    example("the query is a row", (np.array([1.0, 0]), np.array([[0, 1.0], [1, 0], [1, 1]]), 2),
+        "One of the rows is the query itself here, and it comes first like any other row. To leave it "
+        "out is the caller's business.", extreme=True),
+    larger(lambda rng: (rng.normal(size=10), rng.normal(size=(11, 10)), 9)),
+), misconceptions=(
+    ("least-similar", "You return the least similar rows: argsort sorts from small to large.",
+        lambda q, V, k: np.argsort(_cosines(q, V))[:k]),
+    ("last-first", "The right rows in the wrong order: the most similar must come first, and it is last.",
+        lambda q, V, k: np.argsort(_cosines(q, V))[-k:]),
+    ("dot-product", "You rank by the dot product, so long vectors win. Rank by cosine.",
+        lambda q, V, k: _k_nearest(V @ q, k)),
+    ("euclidean", "You rank by distance, so short vectors can lose although they point the right way. "
+        "Rank by cosine.", lambda q, V, k: _k_nearest(-np.linalg.norm(V - q, axis=1), k)),
+    ("similarities", "You return the similarities. The result is the indices of the rows: np.argsort "
+        "gives indices.", lambda q, V, k: np.sort(_cosines(q, V))[::-1][:k]),
+    ("drops-the-first", "You leave out the best row. The query need not be one of the rows here: "
+        "skipping it is the caller's business.", lambda q, V, k: _k_nearest(_cosines(q, V), k + 1)[1:]),
+    ("not-ranked", "The right rows, but sorted by index. The most similar must come first.",
+        lambda q, V, k: np.sort(_k_nearest(_cosines(q, V), k))),
+    ("absolute-value", "You rank by the size of the cosine and lose its sign: opposite vectors are not "
+        "neighbours.", lambda q, V, k: _k_nearest(np.abs(_cosines(q, V)), k)),
+    ("row-not-taken", "Your result is a table with one row, because cosine_similarity(query[None, :], "
+        "vectors) has shape (1, n). Take that row with [0] before you sort.",
+        lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
+    ("all-rows", "You return every row. Only the first k are asked for.",
+        lambda q, V, k: _k_nearest(_cosines(q, V), len(V))),
+), contracts=(
+    Contract("a k larger than the number of rows", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 4)),
+    Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 0)),
+), nudges=(
+    ("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional", ONE_ROW),
+    TABLE,
+))
 
 
 def _parallelogram(rng):
@@ -217,56 +205,53 @@ def _unit(V):
     return V / _norms(V)
 
 
-ANALOGY = Exercise(
-    reference=analogy,
-    probes=(
-        Probe("parallelogram", _parallelogram,
-            "Row 5 is exactly vectors[b] - vectors[a] + vectors[c] here, so the answer must be 5."),
-        Probe("next to c", _small_step, "a and b are nearly alike here, so the target lies next to c, and c "
-            "may not win. How do you leave out the three given words, and which index do you return?"),
-        Probe("next to b", _close_to_b, "a and c are nearly alike here, so the target lies next to b, and b "
-            "may not win. How do you leave out the three given words, and which index do you return?"),
-        Probe("next to a", _close_to_a,
-            "The target points as a does here, and a may not win. A similarity can be negative: leave the "
-            "three given words out with minus infinity, not with 0.", special=True),
-        Probe("lengths differ", _long_words, "The rows have very different lengths here. Rank by cosine, and "
-            "use the vectors as they are.", draws=12),
-        Probe("all point away", _all_point_away, "Every row besides the three given words points away from "
-            "the target here, so its cosine is negative. The best of these rows still wins: leave the "
-            "three words out with minus infinity, not with 0.", draws=1, extreme=True),
-        larger(lambda rng: (10, 8, 9, rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3)), draws=4),
-    ),
-    nudges=(("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",
-             ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),
-            ("out of bounds for axis 0 with size 1", (
-                "Your cosines are a table with one row, because cosine_similarity(target[None, :], vectors) has "
-                "shape (1, n). Take that row with [0] before you leave words out.")), TABLE),
-    misconceptions=(
-        ("inputs-not-excluded", "Your answer can be one of the three given words. Leave a, b and c out "
-            "before you take the best.", lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [])),
-        ("only-c-excluded", "You leave out c only. The answer may not be a or b either.",
-            lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [c])),
-        ("only-b-and-c-excluded", "You leave out b and c, but a can still be the answer.",
-            lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [b, c])),
-        ("rows-taken-out", "You take the rows a, b and c out of the table. The rows behind them move up, so "
-            "your index counts in the shorter table. Keep every row, and let the three lose.",
-            lambda a, b, c, V: int(np.argmax(np.delete(_cosines(_target(a, b, c, V), V), [a, b, c])))),
-        ("step-backwards", "You walk the step the wrong way. From a to b is b - a: take that step from c.",
-            lambda a, b, c, V: _best(_cosines(V[a] - V[b] + V[c], V), [a, b, c])),
-        ("no-minus-a", "You add b and c, but never take a away. The step from a to b is b - a.",
-            lambda a, b, c, V: _best(_cosines(V[b] + V[c], V), [a, b, c])),
-        ("no-c", "You look for the step b - a itself. The step must start at c.",
-            lambda a, b, c, V: _best(_cosines(V[b] - V[a], V), [a, b, c])),
-        ("dot-product", "You rank by the dot product, so long vectors win. Rank by cosine.",
-            lambda a, b, c, V: _best(V @ _target(a, b, c, V), [a, b, c])),
-        ("euclidean", "You rank by distance. Rank by cosine: only the direction counts.",
-            lambda a, b, c, V: _best(-np.linalg.norm(V - _target(a, b, c, V), axis=1), [a, b, c])),
-        ("unit-vectors-first", "You shorten the vectors to length 1 before you subtract. That is a known "
-            "variant, but here the step uses the vectors as they are.",
-            lambda a, b, c, V: _best(_cosines(_target(a, b, c, _unit(V)), V), [a, b, c])),
-        ("returns-the-vector", "You return the target vector b - a + c. The answer is the index of the row "
-            "that is most similar to it.", lambda a, b, c, V: _target(a, b, c, V)),
-    ),
-)
+ANALOGY = Exercise(analogy, probes=(
+    Probe("parallelogram", _parallelogram,
+        "Row 5 is exactly vectors[b] - vectors[a] + vectors[c] here, so the answer must be 5."),
+    Probe("next to c", _small_step, "a and b are nearly alike here, so the target lies next to c, and c "
+        "may not win. How do you leave out the three given words, and which index do you return?"),
+    Probe("next to b", _close_to_b, "a and c are nearly alike here, so the target lies next to b, and b "
+        "may not win. How do you leave out the three given words, and which index do you return?"),
+    Probe("next to a", _close_to_a, "The target points as a does here, and a may not win. A similarity can be "
+        "negative: leave the three given words out with minus infinity, not with 0.", special=True),
+    Probe("lengths differ", _long_words, "The rows have very different lengths here. Rank by cosine, and "
+        "use the vectors as they are.", draws=12),
+    Probe("all point away", _all_point_away, "Every row besides the three given words points away from "
+        "the target here, so its cosine is negative. The best of these rows still wins: leave the "
+        "three words out with minus infinity, not with 0.", draws=1, extreme=True),
+    larger(lambda rng: (10, 8, 9, rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3)), draws=4),
+), nudges=(
+    ("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",
+        ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),
+    ("out of bounds for axis 0 with size 1", "Your cosines are a table with one row, because "
+        "cosine_similarity(target[None, :], vectors) has shape (1, n). Take that row with [0] before you leave "
+        "words out."),
+    TABLE,
+), misconceptions=(
+    ("inputs-not-excluded", "Your answer can be one of the three given words. Leave a, b and c out "
+        "before you take the best.", lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [])),
+    ("only-c-excluded", "You leave out c only. The answer may not be a or b either.",
+        lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [c])),
+    ("only-b-and-c-excluded", "You leave out b and c, but a can still be the answer.",
+        lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [b, c])),
+    ("rows-taken-out", "You take the rows a, b and c out of the table. The rows behind them move up, so "
+        "your index counts in the shorter table. Keep every row, and let the three lose.",
+        lambda a, b, c, V: int(np.argmax(np.delete(_cosines(_target(a, b, c, V), V), [a, b, c])))),
+    ("step-backwards", "You walk the step the wrong way. From a to b is b - a: take that step from c.",
+        lambda a, b, c, V: _best(_cosines(V[a] - V[b] + V[c], V), [a, b, c])),
+    ("no-minus-a", "You add b and c, but never take a away. The step from a to b is b - a.",
+        lambda a, b, c, V: _best(_cosines(V[b] + V[c], V), [a, b, c])),
+    ("no-c", "You look for the step b - a itself. The step must start at c.",
+        lambda a, b, c, V: _best(_cosines(V[b] - V[a], V), [a, b, c])),
+    ("dot-product", "You rank by the dot product, so long vectors win. Rank by cosine.",
+        lambda a, b, c, V: _best(V @ _target(a, b, c, V), [a, b, c])),
+    ("euclidean", "You rank by distance. Rank by cosine: only the direction counts.",
+        lambda a, b, c, V: _best(-np.linalg.norm(V - _target(a, b, c, V), axis=1), [a, b, c])),
+    ("unit-vectors-first", "You shorten the vectors to length 1 before you subtract. That is a known "
+        "variant, but here the step uses the vectors as they are.",
+        lambda a, b, c, V: _best(_cosines(_target(a, b, c, _unit(V)), V), [a, b, c])),
+    ("returns-the-vector", "You return the target vector b - a + c. The answer is the index of the row "
+        "that is most similar to it.", lambda a, b, c, V: _target(a, b, c, V)),
+))
 
 EXERCISES = (COSINE_SIMILARITY, NEAREST_NEIGHBOURS, ANALOGY)

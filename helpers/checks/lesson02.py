@@ -25,122 +25,110 @@ def _softmax_global_max(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-SOFTMAX = Exercise(
-    reference=softmax,
-    probes=(
-        Probe("three scores", lambda rng: (rng.normal(size=3),),
-            "Each weight is exp(score) divided by the sum of all the exps."),
-        Probe("one score a row", lambda rng: (rng.normal(size=(4, 1)),),
-            "With one score in a row there is nothing to share: the weight is 1 whatever the score."),
-        Probe("rows", lambda rng: (rng.normal(size=(2, 3)) * 2,),
-            "Each row must sum to 1 by itself: softmax runs along the last axis, axis=-1."),
-        Probe("three axes", lambda rng: (rng.normal(size=(2, 3, 4)),),
-            "x can have any number of axes. Softmax runs along the last one, axis=-1, with keepdims=True."),
-        Probe("huge scores", lambda rng: (_steps(rng, 3, 4) * 1e4,), "Scores of ±10,000 overflow exp. "
-            "Subtract the largest score of each row first: the result is the same.", extreme=True),
-        Probe("rows far apart", lambda rng: (_steps(rng, 2, 3) + np.array([[1e4], [-1e4]]),),
-            "One row is near 10,000 and the other near -10,000. Each row needs its own maximum subtracted.",
-            extreme=True),
-        Probe("all far below zero", lambda rng: (_steps(rng, 2, 3) - 1e4,),
-            "Every score is near -10,000 here, so exp gives 0 everywhere, and 0/0 is NaN. Subtract the "
-            "largest score of each row whatever it is, not only when it is large.", draws=1, extreme=True),
-        larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
-    ),
-    misconceptions=(
-        ("columns-sum-to-1", "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs "
-            "along the last axis, axis=-1.", lambda x: _softmax_along(x, 0)),
-        ("largest-of-each-column", "You subtract the largest score of each column, which changes the shares within a "
-            "row. Subtract each row's own: np.max(x, axis=-1, keepdims=True).",
-            lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
-        ("whole-array", "You divide by the sum of the whole array, so all the weights together sum to 1. "
-            "Each row must sum to 1: sum along axis=-1 with keepdims=True.",
-            lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
-        ("no-keepdims", "The sums lose an axis and no longer line up with their rows. keepdims=True keeps "
-            "it, with size 1: one sum for each row.", lambda x: np.exp(x - x.max(axis=-1, keepdims=True))
-            / np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1)),
-        ("no-keepdims-and-overflow",
-            "The sums lose an axis and no longer line up with their rows. keepdims=True keeps it, with size "
-            "1: one sum for each row.", lambda x: np.exp(x) / np.exp(x).sum(axis=-1)),
-        ("no-keepdims-anywhere", "The largest scores and the sums lose an axis and no longer line up with "
-            "their rows. keepdims=True keeps it, with size 1.",
-            lambda x: np.exp(x - x.max(axis=-1)) / np.exp(x - x.max(axis=-1)).sum(axis=-1)),
-        ("no-keepdims-in-max", "The largest scores lose an axis and no longer line up with their rows. "
-            "keepdims=True keeps it, with size 1.", lambda x: _softmax_without_max(x - x.max(axis=-1))),
-        ("overflow", "Right for small scores, but exp(10000) overflows to inf and inf/inf is NaN. Subtract "
-            "the largest score of each row before exp: the result stays the same.", _softmax_without_max),
-        ("global-maximum", "You subtract the maximum of the whole array. A row far below it underflows to "
-            "0/0. Subtract each row's own maximum.", _softmax_global_max),
-        ("not-normalised",
-            "You take exp but never divide: weights must sum to 1 along the last axis.", lambda x: np.exp(x)),
-        ("not-normalised-shifted", "You subtract the maximum and take exp, but never divide by the sum.",
-            lambda x: np.exp(x - x.max(axis=-1, keepdims=True))),
-        ("no-exp", "You divide the scores by their sum. Scores can be negative: exp makes them positive "
-            "first.", lambda x: x / x.sum(axis=-1, keepdims=True)),
-        ("sign", "The largest score gets the smallest weight: look at the sign inside exp.",
-            lambda x: softmax(-x)),
-        ("log", "This is the logarithm of softmax. Weights are positive and sum to 1.",
-            lambda x: x - x.max(axis=-1, keepdims=True)
-            - np.log(np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True))),
-        ("winner-takes-all", "You give all the weight to the largest score. Softmax is soft: every score "
-            "gets a share.", lambda x: (x == x.max(axis=-1, keepdims=True)).astype(float)),
-    ),
-)
+SOFTMAX = Exercise(softmax, probes=(
+    Probe("three scores", lambda rng: (rng.normal(size=3),),
+        "Each weight is exp(score) divided by the sum of all the exps."),
+    Probe("one score a row", lambda rng: (rng.normal(size=(4, 1)),),
+        "With one score in a row there is nothing to share: the weight is 1 whatever the score."),
+    Probe("rows", lambda rng: (rng.normal(size=(2, 3)) * 2,),
+        "Each row must sum to 1 by itself: softmax runs along the last axis, axis=-1."),
+    Probe("three axes", lambda rng: (rng.normal(size=(2, 3, 4)),),
+        "x can have any number of axes. Softmax runs along the last one, axis=-1, with keepdims=True."),
+    Probe("huge scores", lambda rng: (_steps(rng, 3, 4) * 1e4,), "Scores of ±10,000 overflow exp. "
+        "Subtract the largest score of each row first: the result is the same.", extreme=True),
+    Probe("rows far apart", lambda rng: (_steps(rng, 2, 3) + np.array([[1e4], [-1e4]]),),
+        "One row is near 10,000 and the other near -10,000. Each row needs its own maximum subtracted.",
+        extreme=True),
+    Probe("all far below zero", lambda rng: (_steps(rng, 2, 3) - 1e4,),
+        "Every score is near -10,000 here, so exp gives 0 everywhere, and 0/0 is NaN. Subtract the "
+        "largest score of each row whatever it is, not only when it is large.", draws=1, extreme=True),
+    larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
+), misconceptions=(
+    ("columns-sum-to-1", "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs "
+        "along the last axis, axis=-1.", lambda x: _softmax_along(x, 0)),
+    ("largest-of-each-column", "You subtract the largest score of each column, which changes the shares within a "
+        "row. Subtract each row's own: np.max(x, axis=-1, keepdims=True).",
+        lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
+    ("whole-array", "You divide by the sum of the whole array, so all the weights together sum to 1. "
+        "Each row must sum to 1: sum along axis=-1 with keepdims=True.",
+        lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
+    ("no-keepdims", "The sums lose an axis and no longer line up with their rows. keepdims=True keeps "
+        "it, with size 1: one sum for each row.", lambda x: np.exp(x - x.max(axis=-1, keepdims=True))
+        / np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1)),
+    ("no-keepdims-and-overflow", "The sums lose an axis and no longer line up with their rows. keepdims=True "
+        "keeps it, with size 1: one sum for each row.", lambda x: np.exp(x) / np.exp(x).sum(axis=-1)),
+    ("no-keepdims-anywhere", "The largest scores and the sums lose an axis and no longer line up with "
+        "their rows. keepdims=True keeps it, with size 1.",
+        lambda x: np.exp(x - x.max(axis=-1)) / np.exp(x - x.max(axis=-1)).sum(axis=-1)),
+    ("no-keepdims-in-max", "The largest scores lose an axis and no longer line up with their rows. "
+        "keepdims=True keeps it, with size 1.", lambda x: _softmax_without_max(x - x.max(axis=-1))),
+    ("overflow", "Right for small scores, but exp(10000) overflows to inf and inf/inf is NaN. Subtract "
+        "the largest score of each row before exp: the result stays the same.", _softmax_without_max),
+    ("global-maximum", "You subtract the maximum of the whole array. A row far below it underflows to "
+        "0/0. Subtract each row's own maximum.", _softmax_global_max),
+    ("not-normalised",
+        "You take exp but never divide: weights must sum to 1 along the last axis.", lambda x: np.exp(x)),
+    ("not-normalised-shifted", "You subtract the maximum and take exp, but never divide by the sum.",
+        lambda x: np.exp(x - x.max(axis=-1, keepdims=True))),
+    ("no-exp", "You divide the scores by their sum. Scores can be negative: exp makes them positive "
+        "first.", lambda x: x / x.sum(axis=-1, keepdims=True)),
+    ("sign", "The largest score gets the smallest weight: look at the sign inside exp.", lambda x: softmax(-x)),
+    ("log", "This is the logarithm of softmax. Weights are positive and sum to 1.",
+        lambda x: x - x.max(axis=-1, keepdims=True)
+        - np.log(np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True))),
+    ("winner-takes-all", "You give all the weight to the largest score. Softmax is soft: every score "
+        "gets a share.", lambda x: (x == x.max(axis=-1, keepdims=True)).astype(float)),
+))
 
 
 def _scores(X):
     return X @ X.T
 
 
-SELF_ATTENTION = Exercise(
-    reference=self_attention,
-    probes=(
-        Probe("one token", lambda rng: (rng.normal(size=(1, 3)),),
-            "With one token its weight is 1, so the result must be X itself."),
-        Probe("two tokens", lambda rng: (rng.normal(size=(2, 1)),), "Follow the three steps on two tokens: "
-            "scores (2, 2), softmax along each row, weighted sum of the rows of X."),
-        Probe("T is not d", lambda rng: (rng.normal(size=(3, 5)),),
-            "T = 3 tokens of d = 5 numbers: scores and weights are (3, 3), the result is (3, 5)."),
-        Probe("more tokens than numbers", lambda rng: (rng.normal(size=(6, 2)),),
-            "T = 6 tokens of d = 2 numbers: scores and weights are (6, 6), the result is (6, 2)."),
-        larger(lambda rng: (rng.normal(size=(9, 10)) / 2,)),
-    ),
-    misconceptions=(
-        ("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
-            "products.", lambda X: softmax(_scores(X) / np.sqrt(X.shape[1])) @ X),
-        ("columns-sum-to-1", "The weights that mix each output do not sum to 1. Row i of the weights belongs "
-            "to output i: softmax runs along the last axis, its sums with keepdims=True, and the weights "
-            "are not transposed afterwards.", lambda X: _softmax_along(_scores(X), 0) @ X),
-        ("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that each "
-            "output is a mean.", lambda X: _scores(X) @ X),
-        ("weights-only", "You return the weights. The last step is missing: the weighted sum of the rows of "
-            "X.", lambda X: softmax(_scores(X))),
-        ("mixes-coordinates", "You compare the columns of X with each other. Tokens are rows: the scores are "
-            "X Xᵀ, of shape (T, T).", lambda X: X @ softmax(X.T @ X)),
-        ("columns-compared",
-            "X.T @ X compares the columns of X, so your weights are (d, d) and the result lies on its side. "
-            "Tokens are rows: the scores are X @ X.T, of shape (T, T).", lambda X: softmax(X.T @ X) @ X.T),
-        ("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
-            lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1) * np.linalg.norm(X, axis=1)[:, None])) @ X),
-        ("whole-table-sums-to-1", "All the weights together sum to 1. Each row must: softmax runs along the "
-            "last axis.", lambda X: softmax(_scores(X).reshape(1, -1)).reshape(len(X), -1) @ X),
-        ("plain-mean", "Every token gets the same weight. The weights must come from the scores X Xᵀ.",
-            lambda X: np.repeat(X.mean(axis=0, keepdims=True), len(X), axis=0)),
-        ("itself-left-out", "You leave each token out of its own sum. Here a token attends to itself as well.",
-            lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -1e30, _scores(X)))
-            @ X if len(X) > 1 else X.copy()),
-        ("divided-by-the-sum",
-            "You divide the scores by their sum. A score can be negative, and then a weight is too: softmax "
-            "takes exp first.", lambda X: _scores(X) / _scores(X).sum(axis=-1, keepdims=True) @ X),
-        ("x-added", "You add X itself. That sum comes in lesson 09, around attention: here the result is the "
-            "mixture alone.", lambda X: X + softmax(_scores(X)) @ X),
-        ("itself-masked", "You hide each token from itself. Here a token attends to itself as well; one "
-            "alone would have nothing to attend to.",
-            lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
-    ),
-    nudges=(("core dimension|not aligned",
-             "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights times X gives (T, d). "
-             "X.T @ X compares the columns."),),
-)
+SELF_ATTENTION = Exercise(self_attention, probes=(
+    Probe("one token", lambda rng: (rng.normal(size=(1, 3)),),
+        "With one token its weight is 1, so the result must be X itself."),
+    Probe("two tokens", lambda rng: (rng.normal(size=(2, 1)),), "Follow the three steps on two tokens: "
+        "scores (2, 2), softmax along each row, weighted sum of the rows of X."),
+    Probe("T is not d", lambda rng: (rng.normal(size=(3, 5)),),
+        "T = 3 tokens of d = 5 numbers: scores and weights are (3, 3), the result is (3, 5)."),
+    Probe("more tokens than numbers", lambda rng: (rng.normal(size=(6, 2)),),
+        "T = 6 tokens of d = 2 numbers: scores and weights are (6, 6), the result is (6, 2)."),
+    larger(lambda rng: (rng.normal(size=(9, 10)) / 2,)),
+), misconceptions=(
+    ("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
+        "products.", lambda X: softmax(_scores(X) / np.sqrt(X.shape[1])) @ X),
+    ("columns-sum-to-1", "The weights that mix each output do not sum to 1. Row i of the weights belongs "
+        "to output i: softmax runs along the last axis, its sums with keepdims=True, and the weights "
+        "are not transposed afterwards.", lambda X: _softmax_along(_scores(X), 0) @ X),
+    ("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that each "
+        "output is a mean.", lambda X: _scores(X) @ X),
+    ("weights-only", "You return the weights. The last step is missing: the weighted sum of the rows of "
+        "X.", lambda X: softmax(_scores(X))),
+    ("mixes-coordinates", "You compare the columns of X with each other. Tokens are rows: the scores are "
+        "X Xᵀ, of shape (T, T).", lambda X: X @ softmax(X.T @ X)),
+    ("columns-compared", "X.T @ X compares the columns of X, so your weights are (d, d) and the result lies on "
+        "its side. Tokens are rows: the scores are X @ X.T, of shape (T, T).", lambda X: softmax(X.T @ X) @ X.T),
+    ("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
+        lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1) * np.linalg.norm(X, axis=1)[:, None])) @ X),
+    ("whole-table-sums-to-1", "All the weights together sum to 1. Each row must: softmax runs along the "
+        "last axis.", lambda X: softmax(_scores(X).reshape(1, -1)).reshape(len(X), -1) @ X),
+    ("plain-mean", "Every token gets the same weight. The weights must come from the scores X Xᵀ.",
+        lambda X: np.repeat(X.mean(axis=0, keepdims=True), len(X), axis=0)),
+    ("itself-left-out", "You leave each token out of its own sum. Here a token attends to itself as well.",
+        lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -1e30, _scores(X)))
+        @ X if len(X) > 1 else X.copy()),
+    ("divided-by-the-sum", "You divide the scores by their sum. A score can be negative, and then a weight is "
+        "too: softmax takes exp first.", lambda X: _scores(X) / _scores(X).sum(axis=-1, keepdims=True) @ X),
+    ("x-added", "You add X itself. That sum comes in lesson 09, around attention: here the result is the "
+        "mixture alone.", lambda X: X + softmax(_scores(X)) @ X),
+    ("itself-masked", "You hide each token from itself. Here a token attends to itself as well; one "
+        "alone would have nothing to attend to.",
+        lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
+), nudges=(
+    ("core dimension|not aligned", "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights "
+        "times X gives (T, d). X.T @ X compares the columns."),
+))
 
 
 def _weights(rng, *shape):
@@ -163,44 +151,39 @@ def _even(rng):
     return (np.full((2, T), 1 / T),)
 
 
-ATTENTION_ENTROPY = Exercise(
-    reference=attention_entropy,
-    probes=(
-        Probe("one row", lambda rng: (_weights(rng, 3),), "For one row of weights the result is one number, "
-            "-Σ w log w."),
-        Probe("even weights", _even,
-            "With the same weight on each of T keys the entropy is log T, the natural logarithm."),
-        Probe("zeros", _with_zeros, "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the "
-            "logarithm only where w > 0 (np.log with where= needs out= as well).", extreme=True),
-        example("tiny weights", (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),),
-            "Some weights are tiny here, but not 0. Only a weight of exactly 0 is a special case."),
-        Probe("rows", lambda rng: (_weights(rng, 2, 5),), "One number for each row: sum along the last axis "
-            "only."),
-        Probe("three axes", lambda rng: (_weights(rng, 2, 3, 4),),
-            "The result has the shape of the weights without the last axis."),
-        larger(lambda rng: (_weights(rng, 5, 9, 10),)),
-    ),
-    misconceptions=(
-        ("nan-at-zero", "Right for positive weights, but 0 · log 0 is NaN for the computer. Entropy counts "
-            "it as 0: take the logarithm only where w > 0. (np.log with where= needs out= as well: without "
-            "it, the places left out hold whatever was in memory.)", lambda w: -(w * np.log(w)).sum(axis=-1)),
-        ("sign", "The sign is wrong. The logarithm of a weight is negative, so entropy needs the minus.",
-            lambda w: _plogp(w).sum(axis=-1)),
-        ("bits", "You use log base 2, so this is in bits. In nats the logarithm is np.log.",
-            lambda w: -_plogp(w).sum(axis=-1) / np.log(2)),
-        ("columns", "You sum down the columns. Each query's weights are a row: sum along the last axis.",
-            lambda w: -_plogp(w).sum(axis=0)),
-        ("one-number", "Your result is one number for the whole array. Each row has its own entropy: sum "
-            "along the last axis, and do not pick entries with a mask such as w[w > 0], which flattens the "
-            "rows.", lambda w: -_plogp(w).sum()),
-        ("mean", "You take the mean over the keys. Entropy is the sum.", lambda w: -_plogp(w).mean(axis=-1)),
-        ("divided-by-log-T", "You divide by log T. That is a useful number between 0 and 1, but entropy in "
-            "nats is not divided.", lambda w: -_plogp(w).sum(axis=-1) / np.log(w.shape[-1])),
-        ("number-of-words", "You returned e to the entropy, the number of words. The task asks for the "
-            "entropy itself.", lambda w: np.exp(-_plogp(w).sum(axis=-1))),
-        ("no-weight", "You add up log w. Each logarithm must be multiplied by its weight first.",
-            lambda w: -np.log(w).sum(axis=-1)),
-    ),
-)
+ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
+    Probe("one row", lambda rng: (_weights(rng, 3),), "For one row of weights the result is one number, "
+        "-Σ w log w."),
+    Probe("even weights", _even,
+        "With the same weight on each of T keys the entropy is log T, the natural logarithm."),
+    Probe("zeros", _with_zeros, "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the "
+        "logarithm only where w > 0 (np.log with where= needs out= as well).", extreme=True),
+    example("tiny weights", (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),),
+        "Some weights are tiny here, but not 0. Only a weight of exactly 0 is a special case."),
+    Probe("rows", lambda rng: (_weights(rng, 2, 5),), "One number for each row: sum along the last axis only."),
+    Probe("three axes", lambda rng: (_weights(rng, 2, 3, 4),),
+        "The result has the shape of the weights without the last axis."),
+    larger(lambda rng: (_weights(rng, 5, 9, 10),)),
+), misconceptions=(
+    ("nan-at-zero", "Right for positive weights, but 0 · log 0 is NaN for the computer. Entropy counts "
+        "it as 0: take the logarithm only where w > 0. (np.log with where= needs out= as well: without "
+        "it, the places left out hold whatever was in memory.)", lambda w: -(w * np.log(w)).sum(axis=-1)),
+    ("sign", "The sign is wrong. The logarithm of a weight is negative, so entropy needs the minus.",
+        lambda w: _plogp(w).sum(axis=-1)),
+    ("bits", "You use log base 2, so this is in bits. In nats the logarithm is np.log.",
+        lambda w: -_plogp(w).sum(axis=-1) / np.log(2)),
+    ("columns", "You sum down the columns. Each query's weights are a row: sum along the last axis.",
+        lambda w: -_plogp(w).sum(axis=0)),
+    ("one-number", "Your result is one number for the whole array. Each row has its own entropy: sum "
+        "along the last axis, and do not pick entries with a mask such as w[w > 0], which flattens the "
+        "rows.", lambda w: -_plogp(w).sum()),
+    ("mean", "You take the mean over the keys. Entropy is the sum.", lambda w: -_plogp(w).mean(axis=-1)),
+    ("divided-by-log-T", "You divide by log T. That is a useful number between 0 and 1, but entropy in "
+        "nats is not divided.", lambda w: -_plogp(w).sum(axis=-1) / np.log(w.shape[-1])),
+    ("number-of-words", "You returned e to the entropy, the number of words. The task asks for the "
+        "entropy itself.", lambda w: np.exp(-_plogp(w).sum(axis=-1))),
+    ("no-weight", "You add up log w. Each logarithm must be multiplied by its weight first.",
+        lambda w: -np.log(w).sum(axis=-1)),
+))
 
 EXERCISES = (SOFTMAX, SELF_ATTENTION, ATTENTION_ENTROPY)

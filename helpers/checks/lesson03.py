@@ -63,161 +63,148 @@ def _best_last(rng, n, d, m):
     return query, keys, values
 
 
-HARD_ATTENTION = Exercise(
-    reference=hard_attention,
-    probes=(
-        Probe("one key", lambda rng: _table(rng, 1, 2, 3),
-            "With one key there is no choice: the result is its value, values[0], of shape (m,)."),
-        Probe("two keys", lambda rng: _table(rng, 2, 1, 3), "Score each key by its dot product with the "
-            "query, and return the value that belongs to the best key."),
-        Probe("all scores negative", _all_negative,
-            "Every dot product is negative here. The largest one still wins: the one nearest to zero."),
-        Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
-            "are rows: keys @ query gives one score a key."),
-        Probe("lengths differ", _crowd,
-            "The keys have very different lengths here. Rank by the plain dot product, lengths included."),
-        Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
-            "Here n = 6, d = 2 and m = 4: six scores, and one row of values, of shape (4,)."),
-        Probe("far below zero",
-            lambda rng: (np.array([1e3]), np.array([[-3e3], [-2e3], [-9e3]]), rng.normal(size=(3, 1))),
-            "Every dot product is far below zero here. A search that starts from a number such as -1 finds "
-            "none of them: start from the first key, or from -np.inf.", draws=1, extreme=True),
-        example("two best keys",
-            (np.ones(1), np.array([[2.0], [5], [5]]), np.array([[1.0, 2], [3, 4], [3, 4]])),
-            "Two keys share the best score here, and have the same value. The result is that value once: "
-            "pick one row, and do not add up.", extreme=True),
-        larger(lambda rng: _best_last(rng, 10, 9, 11)),
-    ),
-    misconceptions=(
-        ("least-similar", "You take the key with the smallest score. The best key has the largest dot "
-            "product.", lambda q, K, V: V[np.argmin(K @ q)]),
-        ("returns-the-index", "You return the number of the best key. Look up its value: the row of values "
-            "with that number.", lambda q, K, V: np.argmax(K @ q)),
-        ("returns-the-key", "You found the right row, but return the key. A lookup answers with the value.",
-            lambda q, K, V: K[np.argmax(K @ q)]),
-        ("returns-the-score", "You return the best score itself. Use it to choose a row of values.",
-            lambda q, K, V: (K @ q).max()),
-        ("cosine", "You rank by cosine. Here the score is the plain dot product, lengths included.",
-            lambda q, K, V: V[np.argmax(_cosines(q, K))]),
-        ("keys-of-length-1", "You divide each key by its length before you compare. Here the score is the plain dot "
-            "product, lengths included.", lambda q, K, V: V[np.argmax(K @ q / np.linalg.norm(K, axis=1))]),
-        ("cosine-first-number", "You rank by cosine, where the score is the plain dot product, lengths "
-            "included. And you return one number of the value, which is a whole row, (m,): leave out the "
-            "last [0].", lambda q, K, V: V[np.argmax(_cosines(q, K))][0]),
-        ("cosine-least-similar",
-            "You rank by cosine, where the score is the plain dot product, lengths included. And you take "
-            "the smallest: argsort sorts from small to large.", lambda q, K, V: V[np.argmin(_cosines(q, K))]),
-        ("first-value", "You return the first value, whatever the scores. The key with the largest score "
-            "says which row of values it is.", lambda q, K, V: V[0]),
-        ("euclidean", "You rank by distance. Here the score is the plain dot product.",
-            lambda q, K, V: V[np.argmin(np.linalg.norm(K - q, axis=1))]),
-        ("absolute-value", "You drop the sign of the score. A key that points away from the query is the "
-            "worst match, not the best.", lambda q, K, V: V[np.argmax(np.abs(K @ q))]),
-        ("starts-at-zero", "Your search starts from a best score of 0, so it fails when every score is "
-            "negative. Start from the first key, or from -np.inf.", _starts_at_zero),
-        ("compares-the-values", "You compare the query with the values. The query meets the keys; the value "
-            "is only what comes back.", lambda q, K, V: V[np.argmax(V @ q)]),
-        ("keys-as-columns", "You treat the keys as columns. Keys are rows: keys @ query, shape (n,), has one "
-            "score for each key.", lambda q, K, V: V[np.argmax(q @ K)]),
-        ("not-summed", "You multiply number by number but do not add up. A dot product is one number for "
-            "each key: keys @ query, shape (n,).", lambda q, K, V: V[np.argmax(K * q)]),
-        ("soft", "This is a mixture of all values. Hard attention returns one value and ignores the rest.",
-            lambda q, K, V: softmax(K @ q) @ V),
-        ("extra-axis", "The right value, but with an extra axis of length 1: (1, m). Pick one row with one "
-            "whole number: values[i] has shape (m,), while values[[i]] or values[scores == best] keeps a "
-            "list of rows.", lambda q, K, V: V[[np.argmax(K @ q)]]),
-        ("one-hot-weights", "You return the weights, 1 for the best key and 0 for the rest. The last step is "
-            "missing: the value that they select.", lambda q, K, V: (K @ q == (K @ q).max()).astype(float)),
-        ("first-number", "You return one number of the value. A value is a whole row, of shape (m,): leave "
-            "out the last [0].", lambda q, K, V: V[np.argmax(K @ q)][0]),
-    ),
-    nudges=(("^IndexError: index .* out of bounds", (
-        "That index is no row of values. argmax of a whole (n, d) array counts every number in it. Have you used "
-        "the query? keys @ query has one score for each key.")),),
-)
+HARD_ATTENTION = Exercise(hard_attention, probes=(
+    Probe("one key", lambda rng: _table(rng, 1, 2, 3),
+        "With one key there is no choice: the result is its value, values[0], of shape (m,)."),
+    Probe("two keys", lambda rng: _table(rng, 2, 1, 3), "Score each key by its dot product with the "
+        "query, and return the value that belongs to the best key."),
+    Probe("all scores negative", _all_negative,
+        "Every dot product is negative here. The largest one still wins: the one nearest to zero."),
+    Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
+        "are rows: keys @ query gives one score a key."),
+    Probe("lengths differ", _crowd,
+        "The keys have very different lengths here. Rank by the plain dot product, lengths included."),
+    Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
+        "Here n = 6, d = 2 and m = 4: six scores, and one row of values, of shape (4,)."),
+    Probe("far below zero",
+        lambda rng: (np.array([1e3]), np.array([[-3e3], [-2e3], [-9e3]]), rng.normal(size=(3, 1))),
+        "Every dot product is far below zero here. A search that starts from a number such as -1 finds "
+        "none of them: start from the first key, or from -np.inf.", draws=1, extreme=True),
+    example("two best keys", (np.ones(1), np.array([[2.0], [5], [5]]), np.array([[1.0, 2], [3, 4], [3, 4]])),
+        "Two keys share the best score here, and have the same value. The result is that value once: pick one "
+        "row, and do not add up.", extreme=True),
+    larger(lambda rng: _best_last(rng, 10, 9, 11)),
+), misconceptions=(
+    ("least-similar", "You take the key with the smallest score. The best key has the largest dot "
+        "product.", lambda q, K, V: V[np.argmin(K @ q)]),
+    ("returns-the-index", "You return the number of the best key. Look up its value: the row of values "
+        "with that number.", lambda q, K, V: np.argmax(K @ q)),
+    ("returns-the-key", "You found the right row, but return the key. A lookup answers with the value.",
+        lambda q, K, V: K[np.argmax(K @ q)]),
+    ("returns-the-score", "You return the best score itself. Use it to choose a row of values.",
+        lambda q, K, V: (K @ q).max()),
+    ("cosine", "You rank by cosine. Here the score is the plain dot product, lengths included.",
+        lambda q, K, V: V[np.argmax(_cosines(q, K))]),
+    ("keys-of-length-1", "You divide each key by its length before you compare. Here the score is the plain dot "
+        "product, lengths included.", lambda q, K, V: V[np.argmax(K @ q / np.linalg.norm(K, axis=1))]),
+    ("cosine-first-number", "You rank by cosine, where the score is the plain dot product, lengths "
+        "included. And you return one number of the value, which is a whole row, (m,): leave out the "
+        "last [0].", lambda q, K, V: V[np.argmax(_cosines(q, K))][0]),
+    ("cosine-least-similar", "You rank by cosine, where the score is the plain dot product, lengths included. And "
+        "you take the smallest: argsort sorts from small to large.", lambda q, K, V: V[np.argmin(_cosines(q, K))]),
+    ("first-value", "You return the first value, whatever the scores. The key with the largest score "
+        "says which row of values it is.", lambda q, K, V: V[0]),
+    ("euclidean", "You rank by distance. Here the score is the plain dot product.",
+        lambda q, K, V: V[np.argmin(np.linalg.norm(K - q, axis=1))]),
+    ("absolute-value", "You drop the sign of the score. A key that points away from the query is the "
+        "worst match, not the best.", lambda q, K, V: V[np.argmax(np.abs(K @ q))]),
+    ("starts-at-zero", "Your search starts from a best score of 0, so it fails when every score is "
+        "negative. Start from the first key, or from -np.inf.", _starts_at_zero),
+    ("compares-the-values", "You compare the query with the values. The query meets the keys; the value "
+        "is only what comes back.", lambda q, K, V: V[np.argmax(V @ q)]),
+    ("keys-as-columns", "You treat the keys as columns. Keys are rows: keys @ query, shape (n,), has one "
+        "score for each key.", lambda q, K, V: V[np.argmax(q @ K)]),
+    ("not-summed", "You multiply number by number but do not add up. A dot product is one number for "
+        "each key: keys @ query, shape (n,).", lambda q, K, V: V[np.argmax(K * q)]),
+    ("soft", "This is a mixture of all values. Hard attention returns one value and ignores the rest.",
+        lambda q, K, V: softmax(K @ q) @ V),
+    ("extra-axis", "The right value, but with an extra axis of length 1: (1, m). Pick one row with one "
+        "whole number: values[i] has shape (m,), while values[[i]] or values[scores == best] keeps a "
+        "list of rows.", lambda q, K, V: V[[np.argmax(K @ q)]]),
+    ("one-hot-weights", "You return the weights, 1 for the best key and 0 for the rest. The last step is "
+        "missing: the value that they select.", lambda q, K, V: (K @ q == (K @ q).max()).astype(float)),
+    ("first-number", "You return one number of the value. A value is a whole row, of shape (m,): leave "
+        "out the last [0].", lambda q, K, V: V[np.argmax(K @ q)][0]),
+), nudges=(
+    ("^IndexError: index .* out of bounds", "That index is no row of values. argmax of a whole (n, d) array "
+        "counts every number in it. Have you used the query? keys @ query has one score for each key."),
+))
 
 
 def _with_weights(weights, values):
     return weights @ values, weights
 
 
-SOFT_ATTENTION = Exercise(
-    reference=soft_attention,
-    probes=(
-        Probe("one key", lambda rng: _table(rng, 1, 2, 3), "With one key its weight is 1, so the output must "
-            "be its value. Return two things: output (m,), weights (n,)."),
-        Probe("two keys", lambda rng: _table(rng, 2, 1, 3), "Follow the three steps: a score for each key, "
-            "softmax of the scores, the weighted sum of the values."),
-        Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
-            "and values are rows, one an entry."),
-        Probe("lengths differ", _crowd, "The keys have very different lengths here. The scores are plain dot "
-            "products, not scaled, lengths included."),
-        Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
-            "Here n = 6, d = 2 and m = 4: the weights are (6,) and the output is (4,)."),
-        Probe("m is 1", lambda rng: _table(rng, 3, 2, 1), "The values are one number wide here: the output "
-            "still has an axis, (1,).", draws=1, extreme=True),
-        larger(lambda rng: _table(rng, 10, 9, 11)),
-    ),
-    misconceptions=(
-        ("output-only", "You return the output alone. The exercise asks for two things: output, weights.",
-            lambda q, K, V: softmax(K @ q) @ V),
-        ("weights-only", "You return the weights alone. The last step is missing: their weighted sum of the "
-            "values. Then return both: output, weights.", lambda q, K, V: softmax(K @ q)),
-        ("wrong-order", "Both results are right, in the wrong order: the output comes first, then the "
-            "weights.", lambda q, K, V: _with_weights(softmax(K @ q), V)[::-1]),
-        ("scores-for-weights", "The output is right; the second result is the scores, not the weights. "
-            "Return softmax of the scores.", lambda q, K, V: (softmax(K @ q) @ V, K @ q)),
-        ("unsummed-scores",
-            "keys * query multiplies number by number and does not add up. The scores are dot products, one "
-            "for each key: keys @ query, shape (n,).", lambda q, K, V: _with_weights(softmax(K * q), V)),
-        ("softmax-of-a-column", "Your scores are a column, (n, 1), and softmax works along the last axis: "
-            "one number alone always gets weight 1. Use keys @ query, shape (n,).",
-            lambda q, K, V: (softmax(K @ q[:, None]).T @ V, softmax(K @ q[:, None]))),
-        ("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
-            "products.", lambda q, K, V: _with_weights(softmax(K @ q / np.sqrt(len(q))), V)),
-        ("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that the "
-            "weights are positive and sum to 1.", lambda q, K, V: _with_weights(K @ q, V)),
-        ("scores-in-the-sum", "The weights are right, but the sum uses the raw scores: weights @ values, not "
-            "scores @ values.", lambda q, K, V: (K @ q @ V, softmax(K @ q))),
-        ("not-normalised", "You take exp but never divide by the sum: the weights must sum to 1.",
-            lambda q, K, V: _with_weights(np.exp(K @ q), V)),
-        ("no-exp", "You divide the scores by their sum. A negative score then gives a negative weight: "
-            "softmax takes exp first.", lambda q, K, V: _with_weights(K @ q / (K @ q).sum(), V)),
-        ("mixes-the-keys", "The weights are right, but you mix the keys. The output is a mixture of the "
-            "values.", lambda q, K, V: (softmax(K @ q) @ K, softmax(K @ q))),
-        ("compares-the-values", "You compare the query with the values. The query meets the keys; the values "
-            "are only mixed.", lambda q, K, V: _with_weights(softmax(V @ q), V)),
-        ("keys-as-columns", "You treat the keys as columns. Keys are rows: keys @ query, shape (n,), has one "
-            "score for each key.", lambda q, K, V: _with_weights(softmax(q @ K), V)),
-        ("values-as-columns", "The weights are right, but they weight the columns of the values. Values are "
-            "rows: weights @ values, shape (m,).", lambda q, K, V: (V @ softmax(K @ q), softmax(K @ q))),
-        ("star-for-at", "weights * values multiplies number by number. The weighted sum of the rows is a "
-            "matrix product: weights @ values.", lambda q, K, V: (softmax(K @ q) * V, softmax(K @ q))),
-        ("query-as-matrix",
-            "The numbers are right, but with an extra axis of length 1. There is one query: the output is "
-            "(m,) and the weights are (n,).", lambda q, K, V: _with_weights(softmax(q[None, :] @ K.T), V)),
-        ("weights-as-column",
-            "The numbers are right, but the weights have an extra axis of length 1: (n, 1). Return them as "
-            "(n,), without [:, None].", lambda q, K, V: (softmax(K @ q) @ V, softmax(K @ q)[:, None])),
-        ("output-as-row", "The numbers are right, but the output has an extra axis of length 1: (1, m). "
-            "weights @ values with weights of shape (n,) gives (m,).",
-            lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q))),
-        ("column-and-row", "The numbers are right, but with extra axes of length 1: weights (n, 1), output "
-            "(1, m). Leave out [:, None]: the output is (m,) and the weights are (n,).",
-            lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q)[:, None])),
-        ("hard", "You give all the weight to the best key. Soft attention gives every key a share: softmax.",
-            lambda q, K, V: _with_weights((K @ q == (K @ q).max()).astype(float), V)),
-        ("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
-            lambda q, K, V: _with_weights(softmax(_cosines(q, K)), V)),
-        ("sign", "The worst key gets the largest weight: look at the sign of the scores.",
-            lambda q, K, V: _with_weights(softmax(-(K @ q)), V)),
-        ("divided-by-n", "The weights are right, but then you take a mean over the keys. The weights sum to "
-            "1 already: add the weighted values up.",
-            lambda q, K, V: ((softmax(K @ q)[:, None] * V).mean(axis=0), softmax(K @ q))),
-        ("not-summed", "You weight each value, but do not add them up. The output is one row, of shape (m,).",
-            lambda q, K, V: (softmax(K @ q)[:, None] * V, softmax(K @ q))),
-    ),
-)
+SOFT_ATTENTION = Exercise(soft_attention, probes=(
+    Probe("one key", lambda rng: _table(rng, 1, 2, 3), "With one key its weight is 1, so the output must "
+        "be its value. Return two things: output (m,), weights (n,)."),
+    Probe("two keys", lambda rng: _table(rng, 2, 1, 3), "Follow the three steps: a score for each key, "
+        "softmax of the scores, the weighted sum of the values."),
+    Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
+        "and values are rows, one an entry."),
+    Probe("lengths differ", _crowd, "The keys have very different lengths here. The scores are plain dot "
+        "products, not scaled, lengths included."),
+    Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
+        "Here n = 6, d = 2 and m = 4: the weights are (6,) and the output is (4,)."),
+    Probe("m is 1", lambda rng: _table(rng, 3, 2, 1), "The values are one number wide here: the output "
+        "still has an axis, (1,).", draws=1, extreme=True),
+    larger(lambda rng: _table(rng, 10, 9, 11)),
+), misconceptions=(
+    ("output-only", "You return the output alone. The exercise asks for two things: output, weights.",
+        lambda q, K, V: softmax(K @ q) @ V),
+    ("weights-only", "You return the weights alone. The last step is missing: their weighted sum of the "
+        "values. Then return both: output, weights.", lambda q, K, V: softmax(K @ q)),
+    ("wrong-order", "Both results are right, in the wrong order: the output comes first, then the "
+        "weights.", lambda q, K, V: _with_weights(softmax(K @ q), V)[::-1]),
+    ("scores-for-weights", "The output is right; the second result is the scores, not the weights. "
+        "Return softmax of the scores.", lambda q, K, V: (softmax(K @ q) @ V, K @ q)),
+    ("unsummed-scores", "keys * query multiplies number by number and does not add up. The scores are dot "
+        "products, one for each key: keys @ query, shape (n,).", lambda q, K, V: _with_weights(softmax(K * q), V)),
+    ("softmax-of-a-column", "Your scores are a column, (n, 1), and softmax works along the last axis: "
+        "one number alone always gets weight 1. Use keys @ query, shape (n,).",
+        lambda q, K, V: (softmax(K @ q[:, None]).T @ V, softmax(K @ q[:, None]))),
+    ("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
+        "products.", lambda q, K, V: _with_weights(softmax(K @ q / np.sqrt(len(q))), V)),
+    ("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that the "
+        "weights are positive and sum to 1.", lambda q, K, V: _with_weights(K @ q, V)),
+    ("scores-in-the-sum", "The weights are right, but the sum uses the raw scores: weights @ values, not "
+        "scores @ values.", lambda q, K, V: (K @ q @ V, softmax(K @ q))),
+    ("not-normalised", "You take exp but never divide by the sum: the weights must sum to 1.",
+        lambda q, K, V: _with_weights(np.exp(K @ q), V)),
+    ("no-exp", "You divide the scores by their sum. A negative score then gives a negative weight: "
+        "softmax takes exp first.", lambda q, K, V: _with_weights(K @ q / (K @ q).sum(), V)),
+    ("mixes-the-keys", "The weights are right, but you mix the keys. The output is a mixture of the "
+        "values.", lambda q, K, V: (softmax(K @ q) @ K, softmax(K @ q))),
+    ("compares-the-values", "You compare the query with the values. The query meets the keys; the values "
+        "are only mixed.", lambda q, K, V: _with_weights(softmax(V @ q), V)),
+    ("keys-as-columns", "You treat the keys as columns. Keys are rows: keys @ query, shape (n,), has one "
+        "score for each key.", lambda q, K, V: _with_weights(softmax(q @ K), V)),
+    ("values-as-columns", "The weights are right, but they weight the columns of the values. Values are "
+        "rows: weights @ values, shape (m,).", lambda q, K, V: (V @ softmax(K @ q), softmax(K @ q))),
+    ("star-for-at", "weights * values multiplies number by number. The weighted sum of the rows is a "
+        "matrix product: weights @ values.", lambda q, K, V: (softmax(K @ q) * V, softmax(K @ q))),
+    ("query-as-matrix", "The numbers are right, but with an extra axis of length 1. There is one query: the "
+        "output is (m,) and the weights are (n,).", lambda q, K, V: _with_weights(softmax(q[None, :] @ K.T), V)),
+    ("weights-as-column", "The numbers are right, but the weights have an extra axis of length 1: (n, 1). Return "
+        "them as (n,), without [:, None].", lambda q, K, V: (softmax(K @ q) @ V, softmax(K @ q)[:, None])),
+    ("output-as-row", "The numbers are right, but the output has an extra axis of length 1: (1, m). "
+        "weights @ values with weights of shape (n,) gives (m,).",
+        lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q))),
+    ("column-and-row", "The numbers are right, but with extra axes of length 1: weights (n, 1), output "
+        "(1, m). Leave out [:, None]: the output is (m,) and the weights are (n,).",
+        lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q)[:, None])),
+    ("hard", "You give all the weight to the best key. Soft attention gives every key a share: softmax.",
+        lambda q, K, V: _with_weights((K @ q == (K @ q).max()).astype(float), V)),
+    ("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
+        lambda q, K, V: _with_weights(softmax(_cosines(q, K)), V)),
+    ("sign", "The worst key gets the largest weight: look at the sign of the scores.",
+        lambda q, K, V: _with_weights(softmax(-(K @ q)), V)),
+    ("divided-by-n", "The weights are right, but then you take a mean over the keys. The weights sum to "
+        "1 already: add the weighted values up.",
+        lambda q, K, V: ((softmax(K @ q)[:, None] * V).mean(axis=0), softmax(K @ q))),
+    ("not-summed", "You weight each value, but do not add them up. The output is one row, of shape (m,).",
+        lambda q, K, V: (softmax(K @ q)[:, None] * V, softmax(K @ q))),
+))
 
 
 def _network(rng, T, d_s, d_h, d_a):
@@ -236,62 +223,57 @@ def _sum(s, H, W, U):
     return W @ s + H @ U.T  # (T, d_a)
 
 
-ADDITIVE_SCORES = Exercise(
-    reference=additive_scores,
-    probes=(
-        Probe("one state", lambda rng: _network(rng, 1, 1, 1, 1),
-            "With T = 1 and every size 1 the score is v · tanh(W s + U h), in an array of shape (1,)."),
-        Probe("state of zeros", _no_state,
-            "The decoder state is all zeros here, so only U h_j is left inside tanh."),
-        Probe("square", lambda rng: _network(rng, 3, 3, 3, 3), "All sizes are equal here, so a mixed-up axis "
-            "raises no error. W @ s and U @ h_j: the matrix stands left of the vector.", draws=3),
-        Probe("every size differs", lambda rng: _network(rng, 4, 2, 5, 3), "Here T = 4, d_s = 2, d_h = 5 and "
-            "d_a = 3. W @ s is (3,), H @ U.T is (4, 3), and the scores are (4,)."),
-        Probe("T is d_a", lambda rng: _network(rng, 3, 2, 4, 3), "T and d_a are equal here, so a row can "
-            "pass for a column. W @ s, shape (d_a,), is added to every row of H @ U.T."),
-        larger(lambda rng: _network(rng, 9, 10, 11, 12)),
-    ),
-    misconceptions=(
-        ("no-tanh", "The tanh is missing. Without it the decoder state adds the same number to every score, "
-            "and softmax cancels that.", lambda s, H, W, U, v: _sum(s, H, W, U) @ v),
-        ("tanh-of-each", "You take tanh of W s and of U h_j apart. Add them first: tanh(W s + U h_j).",
-            lambda s, H, W, U, v: (np.tanh(W @ s) + np.tanh(H @ U.T)) @ v),
-        ("tanh-at-the-end", "You multiply by v first and take tanh of the score. tanh comes before v.",
-            lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U) @ v)),
-        ("no-v", "You return the hidden layer, (T, d_a). The last step is missing: the dot product with v "
-            "turns each row into one score.", lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U))),
-        ("v-of-ones", "You add up the hidden layer without v. Each number must be weighted by v first.",
-            lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)).sum(axis=1)),
-        ("scores-as-column", "The numbers are right, but with an extra axis of length 1: a column, (T, 1). "
-            "With v as it is, of shape (d_a,), hidden @ v has shape (T,).",
-            lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)) @ v[:, None]),
-        ("scores-as-row", "The numbers are right, but with an extra axis of length 1: a row, (1, T). With v "
-            "as it is, of shape (d_a,), the scores have shape (T,).",
-            lambda s, H, W, U, v: (np.tanh(_sum(s, H, W, U)) @ v)[None]),
-        ("softmax-too", "You return attention weights. The exercise asks for the scores, before softmax.",
-            lambda s, H, W, U, v: softmax(np.tanh(_sum(s, H, W, U)) @ v)),
-        ("W-and-U-swapped", "W and U are swapped: W goes with the decoder state s, U with the encoder states "
-            "H.", lambda s, H, W, U, v: np.tanh(U @ s + H @ W.T) @ v),
-        ("W-transposed", "You multiply s by the transpose of W. W is (d_a, d_s), so W @ s gives (d_a,).",
-            lambda s, H, W, U, v: np.tanh(s @ W + H @ U.T) @ v),
-        ("U-transposed", "You compute H @ U. U is (d_a, d_h) and the states are the rows of H, so each U @ "
-            "h_j is a row of H @ U.T.", lambda s, H, W, U, v: np.tanh(W @ s + H @ U) @ v),
-        ("both-transposed", "Both matrices stand on the wrong side. W is (d_a, d_s) and U is (d_a, d_h): W @ "
-            "s, and H @ U.T for all rows at once.", lambda s, H, W, U, v: np.tanh(s @ W + H @ U) @ v),
-        ("U-times-H", "You compute U @ H. The states are the rows of H, and U expects a column: H @ U.T does "
-            "all rows at once.", lambda s, H, W, U, v: np.tanh(W @ s + U @ H) @ v),
-        ("v-on-the-left", "You add up over the encoder states. Each state needs its own score: v goes with "
-            "the last axis, of length d_a.", lambda s, H, W, U, v: v @ np.tanh(_sum(s, H, W, U))),
-        ("multiplied", "You multiply W s and U h_j. These scores are called additive because the two are "
-            "added.", lambda s, H, W, U, v: np.tanh((W @ s) * (H @ U.T)) @ v),
-        ("no-decoder-state", "The decoder state s plays no part, so the scores are the same at every step. "
-            "Add W s inside tanh.", lambda s, H, W, U, v: np.tanh(H @ U.T) @ v),
-        ("sigmoid", "You use a sigmoid, which is always positive. The formula has tanh, between -1 and 1.",
-            lambda s, H, W, U, v: 1 / (1 + np.exp(-_sum(s, H, W, U))) @ v),
-        ("state-as-column", "You add W s down the columns, so its first number goes to the first encoder "
-            "state. Add the whole of W s to every row of H @ U.T.",
-            lambda s, H, W, U, v: np.tanh((W @ s)[:, None] + H @ U.T) @ v),
-    ),
-)
+ADDITIVE_SCORES = Exercise(additive_scores, probes=(
+    Probe("one state", lambda rng: _network(rng, 1, 1, 1, 1),
+        "With T = 1 and every size 1 the score is v · tanh(W s + U h), in an array of shape (1,)."),
+    Probe("state of zeros", _no_state, "The decoder state is all zeros here, so only U h_j is left inside tanh."),
+    Probe("square", lambda rng: _network(rng, 3, 3, 3, 3), "All sizes are equal here, so a mixed-up axis "
+        "raises no error. W @ s and U @ h_j: the matrix stands left of the vector.", draws=3),
+    Probe("every size differs", lambda rng: _network(rng, 4, 2, 5, 3), "Here T = 4, d_s = 2, d_h = 5 and "
+        "d_a = 3. W @ s is (3,), H @ U.T is (4, 3), and the scores are (4,)."),
+    Probe("T is d_a", lambda rng: _network(rng, 3, 2, 4, 3), "T and d_a are equal here, so a row can "
+        "pass for a column. W @ s, shape (d_a,), is added to every row of H @ U.T."),
+    larger(lambda rng: _network(rng, 9, 10, 11, 12)),
+), misconceptions=(
+    ("no-tanh", "The tanh is missing. Without it the decoder state adds the same number to every score, "
+        "and softmax cancels that.", lambda s, H, W, U, v: _sum(s, H, W, U) @ v),
+    ("tanh-of-each", "You take tanh of W s and of U h_j apart. Add them first: tanh(W s + U h_j).",
+        lambda s, H, W, U, v: (np.tanh(W @ s) + np.tanh(H @ U.T)) @ v),
+    ("tanh-at-the-end", "You multiply by v first and take tanh of the score. tanh comes before v.",
+        lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U) @ v)),
+    ("no-v", "You return the hidden layer, (T, d_a). The last step is missing: the dot product with v "
+        "turns each row into one score.", lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U))),
+    ("v-of-ones", "You add up the hidden layer without v. Each number must be weighted by v first.",
+        lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)).sum(axis=1)),
+    ("scores-as-column", "The numbers are right, but with an extra axis of length 1: a column, (T, 1). "
+        "With v as it is, of shape (d_a,), hidden @ v has shape (T,).",
+        lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)) @ v[:, None]),
+    ("scores-as-row", "The numbers are right, but with an extra axis of length 1: a row, (1, T). With v "
+        "as it is, of shape (d_a,), the scores have shape (T,).",
+        lambda s, H, W, U, v: (np.tanh(_sum(s, H, W, U)) @ v)[None]),
+    ("softmax-too", "You return attention weights. The exercise asks for the scores, before softmax.",
+        lambda s, H, W, U, v: softmax(np.tanh(_sum(s, H, W, U)) @ v)),
+    ("W-and-U-swapped", "W and U are swapped: W goes with the decoder state s, U with the encoder states "
+        "H.", lambda s, H, W, U, v: np.tanh(U @ s + H @ W.T) @ v),
+    ("W-transposed", "You multiply s by the transpose of W. W is (d_a, d_s), so W @ s gives (d_a,).",
+        lambda s, H, W, U, v: np.tanh(s @ W + H @ U.T) @ v),
+    ("U-transposed", "You compute H @ U. U is (d_a, d_h) and the states are the rows of H, so each U @ "
+        "h_j is a row of H @ U.T.", lambda s, H, W, U, v: np.tanh(W @ s + H @ U) @ v),
+    ("both-transposed", "Both matrices stand on the wrong side. W is (d_a, d_s) and U is (d_a, d_h): W @ "
+        "s, and H @ U.T for all rows at once.", lambda s, H, W, U, v: np.tanh(s @ W + H @ U) @ v),
+    ("U-times-H", "You compute U @ H. The states are the rows of H, and U expects a column: H @ U.T does "
+        "all rows at once.", lambda s, H, W, U, v: np.tanh(W @ s + U @ H) @ v),
+    ("v-on-the-left", "You add up over the encoder states. Each state needs its own score: v goes with "
+        "the last axis, of length d_a.", lambda s, H, W, U, v: v @ np.tanh(_sum(s, H, W, U))),
+    ("multiplied", "You multiply W s and U h_j. These scores are called additive because the two are "
+        "added.", lambda s, H, W, U, v: np.tanh((W @ s) * (H @ U.T)) @ v),
+    ("no-decoder-state", "The decoder state s plays no part, so the scores are the same at every step. "
+        "Add W s inside tanh.", lambda s, H, W, U, v: np.tanh(H @ U.T) @ v),
+    ("sigmoid", "You use a sigmoid, which is always positive. The formula has tanh, between -1 and 1.",
+        lambda s, H, W, U, v: 1 / (1 + np.exp(-_sum(s, H, W, U))) @ v),
+    ("state-as-column", "You add W s down the columns, so its first number goes to the first encoder "
+        "state. Add the whole of W s to every row of H @ U.T.",
+        lambda s, H, W, U, v: np.tanh((W @ s)[:, None] + H @ U.T) @ v),
+))
 
 EXERCISES = (HARD_ATTENTION, SOFT_ATTENTION, ADDITIVE_SCORES)

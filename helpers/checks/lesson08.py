@@ -36,66 +36,60 @@ EACH_WITH_EACH = ("mismatch in its core dimension|not aligned|could not be broad
     "Each position meets each wave or head, and nothing is summed: make one of the two a column, such as "
     "np.arange(T)[:, None], and multiply with *."))
 
-SINUSOIDAL_ENCODING = Exercise(
-    reference=sinusoidal_encoding,
-    nudges=(EACH_WITH_EACH,),
-    probes=(
-        example("position 0, one wave", (1, 2),
-            "At position 0 every angle is 0: the even column is sin 0 = 0, the odd column is cos 0 = 1."),
-        Probe("position 0, more waves", lambda rng: (1, int(rng.choice([6, 10]))),
-            "At position 0 every angle is 0, so the row is 0, 1, 0, 1, …: sin in the even columns, cos in "
-            "the odd ones."),
-        Probe("one wave", lambda rng: (int(rng.integers(3, 9)), 2), "With d = 2 there is one wave, and ω_0 = "
-            "1: row t is sin(t), cos(t), with t counted from 0, in radians."),
-        example("two waves", (2, 4), "With d = 4 the second wave has ω_1 = 10000^(-2/4) = 0.01. Work out the "
-            "exponent for i = 1 by hand."),
-        Probe("more positions than columns", lambda rng: (int(rng.integers(9, 14)), 6),
-            "T is larger than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
-        Probe("more columns than positions", lambda rng: (int(rng.integers(2, 5)), 16),
-            "T is smaller than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
-    ),
-    misconceptions=(
-        ("concatenated", "All sines stand on the left and all cosines on the right. Some libraries do that, "
-            "but here they alternate: sin in columns 0, 2, 4, … and cos in columns 1, 3, 5, …",
-            lambda T, d: _concatenated(_waves(T, d))),
-        ("sin-cos-swapped", "Sine and cosine have changed places. Sine goes into the even columns, so the "
-            "first row is 0, 1, 0, 1, …", lambda T, d: _waves(T, d, even=np.cos, odd=np.sin)),
-        ("positions-from-1", "Your first row belongs to position 1. Positions count from 0: row 0 is 0, 1, "
-            "0, 1, …", lambda T, d: _waves(T, d, first=1)),
-        ("exponent-i", "Your waves are too fast: the exponent is i/d. It is 2i/d, where i counts the pairs.",
-            lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / d))),
-        ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide "
-            "it by d and do not multiply by 2 again.",
-            lambda T, d: _waves(T, d, 10000.0 ** (-2 * np.arange(0, d, 2) / d))),
-        ("wave-for-each-column",
-            "Every column has a wave of its own. The two columns of a pair, 2i and 2i+1, share the angle t · "
-            "10000^(-2i/d): one is its sine, the other its cosine.", _a_wave_for_each_column),
-        ("column-taken-for-i",
-            "You take i for the number of the column. It is the number of the pair: columns 0 and 1 have i = "
-            "0, columns 2 and 3 have i = 1, and both columns of a pair share one angle.", _columns_as_i),
-        ("base-1000", "The base is 1000. It is 10000: the second wave of d = 4 has ω = 0.01.",
-            lambda T, d: _waves(T, d, 1000.0 ** (-np.arange(0, d, 2) / d))),
-        ("exponent-sign", "Your waves get faster from left to right. The exponent is negative: ω falls from "
-            "1 to nearly 1/10000.", lambda T, d: _waves(T, d, 10000.0 ** (np.arange(0, d, 2) / d))),
-        ("last-wave-at-10000", LAST_WAVE, lambda T, d: _waves(T, d, np.geomspace(1, 1e-4, d // 2))),
-        ("last-wave-nan", LAST_WAVE + " (With d = 2 you divide 0 by 0.)",
-            lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / np.float64(d // 2 - 1)))),
-        ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
-            lambda T, d: _waves(T, d, np.deg2rad(10000.0 ** (-np.arange(0, d, 2) / d)))),
-        ("times-2-pi", "You multiply the angle by 2π, so the first wave returns after every step. The angle "
-            "is t · ω_i, and the first wavelength is 2π positions.",
-            lambda T, d: _waves(T, d, 2 * np.pi * 10000.0 ** (-np.arange(0, d, 2) / d))),
-        ("one-wave", "All pairs have the same wave, sin(t) and cos(t). Multiply t by ω_i = 10000^(-2i/d), "
-            "which differs from pair to pair.", lambda T, d: _waves(T, d, np.ones(d // 2))),
-        ("only-sines", "Every column is a sine. The odd columns hold the cosine of the same angle.",
-            lambda T, d: _waves(T, d, odd=np.sin)),
-        ("no-cosines", "The odd columns are all 0. They hold the cosine of the same angle as the column "
-            "before.", lambda T, d: _waves(T, d, odd=np.zeros_like)),
-        ("transposed", "Rows and columns are swapped: a row for each position, a column for each dimension, "
-            "(T, d).", lambda T, d: _waves(T, d).T),
-    ),
-    contracts=(Contract("an odd d, such as 5", lambda rng: (3, 5)),),
-)
+SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
+    EACH_WITH_EACH,
+), probes=(
+    example("position 0, one wave", (1, 2),
+        "At position 0 every angle is 0: the even column is sin 0 = 0, the odd column is cos 0 = 1."),
+    Probe("position 0, more waves", lambda rng: (1, int(rng.choice([6, 10]))), "At position 0 every angle is 0, "
+        "so the row is 0, 1, 0, 1, …: sin in the even columns, cos in the odd ones."),
+    Probe("one wave", lambda rng: (int(rng.integers(3, 9)), 2), "With d = 2 there is one wave, and ω_0 = "
+        "1: row t is sin(t), cos(t), with t counted from 0, in radians."),
+    example("two waves", (2, 4), "With d = 4 the second wave has ω_1 = 10000^(-2/4) = 0.01. Work out the "
+        "exponent for i = 1 by hand."),
+    Probe("more positions than columns", lambda rng: (int(rng.integers(9, 14)), 6),
+        "T is larger than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
+    Probe("more columns than positions", lambda rng: (int(rng.integers(2, 5)), 16),
+        "T is smaller than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
+), misconceptions=(
+    ("concatenated", "All sines stand on the left and all cosines on the right. Some libraries do that, "
+        "but here they alternate: sin in columns 0, 2, 4, … and cos in columns 1, 3, 5, …",
+        lambda T, d: _concatenated(_waves(T, d))),
+    ("sin-cos-swapped", "Sine and cosine have changed places. Sine goes into the even columns, so the "
+        "first row is 0, 1, 0, 1, …", lambda T, d: _waves(T, d, even=np.cos, odd=np.sin)),
+    ("positions-from-1", "Your first row belongs to position 1. Positions count from 0: row 0 is 0, 1, "
+        "0, 1, …", lambda T, d: _waves(T, d, first=1)),
+    ("exponent-i", "Your waves are too fast: the exponent is i/d. It is 2i/d, where i counts the pairs.",
+        lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / d))),
+    ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide it by d "
+        "and do not multiply by 2 again.", lambda T, d: _waves(T, d, 10000.0 ** (-2 * np.arange(0, d, 2) / d))),
+    ("wave-for-each-column", "Every column has a wave of its own. The two columns of a pair, 2i and 2i+1, share "
+        "the angle t · 10000^(-2i/d): one is its sine, the other its cosine.", _a_wave_for_each_column),
+    ("column-taken-for-i", "You take i for the number of the column. It is the number of the pair: columns 0 and "
+        "1 have i = 0, columns 2 and 3 have i = 1, and both columns of a pair share one angle.", _columns_as_i),
+    ("base-1000", "The base is 1000. It is 10000: the second wave of d = 4 has ω = 0.01.",
+        lambda T, d: _waves(T, d, 1000.0 ** (-np.arange(0, d, 2) / d))),
+    ("exponent-sign", "Your waves get faster from left to right. The exponent is negative: ω falls from "
+        "1 to nearly 1/10000.", lambda T, d: _waves(T, d, 10000.0 ** (np.arange(0, d, 2) / d))),
+    ("last-wave-at-10000", LAST_WAVE, lambda T, d: _waves(T, d, np.geomspace(1, 1e-4, d // 2))),
+    ("last-wave-nan", LAST_WAVE + " (With d = 2 you divide 0 by 0.)",
+        lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / np.float64(d // 2 - 1)))),
+    ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
+        lambda T, d: _waves(T, d, np.deg2rad(10000.0 ** (-np.arange(0, d, 2) / d)))),
+    ("times-2-pi", "You multiply the angle by 2π, so the first wave returns after every step. The angle "
+        "is t · ω_i, and the first wavelength is 2π positions.",
+        lambda T, d: _waves(T, d, 2 * np.pi * 10000.0 ** (-np.arange(0, d, 2) / d))),
+    ("one-wave", "All pairs have the same wave, sin(t) and cos(t). Multiply t by ω_i = 10000^(-2i/d), "
+        "which differs from pair to pair.", lambda T, d: _waves(T, d, np.ones(d // 2))),
+    ("only-sines", "Every column is a sine. The odd columns hold the cosine of the same angle.",
+        lambda T, d: _waves(T, d, odd=np.sin)),
+    ("no-cosines", "The odd columns are all 0. They hold the cosine of the same angle as the column "
+        "before.", lambda T, d: _waves(T, d, odd=np.zeros_like)),
+    ("transposed", "Rows and columns are swapped: a row for each position, a column for each dimension, "
+        "(T, d).", lambda T, d: _waves(T, d).T),
+), contracts=(
+    Contract("an odd d, such as 5", lambda rng: (3, 5)),
+))
 
 
 def _places(rng, T):
@@ -179,84 +173,78 @@ def _added(x, positions):
     return x + _woven(np.sin(angles), np.cos(angles))
 
 
-ROTATE = Exercise(
-    reference=rotate,
-    nudges=(EACH_WITH_EACH,),
-    probes=(
-        Probe("position 0", lambda rng: (rng.normal(size=(1, 4)), np.array([0])),
-            "At position 0 every angle is 0, so nothing turns: the result must be x itself."),
-        Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), np.array([1])),
-            "One pair (x, y) turned by the angle 1: (x cos 1 - y sin 1, x sin 1 + y cos 1), in radians."),
-        Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])),
-            "Columns 0 and 1 turn by position · 1, columns 2 and 3 by position · 0.01. Check which columns "
-            "form a pair."),
-        Probe("three pairs", lambda rng: (rng.normal(size=(1, 6)), np.array([int(rng.integers(2, 8))])),
-            "Pair i turns by position · 10000^(-2i/d). With d = 6 the exponents are 0, -1/3 and -2/3."),
-        Probe("positions with gaps", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3)),
-            "Row t turns by positions[t], which need not be t: the positions given may have gaps and any "
-            "order."),
-        example("first pair everywhere", (np.tile([1.0, 0.0], (5, 4)), np.arange(5)),
-            "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."),
-        Probe("batch and heads", _vectors((2, 3, 4, 10)), "x may have more axes in front, such as (B, h, T, "
-            "d). Use x[..., 0::2], and angles of shape (T, d/2).", draws=1),
-        Probe("more positions than columns", _vectors((7, 6)),
-            "T = 7 and d = 6 here: the angles have shape (T, d/2) = (7, 3)."),
-        Probe("far from the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([1000, 3, 40])),
-            "A text may be long: at position 1000 the first pair turns by 1000, the second by 10, as "
-            "anywhere else.", draws=1),
-        Probe("before the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([-5, -5, 9])),
-            "Positions may be negative, and two rows may have the same. Use them as numbers in the angles, "
-            "not to look up a row.", draws=1),
-        larger(_vectors((5, 6, 11, 12))),
-    ),
-    misconceptions=(
-        ("half-split-pairs", "You pair column i with column i + d/2. Several libraries do that, and it is as "
-            "good, but weights made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 "
-            "form a pair.", _half_split),
-        ("wrong-way", "You turn the other way round. The minus belongs to the first number of a pair: (x cos "
-            "- y sin, x sin + y cos).", lambda x, p: _turn(x, -_angles(x, p))),
-        ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change, so it is no "
-            "rotation.", _no_minus),
-        ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
-            lambda x, p: _turn(x, np.deg2rad(_angles(x, p)))),
-        ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
-            lambda x, p: _turn(x, _angles(x, p, base=1000.0))),
-        ("exponent-i", "Your later pairs turn too fast: the exponent is i/d. It is 2i/d, where i counts the "
-            "pairs.", lambda x, p: _turn(x, _angles(x, p, step=1))),
-        ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide "
-            "it by d and do not multiply by 2 again.", lambda x, p: _turn(x, _angles(x, p, step=4))),
-        ("same-angle", "All pairs turn by the same angle, the position. Multiply it by ω_i = 10000^(-2i/d), "
-            "which differs from pair to pair.",
-            lambda x, p: _turn(x, np.asarray(p)[:, None] * np.ones(x.shape[-1] // 2))),
-        ("own-positions", "You use 0, 1, 2, … instead of the positions given. Row t turns by positions[t].",
-            lambda x, p: _turn(x, _angles(x, np.arange(len(p))))),
-        ("positions-from-1", "You add 1 to the positions. At position 0 nothing turns.",
-            lambda x, p: _turn(x, _angles(x, np.asarray(p) + 1))),
-        ("overwritten", "You change the even columns first, then use the changed ones for the odd columns. "
-            "Both need the old values. A slice such as x[..., 0::2] is no copy: it changes with x, so "
-            "write into a new array.", _overwritten),
-        ("overwritten-and-clockwise", "You turn the other way round, and you change the even columns before "
-            "the odd ones are made of them. Right is (x cos - y sin, x sin + y cos), with the old x and y "
-            "in both: write into a new array.", lambda x, p: _overwritten(x, p, clockwise=True)),
-        ("halves-out",
-            "The pairs are turned rightly, but you return all first members and then all second members. Put "
-            "them back where they were, in columns 2i and 2i+1.", lambda x, p: _concatenated(rotate(x, p))),
-        ("angles-in-halves", "You mix two layouts: neighbours are turned together, but the angles are "
-            "repeated in halves, so that the two columns of a pair get different angles. Repeat each angle "
-            "twice in a row.", _angles_in_halves),
-        ("partners-in-halves",
-            "You mix two layouts: the angles are those of neighbours, but each column is turned together "
-            "with the one half a row away. The partner of column 2i is column 2i+1.", _partners_in_halves),
-        ("angle-for-each-column", "The two columns of a pair get different angles. There is one angle for "
-            "each pair, d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
-        ("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in "
-            "front, such as (B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = "
-            "x.shape[-1].", _second_axis),
-        ("added", "You add sines and cosines to x. Rotary positions add nothing: they turn each pair of "
-            "columns.", _added),
-    ),
-    contracts=(Contract("an odd d, such as 5", lambda rng: (rng.normal(size=(3, 5)), np.arange(3))),),
-)
+ROTATE = Exercise(rotate, nudges=(
+    EACH_WITH_EACH,
+), probes=(
+    Probe("position 0", lambda rng: (rng.normal(size=(1, 4)), np.array([0])),
+        "At position 0 every angle is 0, so nothing turns: the result must be x itself."),
+    Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), np.array([1])),
+        "One pair (x, y) turned by the angle 1: (x cos 1 - y sin 1, x sin 1 + y cos 1), in radians."),
+    Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])),
+        "Columns 0 and 1 turn by position · 1, columns 2 and 3 by position · 0.01. Check which columns "
+        "form a pair."),
+    Probe("three pairs", lambda rng: (rng.normal(size=(1, 6)), np.array([int(rng.integers(2, 8))])),
+        "Pair i turns by position · 10000^(-2i/d). With d = 6 the exponents are 0, -1/3 and -2/3."),
+    Probe("positions with gaps", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3)),
+        "Row t turns by positions[t], which need not be t: the positions given may have gaps and any order."),
+    example("first pair everywhere", (np.tile([1.0, 0.0], (5, 4)), np.arange(5)),
+        "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."),
+    Probe("batch and heads", _vectors((2, 3, 4, 10)), "x may have more axes in front, such as (B, h, T, "
+        "d). Use x[..., 0::2], and angles of shape (T, d/2).", draws=1),
+    Probe("more positions than columns", _vectors((7, 6)),
+        "T = 7 and d = 6 here: the angles have shape (T, d/2) = (7, 3)."),
+    Probe("far from the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([1000, 3, 40])),
+        "A text may be long: at position 1000 the first pair turns by 1000, the second by 10, as "
+        "anywhere else.", draws=1),
+    Probe("before the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([-5, -5, 9])),
+        "Positions may be negative, and two rows may have the same. Use them as numbers in the angles, "
+        "not to look up a row.", draws=1),
+    larger(_vectors((5, 6, 11, 12))),
+), misconceptions=(
+    ("half-split-pairs", "You pair column i with column i + d/2. Several libraries do that, and it is as "
+        "good, but weights made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 "
+        "form a pair.", _half_split),
+    ("wrong-way", "You turn the other way round. The minus belongs to the first number of a pair: (x cos "
+        "- y sin, x sin + y cos).", lambda x, p: _turn(x, -_angles(x, p))),
+    ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change, so it is no "
+        "rotation.", _no_minus),
+    ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
+        lambda x, p: _turn(x, np.deg2rad(_angles(x, p)))),
+    ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
+        lambda x, p: _turn(x, _angles(x, p, base=1000.0))),
+    ("exponent-i", "Your later pairs turn too fast: the exponent is i/d. It is 2i/d, where i counts the "
+        "pairs.", lambda x, p: _turn(x, _angles(x, p, step=1))),
+    ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide "
+        "it by d and do not multiply by 2 again.", lambda x, p: _turn(x, _angles(x, p, step=4))),
+    ("same-angle", "All pairs turn by the same angle, the position. Multiply it by ω_i = 10000^(-2i/d), which "
+        "differs from pair to pair.", lambda x, p: _turn(x, np.asarray(p)[:, None] * np.ones(x.shape[-1] // 2))),
+    ("own-positions", "You use 0, 1, 2, … instead of the positions given. Row t turns by positions[t].",
+        lambda x, p: _turn(x, _angles(x, np.arange(len(p))))),
+    ("positions-from-1", "You add 1 to the positions. At position 0 nothing turns.",
+        lambda x, p: _turn(x, _angles(x, np.asarray(p) + 1))),
+    ("overwritten", "You change the even columns first, then use the changed ones for the odd columns. "
+        "Both need the old values. A slice such as x[..., 0::2] is no copy: it changes with x, so "
+        "write into a new array.", _overwritten),
+    ("overwritten-and-clockwise", "You turn the other way round, and you change the even columns before "
+        "the odd ones are made of them. Right is (x cos - y sin, x sin + y cos), with the old x and y "
+        "in both: write into a new array.", lambda x, p: _overwritten(x, p, clockwise=True)),
+    ("halves-out", "The pairs are turned rightly, but you return all first members and then all second members. "
+        "Put them back where they were, in columns 2i and 2i+1.", lambda x, p: _concatenated(rotate(x, p))),
+    ("angles-in-halves", "You mix two layouts: neighbours are turned together, but the angles are "
+        "repeated in halves, so that the two columns of a pair get different angles. Repeat each angle "
+        "twice in a row.", _angles_in_halves),
+    ("partners-in-halves", "You mix two layouts: the angles are those of neighbours, but each column is turned "
+        "together with the one half a row away. The partner of column 2i is column 2i+1.", _partners_in_halves),
+    ("angle-for-each-column", "The two columns of a pair get different angles. There is one angle for "
+        "each pair, d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
+    ("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in "
+        "front, such as (B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = "
+        "x.shape[-1].", _second_axis),
+    ("added", "You add sines and cosines to x. Rotary positions add nothing: they turn each pair of "
+        "columns.", _added),
+), contracts=(
+    Contract("an odd d, such as 5", lambda rng: (rng.normal(size=(3, 5)), np.arange(3))),
+))
 
 
 def _distance(T):
@@ -282,72 +270,66 @@ def _weights(h, T):
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-ALIBI_BIAS = Exercise(
-    reference=alibi_bias,
-    nudges=(EACH_WITH_EACH,),
-    probes=(
-        Probe("one position", lambda rng: (int(rng.integers(2, 5)), 1), "With T = 1 each query sees only "
-            "itself, at distance 0: the bias is 0 in every head, shape (h, 1, 1)."),
-        example("one head", (1, 2),
-            "With one head the slope is 2^(-8) = 1/256. Row 0 is [0, -inf] and row 1 is [-1/256, 0]."),
-        example("two heads", (2, 3), "With two heads the slopes are 2^(-4) and 2^(-8). The row of the query "
-            "i has -slope · (i - j) for each key j."),
-        Probe("three heads", lambda rng: (3, int(rng.integers(4, 7))), "With h heads the slopes are "
-            "2^(-8(head+1)/h) for head = 0 … h-1, and the first head has the steepest."),
-        Probe("eight heads", lambda rng: (8, int(rng.integers(2, 6))), "With eight heads the slopes are 1/2, "
-            "1/4, … 1/256."),
-        Probe("many positions", lambda rng: (int(rng.choice([4, 5])), 12),
-            "T is larger than h here: the result has shape (h, T, T), head first, then query, then key."),
-    ),
-    misconceptions=(
-        ("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is "
-            "steep, the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),
-        ("slopes-from-0", "Your first head has slope 2^0 = 1: heads are counted from 0, so the exponent "
-            "needs a + 1. The exponents are -8(head+1)/h, so the last head has slope 2^(-8).",
-            lambda h, T: _bias(_slopes(h, 0), T)),
-        ("slopes-for-8-heads", "Your slopes are 1/2, 1/4, 1/8, … whatever h is. That is right for 8 heads "
-            "only: the exponent is -8(head+1)/h.", lambda h, T: _bias(2.0 ** -np.arange(1, h + 1), T)),
-        ("slopes-reversed", "The heads are in reverse order: head 0 has the steepest slope, 2^(-8/h).",
-            lambda h, T: _bias(_slopes(h)[::-1], T)),
-        ("not-multiplied", "The slope does not multiply the distance here. The bias is -slope · (i - j).",
-            lambda h, T: _bias(_slopes(h), T, np.ones((T, T)) * (_distance(T) > 0))),
-        ("symmetric", "You penalise keys on both sides alike. Here a query sees no key to its right: -inf "
-            "there.", lambda h, T: -_slopes(h)[:, None, None] * np.abs(_distance(T))),
-        ("future-rewarded", "Nothing keeps a query from the keys to its right, and their bias is even "
-            "positive. Put -inf where j > i.", lambda h, T: -_slopes(h)[:, None, None] * _distance(T)),
-        ("future-zero", "The keys to the right have bias 0, so they are seen in full. Put -inf where j > i: "
-            "only that gives weight 0.", lambda h, T: np.tril(-_slopes(h)[:, None, None] * _distance(T))),
-        ("positive", "The bias grows with the distance, so far keys win. It is a penalty: put a minus before "
-            "the slope.",
-            lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * _distance(T), -np.inf)),
-        ("transposed", "Query and key have changed places: rows are queries, so -inf belongs above the "
-            "diagonal.", lambda h, T: alibi_bias(h, T).swapaxes(1, 2)),
-        ("large-negative", "You use a large negative number for -inf. Then masked keys keep a tiny weight, "
-            "or all of it when a row has nothing else. Use -np.inf.",
-            lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None, None] * _distance(T), -1e9)),
-        ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the part that "
-            "should be 0. Choose with np.where instead.", _zero_times_infinity),
-        ("infinity-positive", "The keys to the right have bias +inf, which makes them win over all others. "
-            "Put -inf where j > i.", lambda h, T: np.where(_distance(T) >= 0, alibi_bias(h, T), np.inf)),
-        ("softmax-too-early", "Your rows sum to 1: you have put the bias through the softmax. Return what is "
-            "added to the scores; the softmax comes after that.", _weights),
-        ("diagonal-masked", "You mask the diagonal too. A query may see itself: the bias there is 0.",
-            lambda h, T: np.where(_distance(T) > 0, -_slopes(h)[:, None, None] * _distance(T), -np.inf)),
-        ("key-position",
-            "Your bias is slope · j, the key's own position. After softmax that gives the same weights, "
-            "because each row is shifted by a constant; but here the diagonal is 0: use the distance i - j.",
-            lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * np.arange(T), -np.inf)),
-        ("slopes-along-keys", "The slopes meet the keys, and not the heads: NumPy lines shapes up from the "
-            "right, so (h,) runs along the last axis of the distances. Each slope multiplies a whole (T, "
-            "T) matrix, so it needs two axes of length 1 behind it.",
-            lambda h, T: np.where(_distance(T) >= 0, -_slopes(h) * _distance(T), -np.inf)),
-        ("slopes-along-queries", "The slopes meet the queries, and not the heads: a column (h, 1) lines up "
-            "with the (T, T) distances row by row. Each slope multiplies a whole (T, T) matrix, so it "
-            "needs one more axis of length 1.",
-            lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None] * _distance(T), -np.inf)),
-        ("heads-last", "The shape is (h, T, T): one matrix for each head, heads first.",
-            lambda h, T: np.moveaxis(alibi_bias(h, T), 0, -1)),
-    ),
-)
+ALIBI_BIAS = Exercise(alibi_bias, nudges=(
+    EACH_WITH_EACH,
+), probes=(
+    Probe("one position", lambda rng: (int(rng.integers(2, 5)), 1), "With T = 1 each query sees only "
+        "itself, at distance 0: the bias is 0 in every head, shape (h, 1, 1)."),
+    example("one head", (1, 2),
+        "With one head the slope is 2^(-8) = 1/256. Row 0 is [0, -inf] and row 1 is [-1/256, 0]."),
+    example("two heads", (2, 3), "With two heads the slopes are 2^(-4) and 2^(-8). The row of the query "
+        "i has -slope · (i - j) for each key j."),
+    Probe("three heads", lambda rng: (3, int(rng.integers(4, 7))), "With h heads the slopes are "
+        "2^(-8(head+1)/h) for head = 0 … h-1, and the first head has the steepest."),
+    Probe("eight heads", lambda rng: (8, int(rng.integers(2, 6))), "With eight heads the slopes are 1/2, "
+        "1/4, … 1/256."),
+    Probe("many positions", lambda rng: (int(rng.choice([4, 5])), 12),
+        "T is larger than h here: the result has shape (h, T, T), head first, then query, then key."),
+), misconceptions=(
+    ("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is "
+        "steep, the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),
+    ("slopes-from-0", "Your first head has slope 2^0 = 1: heads are counted from 0, so the exponent "
+        "needs a + 1. The exponents are -8(head+1)/h, so the last head has slope 2^(-8).",
+        lambda h, T: _bias(_slopes(h, 0), T)),
+    ("slopes-for-8-heads", "Your slopes are 1/2, 1/4, 1/8, … whatever h is. That is right for 8 heads "
+        "only: the exponent is -8(head+1)/h.", lambda h, T: _bias(2.0 ** -np.arange(1, h + 1), T)),
+    ("slopes-reversed", "The heads are in reverse order: head 0 has the steepest slope, 2^(-8/h).",
+        lambda h, T: _bias(_slopes(h)[::-1], T)),
+    ("not-multiplied", "The slope does not multiply the distance here. The bias is -slope · (i - j).",
+        lambda h, T: _bias(_slopes(h), T, np.ones((T, T)) * (_distance(T) > 0))),
+    ("symmetric", "You penalise keys on both sides alike. Here a query sees no key to its right: -inf "
+        "there.", lambda h, T: -_slopes(h)[:, None, None] * np.abs(_distance(T))),
+    ("future-rewarded", "Nothing keeps a query from the keys to its right, and their bias is even "
+        "positive. Put -inf where j > i.", lambda h, T: -_slopes(h)[:, None, None] * _distance(T)),
+    ("future-zero", "The keys to the right have bias 0, so they are seen in full. Put -inf where j > i: "
+        "only that gives weight 0.", lambda h, T: np.tril(-_slopes(h)[:, None, None] * _distance(T))),
+    ("positive", "The bias grows with the distance, so far keys win. It is a penalty: put a minus before the "
+        "slope.", lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * _distance(T), -np.inf)),
+    ("transposed", "Query and key have changed places: rows are queries, so -inf belongs above the "
+        "diagonal.", lambda h, T: alibi_bias(h, T).swapaxes(1, 2)),
+    ("large-negative", "You use a large negative number for -inf. Then masked keys keep a tiny weight, "
+        "or all of it when a row has nothing else. Use -np.inf.",
+        lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None, None] * _distance(T), -1e9)),
+    ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the part that "
+        "should be 0. Choose with np.where instead.", _zero_times_infinity),
+    ("infinity-positive", "The keys to the right have bias +inf, which makes them win over all others. "
+        "Put -inf where j > i.", lambda h, T: np.where(_distance(T) >= 0, alibi_bias(h, T), np.inf)),
+    ("softmax-too-early", "Your rows sum to 1: you have put the bias through the softmax. Return what is "
+        "added to the scores; the softmax comes after that.", _weights),
+    ("diagonal-masked", "You mask the diagonal too. A query may see itself: the bias there is 0.",
+        lambda h, T: np.where(_distance(T) > 0, -_slopes(h)[:, None, None] * _distance(T), -np.inf)),
+    ("key-position", "Your bias is slope · j, the key's own position. After softmax that gives the same weights, "
+        "because each row is shifted by a constant; but here the diagonal is 0: use the distance i - j.",
+        lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * np.arange(T), -np.inf)),
+    ("slopes-along-keys", "The slopes meet the keys, and not the heads: NumPy lines shapes up from the "
+        "right, so (h,) runs along the last axis of the distances. Each slope multiplies a whole (T, "
+        "T) matrix, so it needs two axes of length 1 behind it.",
+        lambda h, T: np.where(_distance(T) >= 0, -_slopes(h) * _distance(T), -np.inf)),
+    ("slopes-along-queries", "The slopes meet the queries, and not the heads: a column (h, 1) lines up with the "
+        "(T, T) distances row by row. Each slope multiplies a whole (T, T) matrix, so it needs one more axis of "
+        "length 1.", lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None] * _distance(T), -np.inf)),
+    ("heads-last", "The shape is (h, T, T): one matrix for each head, heads first.",
+        lambda h, T: np.moveaxis(alibi_bias(h, T), 0, -1)),
+))
 
 EXERCISES = (SINUSOIDAL_ENCODING, ROTATE, ALIBI_BIAS)

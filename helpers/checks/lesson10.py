@@ -71,102 +71,90 @@ SWAPPED = ("The two texts have changed places: your queries come from the encode
            "the decoder. The decoder asks, so it gives the queries; the encoder's text is what is asked, so it "
            "gives keys and values.")
 
-CROSS_ATTENTION = Exercise(
-    reference=cross_attention,
-    nudges=(("first two dimensions of batch2",
-             "In Q @ K.mT the inner sizes agree: .mT swaps the last two axes. (K.T turns all of them round, the one that "
-             "counts texts too.)"),
-            ("TypeError: transpose\\(\\)",
-                "torch's transpose takes the two axes to swap. K.mT swaps the last two."),
-            ("operator.invert", "~ turns True and False round, and your mask holds other numbers. One that "
-                "you make needs dtype=torch.bool."),
-            ("numpy.ndarray' and 'Tensor'", "One side is a NumPy array, the other a tensor. The functions of the earlier "
-             "lessons and np.where make arrays: stay with torch, such as torch.softmax.")),
-    probes=(
-        Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2),
-            "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."),
-        Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
-            "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which "
-            "text gives the queries, which the keys, and the division by √d_k."),
-        Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. "
-            "The scale is the root of d_k, the width of a query and of a key."),
-        Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]),
-            "source_mask is (B, T_s), True at words. Columns of padding must have weight exactly 0, and rows "
-            "sum to 1."),
-        Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]),
-            "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the "
-            "queries."),
-        Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]),
-            "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row.",
-            special=True),
-        Probe("padding anywhere", _scattered_mask,
-            "The mask may have False anywhere. Use it as it is, do not count words from it."),
-        larger(_texts(9, 11, 10, 12, 13, 14, 15, lengths=[10, 1, 9, 3, 7, 2, 8, 6, 4])),
-    ),
-    misconceptions=(
-        ("roles-swapped", SWAPPED, _cross(queries="encoder", keys="decoder", values="decoder")),
-        ("roles-swapped-rows-masked", SWAPPED,
-            _cross(queries="encoder", keys="decoder", values="decoder", hide=_rows_hidden)),
-        ("roles-swapped-unmasked", SWAPPED,
-            _cross(queries="encoder", keys="decoder", values="decoder", hide=same)),
-        ("queries-and-keys-exchanged", "Your queries come from the encoder and your keys from the decoder. "
-            "It is the other way round: the decoder asks, and what can be found, keys and values, is in "
-            "the encoder's text.", _cross(queries="encoder", keys="decoder")),
-        ("scores-transposed", "Your scores have a row for each source word: K Qᵀ in the place of Q Kᵀ. A row "
-            "belongs to a word that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s).",
-            lambda dX, eX, Wq, Wk, Wv, m: _cross(queries="encoder", keys="decoder")(dX, eX, Wk, Wq, Wv, m)),
-        ("decoder-attends-to-itself",
-            "Queries, keys and values all come from the decoder: that is self-attention. Here keys and "
-            "values come from encoder_X.", _cross(keys="decoder", values="decoder", hide=same)),
-        ("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder is never "
-            "asked. Q is decoder_X @ W_q.", _cross(queries="encoder")),
-        ("values-from-decoder",
-            "The keys come from the encoder and the values from the decoder. A weight on a source word must "
-            "bring that word's value: both come from encoder_X.", _cross(values="decoder")),
-        ("values-not-projected", "The weights are right, but the values are encoder_X itself. Multiply it by "
-            "W_v first.", _values_not_projected),
-        ("values-projected-with-W_k", "The values are made with W_k. W_k makes what is compared, W_v what is "
-            "brought back.", lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wk, m)),
-        ("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05.",
-            _cross(scale=lambda d_k, d: 1.0)),
-        ("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.",
-            _cross(scale=lambda d_k, d: d_k)),
-        ("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: "
-            "Q.shape[-1].", _cross(scale=lambda d_k, d: d ** 0.5)),
-        ("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the "
-            "source words: softmax over the last axis.", _cross(axis=-2)),
-        ("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before "
-            "the softmax.", _cross(hide=same)),
-        ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
-            "Put -inf into the scores before it.", _mask_after_softmax),
-        ("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the "
-            "mask only `if source_mask is not None`.",
-            lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m[:, None][:, 0])),
-        ("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the "
-            "mask only `if source_mask is not None`.",
-            lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m.unsqueeze(1)[:, 0])),
-        ("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.",
-            _cross(hide=lambda scores, mask: _columns_hidden(scores, mask, 0.0))),
-        ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the scores that "
-            "should stay. Use masked_fill or torch.where instead.",
-            _cross(hide=lambda scores, mask: scores + ~mask[:, None] * -torch.inf)),
-        ("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be "
-            "looked at.", _cross(hide=lambda scores, mask: _columns_hidden(scores, ~mask))),
-        ("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the source words, the "
-            "columns: source_mask[:, None] has shape (B, 1, T_s).", _cross(hide=_rows_hidden)),
-        ("mask-without-query-axis", "source_mask is (B, T_s) and the scores are (B, T_t, T_s): without a new "
-            "axis its rows are taken for target words. Use source_mask[:, None], of shape (B, 1, T_s).",
-            _cross(hide=lambda scores, mask: scores.masked_fill(~mask, -torch.inf))),
-        ("causal", "You hide later source words. The whole source is known when the translation begins, so "
-            "no causal mask belongs here.", _causal),
-        ("scores-returned", "The output is right. The second result should be the weights, after the softmax.",
-            _scores_returned),
-        ("order-of-results", "You return (weights, output). The exercise asks for (output, weights).",
-            _cross(back=lambda output, weights: (weights, output))),
-        ("output-only",
-            "The output is right. Return the weights as well: (output, weights).", _cross(back=same)),
-    ),
-)
+CROSS_ATTENTION = Exercise(cross_attention, nudges=(
+    ("first two dimensions of batch2", "In Q @ K.mT the inner sizes agree: .mT swaps the last two axes. (K.T "
+        "turns all of them round, the one that counts texts too.)"),
+    ("TypeError: transpose\\(\\)", "torch's transpose takes the two axes to swap. K.mT swaps the last two."),
+    ("operator.invert", "~ turns True and False round, and your mask holds other numbers. One that you make needs "
+        "dtype=torch.bool."),
+    ("numpy.ndarray' and 'Tensor'", "One side is a NumPy array, the other a tensor. The functions of the earlier "
+        "lessons and np.where make arrays: stay with torch, such as torch.softmax."),
+), probes=(
+    Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2),
+        "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."),
+    Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
+        "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which "
+        "text gives the queries, which the keys, and the division by √d_k."),
+    Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. "
+        "The scale is the root of d_k, the width of a query and of a key."),
+    Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]), "source_mask is (B, T_s), True at "
+        "words. Columns of padding must have weight exactly 0, and rows sum to 1."),
+    Probe("as many sentences as target words", _texts(3, 3, 4, 4, 4, 4, 4, lengths=[2, 4, 1]),
+        "B = T_t = 3 here. Row b of source_mask belongs to sentence b: give the mask an axis for the queries."),
+    Probe("as many target words as source words", _texts(2, 4, 4, 4, 4, 4, 4, lengths=[2, 3]),
+        "T_t = T_s = 4 here. source_mask belongs to the columns, the source words, in every row.", special=True),
+    Probe("padding anywhere", _scattered_mask,
+        "The mask may have False anywhere. Use it as it is, do not count words from it."),
+    larger(_texts(9, 11, 10, 12, 13, 14, 15, lengths=[10, 1, 9, 3, 7, 2, 8, 6, 4])),
+), misconceptions=(
+    ("roles-swapped", SWAPPED, _cross(queries="encoder", keys="decoder", values="decoder")),
+    ("roles-swapped-rows-masked", SWAPPED,
+        _cross(queries="encoder", keys="decoder", values="decoder", hide=_rows_hidden)),
+    ("roles-swapped-unmasked", SWAPPED, _cross(queries="encoder", keys="decoder", values="decoder", hide=same)),
+    ("queries-and-keys-exchanged", "Your queries come from the encoder and your keys from the decoder. "
+        "It is the other way round: the decoder asks, and what can be found, keys and values, is in "
+        "the encoder's text.", _cross(queries="encoder", keys="decoder")),
+    ("scores-transposed", "Your scores have a row for each source word: K Qᵀ in the place of Q Kᵀ. A row "
+        "belongs to a word that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s).",
+        lambda dX, eX, Wq, Wk, Wv, m: _cross(queries="encoder", keys="decoder")(dX, eX, Wk, Wq, Wv, m)),
+    ("decoder-attends-to-itself", "Queries, keys and values all come from the decoder: that is self-attention. "
+        "Here keys and values come from encoder_X.", _cross(keys="decoder", values="decoder", hide=same)),
+    ("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder is never "
+        "asked. Q is decoder_X @ W_q.", _cross(queries="encoder")),
+    ("values-from-decoder", "The keys come from the encoder and the values from the decoder. A weight on a source "
+        "word must bring that word's value: both come from encoder_X.", _cross(values="decoder")),
+    ("values-not-projected", "The weights are right, but the values are encoder_X itself. Multiply it by "
+        "W_v first.", _values_not_projected),
+    ("values-projected-with-W_k", "The values are made with W_k. W_k makes what is compared, W_v what is "
+        "brought back.", lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wk, m)),
+    ("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05.",
+        _cross(scale=lambda d_k, d: 1.0)),
+    ("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.",
+        _cross(scale=lambda d_k, d: d_k)),
+    ("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: "
+        "Q.shape[-1].", _cross(scale=lambda d_k, d: d ** 0.5)),
+    ("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the "
+        "source words: softmax over the last axis.", _cross(axis=-2)),
+    ("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before "
+        "the softmax.", _cross(hide=same)),
+    ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
+        "Put -inf into the scores before it.", _mask_after_softmax),
+    ("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the "
+        "mask only `if source_mask is not None`.",
+        lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m[:, None][:, 0])),
+    ("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the "
+        "mask only `if source_mask is not None`.",
+        lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m.unsqueeze(1)[:, 0])),
+    ("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.",
+        _cross(hide=lambda scores, mask: _columns_hidden(scores, mask, 0.0))),
+    ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the scores that "
+        "should stay. Use masked_fill or torch.where instead.",
+        _cross(hide=lambda scores, mask: scores + ~mask[:, None] * -torch.inf)),
+    ("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be "
+        "looked at.", _cross(hide=lambda scores, mask: _columns_hidden(scores, ~mask))),
+    ("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the source words, the "
+        "columns: source_mask[:, None] has shape (B, 1, T_s).", _cross(hide=_rows_hidden)),
+    ("mask-without-query-axis", "source_mask is (B, T_s) and the scores are (B, T_t, T_s): without a new "
+        "axis its rows are taken for target words. Use source_mask[:, None], of shape (B, 1, T_s).",
+        _cross(hide=lambda scores, mask: scores.masked_fill(~mask, -torch.inf))),
+    ("causal", "You hide later source words. The whole source is known when the translation begins, so "
+        "no causal mask belongs here.", _causal),
+    ("scores-returned", "The output is right. The second result should be the weights, after the softmax.",
+        _scores_returned),
+    ("order-of-results", "You return (weights, output). The exercise asks for (output, weights).",
+        _cross(back=lambda output, weights: (weights, output))),
+    ("output-only", "The output is right. Return the weights as well: (output, weights).", _cross(back=same)),
+))
 
 # ---------------------------------------------------------------- decoder_block
 
@@ -251,121 +239,111 @@ PAIR = ("You take [0] of what an attention returns. The functions that are given
 _every_sum_from_x = _sums(second=lambda x, y, c: x + c(y), third=lambda x, y, f: x + f(y))
 
 
-DECODER_BLOCK = Exercise(
-    reference=decoder_block,
-    nudges=(("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),),
-    probes=(
-        Probe("silent sublayers", _decoder_inputs(1, 2, 3, 4, back=False, across=False, mlp=False),
-            "All three sublayers return zeros here, so nothing is added to the stream: the block must give "
-            "back x as it is."),
-        Probe("whole numbers", _by_hand,
-            "Follow it by hand: self_attention doubles, cross_attention adds 1,000 times the memory, "
-            "feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7. First x + 2 (x + 10)."),
-        Probe("self-attention alone", _decoder_inputs(1, 3, 2, 4, across=False, mlp=False),
-            "The other two sublayers return zeros here, so the result is x + self_attention(norm1(x))."),
-        Probe("cross-attention alone", _decoder_inputs(1, 3, 2, 4, back=False, mlp=False),
-            "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x), "
-            "memory)."),
-        Probe("MLP alone", _decoder_inputs(1, 3, 2, 4, back=False, across=False),
-            "The two attentions return zeros here, so the result is x + feed_forward(norm3(x))."),
-        Probe("no MLP", _decoder_inputs(1, 4, 3, 5, mlp=False), "The MLP returns zeros here. Cross-attention "
-            "asks with the stream after self-attention has written to it, and adds to that same stream."),
-        Probe("one word written", _decoder_inputs(1, 1, 4, 3), "T = 1 and T_s = 4: the very first word. The "
-            "result has one row; what was read from memory is added to it."),
-        Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3),
-            "T = T_s = 4 here, so that nothing stops you from confusing x and memory. cross_attention(x, "
-            "memory) takes the normalised stream first and the memory, as it is, second."),
-        larger(_decoder_inputs(6, 9, 11, 10)),
-    ),
-    misconceptions=(
-        ("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished output, and "
-            "the encoder has a norm of its own: hand it over as it is.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
-        ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second "
-            "time and never at the source. Its second argument is memory.",
-            _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
-        ("roles-swapped", "The two texts have changed places in cross_attention: the source asks and the "
-            "text being written answers. The decoder asks, so its stream comes first: cross_attention(..., "
-            "memory).", _three(second=lambda x, m, c, n: x + c(m, n(x)))),
-        ("no-cross-attention", "Cross-attention is left out, so nothing of the source arrives. It is the "
-            "second of three sublayers.", _three(second=lambda x, m, c, n: x)),
-        ("no-self-attention", "Self-attention is left out, so no word knows what has been written before it. "
-            "It is the first of three sublayers.", _three(first=lambda x, s, n: x)),
-        ("no-mlp", "The MLP is left out. After the two attentions, add feed_forward(norm3(x)).",
-            _three(third=lambda x, f, n: x)),
-        ("no-residuals", "Nothing is added: each sublayer replaces the stream. Add each result to what went "
-            "in.", lambda x, m, s, c, f, n1, n2, n3: f(n3(c(n2(s(n1(x))), m)))),
-        ("no-first-residual", "Self-attention replaces the stream. Add its result to x.",
-            _three(first=lambda x, s, n: s(n(x)))),
-        ("no-second-residual", "Cross-attention replaces the stream, so what was written so far is lost. Add "
-            "its result to the stream.", _three(second=lambda x, m, c, n: c(n(x), m))),
-        ("memory-as-stream", "What cross-attention found is added to the memory. It is added to the stream: "
-            "the memory is only read.", _three(second=lambda x, m, c, n: m + c(n(x), m))),
-        ("no-third-residual", "The MLP replaces the stream. Add its result to what went in.",
-            _three(third=lambda x, f, n: f(n(x)))),
-        ("post-norm", "You normalise after each sum. That is post-norm, as in the paper of 2017. In a "
-            "pre-norm block the norm comes before each sublayer, inside the sum.",
-            _three(first=lambda x, s, n: n(x + s(x)), second=lambda x, m, c, n: n(x + c(x, m)),
-                   third=lambda x, f, n: n(x + f(x)))),
-        ("stream-normalised",
-            "You write x = norm(x) and then add to that, so the stream itself is normalised. Only the copy "
-            "that the sublayer reads is: x + self_attention(norm1(x)).",
-            _three(first=lambda x, s, n: n(x) + s(n(x)), second=lambda x, m, c, n: n(x) + c(n(x), m),
-                   third=lambda x, f, n: n(x) + f(n(x)))),
-        ("cross-attention-first", "Cross-attention comes before self-attention. First the text looks back at "
-            "itself, so that it knows what has been written; then it asks the source.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n2, n1, n3)),
-        ("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads norm1. It "
-            "should be self-attention first, with norm1.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n1, n2, n3)),
-        ("mlp-before-cross", "The MLP comes before cross-attention, so it cannot work on what was found in "
-            "the source. It is the last of three.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n3, n2)),
-        ("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It should be "
-            "cross-attention second, with norm2, and the MLP third, with norm3.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n2, n3)),
-        ("norms-1-and-2-swapped",
-            "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 before "
-            "cross-attention.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
-        ("norm1-everywhere", "You use norm1 for all three sublayers. Each has a norm of its own.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n1, n1)),
-        ("no-norms", "The norms are not used. Each sublayer reads a normalised copy of the stream.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, same, same)),
-        ("no-norm2", "norm2 is not used. Cross-attention asks with a normalised copy of the stream: norm2 of "
-            "it.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, same, n3)),
-        ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes before it: "
-            "self_attention(norm1(x)).", lambda x, m, s, c, f, n1, n2, n3: decoder_block(
-            x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), same, same, same)),
-        ("first-of-a-pair", PAIR, _three(second=lambda x, m, c, n: x + c(n(x), m)[0])),
-        ("first-of-both-pairs", PAIR,
-            _three(first=lambda x, s, n: x + s(n(x))[0], second=lambda x, m, c, n: x + c(n(x), m)[0])),
-        ("old-queries", "Cross-attention asks with the x that came into the block, so it does not know what "
-            "self-attention has found. It reads the stream after the first sum.",
-            _sums(second=lambda x, y, c: y + c(x))),
-        ("norm-of-norm", "norm2 gets what norm1 returned, so cross-attention does not know what "
-            "self-attention has found. norm2 gets the stream after the first sum.",
-            lambda x, m, s, c, f, n1, n2, n3: _sums(
-                second=lambda x, y, c: y + c(n1(x)))(x, m, s, c, f, n1, n2, n3)),
-        ("second-sum-from-x", "The second sum starts from the block's input again, so what self-attention "
-            "added is lost. Start from the result of the first sum.", _sums(second=lambda x, y, c: x + c(y))),
-        ("third-sum-from-x", "The last sum starts from the block's input again, so what the attentions added "
-            "is lost from the stream. Start from the result of the second sum.",
-            _sums(third=lambda x, y, f: x + f(y))),
-        ("parallel", "All three sublayers read the block's input, side by side. Each reads the stream after "
-            "the one before has written to it.",
-            lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
-        ("no-norm3", "norm3 is not used. The MLP reads a normalised copy of the stream: norm3 of it.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n2, same)),
-        ("no-norm1", "norm1 is not used. Self-attention reads a normalised copy of the stream: norm1 of it.",
-            lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, n2, n3)),
-        ("every-sum-from-x-without-norm3", "Every sum starts from the block's input again, so what the "
-            "sublayers before added is lost. Each starts from the result of the sum before it. And the MLP "
-            "reads norm3 of the stream.",
-            lambda x, m, s, c, f, n1, n2, n3: _every_sum_from_x(x, m, s, c, f, n1, n2, same)),
-        ("every-sum-from-x", "Every sum starts from the block's input again, so what the sublayers before "
-            "added is lost. Each starts from the result of the sum before it.", _every_sum_from_x),
-    ),
-)
+DECODER_BLOCK = Exercise(decoder_block, nudges=(
+    ("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),
+), probes=(
+    Probe("silent sublayers", _decoder_inputs(1, 2, 3, 4, back=False, across=False, mlp=False),
+        "All three sublayers return zeros here, so nothing is added to the stream: the block must give "
+        "back x as it is."),
+    Probe("whole numbers", _by_hand, "Follow it by hand: self_attention doubles, cross_attention adds 1,000 times "
+        "the memory, feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7. First x + 2 (x + 10)."),
+    Probe("self-attention alone", _decoder_inputs(1, 3, 2, 4, across=False, mlp=False),
+        "The other two sublayers return zeros here, so the result is x + self_attention(norm1(x))."),
+    Probe("cross-attention alone", _decoder_inputs(1, 3, 2, 4, back=False, mlp=False),
+        "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x), memory)."),
+    Probe("MLP alone", _decoder_inputs(1, 3, 2, 4, back=False, across=False),
+        "The two attentions return zeros here, so the result is x + feed_forward(norm3(x))."),
+    Probe("no MLP", _decoder_inputs(1, 4, 3, 5, mlp=False), "The MLP returns zeros here. Cross-attention "
+        "asks with the stream after self-attention has written to it, and adds to that same stream."),
+    Probe("one word written", _decoder_inputs(1, 1, 4, 3), "T = 1 and T_s = 4: the very first word. The "
+        "result has one row; what was read from memory is added to it."),
+    Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3),
+        "T = T_s = 4 here, so that nothing stops you from confusing x and memory. cross_attention(x, "
+        "memory) takes the normalised stream first and the memory, as it is, second."),
+    larger(_decoder_inputs(6, 9, 11, 10)),
+), misconceptions=(
+    ("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished output, and "
+        "the encoder has a norm of its own: hand it over as it is.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
+    ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second "
+        "time and never at the source. Its second argument is memory.",
+        _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
+    ("roles-swapped", "The two texts have changed places in cross_attention: the source asks and the "
+        "text being written answers. The decoder asks, so its stream comes first: cross_attention(..., "
+        "memory).", _three(second=lambda x, m, c, n: x + c(m, n(x)))),
+    ("no-cross-attention", "Cross-attention is left out, so nothing of the source arrives. It is the "
+        "second of three sublayers.", _three(second=lambda x, m, c, n: x)),
+    ("no-self-attention", "Self-attention is left out, so no word knows what has been written before it. "
+        "It is the first of three sublayers.", _three(first=lambda x, s, n: x)),
+    ("no-mlp", "The MLP is left out. After the two attentions, add feed_forward(norm3(x)).",
+        _three(third=lambda x, f, n: x)),
+    ("no-residuals", "Nothing is added: each sublayer replaces the stream. Add each result to what went "
+        "in.", lambda x, m, s, c, f, n1, n2, n3: f(n3(c(n2(s(n1(x))), m)))),
+    ("no-first-residual", "Self-attention replaces the stream. Add its result to x.",
+        _three(first=lambda x, s, n: s(n(x)))),
+    ("no-second-residual", "Cross-attention replaces the stream, so what was written so far is lost. Add "
+        "its result to the stream.", _three(second=lambda x, m, c, n: c(n(x), m))),
+    ("memory-as-stream", "What cross-attention found is added to the memory. It is added to the stream: "
+        "the memory is only read.", _three(second=lambda x, m, c, n: m + c(n(x), m))),
+    ("no-third-residual", "The MLP replaces the stream. Add its result to what went in.",
+        _three(third=lambda x, f, n: f(n(x)))),
+    ("post-norm", "You normalise after each sum. That is post-norm, as in the paper of 2017. In a "
+        "pre-norm block the norm comes before each sublayer, inside the sum.",
+        _three(first=lambda x, s, n: n(x + s(x)), second=lambda x, m, c, n: n(x + c(x, m)),
+               third=lambda x, f, n: n(x + f(x)))),
+    ("stream-normalised",
+        "You write x = norm(x) and then add to that, so the stream itself is normalised. Only the copy "
+        "that the sublayer reads is: x + self_attention(norm1(x)).",
+        _three(first=lambda x, s, n: n(x) + s(n(x)), second=lambda x, m, c, n: n(x) + c(n(x), m),
+               third=lambda x, f, n: n(x) + f(n(x)))),
+    ("cross-attention-first", "Cross-attention comes before self-attention. First the text looks back at "
+        "itself, so that it knows what has been written; then it asks the source.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n2, n1, n3)),
+    ("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads norm1. It "
+        "should be self-attention first, with norm1.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n1, n2, n3)),
+    ("mlp-before-cross", "The MLP comes before cross-attention, so it cannot work on what was found in "
+        "the source. It is the last of three.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n3, n2)),
+    ("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It should be "
+        "cross-attention second, with norm2, and the MLP third, with norm3.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n2, n3)),
+    ("norms-1-and-2-swapped", "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 "
+        "before cross-attention.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
+    ("norm1-everywhere", "You use norm1 for all three sublayers. Each has a norm of its own.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n1, n1)),
+    ("no-norms", "The norms are not used. Each sublayer reads a normalised copy of the stream.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, same, same)),
+    ("no-norm2", "norm2 is not used. Cross-attention asks with a normalised copy of the stream: norm2 of "
+        "it.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, same, n3)),
+    ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes before it: "
+        "self_attention(norm1(x)).", lambda x, m, s, c, f, n1, n2, n3: decoder_block(
+        x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), same, same, same)),
+    ("first-of-a-pair", PAIR, _three(second=lambda x, m, c, n: x + c(n(x), m)[0])),
+    ("first-of-both-pairs", PAIR,
+        _three(first=lambda x, s, n: x + s(n(x))[0], second=lambda x, m, c, n: x + c(n(x), m)[0])),
+    ("old-queries", "Cross-attention asks with the x that came into the block, so it does not know what "
+        "self-attention has found. It reads the stream after the first sum.",
+        _sums(second=lambda x, y, c: y + c(x))),
+    ("norm-of-norm", "norm2 gets what norm1 returned, so cross-attention does not know what self-attention has "
+        "found. norm2 gets the stream after the first sum.",
+        lambda x, m, s, c, f, n1, n2, n3: _sums(second=lambda x, y, c: y + c(n1(x)))(x, m, s, c, f, n1, n2, n3)),
+    ("second-sum-from-x", "The second sum starts from the block's input again, so what self-attention "
+        "added is lost. Start from the result of the first sum.", _sums(second=lambda x, y, c: x + c(y))),
+    ("third-sum-from-x", "The last sum starts from the block's input again, so what the attentions added is lost "
+        "from the stream. Start from the result of the second sum.", _sums(third=lambda x, y, f: x + f(y))),
+    ("parallel", "All three sublayers read the block's input, side by side. Each reads the stream after the one "
+        "before has written to it.", lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
+    ("no-norm3", "norm3 is not used. The MLP reads a normalised copy of the stream: norm3 of it.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n2, same)),
+    ("no-norm1", "norm1 is not used. Self-attention reads a normalised copy of the stream: norm1 of it.",
+        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, n2, n3)),
+    ("every-sum-from-x-without-norm3", "Every sum starts from the block's input again, so what the sublayers "
+        "before added is lost. Each starts from the result of the sum before it. And the MLP reads norm3 of the "
+        "stream.", lambda x, m, s, c, f, n1, n2, n3: _every_sum_from_x(x, m, s, c, f, n1, n2, same)),
+    ("every-sum-from-x", "Every sum starts from the block's input again, so what the sublayers before "
+        "added is lost. Each starts from the result of the sum before it.", _every_sum_from_x),
+))
 
 # ---------------------------------------------------------------- shift_right
 
@@ -396,49 +374,40 @@ def _rolled(tokens, bos):
     return shifted
 
 
-SHIFT_RIGHT = Exercise(
-    reference=shift_right,
-    nudges=(("Dimension out of range|expected Tensor as element|same number of dimensions", "torch.cat joins tensors with "
-             "the same number of axes: bos has to be a column, (B, 1), as tokens[:, :1] is."),),
-    probes=(
-        Probe("one word", _ids(1, 1),
-            "With one word to write, nothing but the start is read: the result is [[bos]]."),
-        Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
-        Probe("more sentences than words", _ids(5, 2),
-            "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."),
-        example("padding", (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
-            "Padding and the end sign are ids like any other here: everything moves one place."),
-        Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands "
-            "in the text."),
-        larger(_ids(9, 10)),
-    ),
-    misconceptions=(
-        ("floats", "The places are right, but the result has a decimal dtype. Ids are whole numbers: give "
-            "bos the dtype of tokens, as torch.full_like(tokens[:, :1], bos) does.",
-            lambda t, b: shift_right(t, b).double()),
-        ("shifted-left",
-            "You shift to the left, so the decoder reads the word after the one it should write. Put bos in "
-            "front and drop the last word.", lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
-        ("longer-by-one",
-            "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is never "
-            "read, because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
-        ("first-dropped",
-            "bos has taken the place of the first word, and the others have not moved. So the decoder reads "
-            "the very word it should write. Drop the last word, not the first.",
-            lambda t, b: torch.cat([_start(t, b), t[:, 1:]], dim=1)),
-        ("not-shifted",
-            "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
-        ("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is "
-            "moved. Read from tokens and write to another tensor.", _first_repeated),
-        ("wrapped-around", "The last word has come in on the left. bos belongs there.",
-            lambda t, b: torch.roll(t, 1, dims=1)),
-        ("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the "
-            "last axis.", lambda t, b: torch.cat([torch.full_like(t[:1], b), t[:-1]])),
-        ("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
-        ("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word "
-            "of the sentence before. Shift each row by itself.", _rolled),
-    ),
-)
+SHIFT_RIGHT = Exercise(shift_right, nudges=(
+    ("Dimension out of range|expected Tensor as element|same number of dimensions", "torch.cat joins tensors with "
+        "the same number of axes: bos has to be a column, (B, 1), as tokens[:, :1] is."),
+), probes=(
+    Probe("one word", _ids(1, 1), "With one word to write, nothing but the start is read: the result is [[bos]]."),
+    Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
+    Probe("more sentences than words", _ids(5, 2),
+        "B = 5 and T = 2: words move along the last axis, not from sentence to sentence."),
+    example("padding", (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
+        "Padding and the end sign are ids like any other here: everything moves one place."),
+    Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands "
+        "in the text."),
+    larger(_ids(9, 10)),
+), misconceptions=(
+    ("floats", "The places are right, but the result has a decimal dtype. Ids are whole numbers: give bos the "
+        "dtype of tokens, as torch.full_like(tokens[:, :1], bos) does.", lambda t, b: shift_right(t, b).double()),
+    ("shifted-left", "You shift to the left, so the decoder reads the word after the one it should write. Put bos "
+        "in front and drop the last word.", lambda t, b: torch.cat([t[:, 1:], _start(t, b)], dim=1)),
+    ("longer-by-one", "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is "
+        "never read, because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
+    ("first-dropped", "bos has taken the place of the first word, and the others have not moved. So the decoder "
+        "reads the very word it should write. Drop the last word, not the first.",
+        lambda t, b: torch.cat([_start(t, b), t[:, 1:]], dim=1)),
+    ("not-shifted", "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
+    ("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is "
+        "moved. Read from tokens and write to another tensor.", _first_repeated),
+    ("wrapped-around", "The last word has come in on the left. bos belongs there.",
+        lambda t, b: torch.roll(t, 1, dims=1)),
+    ("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the "
+        "last axis.", lambda t, b: torch.cat([torch.full_like(t[:1], b), t[:-1]])),
+    ("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
+    ("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word "
+        "of the sentence before. Shift each row by itself.", _rolled),
+))
 
 # ---------------------------------------------------------------- greedy_decode
 
@@ -524,54 +493,49 @@ def _as_list(function, *args):
     return ids.tolist() if hasattr(ids, "tolist") else ids
 
 
-GREEDY_DECODE = Exercise(
-    reference=greedy_decode,
-    use=_as_list,
-    probes=(
-        Probe("nothing to say", _ends_after(0),
-            "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
-        Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
-            "max_length = 1: one id comes back, and no eos, because there was no room for it."),
-        Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
-        Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
-            "not count. Each id depends on all the ids before, bos included."),
-        Probe("other signs", _other_ids,
-            "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
-        Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a text."),
-        Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. What was "
-            "written is returned, whatever it is: only the bos that you put in front is left out."),
-        Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),
-            "max_length = 0 leaves room for nothing: [].", draws=1),
-        larger(lambda rng: (_Chain(20, 3, rng), 13, EOS, 12)),
-    ),
-    misconceptions=(
-        ("keeps-bos-drops-eos", "bos is in the result, and eos is not. The model needs bos to begin, but it "
-            "is no word of the text; eos belongs to it.", _decode(keep_bos=True, drop_eos=True)),
-        ("keeps-bos", "bos is in the result. The model needs it to begin, but it is no word of the text.",
-            _decode(keep_bos=True)),
-        ("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader knows the text "
-            "has ended.", _decode(drop_eos=True)),
-        ("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.",
-            _decode(stop=False)),
-        ("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
-        ("bos-counted",
-            "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
-        ("without-bos", "next_logits is called without bos in front. A text begins with it: the first call "
-            "is next_logits([bos]).", _decode(inputs=lambda bos, ids: list(ids))),
-        ("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos, first, "
-            "second, …].", _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
-        ("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after "
-            "every word.", _same_prefix),
-        ("argmin", "You take the id with the lowest score. Take the highest.",
-            _decode(pick=lambda s: int(s.argmin()))),
-        ("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
-            lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
-        ("bos-filtered", "You take every bos out of the result. Only the one in front is left out; what was "
-            "written stays.", lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
-        ("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
-    ),
-    contracts=(Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),),
-)
+GREEDY_DECODE = Exercise(greedy_decode, use=_as_list, probes=(
+    Probe("nothing to say", _ends_after(0),
+        "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
+    Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
+        "max_length = 1: one id comes back, and no eos, because there was no room for it."),
+    Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
+    Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
+        "not count. Each id depends on all the ids before, bos included."),
+    Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
+    Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a text."),
+    Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. "
+        "What was written is returned, whatever it is: only the bos that you put in front is left out."),
+    Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),
+        "max_length = 0 leaves room for nothing: [].", draws=1),
+    larger(lambda rng: (_Chain(20, 3, rng), 13, EOS, 12)),
+), misconceptions=(
+    ("keeps-bos-drops-eos", "bos is in the result, and eos is not. The model needs bos to begin, but it "
+        "is no word of the text; eos belongs to it.", _decode(keep_bos=True, drop_eos=True)),
+    ("keeps-bos", "bos is in the result. The model needs it to begin, but it is no word of the text.",
+        _decode(keep_bos=True)),
+    ("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader knows the text "
+        "has ended.", _decode(drop_eos=True)),
+    ("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.",
+        _decode(stop=False)),
+    ("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
+    ("bos-counted",
+        "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
+    ("without-bos", "next_logits is called without bos in front. A text begins with it: the first call "
+        "is next_logits([bos]).", _decode(inputs=lambda bos, ids: list(ids))),
+    ("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos, first, "
+        "second, …].", _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
+    ("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after "
+        "every word.", _same_prefix),
+    ("argmin", "You take the id with the lowest score. Take the highest.",
+        _decode(pick=lambda s: int(s.argmin()))),
+    ("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
+        lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
+    ("bos-filtered", "You take every bos out of the result. Only the one in front is left out; what was "
+        "written stays.", lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
+    ("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
+), contracts=(
+    Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),
+))
 
 
 def _until(ids, last):

@@ -67,71 +67,64 @@ def _not_flattened(logits, tokens, pad):
     return F.cross_entropy(*_shifted(logits, tokens), ignore_index=pad)
 
 
-LANGUAGE_MODEL_LOSS = Exercise(
-    reference=language_model_loss,
-    probes=(
-        Probe("one prediction", _text(1, 2, 4), "With T = 2 there is one prediction: the logits at position "
-            "0 for the token at position 1. The last logits predict a token that is not in the text."),
-        Probe("one row", _text(1, 5, 4), "One row without padding, T = 5: logits 0 to 3 predict tokens 1 to "
-            "4. The loss is the mean of these four."),
-        Probe("one row, padding", _text(1, 6, 5, padding=2), "The last two tokens are padding. Targets that "
-            "are padding do not count, in the sum or in the number to divide by."),
-        Probe("two rows", _text(2, 3, 4), "Shift each row for itself: the last token of a row has nothing to "
-            "do with the first of the next row."),
-        Probe("rows of different lengths", _text(3, 6, 5, padding=4), "The rows are of different lengths. "
-            "The mean is over all targets that are not padding, each with the same weight."),
-        Probe("another id for padding", _text(2, 5, 6, pad=3, padding=2),
-            "Here pad is 3, and 0 is a word like any other. Use the argument pad.", special=True),
-        Probe("padding in front",
-            lambda rng: tuple((x.flip(1) if i < 2 else x for i, x in enumerate(_text(3, 6, 5, padding=3)(rng)))),
-            "The padding stands in front of the words here. Only a *target* that is padding is left out: the "
-            "first word of such a row counts, although the input before it is padding."),
-        larger(_text(9, 10, 12, padding=4)),
-    ),
-    misconceptions=(
-        ("no-shift", "You compare the logits at t with the token at t. That token is what the model has just "
-            "read; it has to predict the one after it, at t + 1.",
-            _loss(pairs=lambda logits, tokens: (logits, tokens))),
-        ("backwards", "You shift the wrong way: the logits at t + 1 are compared with the token at t. The "
-            "model predicts the next token, not the one before.",
-            _loss(pairs=lambda logits, tokens: (logits[:, 1:], tokens[:, :-1]))),
-        ("pad-counts", "Padding counts as a word to predict. Leave out the targets that equal pad.",
-            _loss(mean=lambda loss, keep: loss.mean())),
-        ("pads-in-the-divisor", "The loss of padding is 0, but you divide by all targets. Divide by the "
-            "number of those that are not padding, or texts with much padding seem easy.",
-            _loss(mean=lambda loss, keep: (loss * keep).mean())),
-        ("inputs-decide", "You leave out the places where the *input* is padding. Look at the target: at the "
-            "last word of a row the input is a word, and the target is padding.", _loss(padding="input")),
-        ("pad-is-0", "You take 0 for padding, whatever pad is. Compare the targets with the argument pad.",
-            _pad_is_zero),
-        ("sum", "You return the sum. The mean does not depend on how long the texts are: divide by the "
-            "number of targets that are not padding.", _loss(mean=lambda loss, keep: (loss * keep).sum())),
-        ("mean-of-means", "You average each row first, and then the rows. So a word in a short row counts "
-            "more than one in a long row. Take one mean over all targets.",
-            _loss(mean=lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
-        ("rows-joined", "You flatten first and shift then, so the last logits of a row have to predict the "
-            "first word of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].",
-            _loss(pairs=_rows_joined)),
-        ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
-            "logits themselves.", _softmax_twice),
-        ("softmax-over-positions",
-            "Your softmax runs over the positions. The probabilities of the V words sum to 1: use the last "
-            "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
-        ("no-softmax",
-            "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
-            "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
-        ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
-            _loss(mean=lambda loss, keep: -_average(loss, keep))),
-        ("bits", "Your loss is in bits, with the logarithm to base 2. Use the natural logarithm, so that it "
-            "is in nats.", _loss(mean=lambda loss, keep: _average(loss, keep) / math.log(2))),
-        ("perplexity", "You return exp of the mean loss, which is the perplexity. Return the mean itself.",
-            _loss(mean=lambda loss, keep: _average(loss, keep).exp())),
-        ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten "
-            "batch and positions into one axis: (B·(T-1), V) against (B·(T-1),).", _not_flattened),
-    ),
-    contracts=(Contract("a text of one token",
-                        lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),),
-)
+LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
+    Probe("one prediction", _text(1, 2, 4), "With T = 2 there is one prediction: the logits at position "
+        "0 for the token at position 1. The last logits predict a token that is not in the text."),
+    Probe("one row", _text(1, 5, 4), "One row without padding, T = 5: logits 0 to 3 predict tokens 1 to "
+        "4. The loss is the mean of these four."),
+    Probe("one row, padding", _text(1, 6, 5, padding=2), "The last two tokens are padding. Targets that "
+        "are padding do not count, in the sum or in the number to divide by."),
+    Probe("two rows", _text(2, 3, 4), "Shift each row for itself: the last token of a row has nothing to "
+        "do with the first of the next row."),
+    Probe("rows of different lengths", _text(3, 6, 5, padding=4), "The rows are of different lengths. "
+        "The mean is over all targets that are not padding, each with the same weight."),
+    Probe("another id for padding", _text(2, 5, 6, pad=3, padding=2),
+        "Here pad is 3, and 0 is a word like any other. Use the argument pad.", special=True),
+    Probe("padding in front",
+        lambda rng: tuple((x.flip(1) if i < 2 else x for i, x in enumerate(_text(3, 6, 5, padding=3)(rng)))),
+        "The padding stands in front of the words here. Only a *target* that is padding is left out: the "
+        "first word of such a row counts, although the input before it is padding."),
+    larger(_text(9, 10, 12, padding=4)),
+), misconceptions=(
+    ("no-shift", "You compare the logits at t with the token at t. That token is what the model has just read; it "
+        "has to predict the one after it, at t + 1.", _loss(pairs=lambda logits, tokens: (logits, tokens))),
+    ("backwards", "You shift the wrong way: the logits at t + 1 are compared with the token at t. The "
+        "model predicts the next token, not the one before.",
+        _loss(pairs=lambda logits, tokens: (logits[:, 1:], tokens[:, :-1]))),
+    ("pad-counts", "Padding counts as a word to predict. Leave out the targets that equal pad.",
+        _loss(mean=lambda loss, keep: loss.mean())),
+    ("pads-in-the-divisor", "The loss of padding is 0, but you divide by all targets. Divide by the "
+        "number of those that are not padding, or texts with much padding seem easy.",
+        _loss(mean=lambda loss, keep: (loss * keep).mean())),
+    ("inputs-decide", "You leave out the places where the *input* is padding. Look at the target: at the "
+        "last word of a row the input is a word, and the target is padding.", _loss(padding="input")),
+    ("pad-is-0", "You take 0 for padding, whatever pad is. Compare the targets with the argument pad.",
+        _pad_is_zero),
+    ("sum", "You return the sum. The mean does not depend on how long the texts are: divide by the "
+        "number of targets that are not padding.", _loss(mean=lambda loss, keep: (loss * keep).sum())),
+    ("mean-of-means", "You average each row first, and then the rows. So a word in a short row counts "
+        "more than one in a long row. Take one mean over all targets.",
+        _loss(mean=lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
+    ("rows-joined", "You flatten first and shift then, so the last logits of a row have to predict the first word "
+        "of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].", _loss(pairs=_rows_joined)),
+    ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
+        "logits themselves.", _softmax_twice),
+    ("softmax-over-positions",
+        "Your softmax runs over the positions. The probabilities of the V words sum to 1: use the last "
+        "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
+    ("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
+        "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
+    ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
+        _loss(mean=lambda loss, keep: -_average(loss, keep))),
+    ("bits", "Your loss is in bits, with the logarithm to base 2. Use the natural logarithm, so that it "
+        "is in nats.", _loss(mean=lambda loss, keep: _average(loss, keep) / math.log(2))),
+    ("perplexity", "You return exp of the mean loss, which is the perplexity. Return the mean itself.",
+        _loss(mean=lambda loss, keep: _average(loss, keep).exp())),
+    ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten "
+        "batch and positions into one axis: (B·(T-1), V) against (B·(T-1),).", _not_flattened),
+), contracts=(
+    Contract("a text of one token", lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),
+))
 
 # ---------------------------------------------------------------- language_model
 
@@ -234,112 +227,102 @@ def _places_last(ids, tokens, positions, blocks, norm, W_out):
     return norm(_run(tokens[ids], blocks, norm) + positions[:ids.shape[1]]) @ W_out
 
 
-LANGUAGE_MODEL = Exercise(
-    reference=language_model,
-    probes=(
-        Probe("one word", _model(1, 1, 3, 2, 4, n_blocks=0, norm=False), "One word, no block, and a norm "
-            "that changes nothing: the word's row of tokens plus row 0 of positions, times W_out."),
-        Probe("one sentence", _model(1, 3, 4, 2, 5, n_blocks=0, norm=False, ids=[[2, 0, 2]]),
-            "No block, and a norm that changes nothing; the ids are 2, 0, 2. The word at place t gets row t "
-            "of positions, so the two words with id 2 have different logits."),
-        Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False),
-            "There is no block. T = 3, and the table holds 6 places: only its first T rows are used, the "
-            "same ones for both sentences."),
-        Probe("as many sentences as words", _model(3, 3, 5, 4, 6, n_blocks=0, norm=False),
-            "There is no block, and B = T = 3. positions[:T] belongs to the places, in every sentence alike."),
-        Probe("one block", _whole_numbers([_double]),
-            "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
-        Probe("two blocks", _whole_numbers([_double, _add_100]),
-            "The first block doubles, the second adds 100: each logit is 2 · (token + position) + 100. What "
-            "one block returns is what the next one gets."),
-        Probe("a norm without blocks", _whole_numbers([], norm=_halve_and_add),
-            "There is no block. The norm, here x / 2 + 1000, is used once, before W_out."),
-        Probe("a norm after the blocks", _whole_numbers([_double, _add_100], norm=_halve_and_add),
-            "The blocks double and add 100; the norm, here x / 2 + 1000, comes after the last of them, once: "
-            "the blocks have norms of their own inside."),
-        Probe("as many words as numbers", _model(2, 3, 4, 4, 5), "V = d = 4 here, so W_out is square. It is "
-            "(d, V), so it stands on the right as it is: norm(x) @ W_out."),
-        Probe("two real blocks", _model(3, 4, 9, 6, 8), "B = 3, T = 4, V = 9, d = 6. First tokens and "
-            "positions, then every block, then the norm, then W_out."),
-        larger(_model(10, 11, 13, 12, 14, n_blocks=4)),
-    ),
-    misconceptions=(
-        ("no-positions", "positions is not used: your model cannot know which word came first. Add row t of "
-            "it to the word at place t.", _gpt(join=same)),
-        ("positions-by-id", "You look up positions by the word's id. A position belongs to the place in the "
-            "text, whatever word is there: its first T rows, in their order.",
-            _gpt(places=lambda positions, ids: positions[ids])),
-        ("all-positions", "You add the whole table of positions. The text has T tokens, so only the first T "
-            "of its rows are wanted.", _gpt(places=lambda positions, ids: positions)),
-        ("positions-from-1", "Your first word gets row 1 of positions. Places are counted from 0.",
-            _gpt(places=lambda positions, ids: positions[1:ids.shape[1] + 1])),
-        ("T-is-the-batch", "You take the number of sentences for T. ids is (B, T): its first axis counts "
-            "sentences, its second words, so T is ids.shape[1], and len(ids) is B.",
-            _gpt(places=lambda positions, ids: positions[:len(ids)])),
-        ("positions-along-the-batch", "Your positions go along the batch: sentence b gets row b. They belong "
-            "to the places, so positions[:T] is added as it is, (T, d) to (B, T, d).",
-            _gpt(places=lambda positions, ids: positions[:len(ids), None])),
-        ("scaled", "You multiply the word vectors by √d. The paper of 2017 did, and this model does not: "
-            "tokens[ids] as it is.", _gpt(join=lambda words, places: words * words.shape[-1]**0.5 + places)),
-        ("multiplied", "You multiply words by positions. Add them: where a position is near 0, a product "
-            "would lose the word.", _gpt(join=torch.mul)),
-        ("positions-before-each-block", "You add the positions before every block. They are added once, to "
-            "the words; the stream carries them on.", _places_again),
-        ("positions-last", "You add the positions after the blocks, where no attention can use them any "
-            "more. Add them to the words, before the first block.", _places_last),
-        ("no-blocks", "What the blocks return is not used, so no word learns anything from another. Send the "
-            "stream through each of them, and write the result back: x = block(x).", _gpt(run=same)),
-        ("first-block-only", "Only the first block is used. Send what it returns through the next one, and "
-            "so on.", _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
-        ("return-in-the-loop", "Your return is inside the loop, so the function ends after the first block. "
-            "Move it to the left, behind the loop.", _returns_in_the_loop),
-        ("each-gets-the-words",
-            "Every block gets the words as they were at first, and only the last one's result is kept. In "
-            "the loop, write the result back: x = block(x).", _gpt(run=_each_gets_the_words)),
-        ("reversed", "You go through the blocks from the last to the first. The first of the list is the "
-            "first to work.", _gpt(run=lambda x, blocks, norm: _run(x, blocks[::-1], norm))),
-        ("residual-again", "You add the stream once more, x + block(x). The plus signs are inside the block: "
-            "what it returns is the new stream.", _gpt(run=_with_residual)),
-        ("no-norm",
-            "norm is not used. It comes once, after the last block and before W_out.", _gpt(last=same)),
-        ("norm-first", "Your norm stands before the blocks. It belongs behind the last of them, just before "
-            "W_out.", _gpt(run=_norm_first, last=same)),
-        ("norm-first-and-last", "You use the norm twice, before the blocks and after them. Only the one "
-            "after them belongs here.", _gpt(run=_norm_first)),
-        ("norm-after-each-block", "You use the norm after every block, inside the loop. It is used once, "
-            "after the last; the blocks have norms of their own.", _gpt(run=_norm_after_each, last=same)),
-        ("norm-after-each-block-and-last",
-            "You use the norm after every block, and once more at the end. It is used once, after the last "
-            "block; the blocks have norms of their own.", _gpt(run=_norm_after_each)),
-        ("stream-returned", "You return the stream, (B, T, d). Multiply it by W_out, which makes a score for "
-            "each of the V words.", _gpt(read=same)),
-        ("transposed-output", "You transpose W_out. It is (d, V), so (B, T, d) times W_out is (B, T, V) as "
-            "it is.", _gpt(read=lambda x, W_out, tokens: x @ W_out.T)),
-        ("tokens-for-the-output",
-            "You compare with the word vectors, tokens.T, where W_out belongs. Some models share the two; "
-            "this one has a matrix of its own.", _gpt(read=lambda x, W_out, tokens: x @ tokens.T)),
-        ("probabilities", "You return probabilities. Return the logits, before the softmax: the loss and the "
-            "draw make their own.", _gpt(read=lambda x, W_out, tokens: (x @ W_out).softmax(-1))),
-        ("log-probabilities", "You return logarithms of probabilities. Return the logits as they are: the "
-            "loss makes its own softmax.", _gpt(read=lambda x, W_out, tokens: (x @ W_out).log_softmax(-1))),
-        ("last-place-only", "You return the logits of the last place. While the model learns, each place has "
-            "to say what comes next: (B, T, V).", _gpt(read=lambda x, W_out, tokens: x[:, -1] @ W_out)),
-    ),
-    contracts=(Contract("a text of more than T_max tokens", lambda rng: (
-        torch.zeros(1, 4, dtype=torch.long), torch.ones(3, 2), torch.ones(1, 2), [], same, torch.ones(2, 3))),),
-    nudges=(
-        ("takes 1 positional argument but",
-            "A block, like the norm, takes one tensor, the stream. Its causal mask is inside it."),
-        ("list' object is not callable",
-            "blocks is a list of functions. Go through it with a loop, and call one after the other."),
-        ("out of bounds|out of range", "An id is a row of tokens, a place is a row of positions. Which of "
-            "the two did you look up where?"),
-        ("must match the size|could not be broadcast", "tokens[ids] is (B, T, d). Of positions only the "
-            "first T rows belong to it, and T is the second axis of ids."),
-        ("mat1 and mat2|inner dim|size mismatch|batch1|expected size",
-            "W_out is (d, V), so what stands on its left ends with d numbers: (B, T, d) @ (d, V)."),
-    ),
-)
+LANGUAGE_MODEL = Exercise(language_model, probes=(
+    Probe("one word", _model(1, 1, 3, 2, 4, n_blocks=0, norm=False), "One word, no block, and a norm "
+        "that changes nothing: the word's row of tokens plus row 0 of positions, times W_out."),
+    Probe("one sentence", _model(1, 3, 4, 2, 5, n_blocks=0, norm=False, ids=[[2, 0, 2]]),
+        "No block, and a norm that changes nothing; the ids are 2, 0, 2. The word at place t gets row t "
+        "of positions, so the two words with id 2 have different logits."),
+    Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False),
+        "There is no block. T = 3, and the table holds 6 places: only its first T rows are used, the "
+        "same ones for both sentences."),
+    Probe("as many sentences as words", _model(3, 3, 5, 4, 6, n_blocks=0, norm=False),
+        "There is no block, and B = T = 3. positions[:T] belongs to the places, in every sentence alike."),
+    Probe("one block", _whole_numbers([_double]),
+        "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
+    Probe("two blocks", _whole_numbers([_double, _add_100]), "The first block doubles, the second adds 100: each "
+        "logit is 2 · (token + position) + 100. What one block returns is what the next one gets."),
+    Probe("a norm without blocks", _whole_numbers([], norm=_halve_and_add),
+        "There is no block. The norm, here x / 2 + 1000, is used once, before W_out."),
+    Probe("a norm after the blocks", _whole_numbers([_double, _add_100], norm=_halve_and_add),
+        "The blocks double and add 100; the norm, here x / 2 + 1000, comes after the last of them, once: "
+        "the blocks have norms of their own inside."),
+    Probe("as many words as numbers", _model(2, 3, 4, 4, 5), "V = d = 4 here, so W_out is square. It is "
+        "(d, V), so it stands on the right as it is: norm(x) @ W_out."),
+    Probe("two real blocks", _model(3, 4, 9, 6, 8), "B = 3, T = 4, V = 9, d = 6. First tokens and "
+        "positions, then every block, then the norm, then W_out."),
+    larger(_model(10, 11, 13, 12, 14, n_blocks=4)),
+), misconceptions=(
+    ("no-positions", "positions is not used: your model cannot know which word came first. Add row t of "
+        "it to the word at place t.", _gpt(join=same)),
+    ("positions-by-id", "You look up positions by the word's id. A position belongs to the place in the "
+        "text, whatever word is there: its first T rows, in their order.",
+        _gpt(places=lambda positions, ids: positions[ids])),
+    ("all-positions", "You add the whole table of positions. The text has T tokens, so only the first T "
+        "of its rows are wanted.", _gpt(places=lambda positions, ids: positions)),
+    ("positions-from-1", "Your first word gets row 1 of positions. Places are counted from 0.",
+        _gpt(places=lambda positions, ids: positions[1:ids.shape[1] + 1])),
+    ("T-is-the-batch", "You take the number of sentences for T. ids is (B, T): its first axis counts "
+        "sentences, its second words, so T is ids.shape[1], and len(ids) is B.",
+        _gpt(places=lambda positions, ids: positions[:len(ids)])),
+    ("positions-along-the-batch", "Your positions go along the batch: sentence b gets row b. They belong "
+        "to the places, so positions[:T] is added as it is, (T, d) to (B, T, d).",
+        _gpt(places=lambda positions, ids: positions[:len(ids), None])),
+    ("scaled", "You multiply the word vectors by √d. The paper of 2017 did, and this model does not: "
+        "tokens[ids] as it is.", _gpt(join=lambda words, places: words * words.shape[-1]**0.5 + places)),
+    ("multiplied", "You multiply words by positions. Add them: where a position is near 0, a product "
+        "would lose the word.", _gpt(join=torch.mul)),
+    ("positions-before-each-block", "You add the positions before every block. They are added once, to "
+        "the words; the stream carries them on.", _places_again),
+    ("positions-last", "You add the positions after the blocks, where no attention can use them any "
+        "more. Add them to the words, before the first block.", _places_last),
+    ("no-blocks", "What the blocks return is not used, so no word learns anything from another. Send the "
+        "stream through each of them, and write the result back: x = block(x).", _gpt(run=same)),
+    ("first-block-only", "Only the first block is used. Send what it returns through the next one, and "
+        "so on.", _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
+    ("return-in-the-loop", "Your return is inside the loop, so the function ends after the first block. "
+        "Move it to the left, behind the loop.", _returns_in_the_loop),
+    ("each-gets-the-words", "Every block gets the words as they were at first, and only the last one's result is "
+        "kept. In the loop, write the result back: x = block(x).", _gpt(run=_each_gets_the_words)),
+    ("reversed", "You go through the blocks from the last to the first. The first of the list is the "
+        "first to work.", _gpt(run=lambda x, blocks, norm: _run(x, blocks[::-1], norm))),
+    ("residual-again", "You add the stream once more, x + block(x). The plus signs are inside the block: "
+        "what it returns is the new stream.", _gpt(run=_with_residual)),
+    ("no-norm", "norm is not used. It comes once, after the last block and before W_out.", _gpt(last=same)),
+    ("norm-first", "Your norm stands before the blocks. It belongs behind the last of them, just before "
+        "W_out.", _gpt(run=_norm_first, last=same)),
+    ("norm-first-and-last", "You use the norm twice, before the blocks and after them. Only the one "
+        "after them belongs here.", _gpt(run=_norm_first)),
+    ("norm-after-each-block", "You use the norm after every block, inside the loop. It is used once, "
+        "after the last; the blocks have norms of their own.", _gpt(run=_norm_after_each, last=same)),
+    ("norm-after-each-block-and-last", "You use the norm after every block, and once more at the end. It is used "
+        "once, after the last block; the blocks have norms of their own.", _gpt(run=_norm_after_each)),
+    ("stream-returned", "You return the stream, (B, T, d). Multiply it by W_out, which makes a score for "
+        "each of the V words.", _gpt(read=same)),
+    ("transposed-output", "You transpose W_out. It is (d, V), so (B, T, d) times W_out is (B, T, V) as "
+        "it is.", _gpt(read=lambda x, W_out, tokens: x @ W_out.T)),
+    ("tokens-for-the-output", "You compare with the word vectors, tokens.T, where W_out belongs. Some models "
+        "share the two; this one has a matrix of its own.", _gpt(read=lambda x, W_out, tokens: x @ tokens.T)),
+    ("probabilities", "You return probabilities. Return the logits, before the softmax: the loss and the "
+        "draw make their own.", _gpt(read=lambda x, W_out, tokens: (x @ W_out).softmax(-1))),
+    ("log-probabilities", "You return logarithms of probabilities. Return the logits as they are: the "
+        "loss makes its own softmax.", _gpt(read=lambda x, W_out, tokens: (x @ W_out).log_softmax(-1))),
+    ("last-place-only", "You return the logits of the last place. While the model learns, each place has "
+        "to say what comes next: (B, T, V).", _gpt(read=lambda x, W_out, tokens: x[:, -1] @ W_out)),
+), contracts=(
+    Contract("a text of more than T_max tokens", _model(1, 4, 3, 2, 3)),
+), nudges=(
+    ("takes 1 positional argument but",
+        "A block, like the norm, takes one tensor, the stream. Its causal mask is inside it."),
+    ("list' object is not callable",
+        "blocks is a list of functions. Go through it with a loop, and call one after the other."),
+    ("out of bounds|out of range", "An id is a row of tokens, a place is a row of positions. Which of "
+        "the two did you look up where?"),
+    ("must match the size|could not be broadcast", "tokens[ids] is (B, T, d). Of positions only the "
+        "first T rows belong to it, and T is the second axis of ids."),
+    ("mat1 and mat2|inner dim|size mismatch|batch1|expected size",
+        "W_out is (d, V), so what stands on its left ends with d numbers: (B, T, d) @ (d, V)."),
+))
 
 # ---------------------------------------------------------------- sample_next
 
@@ -464,97 +447,86 @@ def _probability(logits, temperature, top_k, generator):
 
 
 WIDE = {"absolute": 0.17, "draws": 1}  # four standard deviations of the difference of two shares
-SAMPLE_NEXT = Exercise(
-    reference=sample_next,
-    use=_draws,
-    results=(
-        "a draw (an int, as .item() makes it of a tensor)", f"the share of each word in {DRAWS} draws",
-        "that the same state of the generator gives the same"),
+SAMPLE_NEXT = Exercise(sample_next, use=_draws,
+    results=("a draw (an int, as .item() makes it of a tensor)", f"the share of each word in {DRAWS} draws",
+             "that the same state of the generator gives the same"),
     probes=(  # those that tell most mistakes apart stand first, which saves time
-        Probe("the best three, hot", _word([0.0, 0.5, 1.0, 1.5, 9.0, 12.0], 2.0, 3),
-            "Both at once: keep the three largest logits, divide by the temperature, softmax over what is "
-            "left.", **WIDE),
-        Probe("temperature 1", _word([0.0, 0.0, 1.8], 1.0, None),
-            "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here.", **WIDE),
-        Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None),
-            "Eight words with nearly the same logit: each comes up about once in eight draws.", absolute=0.12,
-            draws=1),
-        Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None), "The logits are divided by the temperature "
-            "before the softmax. At 7 the difference of 10.5 is a difference of 1.5.", **WIDE),
-        Probe("cold", _word([0.0, 0.1, 0.2, 1.6], 0.1, None), "A low temperature makes differences larger: "
-            "dividing 1.4 by 0.1 gives 14, so nearly all draws are the largest.", **WIDE),
-        Probe("the best two", _word([0.2, 1.0, 0.0, 0.8, 0.4], 1.0, 2, shuffle=False),
-            "With top_k = 2 the words with the two largest logits share all draws, and the others get none.",
-            **WIDE),
-        Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1),
-            "With top_k = 1 there is one word left, the one with the largest logit.", draws=1),
-        Probe("top_k above V", _word([0.0, 2.0, 4.0], 2.0, 5),
-            "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it.", **WIDE),
-        Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), "Temperature 0 is the limit of no "
-            "chance at all: always the largest logit. Do not divide by 0.", draws=3),
-        Probe("temperature 0, the best two", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, 2, shuffle=False),
-            "Temperature 0 with top_k = 2: still the largest logit. Return its id, and not its place in a "
-            "sorted list.", draws=1),
-        Probe("nearly temperature 0", _word([5.0, 6.0, 7.0], 0.0001, None),
-            "At a temperature of 0.0001 every draw is the largest logit. Divide the logits by it first; "
-            "torch.softmax copes with numbers as large as these.", draws=1, extreme=True),
-        replace(larger(_word([0.02 * i for i in range(9)] + [1.5], 1.0, 9, shuffle=False)), **WIDE),
-    ),
-    misconceptions=(
-        ("multiplied", "You multiply by the temperature. Divide: a high temperature makes the words more "
-            "equal.", _sampler(warm=lambda z, t: z * t)),
-        ("temperature-ignored",
-            "The temperature has no effect. Divide the logits by it *before* the softmax; divided after it, "
-            "all probabilities change alike, and normalising undoes that.", _sampler(warm=lambda z, t: z)),
-        ("always-the-best",
-            "You take the largest logit every time. Draw: each word has its probability, and argmax is only "
-            "for temperature 0.", lambda logits, temperature, top_k, generator: int(logits.argmax())),
-        ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of "
-            "topk, which is sorted: it is always 0. Return the id of the word.", _place_at_0),
-        ("overflows", "Right as long as the temperature is not very low. Then exp of a large number is "
-            "infinite, or a power of a probability is rounded to 0. Divide the logits by the temperature, "
-            "and give them to torch.softmax.", _overflows),
-        ("divides-by-0", "At temperature 0 you divide by 0, and NaN cannot be drawn from. Take 0 separately: "
-            "the word with the largest logit.", _sampler(zero=False)),
-        ("top-k-ignored", "top_k has no effect. Only the words with the k largest logits may be drawn.",
-            _sampler(keep=lambda z, k: z)),
-        ("lowest-k", "You keep the words with the *smallest* logits. topk gives the largest by itself.",
-            _sampler(keep=_lowest)),
-        ("place-in-the-list", _SORTED, _place_in_the_list()),
-        ("place-in-the-list-with-top-k", _SORTED, _place_in_the_list(lambda k, V: k is not None)),
-        ("place-in-the-list-below-V", _SORTED, _place_in_the_list(lambda k, V: k is not None and k < V)),
-        ("place-in-a-list-too-long", f"{_SORTED} And a top_k above V is V: min(top_k, V).",
-            _place_in_the_list(lambda k, V: k is not None, most=lambda k, V: k)),
-        ("zero-instead-of-inf", "You set the logits of the other words to 0, and e⁰ is 1, not 0. Use minus "
-            "infinity, as in masking.", _sampler(keep=lambda z, k: z * (z >= _top(z, k)[0][-1]))),
-        ("drops-the-kth", "You keep the words *above* the k-th largest logit, which are k - 1. Keep the k-th "
-            "too.", _sampler(keep=_strictly_above)),
-        ("one-too-many", "You keep k + 1 words. The k-th largest is at index k - 1.",
-            _sampler(keep=lambda z, k: z.masked_fill(z < _top(z, k + 1)[0][-1], -torch.inf))),
-        ("top-k-above-V", "topk stops when k is larger than the number of words. Use min(top_k, V).",
-            _from_the_list(most=lambda k, V: k)),
-        ("none-not-handled", "top_k = None means no limit. Handle None separately before you compare it or "
-            "count with it.", _none),
-        ("own-chance", "The draws do not depend on the generator: the same state gave other words. Pass it "
-            "on: generator=generator.", _sampler(draw=lambda p, generator: _pick(p, None))),
-        ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the "
-            "generator that you are given, which moves on with each draw.", _sampler(draw=_seeded_inside)),
-        ("tensor", "You return a tensor with one number in it. Return an int: int(...) or .item().",
-            _tensor(lambda z: z.argmax(-1, keepdim=True))),
-        ("tensor-if-drawn", "What you draw is a tensor with one number in it. Return an int: int(...) or "
-            ".item().", _tensor(torch.argmax)),
-        ("probability", "You return a probability. Return the id of the word drawn.", _probability),
-    ),
-    contracts=(
-        Contract("a negative temperature",
-            lambda rng: (torch.zeros(3), -1.0, None, torch.Generator().manual_seed(0))),
-        Contract("top_k = 0", lambda rng: (torch.zeros(3), 1.0, 0, torch.Generator().manual_seed(0))),
-    ),
-    nudges=(("probability tensor contains|invalid multinomial distribution", (
-        "A probability is infinite or not a number. Do you divide by 0, or take exp of a large number? The logits divided "
-        "by the temperature can be large; torch.softmax copes with them."
-    )),),
-)
+    Probe("the best three, hot", _word([0.0, 0.5, 1.0, 1.5, 9.0, 12.0], 2.0, 3), "Both at once: keep the three "
+        "largest logits, divide by the temperature, softmax over what is left.", **WIDE),
+    Probe("temperature 1", _word([0.0, 0.0, 1.8], 1.0, None),
+        "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here.", **WIDE),
+    Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None),
+        "Eight words with nearly the same logit: each comes up about once in eight draws.", absolute=0.12,
+        draws=1),
+    Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None), "The logits are divided by the temperature "
+        "before the softmax. At 7 the difference of 10.5 is a difference of 1.5.", **WIDE),
+    Probe("cold", _word([0.0, 0.1, 0.2, 1.6], 0.1, None), "A low temperature makes differences larger: "
+        "dividing 1.4 by 0.1 gives 14, so nearly all draws are the largest.", **WIDE),
+    Probe("the best two", _word([0.2, 1.0, 0.0, 0.8, 0.4], 1.0, 2, shuffle=False), "With top_k = 2 the words with "
+        "the two largest logits share all draws, and the others get none.", **WIDE),
+    Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1),
+        "With top_k = 1 there is one word left, the one with the largest logit.", draws=1),
+    Probe("top_k above V", _word([0.0, 2.0, 4.0], 2.0, 5),
+        "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it.", **WIDE),
+    Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), "Temperature 0 is the limit of no "
+        "chance at all: always the largest logit. Do not divide by 0.", draws=3),
+    Probe("temperature 0, the best two", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, 2, shuffle=False),
+        "Temperature 0 with top_k = 2: still the largest logit. Return its id, and not its place in a "
+        "sorted list.", draws=1),
+    Probe("nearly temperature 0", _word([5.0, 6.0, 7.0], 0.0001, None),
+        "At a temperature of 0.0001 every draw is the largest logit. Divide the logits by it first; "
+        "torch.softmax copes with numbers as large as these.", draws=1, extreme=True),
+    replace(larger(_word([0.02 * i for i in range(9)] + [1.5], 1.0, 9, shuffle=False)), **WIDE),
+), misconceptions=(
+    ("multiplied", "You multiply by the temperature. Divide: a high temperature makes the words more "
+        "equal.", _sampler(warm=lambda z, t: z * t)),
+    ("temperature-ignored", "The temperature has no effect. Divide the logits by it *before* the softmax; divided "
+        "after it, all probabilities change alike, and normalising undoes that.", _sampler(warm=lambda z, t: z)),
+    ("always-the-best", "You take the largest logit every time. Draw: each word has its probability, and argmax "
+        "is only for temperature 0.", lambda logits, temperature, top_k, generator: int(logits.argmax())),
+    ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of "
+        "topk, which is sorted: it is always 0. Return the id of the word.", _place_at_0),
+    ("overflows", "Right as long as the temperature is not very low. Then exp of a large number is "
+        "infinite, or a power of a probability is rounded to 0. Divide the logits by the temperature, "
+        "and give them to torch.softmax.", _overflows),
+    ("divides-by-0", "At temperature 0 you divide by 0, and NaN cannot be drawn from. Take 0 separately: "
+        "the word with the largest logit.", _sampler(zero=False)),
+    ("top-k-ignored", "top_k has no effect. Only the words with the k largest logits may be drawn.",
+        _sampler(keep=lambda z, k: z)),
+    ("lowest-k", "You keep the words with the *smallest* logits. topk gives the largest by itself.",
+        _sampler(keep=_lowest)),
+    ("place-in-the-list", _SORTED, _place_in_the_list()),
+    ("place-in-the-list-with-top-k", _SORTED, _place_in_the_list(lambda k, V: k is not None)),
+    ("place-in-the-list-below-V", _SORTED, _place_in_the_list(lambda k, V: k is not None and k < V)),
+    ("place-in-a-list-too-long", f"{_SORTED} And a top_k above V is V: min(top_k, V).",
+        _place_in_the_list(lambda k, V: k is not None, most=lambda k, V: k)),
+    ("zero-instead-of-inf", "You set the logits of the other words to 0, and e⁰ is 1, not 0. Use minus "
+        "infinity, as in masking.", _sampler(keep=lambda z, k: z * (z >= _top(z, k)[0][-1]))),
+    ("drops-the-kth", "You keep the words *above* the k-th largest logit, which are k - 1. Keep the k-th "
+        "too.", _sampler(keep=_strictly_above)),
+    ("one-too-many", "You keep k + 1 words. The k-th largest is at index k - 1.",
+        _sampler(keep=lambda z, k: z.masked_fill(z < _top(z, k + 1)[0][-1], -torch.inf))),
+    ("top-k-above-V", "topk stops when k is larger than the number of words. Use min(top_k, V).",
+        _from_the_list(most=lambda k, V: k)),
+    ("none-not-handled", "top_k = None means no limit. Handle None separately before you compare it or "
+        "count with it.", _none),
+    ("own-chance", "The draws do not depend on the generator: the same state gave other words. Pass it "
+        "on: generator=generator.", _sampler(draw=lambda p, generator: _pick(p, None))),
+    ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the "
+        "generator that you are given, which moves on with each draw.", _sampler(draw=_seeded_inside)),
+    ("tensor", "You return a tensor with one number in it. Return an int: int(...) or .item().",
+        _tensor(lambda z: z.argmax(-1, keepdim=True))),
+    ("tensor-if-drawn", "What you draw is a tensor with one number in it. Return an int: int(...) or "
+        ".item().", _tensor(torch.argmax)),
+    ("probability", "You return a probability. Return the id of the word drawn.", _probability),
+), contracts=(
+    Contract("a negative temperature", lambda rng: (torch.zeros(3), -1.0, None, torch.Generator().manual_seed(0))),
+    Contract("top_k = 0", lambda rng: (torch.zeros(3), 1.0, 0, torch.Generator().manual_seed(0))),
+), nudges=(
+    ("probability tensor contains|invalid multinomial distribution", "A probability is infinite or not a number. "
+        "Do you divide by 0, or take exp of a large number? The logits divided by the temperature can be large; "
+        "torch.softmax copes with them."),
+))
 
 # ---------------------------------------------------------------- the loop that trains
 #
@@ -725,58 +697,52 @@ _ORDERS = (  # turns with their parts in the wrong order, too few or too many: i
     ), ("clear", "backward", "step", "step", "keep")),
 )
 
-LOOP = Exercise(
-    reference=train,
-    use=_trained,
-    probes=(
-        Probe("one batch", _descent(3), "One batch, 3: the loss is (0 - 3)² = 9, its gradient -6, and the "
-            "step leads to w = 0.6.", draws=1),
-        Probe("two equal batches", _descent(3, 3), "Two batches, 3 and 3, as in the table: the losses are 9 "
-            "and 5.76, the gradients -6 and -4.8, and w ends at 1.08.", draws=1),
-        Probe("batches that differ", _descent(),
-            "Every batch is another number, so every turn has a loss and a gradient of its own."),
-        Probe("larger", _descent(*range(10), lr=0.3),
-            "Ten batches: every one of them is used, in one turn of the loop each.", draws=1),
-    ),
-    misconceptions=(
-        *(Misconception(name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
-        *(Misconception(f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().",
-                        _turns(*parts, lost=True)) for name, hint, parts in _ORDERS),
-        ("return-in-the-loop", "Only the first batch was used. Is your return inside the loop? Move it to "
-            "the left, behind the loop.", _one_turn),
-        ("first-batch-lost",
-            "The first batch was not used. `for batch in batches` begins with it.", _without_the_first),
-        ("last-loss", "The training is right. Return the list of all losses, and not the last one: append "
-            "each of them in its turn.", _last_loss),
-        ("last-loss-in-a-list", "The training is right, and your list holds one loss. Make the list once, "
-            "before the loop, and append to it in every turn.", _last_loss_in_a_list),
-        ("array", "The training is right. A list of plain numbers is asked for, and you make an array or a "
-            "tensor of them. Return the list itself.", lambda *args: np.array(train(*args))),
-        ("no-losses", "The training is right, and the list that you return is empty. Append the loss in "
-            "every turn, as a number.", _no_losses),
-        ("tensors-kept", "The training is right. Keep the loss as a plain number, loss.item(), and not as a "
-            "tensor: unless it is detached, it keeps with it everything that it was computed from.",
-            _turns("clear", "backward", "step", "keep", lost=True)),
-        ("loss-after-the-step",
-            "The training is right. Keep the loss that you computed the gradient from; you compute it once "
-            "more after the step, which costs time and makes the model look better.", _loss_after_the_step),
-        ("losses-summed", "You add up the losses and go backward through the total, which the steps before "
-            "have used up. Each turn has a loss of its own.", _summed_losses),
-    ),
-    nudges=(
-        ("has no len|not subscriptable",
-            "batches can be gone through once, with `for batch in batches`: they are drawn on the way."),
-        ("backward through the graph a second time", "backward() can go through a loss once. Compute the "
-            "loss anew in every turn, with that turn's batch."),
-        ("'float' object has no attribute 'backward'", "item() makes a plain number of a tensor, and a "
-            "number does not remember how it came about. First backward(), and item() only for the list."),
-        ("does not require a? ?grad", "Nothing remembers how this loss was computed: is there a "
-            "torch.no_grad(), a detach() or an item() too early?"),
-        ("missing the required .forward",
-            "loss_of takes the model itself and not its output: loss_of(model, batch) calls the model."),
-        ("missing 1 required positional argument", "loss_of takes two things, the model and the batch."),
-    ),
-)
+LOOP = Exercise(train, use=_trained, probes=(
+    Probe("one batch", _descent(3), "One batch, 3: the loss is (0 - 3)² = 9, its gradient -6, and the "
+        "step leads to w = 0.6.", draws=1),
+    Probe("two equal batches", _descent(3, 3), "Two batches, 3 and 3, as in the table: the losses are 9 "
+        "and 5.76, the gradients -6 and -4.8, and w ends at 1.08.", draws=1),
+    Probe("batches that differ", _descent(),
+        "Every batch is another number, so every turn has a loss and a gradient of its own."),
+    Probe("larger", _descent(*range(10), lr=0.3),
+        "Ten batches: every one of them is used, in one turn of the loop each.", draws=1),
+), misconceptions=(
+    *(Misconception(name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
+    *(Misconception(f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().",
+                    _turns(*parts, lost=True)) for name, hint, parts in _ORDERS),
+    ("return-in-the-loop", "Only the first batch was used. Is your return inside the loop? Move it to "
+        "the left, behind the loop.", _one_turn),
+    ("first-batch-lost",
+        "The first batch was not used. `for batch in batches` begins with it.", _without_the_first),
+    ("last-loss", "The training is right. Return the list of all losses, and not the last one: append "
+        "each of them in its turn.", _last_loss),
+    ("last-loss-in-a-list", "The training is right, and your list holds one loss. Make the list once, "
+        "before the loop, and append to it in every turn.", _last_loss_in_a_list),
+    ("array", "The training is right. A list of plain numbers is asked for, and you make an array or a "
+        "tensor of them. Return the list itself.", lambda *args: np.array(train(*args))),
+    ("no-losses", "The training is right, and the list that you return is empty. Append the loss in "
+        "every turn, as a number.", _no_losses),
+    ("tensors-kept", "The training is right. Keep the loss as a plain number, loss.item(), and not as a "
+        "tensor: unless it is detached, it keeps with it everything that it was computed from.",
+        _turns("clear", "backward", "step", "keep", lost=True)),
+    ("loss-after-the-step",
+        "The training is right. Keep the loss that you computed the gradient from; you compute it once "
+        "more after the step, which costs time and makes the model look better.", _loss_after_the_step),
+    ("losses-summed", "You add up the losses and go backward through the total, which the steps before "
+        "have used up. Each turn has a loss of its own.", _summed_losses),
+), nudges=(
+    ("has no len|not subscriptable",
+        "batches can be gone through once, with `for batch in batches`: they are drawn on the way."),
+    ("backward through the graph a second time", "backward() can go through a loss once. Compute the "
+        "loss anew in every turn, with that turn's batch."),
+    ("'float' object has no attribute 'backward'", "item() makes a plain number of a tensor, and a "
+        "number does not remember how it came about. First backward(), and item() only for the list."),
+    ("does not require a? ?grad", "Nothing remembers how this loss was computed: is there a "
+        "torch.no_grad(), a detach() or an item() too early?"),
+    ("missing the required .forward",
+        "loss_of takes the model itself and not its output: loss_of(model, batch) calls the model."),
+    ("missing 1 required positional argument", "loss_of takes two things, the model and the batch."),
+))
 
 
 def check_loop(attempt):
@@ -862,87 +828,81 @@ def _append_assigned(logits_of, ids, n, choose):
     return out
 
 
-GENERATE = Exercise(
-    reference=generate,
-    use=_as_list,
-    probes=(
-        Probe("one id, one more", _begun(1, 1), "One id, and one is to be written: logits_of([id]) has one row, and choose "
-            "takes it."),
-        Probe("none more", _begun(3, 0), "n is 0: nothing is written, and a copy of ids comes back.", draws=1, special=True),
-        Probe("three ids, one more", _begun(3, 1), "There are three rows of logits, one for each place. What comes next is "
-            "in the last."),
-        Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL that is "
-            "there then, the first one included."),
-        Probe("six more", _begun(4, 6), "Six are written, each after all that are there."),
-        Probe("another choice", _begun(3, 4, choose=_second), "`choose` takes the second largest here. Use it, whatever it "
-            "is."),
-        Probe("a choice by the numbers", _begun(3, 3, choose=_nearest_to_zero), "`choose` looks at the numbers here: it is "
-            "given the logits as they are."),
-        Probe("another choice by the numbers", _begun(2, 4, choose=_nearest_to_one), "`choose` looks at the numbers here: "
-            "it is given the logits as they are."),
-        Probe("a long text", _begun(9, 2), "Nine ids are there, and two more are asked for. n counts the new ones."),
-        Probe("the id 0", _begun(3, 5, V=2, first=(0, 0, 0)), "There are two words, 0 and 1. The id 0 is one like any "
-            "other."),
-        larger(_begun(12, 15, V=40)),
-    ),
-    misconceptions=(
-        ("new-ones-only", "You give only what was written. What comes back is the whole list: ids, and the new ones behind "
-            "them.", _written(back=lambda given, new: new)),
-        ("last-one-only", "You give the last id alone. What comes back is the whole list.",
-            _written(back=lambda given, new: [*given, *new][-1])),
-        ("read-once", "You ask the model once, before the loop. What it says changes with each word that is written: ask it "
-            "in every turn.", _written(reads=lambda given, new: given)),
-        ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask it in "
-            "every turn, after all that is there.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
-        ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. Write "
-            "out.append(…) alone.", _append_assigned),
-        ("last-id-read-only", "You give the model the last id alone, so that it knows of nothing before it. It reads all "
-            "that is there.", _written(reads=lambda given, new: [*given, *new][-1:])),
-        ("one-behind", "The model reads all but the newest id. Append it before you ask again.",
-            _written(reads=lambda given, new: [*given, *new[:-1]])),
-        ("first-place", "You take the logits of the first place, which say what follows the first id. The last place is row "
-            "-1.", _written(row=lambda logits: logits[0])),
-        ("place-before-last", "You take the place before the last, which says what should come where the last id is "
-            "already.", _written(row=lambda logits: logits[max(-2, -len(logits))])),
-        ("last-column", "logits[:, -1] is a column, the last word's logits at all places. What is asked for is the last "
-            "ROW, logits[-1].", _written(row=lambda logits: logits[:, -1], pick=lambda choose, z: z.argmax())),
-        ("all-places", "You give choose the logits of all places. It takes (V,), those of the last place.",
-            _written(row=same, pick=lambda choose, logits: int(logits.argmax()))),
-        ("mean-of-places", "You average over the places. Only the last one says what comes next.",
-            _written(row=lambda logits: logits.mean(0))),
-        ("always-the-likeliest", "You take the argmax whatever `choose` is. How a word is chosen is up to `choose`.",
-            _written(pick=lambda choose, logits: logits.argmax())),
-        ("probabilities", "You put a softmax before choose. It takes the logits as they are, and does with them what it "
-            "wants.", _written(pick=lambda choose, logits: choose(logits.softmax(-1)))),
-        ("log-probabilities", "You take the log of a softmax before choose. It takes the logits as they are.",
-            _written(pick=lambda choose, logits: choose(logits.log_softmax(-1)))),
-        ("up-to-n", "You write until there are n ids in all. n counts the new ones.",
-            _written(turns=lambda given, n: max(0, n - len(given)))),
-        ("one-too-many", "You write one id too many: n turns of the loop, and no more.",
-            _written(turns=lambda given, n: n + 1)),
-        ("one-too-few", "You write one id too few: n turns of the loop, each writes one.",
-            _written(turns=lambda given, n: n - 1)),
-        ("first-turn-only", "Only one id is written. Is your return inside the loop?",
-            _written(turns=lambda given, n: min(n, 1))),
-        ("in-front", "You put the new ids in front. A text grows at its end.", _written(
-            reads=lambda given, new: [*new[::-1], *given], back=lambda given, new: [*new[::-1], *given])),
-        ("a-list-for-each", "Every new id is a list inside your list. Append the id itself.",
-            _written(back=lambda given, new: [*given, *([i] for i in new)])),
-        ("side-by-side", "You choose the last n places' next ids all at once. Each new id has to be there before the next "
-            "is chosen: a loop of n turns.", _chosen_side_by_side),
-        ("read-once-likeliest", "You ask the model once, and take the n largest logits. Ask it in every turn, after all "
-            "that is there, and let `choose` choose one.", lambda logits_of, ids, n, choose: [
-                *ids, *logits_of(ids)[-1].topk(min(n, 2)).indices.tolist()]),
-        ("read-once-and-turned", "You give the ids twice: what comes back is ids, once, and the new ones behind them.",
-            _written(back=lambda given, new: [*given, *given, *new])),
-    ),
-    nudges=(
-        ("takes one list of ids", "logits_of takes the list of ids "
-            "itself: no tensor, and no list around it. It gives (len, V): no batch in front."),
-        ("too many indices", "logits_of gives (len, V), without a batch in front: its last row is [-1]."),
-        ("Tensor' object has no attribute 'append'", "ids is a list, and so should your copy of it be: list(ids)."),
-    ),
-)
+GENERATE = Exercise(generate, use=_as_list, probes=(
+    Probe("one id, one more", _begun(1, 1), "One id, and one is to be written: logits_of([id]) has one row, and "
+        "choose takes it."),
+    Probe("none more", _begun(3, 0), "n is 0: nothing is written, and a copy of ids comes back.", draws=1, special=True),
+    Probe("three ids, one more", _begun(3, 1), "There are three rows of logits, one for each place. What comes "
+        "next is in the last."),
+    Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL "
+        "that is there then, the first one included."),
+    Probe("six more", _begun(4, 6), "Six are written, each after all that are there."),
+    Probe("another choice", _begun(3, 4, choose=_second), "`choose` takes the second largest here. Use it, "
+        "whatever it is."),
+    Probe("a choice by the numbers", _begun(3, 3, choose=_nearest_to_zero), "`choose` looks at the numbers here: "
+        "it is given the logits as they are."),
+    Probe("another choice by the numbers", _begun(2, 4, choose=_nearest_to_one), "`choose` looks at the numbers "
+        "here: it is given the logits as they are."),
+    Probe("a long text", _begun(9, 2), "Nine ids are there, and two more are asked for. n counts the new ones."),
+    Probe("the id 0", _begun(3, 5, V=2, first=(0, 0, 0)), "There are two words, 0 and 1. The id 0 is one like any "
+        "other."),
+    larger(_begun(12, 15, V=40)),
+), misconceptions=(
+    ("new-ones-only", "You give only what was written. What comes back is the whole list: ids, and the new ones "
+        "behind them.", _written(back=lambda given, new: new)),
+    ("last-one-only", "You give the last id alone. What comes back is the whole list.",
+        _written(back=lambda given, new: [*given, *new][-1])),
+    ("read-once", "You ask the model once, before the loop. What it says changes with each word that is written: "
+        "ask it in every turn.", _written(reads=lambda given, new: given)),
+    ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask it in "
+        "every turn, after all that is there.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
+    ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. "
+        "Write out.append(…) alone.", _append_assigned),
+    ("last-id-read-only", "You give the model the last id alone, so that it knows of nothing before it. It reads "
+        "all that is there.", _written(reads=lambda given, new: [*given, *new][-1:])),
+    ("one-behind", "The model reads all but the newest id. Append it before you ask again.",
+        _written(reads=lambda given, new: [*given, *new[:-1]])),
+    ("first-place", "You take the logits of the first place, which say what follows the first id. The last place "
+        "is row -1.", _written(row=lambda logits: logits[0])),
+    ("place-before-last", "You take the place before the last, which says what should come where the last id is "
+        "already.", _written(row=lambda logits: logits[max(-2, -len(logits))])),
+    ("last-column", "logits[:, -1] is a column, the last word's logits at all places. What is asked for is the "
+        "last ROW, logits[-1].", _written(row=lambda logits: logits[:, -1], pick=lambda choose, z: z.argmax())),
+    ("all-places", "You give choose the logits of all places. It takes (V,), those of the last place.",
+        _written(row=same, pick=lambda choose, logits: int(logits.argmax()))),
+    ("mean-of-places", "You average over the places. Only the last one says what comes next.",
+        _written(row=lambda logits: logits.mean(0))),
+    ("always-the-likeliest", "You take the argmax whatever `choose` is. How a word is chosen is up to `choose`.",
+        _written(pick=lambda choose, logits: logits.argmax())),
+    ("probabilities", "You put a softmax before choose. It takes the logits as they are, and does with them what "
+        "it wants.", _written(pick=lambda choose, logits: choose(logits.softmax(-1)))),
+    ("log-probabilities", "You take the log of a softmax before choose. It takes the logits as they are.",
+        _written(pick=lambda choose, logits: choose(logits.log_softmax(-1)))),
+    ("up-to-n", "You write until there are n ids in all. n counts the new ones.",
+        _written(turns=lambda given, n: max(0, n - len(given)))),
+    ("one-too-many", "You write one id too many: n turns of the loop, and no more.",
+        _written(turns=lambda given, n: n + 1)),
+    ("one-too-few", "You write one id too few: n turns of the loop, each writes one.",
+        _written(turns=lambda given, n: n - 1)),
+    ("first-turn-only", "Only one id is written. Is your return inside the loop?",
+        _written(turns=lambda given, n: min(n, 1))),
+    ("in-front", "You put the new ids in front. A text grows at its end.", _written(
+        reads=lambda given, new: [*new[::-1], *given], back=lambda given, new: [*new[::-1], *given])),
+    ("a-list-for-each", "Every new id is a list inside your list. Append the id itself.",
+        _written(back=lambda given, new: [*given, *([i] for i in new)])),
+    ("side-by-side", "You choose the last n places' next ids all at once. Each new id has to be there before the "
+        "next is chosen: a loop of n turns.", _chosen_side_by_side),
+    ("read-once-likeliest", "You ask the model once, and take the n largest logits. Ask it in every turn, after "
+        "all that is there, and let `choose` choose one.",
+        lambda logits_of, ids, n, choose: [*ids, *logits_of(ids)[-1].topk(min(n, 2)).indices.tolist()]),
+    ("read-once-and-turned", "You give the ids twice: what comes back is ids, once, and the new ones behind them.",
+        _written(back=lambda given, new: [*given, *given, *new])),
+), nudges=(
+    ("takes one list of ids", "logits_of takes the list of ids "
+        "itself: no tensor, and no list around it. It gives (len, V): no batch in front."),
+    ("too many indices", "logits_of gives (len, V), without a batch in front: its last row is [-1]."),
+    ("Tensor' object has no attribute 'append'", "ids is a list, and so should your copy of it be: list(ids)."),
+))
 
 
 # ---------------------------------------------------------------- perplexity
@@ -967,53 +927,45 @@ def _mean(losses, counts):
     return (losses * counts).sum() / counts.sum()
 
 
-PERPLEXITY = Exercise(
-    reference=perplexity,
-    probes=(
-        Probe("guessing", _guessing, "One batch whose loss is log(n): the model guesses among n words, and "
-            "the perplexity is n, however many tokens there are."),
-        Probe("certain", _sure,
-            "A loss of 0 means that every word was certain: the perplexity is 1.", draws=1),
-        Probe("two batches",
-            lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=2)), torch.tensor(rng.permutation([2, 40]))),
-            "One batch has 20 times the tokens of the other, so its loss counts 20 times as much."),
-        Probe("many batches", _batches(9),
-            "exp(Σ losses · counts / Σ counts): the mean loss of a token first, exp last."),
-        Probe("an empty batch",
-            lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=3)), torch.tensor([5, 0, 11])),
-            "One batch has no tokens. It counts nothing."),
-    ),
-    misconceptions=(
-        ("unweighted", "Each batch counts the same in your mean, whatever its size. Weight its loss by its "
-            "number of tokens.", lambda losses, counts: losses.mean().exp()),
-        ("exp-first", "You take exp of each batch and average then. Average the losses first: exp of a mean "
-            "is not the mean of exp.", lambda losses, counts: _mean(losses.exp(), counts)),
-        ("exp-first-unweighted", "You average the perplexities of the batches. Average the losses, weighted "
-            "by their tokens, and take exp at the end.", lambda losses, counts: losses.exp().mean()),
-        ("no-exp", "You return the mean loss. The perplexity is exp of it.", _mean),
-        ("base-2", "You raise 2 to the mean loss. The losses are in nats: use exp.",
-            lambda losses, counts: 2 ** _mean(losses, counts)),
-        ("sum", "You do not divide by the number of tokens, so a longer text is harder. Divide by Σ counts.",
-            lambda losses, counts: (losses * counts).sum().clamp(max=600).exp()),
-        ("divided-by-batches", "You divide by the number of batches. The losses are weighted by tokens, so "
-            "divide by the number of tokens.",
-            lambda losses, counts: ((losses * counts).sum() / len(counts)).clamp(max=600).exp()),
-        ("losses-taken-for-sums",
-            "You divide the sum of the losses by the tokens. Each loss is a mean already: multiply it by its "
-            "count first.", lambda losses, counts: (losses.sum() / counts.sum()).exp()),
-        ("sign", "Your perplexity is below 1: exp of minus the loss is a probability. Use exp of the loss.",
-            lambda losses, counts: (-_mean(losses, counts)).exp()),
-        ("product", "You multiply the perplexities of the batches. That is exp of the sum of the losses: "
-            "divide by something first, namely weight by the tokens and divide by all of them.",
-            lambda losses, counts: losses.sum().exp()),
-    ),
-    contracts=(
-        Contract("a count missing", lambda rng: (torch.ones(3), torch.ones(2))),
-        Contract("no tokens at all", lambda rng: (torch.ones(2), torch.zeros(2))),
-    ),
-    nudges=(("and Long|Long and", (
-        "The counts are whole numbers, the losses are not, and torch wants one kind here: counts.to(losses.dtype)."
-    )),),
-)
+PERPLEXITY = Exercise(perplexity, probes=(
+    Probe("guessing", _guessing, "One batch whose loss is log(n): the model guesses among n words, and "
+        "the perplexity is n, however many tokens there are."),
+    Probe("certain", _sure, "A loss of 0 means that every word was certain: the perplexity is 1.", draws=1),
+    Probe("two batches",
+        lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=2)), torch.tensor(rng.permutation([2, 40]))),
+        "One batch has 20 times the tokens of the other, so its loss counts 20 times as much."),
+    Probe("many batches", _batches(9),
+        "exp(Σ losses · counts / Σ counts): the mean loss of a token first, exp last."),
+    Probe("an empty batch", lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=3)), torch.tensor([5, 0, 11])),
+        "One batch has no tokens. It counts nothing."),
+), misconceptions=(
+    ("unweighted", "Each batch counts the same in your mean, whatever its size. Weight its loss by its "
+        "number of tokens.", lambda losses, counts: losses.mean().exp()),
+    ("exp-first", "You take exp of each batch and average then. Average the losses first: exp of a mean "
+        "is not the mean of exp.", lambda losses, counts: _mean(losses.exp(), counts)),
+    ("exp-first-unweighted", "You average the perplexities of the batches. Average the losses, weighted "
+        "by their tokens, and take exp at the end.", lambda losses, counts: losses.exp().mean()),
+    ("no-exp", "You return the mean loss. The perplexity is exp of it.", _mean),
+    ("base-2", "You raise 2 to the mean loss. The losses are in nats: use exp.",
+        lambda losses, counts: 2 ** _mean(losses, counts)),
+    ("sum", "You do not divide by the number of tokens, so a longer text is harder. Divide by Σ counts.",
+        lambda losses, counts: (losses * counts).sum().clamp(max=600).exp()),
+    ("divided-by-batches", "You divide by the number of batches. The losses are weighted by tokens, so "
+        "divide by the number of tokens.",
+        lambda losses, counts: ((losses * counts).sum() / len(counts)).clamp(max=600).exp()),
+    ("losses-taken-for-sums", "You divide the sum of the losses by the tokens. Each loss is a mean already: "
+        "multiply it by its count first.", lambda losses, counts: (losses.sum() / counts.sum()).exp()),
+    ("sign", "Your perplexity is below 1: exp of minus the loss is a probability. Use exp of the loss.",
+        lambda losses, counts: (-_mean(losses, counts)).exp()),
+    ("product", "You multiply the perplexities of the batches. That is exp of the sum of the losses: "
+        "divide by something first, namely weight by the tokens and divide by all of them.",
+        lambda losses, counts: losses.sum().exp()),
+), contracts=(
+    Contract("a count missing", lambda rng: (torch.ones(3), torch.ones(2))),
+    Contract("no tokens at all", lambda rng: (torch.ones(2), torch.zeros(2))),
+), nudges=(
+    ("and Long|Long and", "The counts are whole numbers, the losses are not, and torch wants one kind here: "
+        "counts.to(losses.dtype)."),
+))
 
 EXERCISES = (LANGUAGE_MODEL_LOSS, LANGUAGE_MODEL, GENERATE, SAMPLE_NEXT, PERPLEXITY)

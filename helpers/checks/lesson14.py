@@ -93,81 +93,74 @@ def _by_slices(T, window, causal, *, start, more):
     return mask
 
 
-SLIDING_WINDOW_MASK = Exercise(
-    reference=sliding_window_mask,
-    probes=(
-        Probe("one token", lambda rng: (1, int(rng.integers(0, 3)), bool(rng.integers(2))),
-            "With T = 1 there is one pair, the token with itself, and it may always attend: [[True]]."),
-        Probe("window 0", lambda rng: (int(rng.integers(3, 6)), 0, False),
-            "With window = 0 each token sees itself and nothing else: True on the diagonal only."),
-        Probe("window 1", lambda rng: (int(rng.integers(5, 8)), 1, False),
-            "With window = 1 a token sees itself and one neighbour on each side: three diagonals."),
-        Probe("window 1, causal", lambda rng: (int(rng.integers(5, 8)), 1, True),
-            "With window = 1 and causal a token sees itself and the one before it. Rows are queries, columns "
-            "are keys."),
-        Probe("both sides", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), False),
-            "Without causal the window reaches the same distance to both sides: |i - j| ≤ window."),
-        Probe("causal", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), True),
-            "With causal the query at i sees the keys from i - window to i."),
-        larger(lambda rng: (int(rng.integers(18, 25)), int(rng.integers(5, 9)), bool(rng.integers(2)))),
-    ),
-    misconceptions=(
-        ("strictly-inside", "Your window is one place too short: a key at distance window still counts. Use "
-            "≤, not <.", _mask(near=lambda d, w: d.abs() < w)),
-        ("one-too-wide", "Your window reaches one place too far: the distance may be window, and no more.",
-            _mask(near=lambda d, w: d.abs() <= w + 1)),
-        ("window-is-the-whole-width",
-            "You take window for the width of the whole window and give half of it to each side. Here it is "
-            "the reach to one side: |i - j| ≤ window.", _mask(near=lambda d, w: d.abs() <= w // 2)),
-        ("causal-ignored",
-            "causal makes no difference in your mask. When it is True, hide the keys after the query as "
-            "well: keep those with j ≤ i.", _mask(near=_right, allowed=lambda d: torch.ones_like(d).bool())),
-        ("always-causal", "You hide the keys after the query even when causal is False. Without causal the "
-            "window reaches to both sides.", lambda T, window, causal: sliding_window_mask(T, window, True)),
-        ("causal-swapped", "You do the opposite of what causal says: causal=True hides the later keys, "
-            "causal=False does not.", lambda T, window, causal: sliding_window_mask(T, window, not causal)),
-        ("sees-the-future", "With causal you keep the keys after the query and hide those before it. Rows "
-            "are queries, columns are keys: keep j ≤ i.", _mask(near=_right, allowed=lambda d: d <= 0)),
-        ("not-itself", "A token does not see itself in your causal mask. The key at j = i is part of it: j ≤ "
-            "i.", _mask(near=_right, allowed=lambda d: d > 0)),
-        ("diagonal-left-out", "No token sees itself in your mask: the diagonal is False. The distance 0 lies "
-            "inside every window.", _mask(near=lambda d, w: _right(d, w) & (d != 0))),
-        ("no-absolute-value", "Nothing limits your window on the right: i - j ≤ window holds for every later "
-            "key, whose distance is negative. Take the absolute value.", _mask(near=lambda d, w: d <= w)),
-        ("limits-the-wrong-side", "Your window limits the keys after the query and none before it. Take the "
-            "absolute value of the distance.", _mask(near=lambda d, w: -d <= w)),
-        ("window-ignored", "The window makes no difference in your mask: far keys are visible. Keep |i - j| "
-            "≤ window.", _mask(near=lambda d, w: d == d)),
-        ("either-condition",
-            "You keep a pair that fulfils one of the two conditions. It has to fulfil both: & and not |.",
-            lambda T, window, causal: (_right(_distance(T), window) | (_distance(T) >= 0)) if causal
-            else _right(_distance(T), window)),
-        ("true-means-hidden", "True and False have changed places. In this course True = may attend, as in "
-            "PyTorch's scaled_dot_product_attention.",
-            lambda T, window, causal: ~sliding_window_mask(T, window, causal)),
-        ("blocks", "You cut the text into blocks, and a token sees its own block. A window slides: each "
-            "token stands in the middle of its own.", _blocks),
-        ("round-the-corner", "Your window goes round the corner: the first token sees the last ones. A text "
-            "has two ends; perhaps torch.roll, or a negative index, brought the end to the front.",
-            _mask(near=lambda d, w: torch.minimum(d % len(d), -d % len(d)) <= w)),
-        ("ones-and-zeros", "You return 1 and 0. Give True and False: with numbers, ~mask and masked_fill do "
-            "not work.", lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
-        ("brackets-missing", "& binds more tightly than <=, so a <= b & c means a <= (b & c). Put each "
-            "condition into brackets: (a <= b) & c.", _without_brackets),
-        ("ends-cut-off", "Your first and last queries see nothing: a window that reaches beyond an end of "
-            "the text is shorter there, and not empty.", _only_whole_windows),
-        ("slice-ends-early", "The last key of each window is missing. A slice a:b ends before b, so the "
-            "window of query i ends at i + 1 when causal, and else at i + window + 1.",
-            _by_slices(start=lambda i, w: max(0, i - w), more=0)),
-        ("negative-start", "Near the beginning i - window is negative, and a negative number in a slice "
-            "counts from the end, so the slice is empty. Begin at max(0, i - window).",
-            _by_slices(start=lambda i, w: i - w, more=1)),
-        ("additive", "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, "
-            "True and False.",
-            lambda T, window, causal: torch.zeros(T, T).masked_fill(~sliding_window_mask(T, window, causal), -math.inf)),
-    ),
-    contracts=(Contract("a negative window", lambda rng: (4, -1, False)),),
-)
+SLIDING_WINDOW_MASK = Exercise(sliding_window_mask, probes=(
+    Probe("one token", lambda rng: (1, int(rng.integers(0, 3)), bool(rng.integers(2))),
+        "With T = 1 there is one pair, the token with itself, and it may always attend: [[True]]."),
+    Probe("window 0", lambda rng: (int(rng.integers(3, 6)), 0, False),
+        "With window = 0 each token sees itself and nothing else: True on the diagonal only."),
+    Probe("window 1", lambda rng: (int(rng.integers(5, 8)), 1, False),
+        "With window = 1 a token sees itself and one neighbour on each side: three diagonals."),
+    Probe("window 1, causal", lambda rng: (int(rng.integers(5, 8)), 1, True), "With window = 1 and causal a token "
+        "sees itself and the one before it. Rows are queries, columns are keys."),
+    Probe("both sides", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), False),
+        "Without causal the window reaches the same distance to both sides: |i - j| ≤ window."),
+    Probe("causal", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), True),
+        "With causal the query at i sees the keys from i - window to i."),
+    larger(lambda rng: (int(rng.integers(18, 25)), int(rng.integers(5, 9)), bool(rng.integers(2)))),
+), misconceptions=(
+    ("strictly-inside", "Your window is one place too short: a key at distance window still counts. Use "
+        "≤, not <.", _mask(near=lambda d, w: d.abs() < w)),
+    ("one-too-wide", "Your window reaches one place too far: the distance may be window, and no more.",
+        _mask(near=lambda d, w: d.abs() <= w + 1)),
+    ("window-is-the-whole-width", "You take window for the width of the whole window and give half of it to each "
+        "side. Here it is the reach to one side: |i - j| ≤ window.", _mask(near=lambda d, w: d.abs() <= w // 2)),
+    ("causal-ignored", "causal makes no difference in your mask. When it is True, hide the keys after the query "
+        "as well: keep those with j ≤ i.", _mask(near=_right, allowed=lambda d: torch.ones_like(d).bool())),
+    ("always-causal", "You hide the keys after the query even when causal is False. Without causal the "
+        "window reaches to both sides.", lambda T, window, causal: sliding_window_mask(T, window, True)),
+    ("causal-swapped", "You do the opposite of what causal says: causal=True hides the later keys, "
+        "causal=False does not.", lambda T, window, causal: sliding_window_mask(T, window, not causal)),
+    ("sees-the-future", "With causal you keep the keys after the query and hide those before it. Rows "
+        "are queries, columns are keys: keep j ≤ i.", _mask(near=_right, allowed=lambda d: d <= 0)),
+    ("not-itself", "A token does not see itself in your causal mask. The key at j = i is part of it: j ≤ "
+        "i.", _mask(near=_right, allowed=lambda d: d > 0)),
+    ("diagonal-left-out", "No token sees itself in your mask: the diagonal is False. The distance 0 lies "
+        "inside every window.", _mask(near=lambda d, w: _right(d, w) & (d != 0))),
+    ("no-absolute-value", "Nothing limits your window on the right: i - j ≤ window holds for every later "
+        "key, whose distance is negative. Take the absolute value.", _mask(near=lambda d, w: d <= w)),
+    ("limits-the-wrong-side", "Your window limits the keys after the query and none before it. Take the "
+        "absolute value of the distance.", _mask(near=lambda d, w: -d <= w)),
+    ("window-ignored", "The window makes no difference in your mask: far keys are visible. Keep |i - j| "
+        "≤ window.", _mask(near=lambda d, w: d == d)),
+    ("either-condition",
+        "You keep a pair that fulfils one of the two conditions. It has to fulfil both: & and not |.",
+        lambda T, window, causal: (_right(_distance(T), window) | (_distance(T) >= 0)) if causal
+        else _right(_distance(T), window)),
+    ("true-means-hidden", "True and False have changed places. In this course True = may attend, as in PyTorch's "
+        "scaled_dot_product_attention.", lambda T, window, causal: ~sliding_window_mask(T, window, causal)),
+    ("blocks", "You cut the text into blocks, and a token sees its own block. A window slides: each "
+        "token stands in the middle of its own.", _blocks),
+    ("round-the-corner", "Your window goes round the corner: the first token sees the last ones. A text "
+        "has two ends; perhaps torch.roll, or a negative index, brought the end to the front.",
+        _mask(near=lambda d, w: torch.minimum(d % len(d), -d % len(d)) <= w)),
+    ("ones-and-zeros", "You return 1 and 0. Give True and False: with numbers, ~mask and masked_fill do "
+        "not work.", lambda T, window, causal: sliding_window_mask(T, window, causal).float()),
+    ("brackets-missing", "& binds more tightly than <=, so a <= b & c means a <= (b & c). Put each "
+        "condition into brackets: (a <= b) & c.", _without_brackets),
+    ("ends-cut-off", "Your first and last queries see nothing: a window that reaches beyond an end of "
+        "the text is shorter there, and not empty.", _only_whole_windows),
+    ("slice-ends-early", "The last key of each window is missing. A slice a:b ends before b, so the "
+        "window of query i ends at i + 1 when causal, and else at i + window + 1.",
+        _by_slices(start=lambda i, w: max(0, i - w), more=0)),
+    ("negative-start", "Near the beginning i - window is negative, and a negative number in a slice "
+        "counts from the end, so the slice is empty. Begin at max(0, i - window).",
+        _by_slices(start=lambda i, w: i - w, more=1)),
+    ("additive", "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, "
+        "True and False.",
+        lambda T, window, causal: torch.zeros(T, T).masked_fill(~sliding_window_mask(T, window, causal), -math.inf)),
+), contracts=(
+    Contract("a negative window", lambda rng: (4, -1, False)),
+))
 
 
 # ---------------------------------------------------------------- linear_attention
@@ -246,81 +239,71 @@ def _two_axes_only(Q, K, V, feature_map):
     return a @ (b.T @ V) / (a @ b.sum(0))[:, None]
 
 
-LINEAR_ATTENTION = Exercise(
-    reference=linear_attention,
-    probes=(
-        Probe("one key", _linear_inputs(T=1, d=3, d_v=2, feature_map=_elu_plus_1),
-            "With one key its weight is 1, whatever the features are: the result is V. Check that you divide "
-            "by φ(q) · Σ φ(k)."),
-        Probe("by hand", _by_hand, "φ is the absolute value here. The first query (1, 0) gives the keys the "
-            "weights 1 and 3, so its output is (1·4 + 3·8) / 4 = 7.", draws=1),
-        Probe("features that are all 1", _linear_inputs(T=3, d=2, d_v=2, feature_map=torch.ones_like),
-            "φ gives 1 everywhere here, so all weights are equal and every output is the mean of V."),
-        Probe("more features than dimensions", _linear_inputs(T=3, d=4, d_v=2, feature_map=_wider),
-            "φ makes 8 features of 4 numbers here: φ(K)ᵀ V has shape (8, d_v), and Σ φ(k) has 8 numbers."),
-        Probe("as many tokens as features", _linear_inputs(T=4, d=4, d_v=4, feature_map=_elu_plus_1),
-            "T, d and d_v are all 4 here, so a wrong axis goes through without an error. Σ φ(k) runs over "
-            "the keys, axis -2."),
-        Probe("a long text", _linear_inputs(T=97, T_k=101, d=3, d_v=2, feature_map=_elu_plus_1),
-            "There are 97 queries and 101 keys here: nothing of size 97 × 101 is needed.", draws=1,
-            extreme=True),
-        larger(_linear_inputs(5, 6, T=9, T_k=10, d=11, d_v=12, feature_map=_elu_plus_1)),
-    ),
-    misconceptions=(
-        ("quadratic", "The numbers are right, and the order is not: you make a weight for every pair of "
-            "query and key, T × T of them, in one table or row by row. Multiply φ(K)ᵀ with V first; then "
-            "nothing you make is larger than the input.", _weighed(share=_shares)),
-        ("not-normalised", "You do not divide. The weights φ(q) · φ(k) of a query do not sum to 1 by "
-            "themselves: divide each row by φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: 1)),
-        ("plain-softmax", "That is softmax attention: the feature map is not used. Here the weights are φ(q) "
-            "· φ(k), divided by their sum.", lambda Q, K, V, feature_map: _attend(Q, K, V)),
-        ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the "
-            "place of exp, and the weights are only divided by their sum.",
-            _weighed(share=lambda weights: torch.softmax(weights, dim=-1))),
-        ("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or weights can be "
-            "negative.", _linear(q=same)),
-        ("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or weights can be "
-            "negative.", _linear(k=same)),
-        ("no-features", "The feature map is not used at all: q · k can be negative, and weights with it. "
-            "Apply φ to Q and to K.", _linear(q=same, k=same)),
-        ("features-of-the-values", "You apply φ to V too. The values are what is mixed: they stay as they "
-            "are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
-        ("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
-            _linear(q=_elu_plus_1, k=_elu_plus_1)),
-        ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: the softmax, for "
-            "which scaling is made, is gone.",
-            lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
-        ("causal", "Your queries see only the keys up to their own place. Here every query sees every key.",
-            _weighed(share=lambda weights: _shares(weights.tril()))),
-        ("divided-by-T", "You divide by the number of keys. The weights of a query sum to φ(q) · Σ φ(k): "
-            "divide by that.", _linear(divisor=lambda a, b: b.shape[-2])),
-        ("sum-of-all-weights",
-            "You divide all rows by the same number, the sum over all pairs. Each query has its own, φ(q) · "
-            "Σ φ(k).", _linear(divisor=lambda a, b: _over_the_keys(a, b).sum(-2, keepdim=True))),
-        ("normalised-over-queries",
-            "Your weights sum to 1 over the queries. Each query divides by the sum over the keys: φ(q) · Σ "
-            "φ(k), where the sum runs over k.", _weighed(share=lambda weights: _shares(weights, dim=-2))),
-        ("divided-without-the-query",
-            "You divide by a sum of key features that does not depend on the query. The sum of a query's "
-            "weights is φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: b.sum((-2, -1))[..., None, None])),
-        ("two-axes-only", "Your function is right for (T, d) and fails when there are axes in front, such as "
-            "(B, h, T, d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and "
-            "[..., None].", _two_axes_only),
-        ("sum-not-a-column", "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2) has one "
-            "number for a query and no axis for them to be divided by. Make it a column first: "
-            "φ(K).sum(-2)[..., None].", _linear(divisor=lambda a, b: a @ b.sum(-2))),
-        ("sum-over-the-features",
-            "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ φ(k), where "
-            "the sum runs over the keys, axis -2.", _linear(divisor=lambda a, b: a @ b.sum(-1)[..., None])),
-        ("sum-over-everything", "You divide everything by one number: .sum() without dim adds up all pairs, "
-            "heads and texts. Each query has its own sum, φ(q) · Σ φ(k).",
-            _linear(divisor=lambda a, b: _over_the_keys(a, b).sum())),
-        ("divided-by-the-query",
-            "You divide by the sum of the query's own features. The weights of a query sum to φ(q) · Σ φ(k), "
-            "so the keys have to be in it too.", _linear(divisor=lambda a, b: a.sum(-1, keepdim=True))),
-    ),
-    use=_without_a_table,
-)
+LINEAR_ATTENTION = Exercise(linear_attention, use=_without_a_table, probes=(
+    Probe("one key", _linear_inputs(T=1, d=3, d_v=2, feature_map=_elu_plus_1), "With one key its weight is 1, "
+        "whatever the features are: the result is V. Check that you divide by φ(q) · Σ φ(k)."),
+    Probe("by hand", _by_hand, "φ is the absolute value here. The first query (1, 0) gives the keys the "
+        "weights 1 and 3, so its output is (1·4 + 3·8) / 4 = 7.", draws=1),
+    Probe("features that are all 1", _linear_inputs(T=3, d=2, d_v=2, feature_map=torch.ones_like),
+        "φ gives 1 everywhere here, so all weights are equal and every output is the mean of V."),
+    Probe("more features than dimensions", _linear_inputs(T=3, d=4, d_v=2, feature_map=_wider),
+        "φ makes 8 features of 4 numbers here: φ(K)ᵀ V has shape (8, d_v), and Σ φ(k) has 8 numbers."),
+    Probe("as many tokens as features", _linear_inputs(T=4, d=4, d_v=4, feature_map=_elu_plus_1),
+        "T, d and d_v are all 4 here, so a wrong axis goes through without an error. Σ φ(k) runs over "
+        "the keys, axis -2."),
+    Probe("a long text", _linear_inputs(T=97, T_k=101, d=3, d_v=2, feature_map=_elu_plus_1),
+        "There are 97 queries and 101 keys here: nothing of size 97 × 101 is needed.", draws=1, extreme=True),
+    larger(_linear_inputs(5, 6, T=9, T_k=10, d=11, d_v=12, feature_map=_elu_plus_1)),
+), misconceptions=(
+    ("quadratic", "The numbers are right, and the order is not: you make a weight for every pair of "
+        "query and key, T × T of them, in one table or row by row. Multiply φ(K)ᵀ with V first; then "
+        "nothing you make is larger than the input.", _weighed(share=_shares)),
+    ("not-normalised", "You do not divide. The weights φ(q) · φ(k) of a query do not sum to 1 by "
+        "themselves: divide each row by φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: 1)),
+    ("plain-softmax", "That is softmax attention: the feature map is not used. Here the weights are φ(q) "
+        "· φ(k), divided by their sum.", lambda Q, K, V, feature_map: _attend(Q, K, V)),
+    ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the "
+        "place of exp, and the weights are only divided by their sum.",
+        _weighed(share=lambda weights: torch.softmax(weights, dim=-1))),
+    ("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or weights can be "
+        "negative.", _linear(q=same)),
+    ("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or weights can be "
+        "negative.", _linear(k=same)),
+    ("no-features", "The feature map is not used at all: q · k can be negative, and weights with it. "
+        "Apply φ to Q and to K.", _linear(q=same, k=same)),
+    ("features-of-the-values", "You apply φ to V too. The values are what is mixed: they stay as they "
+        "are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
+    ("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
+        _linear(q=_elu_plus_1, k=_elu_plus_1)),
+    ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: the softmax, for "
+        "which scaling is made, is gone.",
+        lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
+    ("causal", "Your queries see only the keys up to their own place. Here every query sees every key.",
+        _weighed(share=lambda weights: _shares(weights.tril()))),
+    ("divided-by-T", "You divide by the number of keys. The weights of a query sum to φ(q) · Σ φ(k): "
+        "divide by that.", _linear(divisor=lambda a, b: b.shape[-2])),
+    ("sum-of-all-weights", "You divide all rows by the same number, the sum over all pairs. Each query has its "
+        "own, φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: _over_the_keys(a, b).sum(-2, keepdim=True))),
+    ("normalised-over-queries",
+        "Your weights sum to 1 over the queries. Each query divides by the sum over the keys: φ(q) · Σ "
+        "φ(k), where the sum runs over k.", _weighed(share=lambda weights: _shares(weights, dim=-2))),
+    ("divided-without-the-query", "You divide by a sum of key features that does not depend on the query. The sum "
+        "of a query's weights is φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: b.sum((-2, -1))[..., None, None])),
+    ("two-axes-only", "Your function is right for (T, d) and fails when there are axes in front, such as "
+        "(B, h, T, d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and "
+        "[..., None].", _two_axes_only),
+    ("sum-not-a-column", "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2) has one "
+        "number for a query and no axis for them to be divided by. Make it a column first: "
+        "φ(K).sum(-2)[..., None].", _linear(divisor=lambda a, b: a @ b.sum(-2))),
+    ("sum-over-the-features",
+        "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ φ(k), where "
+        "the sum runs over the keys, axis -2.", _linear(divisor=lambda a, b: a @ b.sum(-1)[..., None])),
+    ("sum-over-everything", "You divide everything by one number: .sum() without dim adds up all pairs, "
+        "heads and texts. Each query has its own sum, φ(q) · Σ φ(k).",
+        _linear(divisor=lambda a, b: _over_the_keys(a, b).sum())),
+    ("divided-by-the-query", "You divide by the sum of the query's own features. The weights of a query sum to "
+        "φ(q) · Σ φ(k), so the keys have to be in it too.", _linear(divisor=lambda a, b: a.sum(-1, keepdim=True))),
+))
 
 
 # ---------------------------------------------------------------- grouped_query_attention
@@ -348,69 +331,60 @@ _TRANSPOSE = (("first two dimensions of batch2|matrix transpose on tensors|of no
     "axes of (B, h, T, d_k)."
 )),)
 
-GROUPED_QUERY_ATTENTION = Exercise(
-    reference=grouped_query_attention,
-    probes=(
-        Probe("one key", _grouped_inputs(1, 4, 2, 1, 3, T_k=1), "With one key its weight is 1, so query head "
-            "i returns the value of its group, V[:, i // (h / g)]."),
-        Probe("as many groups as heads", _grouped_inputs(1, 2, 2, 3, 4),
-            "g = h here: every query head has keys and values of its own, as in multi-head attention."),
-        Probe("one group", _grouped_inputs(1, 3, 1, 2, 4),
-            "g = 1 here: all query heads share one head of keys and values."),
-        Probe("two groups of three, a batch", _grouped_inputs(2, 6, 2, 3, 4),
-            "h = 6 and g = 2: heads 0, 1, 2 use group 0 and heads 3, 4, 5 use group 1. Scores are divided by "
-            "√d_k."),
-        Probe("one query, many keys", _grouped_inputs(3, 4, 2, 1, 6, T_k=7),
-            "One query and 7 keys, as when a model writes: K and V have another length than Q."),
-        larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
-    ),
-    misconceptions=(
-        ("groups-in-turn",
-            "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by side: 0, "
-            "0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _both(spread_in_turn)),
-        ("keys-in-turn", "The values go to the right heads, the keys do not: you spread K over the heads in "
-            "turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=spread_in_turn)),
-        ("values-in-turn", "The keys go to the right heads, the values do not: you spread V over the heads "
-            "in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=spread_in_turn)),
-        ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
-            _grouped(scale=lambda Q: 1.0)),
-        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _grouped(scale=lambda Q: Q.shape[-1])),
-        ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
-            "scaled by its own width, √d_k.", _grouped(scale=lambda Q: math.sqrt(Q.shape[1] * Q.shape[-1]))),
-        ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
-            "(h / g).", _both(lambda x, h: x[:, :1])),
-        ("groups-averaged", "You average the groups and give all heads the mean. Head i uses group i // (h / "
-            "g), as it stands.", _both(lambda x, h: x.mean(1, keepdim=True))),
-        ("softmax-over-queries",
-            "Your softmax runs over the queries. It runs over the keys, the last axis.", _grouped(dim=-2)),
-        ("no-softmax", "There is no softmax: the weights are the scores themselves.",
-            lambda Q, K, V: Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ spread(V, Q.shape[1])),
-        ("causal", "You hide the later keys. There is no mask here.",
-            _grouped(mask=lambda Q, K: torch.ones(Q.shape[2], K.shape[2]).tril().bool())),
-        ("heads-lost", "You return g heads: the other queries are lost. The result has as many heads as Q.",
-            lambda Q, K, V: _attend(Q[:, :K.shape[1]], K, V)),
-        ("not-spread",
-            "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
-            "head the keys of its group, or put the queries of a group below each other.", _attend),
-        ("divided-by-g", "Your head i uses group i // g. There are h // g heads in a group, so it is i // (h "
-            "// g).", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
-        ("repeated-g-times", "You repeat each head of keys g times. There are h // g query heads for each of "
-            "them.", _both(lambda x, h: x.repeat_interleave(x.shape[1], 1))),
-        ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
-            lambda Q, K, V: grouped_query_attention(Q, K, K)),
-        ("weights-returned", "You return the weights. One product is left: weights @ V.",
-            lambda Q, K, V: torch.softmax(Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)),
-        ("tokens-before-heads", "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, "
-            "d_k).", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
-        ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
-            "later.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
-    ),
-    contracts=(
-        Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
-            _grouped_inputs(1, 4, 3, 2, 2)),
-    ),
-    nudges=_TRANSPOSE,
-)
+GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=_TRANSPOSE, probes=(
+    Probe("one key", _grouped_inputs(1, 4, 2, 1, 3, T_k=1), "With one key its weight is 1, so query head "
+        "i returns the value of its group, V[:, i // (h / g)]."),
+    Probe("as many groups as heads", _grouped_inputs(1, 2, 2, 3, 4),
+        "g = h here: every query head has keys and values of its own, as in multi-head attention."),
+    Probe("one group", _grouped_inputs(1, 3, 1, 2, 4),
+        "g = 1 here: all query heads share one head of keys and values."),
+    Probe("two groups of three, a batch", _grouped_inputs(2, 6, 2, 3, 4), "h = 6 and g = 2: heads 0, 1, 2 use "
+        "group 0 and heads 3, 4, 5 use group 1. Scores are divided by √d_k."),
+    Probe("one query, many keys", _grouped_inputs(3, 4, 2, 1, 6, T_k=7),
+        "One query and 7 keys, as when a model writes: K and V have another length than Q."),
+    larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
+), misconceptions=(
+    ("groups-in-turn", "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by "
+        "side: 0, 0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _both(spread_in_turn)),
+    ("keys-in-turn", "The values go to the right heads, the keys do not: you spread K over the heads in "
+        "turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=spread_in_turn)),
+    ("values-in-turn", "The keys go to the right heads, the values do not: you spread V over the heads "
+        "in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=spread_in_turn)),
+    ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
+        _grouped(scale=lambda Q: 1.0)),
+    ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _grouped(scale=lambda Q: Q.shape[-1])),
+    ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
+        "scaled by its own width, √d_k.", _grouped(scale=lambda Q: math.sqrt(Q.shape[1] * Q.shape[-1]))),
+    ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
+        "(h / g).", _both(lambda x, h: x[:, :1])),
+    ("groups-averaged", "You average the groups and give all heads the mean. Head i uses group i // (h / "
+        "g), as it stands.", _both(lambda x, h: x.mean(1, keepdim=True))),
+    ("softmax-over-queries",
+        "Your softmax runs over the queries. It runs over the keys, the last axis.", _grouped(dim=-2)),
+    ("no-softmax", "There is no softmax: the weights are the scores themselves.",
+        lambda Q, K, V: Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ spread(V, Q.shape[1])),
+    ("causal", "You hide the later keys. There is no mask here.",
+        _grouped(mask=lambda Q, K: torch.ones(Q.shape[2], K.shape[2]).tril().bool())),
+    ("heads-lost", "You return g heads: the other queries are lost. The result has as many heads as Q.",
+        lambda Q, K, V: _attend(Q[:, :K.shape[1]], K, V)),
+    ("not-spread", "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
+        "head the keys of its group, or put the queries of a group below each other.", _attend),
+    ("divided-by-g", "Your head i uses group i // g. There are h // g heads in a group, so it is i // (h "
+        "// g).", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
+    ("repeated-g-times", "You repeat each head of keys g times. There are h // g query heads for each of "
+        "them.", _both(lambda x, h: x.repeat_interleave(x.shape[1], 1))),
+    ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
+        lambda Q, K, V: grouped_query_attention(Q, K, K)),
+    ("weights-returned", "You return the weights. One product is left: weights @ V.",
+        lambda Q, K, V: torch.softmax(Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)),
+    ("tokens-before-heads", "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, "
+        "d_k).", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
+    ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
+        "later.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
+), contracts=(
+    Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
+        _grouped_inputs(1, 4, 3, 2, 2)),
+))
 
 
 # ---------------------------------------------------------------- decode_step
@@ -461,80 +435,70 @@ def _told_apart(function, q, k, v, cache):
         raise NotJoined(*error.args).with_traceback(error.__traceback__) from None
 
 
-DECODE_STEP = Exercise(
-    reference=decode_step,
-    results=("the output", "the new cache"),
+DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nudges=_TRANSPOSE, use=_told_apart,
     probes=(
-        Probe("the first token", _step_inputs(1, 1, 0, 3), "The cache is None here: the token sees only "
-            "itself, so the output is v, and the new cache is (k, v)."),
-        Probe("the second token", _step_inputs(1, 1, 1, 3), "One position is cached. The token sees it and "
-            "itself, and the new cache holds 2 positions, the old one first."),
-        Probe("a batch", _step_inputs(2, 3, 5, 4),
-            "B = 2, h = 3, and 5 positions are cached: positions are axis -2 of (B, h, t, d_k)."),
-        larger(_step_inputs(5, 6, 9, 11)),
-    ),
-    misconceptions=(
-        ("cache-not-used", "You do not look at `cache`: the new token sees only itself, and nothing of the "
-            "past is kept. Append k and v first.", lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
-        ("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all cached "
-            "positions as well.", _step(see=lambda K, V, k, v, cache: (k, v))),
-        ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
-            "then attend.", _step(see=_or_new)),
-        ("nothing-appended", "The output is right, but you give back the old cache: the next token will not "
-            "see this one. Return the longer one.", _step(keep=_or_new)),
-        ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the "
-            "first token, and later without the new position. Return the longer one, (K, V).",
-            _step(keep=lambda K, V, k, v, cache: cache)),
-        ("keeps-the-new-only", "The output is right, but your new cache holds only the new position: the "
-            "others are lost for the next token.", _step(keep=lambda K, V, k, v, cache: (k, v))),
-        ("new-in-front", "You put the new position in front of the cached ones. The output is the same, but "
-            "the cache is kept in the order of the text: append at the end.",
-            _step(keep=lambda K, V, k, v, cache: tuple(x.roll(1, -2) for x in (K, V)))),
-        ("mask-of-one-row", "Your token sees only the first position: a causal mask for one query, as "
-            "is_causal=True or tril make it, keeps its first column. No mask is needed, because nothing "
-            "later is in the cache.", _step(see=lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
-        ("not-scaled",
-            "The scores are not scaled: divide them by √d_k before the softmax.", _step(scale=lambda q: 1.0)),
-        ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _step(scale=lambda q: q.shape[-1])),
-        ("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1, so every "
-            "weight is 1. It runs over the keys, the last axis.", _step(dim=-2)),
-        ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
-            _step(keep=lambda K, V, k, v, cache: (V, K))),
-        ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
-            _step(see=lambda K, V, k, v, cache: (K, K))),
-        ("values-not-appended", "You append k and not v, or cache only one of them. Both grow together.",
-            _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
-        ("one-not-joined",
-            "Only one of K and V is joined with the cache when you attend, so the weights and the values "
-            "differ in their number of positions. Both grow together: torch.cat along dim=2, for K and for "
-            "V.", lambda q, k, v, cache: (_attend(q, joined(k, v, cache)[0], v), joined(k, v, cache))),
-        ("along-the-heads", "You join the tensors along the axis of the heads. Positions are axis -2 of (B, "
-            "h, t, d_k).", _step(join=functools.partial(joined, axis=1))),
-        ("along-the-features",
-            "You join the tensors along their last axis, that of the d_k numbers. Positions are axis -2 of "
-            "(B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=-1))),
-        ("along-the-batch",
-            "You join the tensors along axis 0, that of the texts, as torch.cat does when no dim is given. "
-            "Positions are axis -2 of (B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=0))),
-        ("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the new position "
-            "behind the old ones, on an axis that is there.", _step(join=_stacked)),
-        ("weights-returned", "You return the weights in place of the output. One product is left: weights @ "
-            "V.", _weights_returned),
-        ("cache-first", "You return the cache first. It is output, (K, V).",
-            lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
-        ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
-            "(K, V).", lambda q, k, v, cache: decode_step(q, k, v, cache)[0]),
-        ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
-            "V).", lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], *decode_step(q, k, v, cache)[1])),
-        ("none-not-handled", "For the first token the cache is None, and there is nothing to append to: then "
-            "k and v themselves are the keys and values.",
-            lambda q, k, v, cache: decode_step(q, k, v, (cache[0], cache[1]))),
-    ),
-    contracts=(Contract("more than one new token",
-                        lambda rng: (*(tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),),
-    nudges=_TRANSPOSE,
-    use=_told_apart,
-)
+    Probe("the first token", _step_inputs(1, 1, 0, 3), "The cache is None here: the token sees only "
+        "itself, so the output is v, and the new cache is (k, v)."),
+    Probe("the second token", _step_inputs(1, 1, 1, 3), "One position is cached. The token sees it and "
+        "itself, and the new cache holds 2 positions, the old one first."),
+    Probe("a batch", _step_inputs(2, 3, 5, 4),
+        "B = 2, h = 3, and 5 positions are cached: positions are axis -2 of (B, h, t, d_k)."),
+    larger(_step_inputs(5, 6, 9, 11)),
+), misconceptions=(
+    ("cache-not-used", "You do not look at `cache`: the new token sees only itself, and nothing of the "
+        "past is kept. Append k and v first.", lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
+    ("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all cached "
+        "positions as well.", _step(see=lambda K, V, k, v, cache: (k, v))),
+    ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
+        "then attend.", _step(see=_or_new)),
+    ("nothing-appended", "The output is right, but you give back the old cache: the next token will not "
+        "see this one. Return the longer one.", _step(keep=_or_new)),
+    ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the "
+        "first token, and later without the new position. Return the longer one, (K, V).",
+        _step(keep=lambda K, V, k, v, cache: cache)),
+    ("keeps-the-new-only", "The output is right, but your new cache holds only the new position: the "
+        "others are lost for the next token.", _step(keep=lambda K, V, k, v, cache: (k, v))),
+    ("new-in-front", "You put the new position in front of the cached ones. The output is the same, but "
+        "the cache is kept in the order of the text: append at the end.",
+        _step(keep=lambda K, V, k, v, cache: tuple(x.roll(1, -2) for x in (K, V)))),
+    ("mask-of-one-row", "Your token sees only the first position: a causal mask for one query, as "
+        "is_causal=True or tril make it, keeps its first column. No mask is needed, because nothing "
+        "later is in the cache.", _step(see=lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
+    ("not-scaled",
+        "The scores are not scaled: divide them by √d_k before the softmax.", _step(scale=lambda q: 1.0)),
+    ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _step(scale=lambda q: q.shape[-1])),
+    ("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1, so every "
+        "weight is 1. It runs over the keys, the last axis.", _step(dim=-2)),
+    ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
+        _step(keep=lambda K, V, k, v, cache: (V, K))),
+    ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
+        _step(see=lambda K, V, k, v, cache: (K, K))),
+    ("values-not-appended", "You append k and not v, or cache only one of them. Both grow together.",
+        _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
+    ("one-not-joined", "Only one of K and V is joined with the cache when you attend, so the weights and the "
+        "values differ in their number of positions. Both grow together: torch.cat along dim=2, for K and for V.",
+        lambda q, k, v, cache: (_attend(q, joined(k, v, cache)[0], v), joined(k, v, cache))),
+    ("along-the-heads", "You join the tensors along the axis of the heads. Positions are axis -2 of (B, "
+        "h, t, d_k).", _step(join=functools.partial(joined, axis=1))),
+    ("along-the-features", "You join the tensors along their last axis, that of the d_k numbers. Positions are "
+        "axis -2 of (B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=-1))),
+    ("along-the-batch", "You join the tensors along axis 0, that of the texts, as torch.cat does when no dim is "
+        "given. Positions are axis -2 of (B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=0))),
+    ("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the new position "
+        "behind the old ones, on an axis that is there.", _step(join=_stacked)),
+    ("weights-returned", "You return the weights in place of the output. One product is left: weights @ "
+        "V.", _weights_returned),
+    ("cache-first", "You return the cache first. It is output, (K, V).",
+        lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
+    ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
+        "(K, V).", lambda q, k, v, cache: decode_step(q, k, v, cache)[0]),
+    ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
+        "V).", lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], *decode_step(q, k, v, cache)[1])),
+    ("none-not-handled", "For the first token the cache is None, and there is nothing to append to: then k and v "
+        "themselves are the keys and values.", lambda q, k, v, cache: decode_step(q, k, v, (cache[0], cache[1]))),
+), contracts=(
+    Contract("more than one new token", lambda rng: (*(tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),
+))
 
 
 # ---------------------------------------------------------------- online_softmax_attention
@@ -637,104 +601,96 @@ def _all_shrink(largest, total, output, scores, v):
     return new, shrink * (total + weights.sum()), shrink * (output + weights @ v)
 
 
-ONLINE_SOFTMAX_ATTENTION = Exercise(
-    reference=online_softmax_attention,
-    probes=(
-        Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. "
-            "Check the division at the end, and the start: exp(-inf) is 0."),
-        Probe("a smaller score comes later", _with_scores(3.0, 2.0, 0.0, 1.0),
-            "The first block has the largest score: nothing shrinks, and the second block is measured "
-            "against the same largest score."),
-        Probe("a last block that is not full", _online_inputs(7, 4, 3, 3, std=2.0),
-            "T = 7 and block = 3: the last block holds one key. A slice beyond the end is simply shorter."),
-        Probe("the largest scores first", _with_scores(1500.0, 1499.0, 0.0, 1.0),
-            "The first block has scores near 1500 here, and exp(1500) is too large for a number: subtract the "
-            "largest score so far before exp. The second block's are near 0: the largest so far stays 1500.",
-            extreme=True),
-        Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0),
-            "The first block has scores near 0 here, the second one near 1500. The largest score so far "
-            "becomes 1500, and what was summed up before shrinks to 0.", extreme=True),
-        Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5),
-            "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0 "
-            "/ 0 is NaN.", extreme=True),
-        Probe("a long text", _online_inputs(121, 5, 7, 4), "T = 121 and block = 4 here: compute the scores "
-            "of one block inside the loop, and never all 121.", draws=1, extreme=True),
-        larger(_online_inputs(11, 9, 10, 6)),
-    ),
-    misconceptions=(
-        ("all-scores-at-once", "The numbers are right, but you hold more than block scores at once. Compute "
-            "the scores of one block at a time, inside the loop, and keep only the largest score, the "
-            "total and the output.", lambda q, K, V, block: torch.softmax(K @ q / math.sqrt(len(q)), 0) @ V),
-        ("joined-at-the-end", "The numbers are right. But you keep a largest score and a total of every "
-            "block and join them at the end, so they grow in number with the text. Keep one of each, and "
-            "let what was summed up shrink in the loop.", _joined_at_the_end),
-        ("nothing-shrinks", "When a larger score turns up, what you have summed up so far stays as it was. "
-            "Multiply both total and output by exp(old largest - new largest).",
-            _loop(step=_step_with(shrink_total=False, shrink_output=False))),
-        ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
-            "were measured against the old largest score.", _loop(step=_step_with(shrink_total=False))),
-        ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "
-            "were measured against the old largest score.", _loop(step=_step_with(shrink_output=False))),
-        ("grows-instead", "You multiply by exp(new - old), which grows. What was summed up so far has to "
-            "shrink: exp(old - new).",
-            _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old) if old > -math.inf else 1.0))),
-        ("turned-round-from-the-start",
-            "Your result is NaN, even with one key. Is the exponent turned round? At the start the old "
-            "largest score is -inf: exp(old - new) is 0, but exp(new - old) is infinite, and infinity "
-            "times 0 is NaN.", _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old)))),
-        ("largest-of-the-block", "You measure each block against its own largest score, so that the sums of "
-            "two blocks are in different units. Keep the largest score so far, and shrink what was summed "
-            "up before by exp(old - new).",
-            _loop(step=_step_with(new=lambda largest, scores: scores.max(), shrink_total=False, shrink_output=False))),
-        ("largest-forgotten", "Your largest score is that of the block, whatever came before. After a block "
-            "of scores near 1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of "
-            "old and of this block.", _loop(step=_step_with(new=lambda largest, scores: scores.max()))),
-        ("block-means-averaged", "You take the softmax in each block and average the blocks. A block with "
-            "larger scores must count for more: keep total and output apart, and divide once, at the end.",
-            _each_block(lambda parts: parts.mean(0))),
-        ("block-results-added", "You take the softmax in each block and add the results, so the weights sum "
-            "to the number of blocks. Keep total and output apart, and divide once, at the end.",
-            _each_block(lambda parts: parts.sum(0))),
-        ("last-block-only", "Your result is that of the last block: the earlier ones are overwritten. Add to "
-            "what is there.", _each_block(lambda parts: parts[-1])),
-        ("first-block-only", "Your result is that of the first block: a return inside the loop, perhaps.",
-            _each_block(lambda parts: parts[0])),
-        ("not-divided", "You do not divide by total at the end, so the weights do not sum to 1.",
-            _loop(end=lambda largest, total, output: output)),
-        ("nothing-subtracted", "Right for small scores; exp of a large one overflows. Subtract the largest "
-            "score so far before exp.", _loop(step=_nothing_subtracted)),
-        ("largest-starts-at-0", "Your largest score starts at 0. When all scores are far below 0, every exp "
-            "is 0 and the division fails. Start at -inf.", _loop(start=0.0)),
-        ("not-scaled", "The scores are not scaled: divide them by √d.", _loop(scale=lambda q: 1.0)),
-        ("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _loop(scale=len)),
-        ("rest-forgotten", "The keys after the last full block are forgotten: T // block is too few blocks "
-            "when T is no multiple. Use range(0, T, block).",
-            _loop(starts=lambda T, block: range(0, T // block * block, block))),
-        ("number-for-place", "You use the number of a block as the place where it begins, so the slices "
-            "overlap and most keys are never read. Block i begins at i · block: range(0, T, block) counts "
-            "in such steps.", _loop(starts=lambda T, block: range(-(-T // block)))),
-        ("divided-in-the-loop", "You divide output by total in every block, and then add to what is divided "
-            "already. Keep the two apart in the loop, and divide once, behind it.",
-            _loop(step=_divided_in_the_loop, end=lambda largest, total, output: output)),
-        ("divided-in-the-loop-and-behind",
-            "You divide output by total in every block, and once more at the end. Keep the two apart in the "
-            "loop, and divide once, behind it.", _loop(step=_divided_in_the_loop)),
-        ("new-block-shrinks", "You add the new block first and shrink afterwards, so the new block shrinks "
-            "too. It is measured against the new largest score already: shrink what was there, then add.",
-            _loop(step=_all_shrink)),
-        ("not-subtracted", "What was there shrinks, and the exponentials of the new block are taken of the "
-            "scores as they are. Both are measured against the new largest score: exp(scores - new).",
-            _loop(step=_step_with(subtract=lambda largest, new: 0.0))),
-        ("old-largest-subtracted", "You subtract the largest score of the blocks before from the new scores, "
-            "and then let it grow. Find the new largest first: exp(scores - new).",
-            _loop(step=_step_with(subtract=lambda largest, new: largest if largest > -math.inf else new))),
-        ("scale-put-back", "You multiply total by exp(largest) at the end. Output and total are measured "
-            "against the same largest score, which cancels: output / total.",
-            _loop(end=lambda largest, total, output: output / (total * torch.exp(largest)))),
-    ),
-    contracts=(Contract("a block below 1", _online_inputs(3, 2, 2, 0)),),
-    use=_never_all_scores,
-)
+ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_scores, probes=(
+    Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. "
+        "Check the division at the end, and the start: exp(-inf) is 0."),
+    Probe("a smaller score comes later", _with_scores(3.0, 2.0, 0.0, 1.0), "The first block has the largest "
+        "score: nothing shrinks, and the second block is measured against the same largest score."),
+    Probe("a last block that is not full", _online_inputs(7, 4, 3, 3, std=2.0),
+        "T = 7 and block = 3: the last block holds one key. A slice beyond the end is simply shorter."),
+    Probe("the largest scores first", _with_scores(1500.0, 1499.0, 0.0, 1.0), "The first block has scores near "
+        "1500 here, and exp(1500) is too large for a number: subtract the largest score so far before exp. The "
+        "second block's are near 0: the largest so far stays 1500.", extreme=True),
+    Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0),
+        "The first block has scores near 0 here, the second one near 1500. The largest score so far "
+        "becomes 1500, and what was summed up before shrinks to 0.", extreme=True),
+    Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5),
+        "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0 "
+        "/ 0 is NaN.", extreme=True),
+    Probe("a long text", _online_inputs(121, 5, 7, 4), "T = 121 and block = 4 here: compute the scores "
+        "of one block inside the loop, and never all 121.", draws=1, extreme=True),
+    larger(_online_inputs(11, 9, 10, 6)),
+), misconceptions=(
+    ("all-scores-at-once", "The numbers are right, but you hold more than block scores at once. Compute "
+        "the scores of one block at a time, inside the loop, and keep only the largest score, the "
+        "total and the output.", lambda q, K, V, block: torch.softmax(K @ q / math.sqrt(len(q)), 0) @ V),
+    ("joined-at-the-end", "The numbers are right. But you keep a largest score and a total of every "
+        "block and join them at the end, so they grow in number with the text. Keep one of each, and "
+        "let what was summed up shrink in the loop.", _joined_at_the_end),
+    ("nothing-shrinks", "When a larger score turns up, what you have summed up so far stays as it was. "
+        "Multiply both total and output by exp(old largest - new largest).",
+        _loop(step=_step_with(shrink_total=False, shrink_output=False))),
+    ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
+        "were measured against the old largest score.", _loop(step=_step_with(shrink_total=False))),
+    ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "
+        "were measured against the old largest score.", _loop(step=_step_with(shrink_output=False))),
+    ("grows-instead", "You multiply by exp(new - old), which grows. What was summed up so far has to "
+        "shrink: exp(old - new).",
+        _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old) if old > -math.inf else 1.0))),
+    ("turned-round-from-the-start", "Your result is NaN, even with one key. Is the exponent turned round? At the "
+        "start the old largest score is -inf: exp(old - new) is 0, but exp(new - old) is infinite, and infinity "
+        "times 0 is NaN.", _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old)))),
+    ("largest-of-the-block", "You measure each block against its own largest score, so that the sums of "
+        "two blocks are in different units. Keep the largest score so far, and shrink what was summed "
+        "up before by exp(old - new).",
+        _loop(step=_step_with(new=lambda largest, scores: scores.max(), shrink_total=False, shrink_output=False))),
+    ("largest-forgotten", "Your largest score is that of the block, whatever came before. After a block "
+        "of scores near 1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of "
+        "old and of this block.", _loop(step=_step_with(new=lambda largest, scores: scores.max()))),
+    ("block-means-averaged", "You take the softmax in each block and average the blocks. A block with "
+        "larger scores must count for more: keep total and output apart, and divide once, at the end.",
+        _each_block(lambda parts: parts.mean(0))),
+    ("block-results-added", "You take the softmax in each block and add the results, so the weights sum "
+        "to the number of blocks. Keep total and output apart, and divide once, at the end.",
+        _each_block(lambda parts: parts.sum(0))),
+    ("last-block-only", "Your result is that of the last block: the earlier ones are overwritten. Add to "
+        "what is there.", _each_block(lambda parts: parts[-1])),
+    ("first-block-only", "Your result is that of the first block: a return inside the loop, perhaps.",
+        _each_block(lambda parts: parts[0])),
+    ("not-divided", "You do not divide by total at the end, so the weights do not sum to 1.",
+        _loop(end=lambda largest, total, output: output)),
+    ("nothing-subtracted", "Right for small scores; exp of a large one overflows. Subtract the largest "
+        "score so far before exp.", _loop(step=_nothing_subtracted)),
+    ("largest-starts-at-0", "Your largest score starts at 0. When all scores are far below 0, every exp "
+        "is 0 and the division fails. Start at -inf.", _loop(start=0.0)),
+    ("not-scaled", "The scores are not scaled: divide them by √d.", _loop(scale=lambda q: 1.0)),
+    ("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _loop(scale=len)),
+    ("rest-forgotten", "The keys after the last full block are forgotten: T // block is too few blocks "
+        "when T is no multiple. Use range(0, T, block).",
+        _loop(starts=lambda T, block: range(0, T // block * block, block))),
+    ("number-for-place", "You use the number of a block as the place where it begins, so the slices "
+        "overlap and most keys are never read. Block i begins at i · block: range(0, T, block) counts "
+        "in such steps.", _loop(starts=lambda T, block: range(-(-T // block)))),
+    ("divided-in-the-loop", "You divide output by total in every block, and then add to what is divided "
+        "already. Keep the two apart in the loop, and divide once, behind it.",
+        _loop(step=_divided_in_the_loop, end=lambda largest, total, output: output)),
+    ("divided-in-the-loop-and-behind", "You divide output by total in every block, and once more at the end. Keep "
+        "the two apart in the loop, and divide once, behind it.", _loop(step=_divided_in_the_loop)),
+    ("new-block-shrinks", "You add the new block first and shrink afterwards, so the new block shrinks "
+        "too. It is measured against the new largest score already: shrink what was there, then add.",
+        _loop(step=_all_shrink)),
+    ("not-subtracted", "What was there shrinks, and the exponentials of the new block are taken of the "
+        "scores as they are. Both are measured against the new largest score: exp(scores - new).",
+        _loop(step=_step_with(subtract=lambda largest, new: 0.0))),
+    ("old-largest-subtracted", "You subtract the largest score of the blocks before from the new scores, "
+        "and then let it grow. Find the new largest first: exp(scores - new).",
+        _loop(step=_step_with(subtract=lambda largest, new: largest if largest > -math.inf else new))),
+    ("scale-put-back", "You multiply total by exp(largest) at the end. Output and total are measured "
+        "against the same largest score, which cancels: output / total.",
+        _loop(end=lambda largest, total, output: output / (total * torch.exp(largest)))),
+), contracts=(
+    Contract("a block below 1", _online_inputs(3, 2, 2, 0)),
+))
 
 EXERCISES = (DECODE_STEP, GROUPED_QUERY_ATTENTION, ONLINE_SOFTMAX_ATTENTION, SLIDING_WINDOW_MASK,
              LINEAR_ATTENTION)

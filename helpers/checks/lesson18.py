@@ -54,73 +54,64 @@ def _scaled(scale, thin=lambda x, A, B: x @ A @ B):
     return lambda x, W, A, B, alpha: x @ W + scale(alpha, A.shape[1]) * thin(x, A, B)
 
 
-LORA_LINEAR = Exercise(
-    reference=lora_linear,
-    use=_without_large_matrices,
-    results=("the output", "matrices of W's size formed (0: none)"),
-    probes=(
-        example("by hand",
-            (torch.tensor([1.0, 2.0]).double(), torch.tensor([[1.0, 0, 2], [0, 1, 1]]).double(),
-                                      torch.tensor([[1.0], [1]]).double(), torch.tensor([[1.0, 0, -1]]).double(), 2.0),
-            "x = (1, 2): x W = (1, 2, 4). x A = 3, times B gives (3, 0, -3), times alpha / r = 2 gives (6, "
-            "0, -6). Together (7, 2, -2)."),
-        Probe("rank 1", _adapted(4, d_in=3, d_out=5, r=1, alpha=0.5),
-            "r is 1 here, and alpha 0.5: the adapter's part is multiplied by 0.5."),
-        Probe("a rank and an alpha", _adapted(2, d_in=5, d_out=7, r=3, alpha=12.0),
-            "r is 3 and alpha 12: the adapter's part is multiplied by alpha / r = 4, and x W by nothing."),
-        Probe("a square W", _adapted(2, d_in=6, d_out=6, r=3, alpha=1.5), "W is square here, so a transposed "
-            "one goes through without an error. It is x @ W, as it is given.", special=True),
-        Probe("a batch", _adapted(2, 3, d_in=5, d_out=4, r=2),
-            "x is (B, T, d_in) here. @ takes the last axis of x, so nothing needs to be turned."),
-        larger(_adapted(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
-    ),
-    misconceptions=(
-        ("product-formed",
-            "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, and "
-            "would be computed for every input again, and so does W + A B. Go from the left: x A is thin, "
-            "and then times B.", lambda x, W, A, B, alpha: x @ W + alpha / A.shape[1] * (x @ (A @ B))),
-        ("formed-and-not-divided", "You multiply by alpha alone; it is alpha / r. And you form a matrix of "
-            "W's size, A B or W + A B: go from the left, x A is thin, and then times B.",
-            lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
-        ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
-            "A.", _scaled(lambda alpha, r: alpha)),
-        ("alpha-forgotten",
-            "The adapter's part is added as it is. Multiply it by alpha / r.", _scaled(lambda alpha, r: 1.0)),
-        ("divided-by-r-only", "You divide by r, and alpha is not used. The factor is alpha / r.",
-            _scaled(lambda alpha, r: 1 / r)),
-        ("times-r", "You multiply by r. The factor is alpha / r: divide by it.",
-            _scaled(lambda alpha, r: alpha * r)),
-        ("upside-down", "Your factor is r / alpha. It is alpha / r.",
-            _scaled(lambda alpha, r: r / alpha if alpha else math.inf)),
-        ("root-of-r", "You divide alpha by √r. It is r itself here. (A later variant does take the root.)",
-            _scaled(lambda alpha, r: alpha / r**0.5)),
-        ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
-            "its columns: A.shape[1].", lambda x, W, A, B, alpha: x @ W + alpha / A.shape[0] * (x @ A @ B)),
-        ("divided-by-d-out",
-            "You divide alpha by the number of columns of B, which is d_out. r is the number of its rows: "
-            "B.shape[0].", lambda x, W, A, B, alpha: x @ W + alpha / B.shape[1] * (x @ A @ B)),
-        ("everything-scaled", "You multiply the whole sum by alpha / r. Only the adapter's part is: x W "
-            "stays as it is.", lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ W + x @ A @ B)),
-        ("w-scaled", "You multiply x W by alpha / r, and add the adapter's part as it is. It is the other "
-            "way round.", lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ W) + x @ A @ B),
-        ("adapter-only", "What the frozen matrix says is missing: add x W.",
-            lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ A @ B)),
-        ("no-adapter", "You give x W alone: the adapter says nothing. Add (alpha / r) (x A) B.",
-            lambda x, W, A, B, alpha: x @ W),
-        ("subtracted", "You subtract the adapter's part. It is added.", _scaled(lambda alpha, r: -alpha / r)),
-        ("adapter-after-w", "You let the adapter read what W gives. Both read x: the adapter lies beside W, "
-            "and not behind it. (It fits only where W is square.)",
-            lambda x, W, A, B, alpha: (x @ W) + alpha / A.shape[1] * (
-            (x @ W) @ A @ B if W.shape[0] == W.shape[1] else x @ A @ B)),
-        ("w-transposed", "You transpose W where it fits. Tokens are rows here: it is x @ W.",
-            lambda x, W, A, B, alpha: x @ (W.mT if W.shape[0] == W.shape[1] else W) + alpha / A.shape[1] * (x @ A @ B)),
-        ("a-nonlinearity",
-            "There is a ReLU between A and B. The two are matrices and nothing else, so that they can be "
-            "merged.", _scaled(lambda alpha, r: alpha / r, lambda x, A, B: torch.relu(x @ A) @ B)),
-        ("x-added", "You add x as well, like a residual connection. The result is x W + (alpha / r) (x A) B.",
-            lambda x, W, A, B, alpha: lora_linear(x, W, A, B, alpha) + (x if W.shape[0] == W.shape[1] else 0)),
-    ),
-)
+LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
+    results=("the output", "matrices of W's size formed (0: none)"), probes=(
+    example("by hand",
+        (torch.tensor([1.0, 2.0]).double(), torch.tensor([[1.0, 0, 2], [0, 1, 1]]).double(),
+                                  torch.tensor([[1.0], [1]]).double(), torch.tensor([[1.0, 0, -1]]).double(), 2.0),
+        "x = (1, 2): x W = (1, 2, 4). x A = 3, times B gives (3, 0, -3), times alpha / r = 2 gives (6, "
+        "0, -6). Together (7, 2, -2)."),
+    Probe("rank 1", _adapted(4, d_in=3, d_out=5, r=1, alpha=0.5),
+        "r is 1 here, and alpha 0.5: the adapter's part is multiplied by 0.5."),
+    Probe("a rank and an alpha", _adapted(2, d_in=5, d_out=7, r=3, alpha=12.0),
+        "r is 3 and alpha 12: the adapter's part is multiplied by alpha / r = 4, and x W by nothing."),
+    Probe("a square W", _adapted(2, d_in=6, d_out=6, r=3, alpha=1.5), "W is square here, so a transposed "
+        "one goes through without an error. It is x @ W, as it is given.", special=True),
+    Probe("a batch", _adapted(2, 3, d_in=5, d_out=4, r=2),
+        "x is (B, T, d_in) here. @ takes the last axis of x, so nothing needs to be turned."),
+    larger(_adapted(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
+), misconceptions=(
+    ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
+        "and would be computed for every input again, and so does W + A B. Go from the left: x A is thin, and "
+        "then times B.", lambda x, W, A, B, alpha: x @ W + alpha / A.shape[1] * (x @ (A @ B))),
+    ("formed-and-not-divided", "You multiply by alpha alone; it is alpha / r. And you form a matrix of "
+        "W's size, A B or W + A B: go from the left, x A is thin, and then times B.",
+        lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
+    ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
+        "A.", _scaled(lambda alpha, r: alpha)),
+    ("alpha-forgotten",
+        "The adapter's part is added as it is. Multiply it by alpha / r.", _scaled(lambda alpha, r: 1.0)),
+    ("divided-by-r-only", "You divide by r, and alpha is not used. The factor is alpha / r.",
+        _scaled(lambda alpha, r: 1 / r)),
+    ("times-r", "You multiply by r. The factor is alpha / r: divide by it.", _scaled(lambda alpha, r: alpha * r)),
+    ("upside-down", "Your factor is r / alpha. It is alpha / r.",
+        _scaled(lambda alpha, r: r / alpha if alpha else math.inf)),
+    ("root-of-r", "You divide alpha by √r. It is r itself here. (A later variant does take the root.)",
+        _scaled(lambda alpha, r: alpha / r**0.5)),
+    ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
+        "its columns: A.shape[1].", lambda x, W, A, B, alpha: x @ W + alpha / A.shape[0] * (x @ A @ B)),
+    ("divided-by-d-out", "You divide alpha by the number of columns of B, which is d_out. r is the number of its "
+        "rows: B.shape[0].", lambda x, W, A, B, alpha: x @ W + alpha / B.shape[1] * (x @ A @ B)),
+    ("everything-scaled", "You multiply the whole sum by alpha / r. Only the adapter's part is: x W "
+        "stays as it is.", lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ W + x @ A @ B)),
+    ("w-scaled", "You multiply x W by alpha / r, and add the adapter's part as it is. It is the other "
+        "way round.", lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ W) + x @ A @ B),
+    ("adapter-only", "What the frozen matrix says is missing: add x W.",
+        lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ A @ B)),
+    ("no-adapter", "You give x W alone: the adapter says nothing. Add (alpha / r) (x A) B.",
+        lambda x, W, A, B, alpha: x @ W),
+    ("subtracted", "You subtract the adapter's part. It is added.", _scaled(lambda alpha, r: -alpha / r)),
+    ("adapter-after-w", "You let the adapter read what W gives. Both read x: the adapter lies beside W, "
+        "and not behind it. (It fits only where W is square.)",
+        lambda x, W, A, B, alpha: (x @ W) + alpha / A.shape[1] * (
+        (x @ W) @ A @ B if W.shape[0] == W.shape[1] else x @ A @ B)),
+    ("w-transposed", "You transpose W where it fits. Tokens are rows here: it is x @ W.",
+        lambda x, W, A, B, alpha: x @ (W.mT if W.shape[0] == W.shape[1] else W) + alpha / A.shape[1] * (x @ A @ B)),
+    ("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing else, so that they can "
+        "be merged.", _scaled(lambda alpha, r: alpha / r, lambda x, A, B: torch.relu(x @ A) @ B)),
+    ("x-added", "You add x as well, like a residual connection. The result is x W + (alpha / r) (x A) B.",
+        lambda x, W, A, B, alpha: lora_linear(x, W, A, B, alpha) + (x if W.shape[0] == W.shape[1] else 0)),
+))
 
 # ---------------------------------------------------------------- merge_lora
 
@@ -138,53 +129,45 @@ def _in_place(W, A, B, alpha):
     return W + alpha / A.shape[1] * (A @ B)
 
 
-MERGE_LORA = Exercise(
-    reference=merge_lora,
-    probes=(
-        example("by hand", (torch.zeros(2, 2).double(), torch.tensor([[1.0], [2]]).double(),
-                                      torch.tensor([[3.0, -1]]).double(), 2.0),
-            "W is 0, A the column (1, 2), B the row (3, -1), alpha / r = 2: A B is [[3, -1], [6, -2]], and "
-            "the result twice that."),
-        Probe("rank 1", _matrices(3, 5, 1, alpha=0.5),
-            "r is 1: A is one column and B one row, and their product has the shape of W."),
-        Probe("a rank and an alpha", _matrices(5, 4, 3, alpha=12.0),
-            "r is 3 and alpha 12: A B is multiplied by 4, and W by nothing."),
-        Probe("all of one size", _matrices(4, 4, 4, alpha=2.0),
-            "All matrices are 4 × 4 here, so a wrong order goes through without an error: it is A @ B."),
-        larger(_matrices(12, 13, 11, alpha=7.0)),
-    ),
-    misconceptions=(
-        ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
-            "A.", _merged(lambda alpha, r: alpha)),
-        ("alpha-forgotten", "You add A B as it is. Multiply it by alpha / r, as lora_linear does.",
-            _merged(lambda alpha, r: 1.0)),
-        ("divided-by-r-only", "You divide by r, and alpha is not used. The factor is alpha / r.",
-            _merged(lambda alpha, r: 1 / r)),
-        ("times-r", "You multiply by r. The factor is alpha / r: divide by it.",
-            _merged(lambda alpha, r: alpha * r)),
-        ("upside-down", "Your factor is r / alpha. It is alpha / r.", _merged(lambda alpha, r: r / alpha)),
-        ("root-of-r", "You divide alpha by √r. It is r itself here.",
-            _merged(lambda alpha, r: alpha / r**0.5)),
-        ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
-            "its columns.", lambda W, A, B, alpha: W + alpha / A.shape[0] * (A @ B)),
-        ("divided-by-d-out", "You divide alpha by the number of columns of B, which is d_out. r is the "
-            "number of its rows.", lambda W, A, B, alpha: W + alpha / B.shape[1] * (A @ B)),
-        ("w-left-out", "You give the adapter's matrix alone. Add W: the merged matrix takes its place.",
-            lambda W, A, B, alpha: alpha / A.shape[1] * (A @ B)),
-        ("everything-scaled", "You multiply W by alpha / r too. Only A B is.",
-            lambda W, A, B, alpha: alpha / A.shape[1] * (W + A @ B)),
-        ("subtracted", "You subtract the adapter. It is added.", _merged(lambda alpha, r: -alpha / r)),
-        ("order-of-the-two", "B comes before A where it fits. x meets A first, so the product is A @ B.",
-            lambda W, A, B, alpha: W + alpha / A.shape[1] * (B @ A if A.shape == B.shape else A @ B)),
-        ("number-by-number",
-            "You multiply A and B number by number where it fits. It is the product of matrices: A @ B.",
-            lambda W, A, B, alpha: W + alpha / A.shape[1] * (A * B if A.shape == B.shape else A @ B)),
-        ("added-twice",
-            "The adapter is in it twice: does W += … change W before you add to it again?", _in_place),
-        ("through-w", "You multiply the adapter by W where it fits. It lies beside W: add the two.",
-            lambda W, A, B, alpha: W + alpha / A.shape[1] * (W @ A @ B if W.shape[0] == W.shape[1] else A @ B)),
-    ),
-)
+MERGE_LORA = Exercise(merge_lora, probes=(
+    example("by hand", (torch.zeros(2, 2).double(), torch.tensor([[1.0], [2]]).double(),
+                                  torch.tensor([[3.0, -1]]).double(), 2.0),
+        "W is 0, A the column (1, 2), B the row (3, -1), alpha / r = 2: A B is [[3, -1], [6, -2]], and "
+        "the result twice that."),
+    Probe("rank 1", _matrices(3, 5, 1, alpha=0.5),
+        "r is 1: A is one column and B one row, and their product has the shape of W."),
+    Probe("a rank and an alpha", _matrices(5, 4, 3, alpha=12.0),
+        "r is 3 and alpha 12: A B is multiplied by 4, and W by nothing."),
+    Probe("all of one size", _matrices(4, 4, 4, alpha=2.0),
+        "All matrices are 4 × 4 here, so a wrong order goes through without an error: it is A @ B."),
+    larger(_matrices(12, 13, 11, alpha=7.0)),
+), misconceptions=(
+    ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
+        "A.", _merged(lambda alpha, r: alpha)),
+    ("alpha-forgotten", "You add A B as it is. Multiply it by alpha / r, as lora_linear does.",
+        _merged(lambda alpha, r: 1.0)),
+    ("divided-by-r-only", "You divide by r, and alpha is not used. The factor is alpha / r.",
+        _merged(lambda alpha, r: 1 / r)),
+    ("times-r", "You multiply by r. The factor is alpha / r: divide by it.", _merged(lambda alpha, r: alpha * r)),
+    ("upside-down", "Your factor is r / alpha. It is alpha / r.", _merged(lambda alpha, r: r / alpha)),
+    ("root-of-r", "You divide alpha by √r. It is r itself here.", _merged(lambda alpha, r: alpha / r**0.5)),
+    ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
+        "its columns.", lambda W, A, B, alpha: W + alpha / A.shape[0] * (A @ B)),
+    ("divided-by-d-out", "You divide alpha by the number of columns of B, which is d_out. r is the "
+        "number of its rows.", lambda W, A, B, alpha: W + alpha / B.shape[1] * (A @ B)),
+    ("w-left-out", "You give the adapter's matrix alone. Add W: the merged matrix takes its place.",
+        lambda W, A, B, alpha: alpha / A.shape[1] * (A @ B)),
+    ("everything-scaled", "You multiply W by alpha / r too. Only A B is.",
+        lambda W, A, B, alpha: alpha / A.shape[1] * (W + A @ B)),
+    ("subtracted", "You subtract the adapter. It is added.", _merged(lambda alpha, r: -alpha / r)),
+    ("order-of-the-two", "B comes before A where it fits. x meets A first, so the product is A @ B.",
+        lambda W, A, B, alpha: W + alpha / A.shape[1] * (B @ A if A.shape == B.shape else A @ B)),
+    ("number-by-number", "You multiply A and B number by number where it fits. It is the product of matrices: A @ "
+        "B.", lambda W, A, B, alpha: W + alpha / A.shape[1] * (A * B if A.shape == B.shape else A @ B)),
+    ("added-twice", "The adapter is in it twice: does W += … change W before you add to it again?", _in_place),
+    ("through-w", "You multiply the adapter by W where it fits. It lies beside W: add the two.",
+        lambda W, A, B, alpha: W + alpha / A.shape[1] * (W @ A @ B if W.shape[0] == W.shape[1] else A @ B)),
+))
 
 # ---------------------------------------------------------------- answer_loss
 
@@ -264,111 +247,103 @@ def _guarded(counted):
     return function
 
 
-ANSWER_LOSS = Exercise(
-    reference=answer_loss,
-    probes=(
-        Probe("one token", _dialogues(1, 2, 3, first=1), "T = 2, and the answer begins at 1: one token "
-            "counts, token 1, and the logits at place 0 predict it."),
-        Probe("an answer of two tokens", _dialogues(1, 5, 4, first=3), "The answer is tokens 3 and 4. The "
-            "logits at places 2 and 3 predict them: those two losses, and their mean."),
-        Probe("all of it", _dialogues(1, 4, 5, first=0),
-            "first is 0 here. Token 0 has nothing before it, so it never counts: tokens 1, 2 and 3 do."),
-        Probe("one row, padding", _dialogues(1, 6, 5, padding=2, first=2),
-            "The last ids are padding. They count neither in the sum nor in the number to divide by."),
-        Probe("two rows", _dialogues(2, 6, 4),
-            "Each row has a first of its own: compare a row of places with first[:, None], which is (B, 1)."),
-        Probe("rows of different lengths", _dialogues(4, 7, 5, padding=3), "The answers have different "
-            "lengths. One mean over all counted tokens: each token has the same weight."),
-        Probe("another id for padding", _dialogues(3, 6, 7, pad=2, padding=2),
-            "pad is 2 here, and never -1. Use the argument pad."),
-        Probe("as many rows as places", _dialogues(5, 5, 5, padding=1), "B, T and V are all 5 here: the "
-            "softmax runs over the words, the last axis, and places are the middle one."),
-        Probe("a token foreseen", _foreseen, "The model is sure of token 2 here, and right: its loss is 0, "
-            "and it counts all the same. Count the places, not the losses above 0."),
-        Probe("answers cut off", _cut_short,
-            "Rows 1 and 2 end before their answers begin: no token of theirs counts, and the mean is that of "
-            "row 0. ValueError is for a batch in which no token counts at all.", draws=1, extreme=True),
-        larger(_dialogues(9, 12, 11, padding=4)),
-    ),
-    misconceptions=(
-        ("question-counts", "The tokens of the question count as well. The model need not learn to ask: only "
-            "places t ≥ first of their row count.",
-            _by(_mean, lambda ids, first, pad: _counted(ids, torch.zeros_like(first), pad))),
-        ("no-shift", "You compare the logits at t with the token at t, which the model has just read. The "
-            "logits at t - 1 predict it.", _no_shift),
-        ("backwards", "You shift the wrong way: logits[:, 1:] against ids[:, :-1]. The logits come first: "
-            "logits[:, :-1] against ids[:, 1:].", _shifted_back),
-        ("first-token-missed",
-            "The first token of the answer does not count: your mask is one place too late. After the shift, "
-            "entry i belongs to token i + 1: build the mask over all places, and cut it like the ids, [:, "
-            "1:].", _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, after=1))),
-        ("mask-cut-at-the-end", "You cut the mask at its end, [:, :-1], so it is one place too late, and can "
-            "leave nothing where a token counts. Cut it like the ids, [:, 1:]: entry i then belongs to "
-            "token i + 1.",
-            _guarded(lambda ids, first, pad: ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1])),
-        ("later-than-first", "Where one token counts, your mask leaves nothing, and your own guard stops. "
-            "The first token of the answer counts: is it >= and not >, and is the mask cut like the ids, "
-            "[:, 1:]?", _guarded(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
-        ("one-too-early", "The last token of the question counts too: your mask is one place too early. "
-            "Build it over all places, and cut it like the ids, [:, 1:].",
-            _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, before=1))),
-        ("pad-counts", "Padding counts as a token of the answer. Leave out the places where ids equal pad.",
-            _by(_mean, lambda ids, first, pad: _counted(ids, first, -10**9))),
-        ("pads-in-the-divisor", "The loss of what does not count is 0, but you divide by all places. Divide "
-            "by the number of those that count.", _by(lambda loss, keep: (loss * keep)[:, 1:].mean())),
-        ("sum", "You return the sum. Divide by the number of tokens that count.",
-            _by(lambda loss, keep: loss[keep].sum())),
-        ("divided-by-rows", "You divide by the number of rows. Divide by the number of tokens that count.",
-            _by(lambda loss, keep: loss[keep].sum() / len(loss))),
-        ("mean-of-means", "You average each answer first, and then the answers, so a token of a short one "
-            "weighs more. Take one mean over all counted tokens.",
-            _by(lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
-        ("first-of-row-0", "You use the first of row 0 for all rows. Each row has its own: first[:, None].",
-            _by(_mean, lambda ids, first, pad: _counted(ids, first[:1], pad))),
-        ("earliest-first", "You let all rows begin at the earliest first. Each row has its own: first[:, "
-            "None].", _by(_mean, lambda ids, first, pad: _counted(ids, first.min()[None], pad))),
-        ("only-the-first", "Only the first token of each answer counts. All from there on do: t ≥ first.",
-            _by(_mean, lambda ids, first, pad: _counted(ids, first, pad) & (
-            torch.arange(ids.shape[1]) == first.clamp(min=1)[:, None]))),
-        ("answer-left-out", "You count the question and leave out the answer. It is the other way round: t ≥ "
-            "first.", _by(_mean, lambda ids, first, pad: ~_counted(ids, first, -10**9) & (ids != pad) & (
-            torch.arange(ids.shape[1]) > 0) | (first[:, None] < 2) & (torch.arange(ids.shape[1]) == 1))),
-        ("pad-is-minus-1", "You take -1 for padding, whatever pad is. Compare ids with the argument pad.",
-            _by(_mean, lambda ids, first, pad: _counted(ids, first, -1))),
-        ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
-            "logits themselves.",
-            lambda logits, ids, first, pad=-1: answer_loss(logits.softmax(-1), ids, first, pad)),
-        ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words sum to "
-            "1: use the last axis.", _by(_mean, axis=1)),
-        ("no-softmax", "You take the logit itself. The loss is minus the logarithm of the probability: "
-            "log_softmax first.", _no_softmax),
-        ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
-            _by(lambda loss, keep: -loss[keep].mean())),
-        ("bits", "Your loss is in bits. Use the natural logarithm.",
-            _by(lambda loss, keep: loss[keep].mean() / math.log(2))),
-        ("not-averaged", "You give a loss for each token. Return one number, their mean.",
-            _by(lambda loss, keep: loss[keep])),
-        ("zeros-not-counted", "You count the losses that are not 0. The loss of a token that counts may be 0 "
-            "too: divide by the number of places in your mask.",
-            _by(lambda loss, keep: (loss * keep).sum() / (loss * keep != 0).sum())),
-    ),
-    nudges=(
-        ("^ValueError: Expected input batch_size", "You have more ids than logits, or fewer. Token 0 never "
-            "counts: where first is 0, first - 1 is -1, which counts from the end."),
-        ("^ValueError: (?!Expected|.*values to unpack)", "Here a token counts, and your guard stops: is the "
-            "mask cut like the ids, [:, 1:], is it >= first, and does the guard ask all rows together?"),
-        ("^IndexError: The shape of the mask",
-            "The mask and what it picks from must have the same places. The logits lose their last one, "
-            "logits[:, :-1], so ids and mask both lose their first: [:, 1:]."),
-        ("Expected target size|too many indices for tensor of dimension 1",
-            "cross_entropy takes (n, V) and (n,). Pick with the mask first: logits[:, :-1][mask] is (n, V)."),
-        ("Target -?\\d+ is out of bounds", "Padding must not reach cross_entropy: pad, such as -1, is the id "
-            "of no token. Let your mask leave out the places where ids equal pad, and pick logits and ids "
-            "with it before you call cross_entropy."),
-    ),
-    contracts=(Contract("answers that begin behind their rows",
-                        lambda rng: (torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.tensor([3, 5]), -1)),),
-)
+ANSWER_LOSS = Exercise(answer_loss, probes=(
+    Probe("one token", _dialogues(1, 2, 3, first=1), "T = 2, and the answer begins at 1: one token "
+        "counts, token 1, and the logits at place 0 predict it."),
+    Probe("an answer of two tokens", _dialogues(1, 5, 4, first=3), "The answer is tokens 3 and 4. The "
+        "logits at places 2 and 3 predict them: those two losses, and their mean."),
+    Probe("all of it", _dialogues(1, 4, 5, first=0),
+        "first is 0 here. Token 0 has nothing before it, so it never counts: tokens 1, 2 and 3 do."),
+    Probe("one row, padding", _dialogues(1, 6, 5, padding=2, first=2),
+        "The last ids are padding. They count neither in the sum nor in the number to divide by."),
+    Probe("two rows", _dialogues(2, 6, 4),
+        "Each row has a first of its own: compare a row of places with first[:, None], which is (B, 1)."),
+    Probe("rows of different lengths", _dialogues(4, 7, 5, padding=3), "The answers have different "
+        "lengths. One mean over all counted tokens: each token has the same weight."),
+    Probe("another id for padding", _dialogues(3, 6, 7, pad=2, padding=2),
+        "pad is 2 here, and never -1. Use the argument pad."),
+    Probe("as many rows as places", _dialogues(5, 5, 5, padding=1), "B, T and V are all 5 here: the "
+        "softmax runs over the words, the last axis, and places are the middle one."),
+    Probe("a token foreseen", _foreseen, "The model is sure of token 2 here, and right: its loss is 0, "
+        "and it counts all the same. Count the places, not the losses above 0."),
+    Probe("answers cut off", _cut_short,
+        "Rows 1 and 2 end before their answers begin: no token of theirs counts, and the mean is that of "
+        "row 0. ValueError is for a batch in which no token counts at all.", draws=1, extreme=True),
+    larger(_dialogues(9, 12, 11, padding=4)),
+), misconceptions=(
+    ("question-counts", "The tokens of the question count as well. The model need not learn to ask: only "
+        "places t ≥ first of their row count.",
+        _by(_mean, lambda ids, first, pad: _counted(ids, torch.zeros_like(first), pad))),
+    ("no-shift", "You compare the logits at t with the token at t, which the model has just read. The "
+        "logits at t - 1 predict it.", _no_shift),
+    ("backwards", "You shift the wrong way: logits[:, 1:] against ids[:, :-1]. The logits come first: "
+        "logits[:, :-1] against ids[:, 1:].", _shifted_back),
+    ("first-token-missed", "The first token of the answer does not count: your mask is one place too late. After "
+        "the shift, entry i belongs to token i + 1: build the mask over all places, and cut it like the ids, [:, "
+        "1:].", _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, after=1))),
+    ("mask-cut-at-the-end", "You cut the mask at its end, [:, :-1], so it is one place too late, and can leave "
+        "nothing where a token counts. Cut it like the ids, [:, 1:]: entry i then belongs to token i + 1.",
+        _guarded(lambda ids, first, pad: ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1])),
+    ("later-than-first", "Where one token counts, your mask leaves nothing, and your own guard stops. "
+        "The first token of the answer counts: is it >= and not >, and is the mask cut like the ids, "
+        "[:, 1:]?", _guarded(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
+    ("one-too-early", "The last token of the question counts too: your mask is one place too early. "
+        "Build it over all places, and cut it like the ids, [:, 1:].",
+        _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, before=1))),
+    ("pad-counts", "Padding counts as a token of the answer. Leave out the places where ids equal pad.",
+        _by(_mean, lambda ids, first, pad: _counted(ids, first, -10**9))),
+    ("pads-in-the-divisor", "The loss of what does not count is 0, but you divide by all places. Divide "
+        "by the number of those that count.", _by(lambda loss, keep: (loss * keep)[:, 1:].mean())),
+    ("sum", "You return the sum. Divide by the number of tokens that count.",
+        _by(lambda loss, keep: loss[keep].sum())),
+    ("divided-by-rows", "You divide by the number of rows. Divide by the number of tokens that count.",
+        _by(lambda loss, keep: loss[keep].sum() / len(loss))),
+    ("mean-of-means", "You average each answer first, and then the answers, so a token of a short one "
+        "weighs more. Take one mean over all counted tokens.",
+        _by(lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
+    ("first-of-row-0", "You use the first of row 0 for all rows. Each row has its own: first[:, None].",
+        _by(_mean, lambda ids, first, pad: _counted(ids, first[:1], pad))),
+    ("earliest-first", "You let all rows begin at the earliest first. Each row has its own: first[:, "
+        "None].", _by(_mean, lambda ids, first, pad: _counted(ids, first.min()[None], pad))),
+    ("only-the-first", "Only the first token of each answer counts. All from there on do: t ≥ first.",
+        _by(_mean, lambda ids, first, pad: _counted(ids, first, pad) & (
+        torch.arange(ids.shape[1]) == first.clamp(min=1)[:, None]))),
+    ("answer-left-out", "You count the question and leave out the answer. It is the other way round: t ≥ "
+        "first.", _by(_mean, lambda ids, first, pad: ~_counted(ids, first, -10**9) & (ids != pad) & (
+        torch.arange(ids.shape[1]) > 0) | (first[:, None] < 2) & (torch.arange(ids.shape[1]) == 1))),
+    ("pad-is-minus-1", "You take -1 for padding, whatever pad is. Compare ids with the argument pad.",
+        _by(_mean, lambda ids, first, pad: _counted(ids, first, -1))),
+    ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the logits "
+        "themselves.", lambda logits, ids, first, pad=-1: answer_loss(logits.softmax(-1), ids, first, pad)),
+    ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words sum to "
+        "1: use the last axis.", _by(_mean, axis=1)),
+    ("no-softmax", "You take the logit itself. The loss is minus the logarithm of the probability: "
+        "log_softmax first.", _no_softmax),
+    ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
+        _by(lambda loss, keep: -loss[keep].mean())),
+    ("bits", "Your loss is in bits. Use the natural logarithm.",
+        _by(lambda loss, keep: loss[keep].mean() / math.log(2))),
+    ("not-averaged", "You give a loss for each token. Return one number, their mean.",
+        _by(lambda loss, keep: loss[keep])),
+    ("zeros-not-counted", "You count the losses that are not 0. The loss of a token that counts may be 0 "
+        "too: divide by the number of places in your mask.",
+        _by(lambda loss, keep: (loss * keep).sum() / (loss * keep != 0).sum())),
+), nudges=(
+    ("^ValueError: Expected input batch_size", "You have more ids than logits, or fewer. Token 0 never "
+        "counts: where first is 0, first - 1 is -1, which counts from the end."),
+    ("^ValueError: (?!Expected|.*values to unpack)", "Here a token counts, and your guard stops: is the "
+        "mask cut like the ids, [:, 1:], is it >= first, and does the guard ask all rows together?"),
+    ("^IndexError: The shape of the mask", "The mask and what it picks from must have the same places. The logits "
+        "lose their last one, logits[:, :-1], so ids and mask both lose their first: [:, 1:]."),
+    ("Expected target size|too many indices for tensor of dimension 1",
+        "cross_entropy takes (n, V) and (n,). Pick with the mask first: logits[:, :-1][mask] is (n, V)."),
+    ("Target -?\\d+ is out of bounds", "Padding must not reach cross_entropy: pad, such as -1, is the id "
+        "of no token. Let your mask leave out the places where ids equal pad, and pick logits and ids "
+        "with it before you call cross_entropy."),
+), contracts=(
+    Contract("answers that begin behind their rows",
+        lambda rng: (torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.tensor([3, 5]), -1)),
+))
 
 # ---------------------------------------------------------------- wilson_interval
 
@@ -392,64 +367,60 @@ def _wilson(z=1.96, middle=lambda s, n, z: (s + z**2 / 2) / (n + z**2),
 
 _CLOSE = 2e-4  # more than it makes if z² is 3.84, as in the text
 
-WILSON_INTERVAL = Exercise(
-    reference=wilson_interval,
-    results=("low", "high"),
-    probes=(
-        example("12 of 12", (12, 12), "All 12 went well. The interval ends at 1, and begins at 12 / (12 "
-            "+ 3.84) = 0.76 (3.84 is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 "
-            "% of all tests.", absolute=_CLOSE),
-        example("0 of 8", (0, 8), "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + "
-            "3.84) = 0.32.", absolute=_CLOSE),
-        example("1 of 1", (1, 1), "One try, which went well, says little: from 0.21 to 1.", absolute=_CLOSE),
-        example("half", (10, 20),
-            "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
-        Probe("any", _drawn,
-            "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) times "
-            "the root of successes · (n - successes) / n + z²/4, with z = 1.96.", draws=4, absolute=_CLOSE),
-        example("many", (930, 1000), "With 1,000 tries the interval is short: about 0.03 in all.", absolute=_CLOSE),
-    ),
-    misconceptions=(
-        ("textbook-interval", "You take p ± 1.96 √(p (1 - p) / n). With 12 of 12 it says from 1 to 1, as if "
-            "nothing could go wrong. Wilson's interval draws the middle towards a half, and never shrinks "
-            "to nothing.", _wilson(middle=lambda s, n, z: s / n, half=_textbook)),
-        ("middle-not-drawn-in", "Your half-width is right, but it lies around successes / n. The middle is "
-            "(successes + z²/2) / (n + z²).", _wilson(middle=lambda s, n, z: s / n)),
-        ("textbook-width", "Your middle is right, but the half-width is the textbook's. It is z / (n + z²) · "
-            "√(successes (n - successes) / n + z²/4).", _wilson(half=_textbook)),
-        ("z-not-squared", "You write z where z² belongs. The middle is (successes + z²/2) / (n + z²), and z² "
-            "occurs in the half-width too.", _wilson(middle=lambda s, n, z: (s + z / 2) / (n + z),
-                   half=lambda s, n, z: z / (n + z) * (s * (n - s) / n + z / 4) ** 0.5)),
-        ("z-of-90", "You take z = 1.645, which is for 90 %. For 95 % it is 1.96.", _wilson(z=1.645)),
-        ("z-of-99", "You take z = 2.576, which is for 99 %. For 95 % it is 1.96.", _wilson(z=2.576)),
-        ("z-is-1", "You take z = 1, one standard error. For 95 % it is 1.96.", _wilson(z=1.0)),
-        ("z-is-2", "You take z = 2. It is 1.96 here.", _wilson(z=2.0)),
-        ("root-forgotten", "The root is missing in the half-width.",
-            _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 4))),
-        ("quarter-forgotten", "z²/4 is missing under the root, so that the interval of 12 of 12 has no width.",
-            _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n) ** 0.5)),
-        ("half-forgotten", "The middle is drawn in too far: z² is added to the successes where z²/2 belongs.",
-            _wilson(middle=lambda s, n, z: (s + z**2) / (n + z**2))),
-        ("plus-two-plus-four", "You add two successes and two failures, and take the textbook's interval of "
-            "that (Agresti and Coull 1998). It is close to Wilson's, and another one.",
-            _wilson(middle=lambda s, n, z: (s + 2) / (n + 4), half=lambda s, n, z: _textbook(s + 2, n + 4, z))),
-        ("failures", "You have the interval of the failures: successes and failures have changed places.",
-            lambda successes, n: _wilson()(n - successes, n)),
-        ("swapped", "Low and high have changed places.", lambda successes, n: _wilson()(successes, n)[::-1]),
-        ("percent", "You give percentages. The ends are shares, from 0 to 1.",
-            lambda successes, n: tuple(100 * end for end in _wilson()(successes, n))),
-        ("counts", "You give numbers of successes. Divide by n: the ends are shares, from 0 to 1.",
-            lambda successes, n: tuple(n * end for end in _wilson()(successes, n))),
-        ("middle-and-half", "You give the middle and the half-width. Return the two ends: middle - half, "
-            "middle + half.", lambda successes, n: (sum(_wilson()(successes, n)) / 2,
-                                 (_wilson()(successes, n)[1] - _wilson()(successes, n)[0]) / 2)),
-        ("rounded", "You round the ends. Return them as they are, and round where you print.",
-            lambda successes, n: tuple(round(end, 2) for end in _wilson()(successes, n))),
-        ("whole-division", "You divide by // somewhere, which drops what is behind the point: 3 // 4 is 0. "
-            "Use /.", _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) // n + z**2 / 4) ** 0.5)),
-    ),
-    contracts=(Contract("no tries", lambda rng: (0, 0)), Contract("more successes than tries", lambda rng: (5, 4)),
-               Contract("fewer successes than none", lambda rng: (-1, 4))),
-)
+WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
+    example("12 of 12", (12, 12), "All 12 went well. The interval ends at 1, and begins at 12 / (12 "
+        "+ 3.84) = 0.76 (3.84 is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 "
+        "% of all tests.", absolute=_CLOSE),
+    example("0 of 8", (0, 8), "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + "
+        "3.84) = 0.32.", absolute=_CLOSE),
+    example("1 of 1", (1, 1), "One try, which went well, says little: from 0.21 to 1.", absolute=_CLOSE),
+    example("half", (10, 20),
+        "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
+    Probe("any", _drawn, "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) "
+        "times the root of successes · (n - successes) / n + z²/4, with z = 1.96.", draws=4, absolute=_CLOSE),
+    example("many", (930, 1000), "With 1,000 tries the interval is short: about 0.03 in all.", absolute=_CLOSE),
+), misconceptions=(
+    ("textbook-interval", "You take p ± 1.96 √(p (1 - p) / n). With 12 of 12 it says from 1 to 1, as if "
+        "nothing could go wrong. Wilson's interval draws the middle towards a half, and never shrinks "
+        "to nothing.", _wilson(middle=lambda s, n, z: s / n, half=_textbook)),
+    ("middle-not-drawn-in", "Your half-width is right, but it lies around successes / n. The middle is "
+        "(successes + z²/2) / (n + z²).", _wilson(middle=lambda s, n, z: s / n)),
+    ("textbook-width", "Your middle is right, but the half-width is the textbook's. It is z / (n + z²) · "
+        "√(successes (n - successes) / n + z²/4).", _wilson(half=_textbook)),
+    ("z-not-squared", "You write z where z² belongs. The middle is (successes + z²/2) / (n + z²), and z² "
+        "occurs in the half-width too.", _wilson(middle=lambda s, n, z: (s + z / 2) / (n + z),
+               half=lambda s, n, z: z / (n + z) * (s * (n - s) / n + z / 4) ** 0.5)),
+    ("z-of-90", "You take z = 1.645, which is for 90 %. For 95 % it is 1.96.", _wilson(z=1.645)),
+    ("z-of-99", "You take z = 2.576, which is for 99 %. For 95 % it is 1.96.", _wilson(z=2.576)),
+    ("z-is-1", "You take z = 1, one standard error. For 95 % it is 1.96.", _wilson(z=1.0)),
+    ("z-is-2", "You take z = 2. It is 1.96 here.", _wilson(z=2.0)),
+    ("root-forgotten", "The root is missing in the half-width.",
+        _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 4))),
+    ("quarter-forgotten", "z²/4 is missing under the root, so that the interval of 12 of 12 has no width.",
+        _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n) ** 0.5)),
+    ("half-forgotten", "The middle is drawn in too far: z² is added to the successes where z²/2 belongs.",
+        _wilson(middle=lambda s, n, z: (s + z**2) / (n + z**2))),
+    ("plus-two-plus-four", "You add two successes and two failures, and take the textbook's interval of "
+        "that (Agresti and Coull 1998). It is close to Wilson's, and another one.",
+        _wilson(middle=lambda s, n, z: (s + 2) / (n + 4), half=lambda s, n, z: _textbook(s + 2, n + 4, z))),
+    ("failures", "You have the interval of the failures: successes and failures have changed places.",
+        lambda successes, n: _wilson()(n - successes, n)),
+    ("swapped", "Low and high have changed places.", lambda successes, n: _wilson()(successes, n)[::-1]),
+    ("percent", "You give percentages. The ends are shares, from 0 to 1.",
+        lambda successes, n: tuple(100 * end for end in _wilson()(successes, n))),
+    ("counts", "You give numbers of successes. Divide by n: the ends are shares, from 0 to 1.",
+        lambda successes, n: tuple(n * end for end in _wilson()(successes, n))),
+    ("middle-and-half", "You give the middle and the half-width. Return the two ends: middle - half, "
+        "middle + half.", lambda successes, n: (sum(_wilson()(successes, n)) / 2,
+                             (_wilson()(successes, n)[1] - _wilson()(successes, n)[0]) / 2)),
+    ("rounded", "You round the ends. Return them as they are, and round where you print.",
+        lambda successes, n: tuple(round(end, 2) for end in _wilson()(successes, n))),
+    ("whole-division", "You divide by // somewhere, which drops what is behind the point: 3 // 4 is 0. "
+        "Use /.", _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) // n + z**2 / 4) ** 0.5)),
+), contracts=(
+    Contract("no tries", lambda rng: (0, 0)),
+    Contract("more successes than tries", lambda rng: (5, 4)),
+    Contract("fewer successes than none", lambda rng: (-1, 4)),
+))
 
 EXERCISES = (LORA_LINEAR, MERGE_LORA, ANSWER_LOSS, WILSON_INTERVAL)

@@ -32,102 +32,91 @@ def _std(r):
     return r.std(-1, unbiased=False, keepdim=True)
 
 
-ADVANTAGES = Exercise(
-    reference=advantages,
-    probes=(
-        Probe("two texts", _rewards(1, 2), "One group of two texts: the better one is 1 standard deviation "
-            "above the mean, the other 1 below, so the result is close to 1 and -1."),
-        Probe("more groups than texts", _rewards(5, 2),
-            "Five groups of two: the mean and the spread are taken along a row, over its n texts."),
-        Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: "
-            "does each row use its own mean? Keep the axis, with keepdim=True."),
-        Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6),
-            "The standard deviation is about as small as 1e-6 here: it shows where that number is added. It "
-            "is added to the standard deviation, after the root.", extreme=True),
-        example("equal rewards", (_tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 5.0]]),), "In the first group all texts got the "
-            "same reward: none is better than usual, and all advantages are 0.", extreme=True),
-        larger(_rewards(9, 11)),
-    ),
-    misconceptions=(
-        ("nothing-subtracted", "You give the rewards themselves. Subtract what is usual in the group, its "
-            "mean, and divide.", lambda r: r * 1.0),
-        ("not-divided", "The mean is subtracted. Now divide by the standard deviation of the row, so that a "
-            "reward counted in hundreds teaches no faster than one counted in ones.", lambda r: r - _mean(r)),
-        ("mean-not-subtracted", "You divide by the standard deviation, and have not subtracted the mean: an "
-            "average text should get 0.", lambda r: r / (_std(r) + 1e-6)),
-        ("all-texts-together", "You compare all texts with one another. A text is judged by its own group, "
-            "those with the same beginning: one mean and one standard deviation for each row.",
-            lambda r: (r - r.mean()) / (r.std(unbiased=False) + 1e-6)),
-        ("one-spread", "The means are those of the rows, but you divide all by one standard deviation. Each "
-            "row has its own.", lambda r: (r - _mean(r)) / (r.std(unbiased=False) + 1e-6)),
-        ("one-mean", "You subtract one mean from all texts, and divide by the spread of each row. Each row "
-            "has its own mean too.", lambda r: (r - r.mean()) / (_std(r) + 1e-6)),
-        ("columns",
-            "You compare down the columns, texts of different beginnings. A group is a row: the last axis.",
-            lambda r: (r - r.mean(0, keepdim=True)) / (r.std(0, unbiased=False, keepdim=True) + 1e-6)),
-        ("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does when it is "
-            "not told otherwise. Here it is n: unbiased=False.",
-            lambda r: (r - _mean(r)) / (r.std(-1, keepdim=True) + 1e-6)),
-        ("variance", "You divide by the variance. The standard deviation is its root.",
-            lambda r: (r - _mean(r)) / (_std(r) ** 2 + 1e-6)),
-        ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
-            lambda r: (r - _mean(r)) / torch.sqrt(_std(r) ** 2 + 1e-6)),
-        ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
-            "0 is not a number: add 1e-6 to it.", lambda r: (r - _mean(r)) / _std(r)),
-        ("sign", "The sign is turned round: you subtract the rewards from their mean. Better than usual is "
-            "positive.", lambda r: (_mean(r) - r) / (_std(r) + 1e-6)),
-        ("no-keepdim", "The mean of each row has shape (G,), and is lined up with the texts of a row, not "
-            "with the rows. Keep the axis: keepdim=True, and the same for the standard deviation.",
-            lambda r: (r - r.mean(-1)) / (r.std(-1, unbiased=False) + 1e-6)),
-        ("no-keepdim-below",
-            "The standard deviation of each row has shape (G,), and is lined up with the texts of a row. "
-            "Keep the axis: keepdim=True.", lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False) + 1e-6)),
-        ("no-brackets", "A division comes before a subtraction: only the mean is divided. Put brackets round "
-            "rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
-        ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The "
-            "standard deviation is measured from the mean.",
-            lambda r: (r - _mean(r)) / (r.square().mean(-1, keepdim=True).sqrt() + 1e-6)),
-        ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The "
-            "standard deviation takes their mean.",
-            lambda r: (r - _mean(r)) / ((r - _mean(r)).norm(dim=-1, keepdim=True) + 1e-6)),
-        ("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
-            lambda r: (r - r.sum(-1, keepdim=True)) / (_std(r) + 1e-6)),
-        ("divided-by-the-mean",
-            "You divide by the mean. That is a ratio, and goes wrong where the mean is near 0 or below: "
-            "divide by the standard deviation.", lambda r: (r - _mean(r)) / (_mean(r) + 1e-6)),
-        ("absolute-distance", "You divide by the mean absolute distance. The standard deviation is the root "
-            "of the mean SQUARED distance.",
-            lambda r: (r - _mean(r)) / ((r - _mean(r)).abs().mean(-1, keepdim=True) + 1e-6)),
-        ("range", "You divide by the distance of the largest from the smallest. It is the standard deviation "
-            "that is asked for.",
-            lambda r: (r - _mean(r)) / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-6)),
-        ("others-only", "You compare each text with the mean of the others. That is a baseline too (leave "
-            "one out); here it is the mean of the whole row, the text itself with the rest.",
-            lambda r: (r - (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1)) / (_std(r) + 1e-6)),
-        ("median", "You subtract the median. What is asked for is the mean.",
-            lambda r: (r - r.median(-1, keepdim=True).values) / (_std(r) + 1e-6)),
-        ("worst-subtracted", "You subtract the worst reward, so no text is ever below usual. Subtract the "
-            "mean.", lambda r: (r - r.amin(-1, keepdim=True)) / (_std(r) + 1e-6)),
-        ("best-subtracted", "You subtract the best reward, so no text is ever above usual. Subtract the mean.",
-            lambda r: (r - r.amax(-1, keepdim=True)) / (_std(r) + 1e-6)),
-        ("softmax", "You make shares that sum to 1. An advantage may be negative: below usual is less.",
-            lambda r: r.softmax(-1)),
-        ("sign-only", "You only say whether a text is above or below the mean. Say by how much, in standard "
-            "deviations.", lambda r: torch.sign(r - _mean(r))),
-        ("flattened", "The numbers may be right, but they are in one row. Keep the shape (G, n).",
-            lambda r: advantages(r).flatten()),
-        ("one-number-a-group", "You give one number for each group. Every text has an advantage of its own: "
-            "shape (G, n).", lambda r: advantages(r).mean(-1)),
-        ("first-group",
-            "Only the first group is there. Is your return inside the loop?", lambda r: advantages(r)[:1]),
-        ("all-texts-together-n-minus-1", "You compare all texts with one another, and with n - 1. A text is "
-            "judged by its own group: one mean and one standard deviation for each row, with "
-            "unbiased=False.", lambda r: (r - r.mean()) / (r.std() + 1e-6)),
-        ("all-texts-together-n-minus-1-no-eps", "You compare all texts with one another, and with n - 1. A "
-            "text is judged by its own group: one mean and one standard deviation for each row, with "
-            "unbiased=False, and 1e-6 added to it.", lambda r: (r - r.mean()) / r.std()),
-    ),
-)
+ADVANTAGES = Exercise(advantages, probes=(
+    Probe("two texts", _rewards(1, 2), "One group of two texts: the better one is 1 standard deviation "
+        "above the mean, the other 1 below, so the result is close to 1 and -1."),
+    Probe("more groups than texts", _rewards(5, 2),
+        "Five groups of two: the mean and the spread are taken along a row, over its n texts."),
+    Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: "
+        "does each row use its own mean? Keep the axis, with keepdim=True."),
+    Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6),
+        "The standard deviation is about as small as 1e-6 here: it shows where that number is added. It "
+        "is added to the standard deviation, after the root.", extreme=True),
+    example("equal rewards", (_tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 5.0]]),), "In the first group all texts got "
+        "the same reward: none is better than usual, and all advantages are 0.", extreme=True),
+    larger(_rewards(9, 11)),
+), misconceptions=(
+    ("nothing-subtracted", "You give the rewards themselves. Subtract what is usual in the group, its "
+        "mean, and divide.", lambda r: r * 1.0),
+    ("not-divided", "The mean is subtracted. Now divide by the standard deviation of the row, so that a "
+        "reward counted in hundreds teaches no faster than one counted in ones.", lambda r: r - _mean(r)),
+    ("mean-not-subtracted", "You divide by the standard deviation, and have not subtracted the mean: an "
+        "average text should get 0.", lambda r: r / (_std(r) + 1e-6)),
+    ("all-texts-together", "You compare all texts with one another. A text is judged by its own group, "
+        "those with the same beginning: one mean and one standard deviation for each row.",
+        lambda r: (r - r.mean()) / (r.std(unbiased=False) + 1e-6)),
+    ("one-spread", "The means are those of the rows, but you divide all by one standard deviation. Each "
+        "row has its own.", lambda r: (r - _mean(r)) / (r.std(unbiased=False) + 1e-6)),
+    ("one-mean", "You subtract one mean from all texts, and divide by the spread of each row. Each row "
+        "has its own mean too.", lambda r: (r - r.mean()) / (_std(r) + 1e-6)),
+    ("columns", "You compare down the columns, texts of different beginnings. A group is a row: the last axis.",
+        lambda r: (r - r.mean(0, keepdim=True)) / (r.std(0, unbiased=False, keepdim=True) + 1e-6)),
+    ("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does when it is not told "
+        "otherwise. Here it is n: unbiased=False.", lambda r: (r - _mean(r)) / (r.std(-1, keepdim=True) + 1e-6)),
+    ("variance", "You divide by the variance. The standard deviation is its root.",
+        lambda r: (r - _mean(r)) / (_std(r) ** 2 + 1e-6)),
+    ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
+        lambda r: (r - _mean(r)) / torch.sqrt(_std(r) ** 2 + 1e-6)),
+    ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
+        "0 is not a number: add 1e-6 to it.", lambda r: (r - _mean(r)) / _std(r)),
+    ("sign", "The sign is turned round: you subtract the rewards from their mean. Better than usual is "
+        "positive.", lambda r: (_mean(r) - r) / (_std(r) + 1e-6)),
+    ("no-keepdim", "The mean of each row has shape (G,), and is lined up with the texts of a row, not "
+        "with the rows. Keep the axis: keepdim=True, and the same for the standard deviation.",
+        lambda r: (r - r.mean(-1)) / (r.std(-1, unbiased=False) + 1e-6)),
+    ("no-keepdim-below", "The standard deviation of each row has shape (G,), and is lined up with the texts of a "
+        "row. Keep the axis: keepdim=True.", lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False) + 1e-6)),
+    ("no-brackets", "A division comes before a subtraction: only the mean is divided. Put brackets round "
+        "rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
+    ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The "
+        "standard deviation is measured from the mean.",
+        lambda r: (r - _mean(r)) / (r.square().mean(-1, keepdim=True).sqrt() + 1e-6)),
+    ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The "
+        "standard deviation takes their mean.",
+        lambda r: (r - _mean(r)) / ((r - _mean(r)).norm(dim=-1, keepdim=True) + 1e-6)),
+    ("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
+        lambda r: (r - r.sum(-1, keepdim=True)) / (_std(r) + 1e-6)),
+    ("divided-by-the-mean", "You divide by the mean. That is a ratio, and goes wrong where the mean is near 0 or "
+        "below: divide by the standard deviation.", lambda r: (r - _mean(r)) / (_mean(r) + 1e-6)),
+    ("absolute-distance", "You divide by the mean absolute distance. The standard deviation is the root of the "
+        "mean SQUARED distance.", lambda r: (r - _mean(r)) / ((r - _mean(r)).abs().mean(-1, keepdim=True) + 1e-6)),
+    ("range", "You divide by the distance of the largest from the smallest. It is the standard deviation that is "
+        "asked for.", lambda r: (r - _mean(r)) / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-6)),
+    ("others-only", "You compare each text with the mean of the others. That is a baseline too (leave "
+        "one out); here it is the mean of the whole row, the text itself with the rest.",
+        lambda r: (r - (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1)) / (_std(r) + 1e-6)),
+    ("median", "You subtract the median. What is asked for is the mean.",
+        lambda r: (r - r.median(-1, keepdim=True).values) / (_std(r) + 1e-6)),
+    ("worst-subtracted", "You subtract the worst reward, so no text is ever below usual. Subtract the "
+        "mean.", lambda r: (r - r.amin(-1, keepdim=True)) / (_std(r) + 1e-6)),
+    ("best-subtracted", "You subtract the best reward, so no text is ever above usual. Subtract the mean.",
+        lambda r: (r - r.amax(-1, keepdim=True)) / (_std(r) + 1e-6)),
+    ("softmax", "You make shares that sum to 1. An advantage may be negative: below usual is less.",
+        lambda r: r.softmax(-1)),
+    ("sign-only", "You only say whether a text is above or below the mean. Say by how much, in standard "
+        "deviations.", lambda r: torch.sign(r - _mean(r))),
+    ("flattened", "The numbers may be right, but they are in one row. Keep the shape (G, n).",
+        lambda r: advantages(r).flatten()),
+    ("one-number-a-group", "You give one number for each group. Every text has an advantage of its own: "
+        "shape (G, n).", lambda r: advantages(r).mean(-1)),
+    ("first-group", "Only the first group is there. Is your return inside the loop?", lambda r: advantages(r)[:1]),
+    ("all-texts-together-n-minus-1", "You compare all texts with one another, and with n - 1. A text is "
+        "judged by its own group: one mean and one standard deviation for each row, with "
+        "unbiased=False.", lambda r: (r - r.mean()) / (r.std() + 1e-6)),
+    ("all-texts-together-n-minus-1-no-eps", "You compare all texts with one another, and with n - 1. A "
+        "text is judged by its own group: one mean and one standard deviation for each row, with "
+        "unbiased=False, and 1e-6 added to it.", lambda r: (r - r.mean()) / r.std()),
+))
 
 # ---------------------------------------------------------------- policy_gradient_loss
 
@@ -156,91 +145,85 @@ def _means_of_texts(values, mask):
     return ((values * mask).sum(1) / mask.sum(1)).mean()
 
 
-POLICY_GRADIENT_LOSS = Exercise(
-    reference=policy_gradient_loss,
-    probes=(
-        Probe("one word", _drawn(1, 1),
-            "One text of one word: minus its advantage times its log probability."),
-        Probe("a better and a worse text", _drawn(2, 3, advantages=[1.0, -1.0]),
-            "Two texts, one better than usual and one worse: both teach, in opposite directions."),
-        Probe("texts of different lengths", _drawn(3, 6, lengths=[6, 1, 3]),
-            "Texts of 6, 1 and 3 words: it is ONE mean over the ten words that count."),
-        Probe("as many texts as words", _drawn(4, 4, lengths=[4, 2, 3, 1]), "B and T are both 4 here, so "
-            "nothing warns you: an advantage belongs to a row. advantages[:, None] has shape (B, 1)."),
-        Probe("a text without a word", _drawn(3, 4, lengths=[2, 0, 4]), "In the second text no word counts: "
-            "it takes no part, and nothing is divided by its 0 words.", extreme=True),
-        Probe("as good as usual", _drawn(3, 4, lengths=[2, 4, 3], advantages=[0.0, 1.0, -2.0]),
-            "The first text is as good as usual: its advantage is 0. Its words count all the same, below the "
-            "line."),
-        larger(_drawn(9, 13, lengths=[13, 2, 7, 9, 11, 3, 5, 12, 8], start=1)),
-    ),
-    misconceptions=(
-        ("sign", "The minus is missing. An optimiser makes the loss SMALLER, and the words of better texts "
-            "should become more probable.", lambda p, a, m: _weighted(p, a, m).mean()),
-        ("mask-forgotten", "You average over all words. Those of the beginning, and what comes after the end "
-            "of a text, were not the model's choice: take only those where the mask is True.",
-            lambda p, a, m: -(a[:, None] * p).mean()),
-        ("divided-by-all", "The masked words are 0 above the line, but below it they are counted. Divide by "
-            "the number of words that count, mask.sum().", lambda p, a, m: -(a[:, None] * p * m).mean()),
-        ("sum", "You add up. Take the mean over the words that count, or long texts and large batches make "
-            "long steps.", lambda p, a, m: -_weighted(p, a, m).sum()),
-        ("text-by-text", "You take the mean of each text first, and then the mean of those. So a word of a "
-            "short text weighs more than one of a long text: it is one mean over all words that count.",
-            lambda p, a, m: -_means_of_texts(a[:, None] * p, m)),
-        ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count, "
-            "in all texts together.", lambda p, a, m: -_weighted(p, a, m).sum() / len(p)),
-        ("no-advantage", "The advantages are not used, so every text that was drawn becomes more probable, "
-            "good or bad.", lambda p, a, m: -p[m].mean()),
-        ("probabilities", "You use probabilities, exp of what you are given. The gradient of the LOG "
-            "probability is what is needed.", lambda p, a, m: -_weighted(p.exp(), a, m).mean()),
-        ("log-again", "You take the logarithm once more. The numbers are log probabilities already.",
-            lambda p, a, m: -_weighted(torch.log(p.abs()), a, m).mean()),
-        ("softmax-again", "You take a softmax of the log probabilities over the words of a text. They are "
-            "one number for each word that was drawn, and ready to use.",
-            lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
-        ("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the last axis. It "
-            "belongs to the texts: advantages[:, None].", lambda p, a, m: -(a * p)[m].mean()),
-        ("means-multiplied",
-            "You multiply the mean advantage by the mean log probability. Multiply first, word by word: that "
-            "is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
-        ("mask-turned", "You take the words where the mask is False. True means: this word counts.",
-            lambda p, a, m: -_weighted(p, a, ~m).mean()),
-        ("better-only", "You leave out what is worse than usual. Those texts teach too: their words become "
-            "less probable.", lambda p, a, m: -_weighted(p, a.clamp(min=0), m).mean()),
-        ("size-only", "You take the size of the advantage without its sign, so bad texts are learned like "
-            "good ones.", lambda p, a, m: -_weighted(p, a.abs(), m).mean()),
-        ("sign-of-advantage", "You take only the sign of the advantage. How much better a text is counts too.",
-            lambda p, a, m: -_weighted(p, a.sign(), m).mean()),
-        ("normalised-again", "You subtract the mean of the advantages once more, or divide them again. They "
-            "come ready: use them as they are.", lambda p, a, m: -_weighted(p, a - a.mean(), m).mean()),
-        ("scaled-again",
-            "You bring the advantages to mean 0 and spread 1 once more. They come ready: use them as they "
-            "are.", lambda p, a, m: -_weighted(p, (a - a.mean()) / (a.std(unbiased=False) + 1e-6), m).mean()),
-        ("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO does. Its "
-            "gradient is the same here; what is asked for is the loss with log probabilities.",
-            lambda p, a, m: -_weighted((p - p.detach()).exp(), a, m).mean()),
-        ("first-word", "Only the first word of each text counts. Every word where the mask is True does.",
-            lambda p, a, m: -(a * p[:, 0]).mean()),
-        ("last-word", "Only the last word of each text counts. Every word where the mask is True does.",
-            lambda p, a, m: -(a * p[:, -1]).mean()),
-        ("first-text", "Only the first text counts. Is your return inside the loop?",
-            lambda p, a, m: -(a[0] * p[0])[m[0]].mean()),
-        ("last-text", "Only the last text counts. Does each turn of your loop overwrite the one before?",
-            lambda p, a, m: -(a[-1] * p[-1])[m[-1]].mean()),
-        ("number-a-text", "You give a number for each text. A loss is one number, a mean over all words that "
-            "count.", lambda p, a, m: -(a[:, None] * p * m).sum(1) / m.sum(1)),
-        ("number-a-word", "You give a number for each word. A loss is one number: their mean where the mask "
-            "is True.", lambda p, a, m: -(a[:, None] * p * m)),
-        ("list-of-words", "You give the numbers of all words that count. A loss is one number: their mean.",
-            lambda p, a, m: -_weighted(p, a, m)),
-        ("advantage-added", "You add the advantage. It multiplies the log probability, so that its sign "
-            "decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
-        ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, the words "
-            "count too: divide by the number of words, mask.sum().",
-            lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
-    ),
-    contracts=(Contract("a mask that counts no word", _drawn(2, 3, lengths=[0, 0])),),
-)
+POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
+    Probe("one word", _drawn(1, 1), "One text of one word: minus its advantage times its log probability."),
+    Probe("a better and a worse text", _drawn(2, 3, advantages=[1.0, -1.0]),
+        "Two texts, one better than usual and one worse: both teach, in opposite directions."),
+    Probe("texts of different lengths", _drawn(3, 6, lengths=[6, 1, 3]),
+        "Texts of 6, 1 and 3 words: it is ONE mean over the ten words that count."),
+    Probe("as many texts as words", _drawn(4, 4, lengths=[4, 2, 3, 1]), "B and T are both 4 here, so "
+        "nothing warns you: an advantage belongs to a row. advantages[:, None] has shape (B, 1)."),
+    Probe("a text without a word", _drawn(3, 4, lengths=[2, 0, 4]), "In the second text no word counts: "
+        "it takes no part, and nothing is divided by its 0 words.", extreme=True),
+    Probe("as good as usual", _drawn(3, 4, lengths=[2, 4, 3], advantages=[0.0, 1.0, -2.0]),
+        "The first text is as good as usual: its advantage is 0. Its words count all the same, below the line."),
+    larger(_drawn(9, 13, lengths=[13, 2, 7, 9, 11, 3, 5, 12, 8], start=1)),
+), misconceptions=(
+    ("sign", "The minus is missing. An optimiser makes the loss SMALLER, and the words of better texts "
+        "should become more probable.", lambda p, a, m: _weighted(p, a, m).mean()),
+    ("mask-forgotten", "You average over all words. Those of the beginning, and what comes after the end "
+        "of a text, were not the model's choice: take only those where the mask is True.",
+        lambda p, a, m: -(a[:, None] * p).mean()),
+    ("divided-by-all", "The masked words are 0 above the line, but below it they are counted. Divide by "
+        "the number of words that count, mask.sum().", lambda p, a, m: -(a[:, None] * p * m).mean()),
+    ("sum", "You add up. Take the mean over the words that count, or long texts and large batches make "
+        "long steps.", lambda p, a, m: -_weighted(p, a, m).sum()),
+    ("text-by-text", "You take the mean of each text first, and then the mean of those. So a word of a "
+        "short text weighs more than one of a long text: it is one mean over all words that count.",
+        lambda p, a, m: -_means_of_texts(a[:, None] * p, m)),
+    ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count, "
+        "in all texts together.", lambda p, a, m: -_weighted(p, a, m).sum() / len(p)),
+    ("no-advantage", "The advantages are not used, so every text that was drawn becomes more probable, "
+        "good or bad.", lambda p, a, m: -p[m].mean()),
+    ("probabilities", "You use probabilities, exp of what you are given. The gradient of the LOG "
+        "probability is what is needed.", lambda p, a, m: -_weighted(p.exp(), a, m).mean()),
+    ("log-again", "You take the logarithm once more. The numbers are log probabilities already.",
+        lambda p, a, m: -_weighted(torch.log(p.abs()), a, m).mean()),
+    ("softmax-again", "You take a softmax of the log probabilities over the words of a text. They are "
+        "one number for each word that was drawn, and ready to use.",
+        lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
+    ("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the last axis. It "
+        "belongs to the texts: advantages[:, None].", lambda p, a, m: -(a * p)[m].mean()),
+    ("means-multiplied",
+        "You multiply the mean advantage by the mean log probability. Multiply first, word by word: that "
+        "is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
+    ("mask-turned", "You take the words where the mask is False. True means: this word counts.",
+        lambda p, a, m: -_weighted(p, a, ~m).mean()),
+    ("better-only", "You leave out what is worse than usual. Those texts teach too: their words become "
+        "less probable.", lambda p, a, m: -_weighted(p, a.clamp(min=0), m).mean()),
+    ("size-only", "You take the size of the advantage without its sign, so bad texts are learned like "
+        "good ones.", lambda p, a, m: -_weighted(p, a.abs(), m).mean()),
+    ("sign-of-advantage", "You take only the sign of the advantage. How much better a text is counts too.",
+        lambda p, a, m: -_weighted(p, a.sign(), m).mean()),
+    ("normalised-again", "You subtract the mean of the advantages once more, or divide them again. They "
+        "come ready: use them as they are.", lambda p, a, m: -_weighted(p, a - a.mean(), m).mean()),
+    ("scaled-again", "You bring the advantages to mean 0 and spread 1 once more. They come ready: use them as "
+        "they are.", lambda p, a, m: -_weighted(p, (a - a.mean()) / (a.std(unbiased=False) + 1e-6), m).mean()),
+    ("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO does. Its "
+        "gradient is the same here; what is asked for is the loss with log probabilities.",
+        lambda p, a, m: -_weighted((p - p.detach()).exp(), a, m).mean()),
+    ("first-word", "Only the first word of each text counts. Every word where the mask is True does.",
+        lambda p, a, m: -(a * p[:, 0]).mean()),
+    ("last-word", "Only the last word of each text counts. Every word where the mask is True does.",
+        lambda p, a, m: -(a * p[:, -1]).mean()),
+    ("first-text", "Only the first text counts. Is your return inside the loop?",
+        lambda p, a, m: -(a[0] * p[0])[m[0]].mean()),
+    ("last-text", "Only the last text counts. Does each turn of your loop overwrite the one before?",
+        lambda p, a, m: -(a[-1] * p[-1])[m[-1]].mean()),
+    ("number-a-text", "You give a number for each text. A loss is one number, a mean over all words that "
+        "count.", lambda p, a, m: -(a[:, None] * p * m).sum(1) / m.sum(1)),
+    ("number-a-word", "You give a number for each word. A loss is one number: their mean where the mask "
+        "is True.", lambda p, a, m: -(a[:, None] * p * m)),
+    ("list-of-words", "You give the numbers of all words that count. A loss is one number: their mean.",
+        lambda p, a, m: -_weighted(p, a, m)),
+    ("advantage-added", "You add the advantage. It multiplies the log probability, so that its sign "
+        "decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
+    ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, the words "
+        "count too: divide by the number of words, mask.sum().",
+        lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
+), contracts=(
+    Contract("a mask that counts no word", _drawn(2, 3, lengths=[0, 0])),
+))
 
 # ---------------------------------------------------------------- kl_to_reference
 
@@ -265,94 +248,90 @@ def _middle(z, r):
     return (p * (p.log() - half) + q * (q.log() - half)).sum(-1) / 2
 
 
-KL_TO_REFERENCE = Exercise(
-    reference=kl_to_reference,
-    probes=(
-        Probe("one word of two", _two(1, 1, 2), "One place, two words: make probabilities p and q of the "
-            "logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
-        Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place, "
-            "which changes no probability: take the (log) softmax over the last axis first."),
-        Probe("the same model", _two(2, 3, 4, equal=True), "Both models give the same probabilities here "
-            "(their logits differ by a constant): the result is 0.", draws=1),
-        Probe("texts of different lengths", _two(3, 5, 4, lengths=[5, 1, 2]),
-            "Texts of 5, 1 and 2 words: it is ONE mean over the eight words that count."),
-        Probe("as many words as places", _two(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 here, so "
-            "nothing warns you: the softmax and the sum run over the last axis, the vocabulary."),
-        Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), "In the second text no word counts: "
-            "it takes no part, and nothing is divided by its 0 words.", extreme=True),
-        larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
-    ),
-    misconceptions=(
-        ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with "
-            "the policy's own probabilities, and subtract the reference's logarithm.",
-            lambda z, r, m: _kl(r, z)[m].mean()),
-        ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "
-            "p.", lambda z, r, m: -_kl(z, r)[m].mean()),
-        ("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The mean is "
-            "taken over what the policy says.",
-            lambda z, r, m: (r.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
-        ("raw-logits", "You subtract the logits as they are. Logits may differ by a constant that changes no "
-            "probability: take log_softmax of both first.",
-            lambda z, r, m: (z.softmax(-1) * (z - r)).sum(-1)[m].mean()),
-        ("unweighted", "You subtract the logarithms, and do not weight the differences with the policy's "
-            "probabilities.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
-        ("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
-            lambda z, r, m: (z.log_softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
-        ("averaged-over-words", "You average over the vocabulary. The sum is a mean already, because the "
-            "probabilities are its weights: add up the last axis, then average over the words that count.",
-            lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
-        ("mask-forgotten", "You average over all places. Take only those where the mask is True.",
-            lambda z, r, m: _kl(z, r).mean()),
-        ("divided-by-all", "Masked places are 0 above the line, but below it they are counted. Divide by the "
-            "number of words that count.", lambda z, r, m: (_kl(z, r) * m).mean()),
-        ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
-            lambda z, r, m: _kl(z, r)[~m].mean()),
-        ("sum", "You add up over all words that count. Take their mean: nats per word.",
-            lambda z, r, m: _kl(z, r)[m].sum()),
-        ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count.",
-            lambda z, r, m: _kl(z, r)[m].sum() / len(z)),
-        ("text-by-text", "You take the mean of each text first, and then the mean of those. It is one mean "
-            "over all words that count.", lambda z, r, m: _means_of_texts(_kl(z, r), m)),
-        ("wrong-axis", "The softmax runs over the places of a text. It runs over the vocabulary, the last "
-            "axis.", lambda z, r, m: _kl(z, r, axis=1)[m].mean()),
-        ("cross-entropy", "You give the cross-entropy, -Σ p log q, which is not 0 for equal models. Subtract "
-            "the policy's own entropy: log p - log q.",
-            lambda z, r, m: -(z.softmax(-1) * r.log_softmax(-1)).sum(-1)[m].mean()),
-        ("entropy", "Only the policy's own probabilities are used. Compare them with the reference's.",
-            lambda z, r, m: -(z.softmax(-1) * z.log_softmax(-1)).sum(-1)[m].mean()),
-        ("symmetric", "You average both directions. Only one is asked for: KL(policy ‖ reference).",
-            lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean() / 2),
-        ("both-directions", "You add up both directions. Only one is asked for: KL(policy ‖ reference).",
-            lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean()),
-        ("to-the-middle", "You measure from the mean of the two (Jensen and Shannon). Measure from the "
-            "reference itself.", lambda z, r, m: _middle(z, r)[m].mean()),
-        ("bits", "You take logarithms to the base 2, so these are bits. Nats use the natural logarithm.",
-            lambda z, r, m: _kl(z, r)[m].mean() / torch.log(torch.tensor(2.0))),
-        ("absolute", "You take the absolute differences of the logarithms. Some are negative, and must be: "
-            "only so equal models and no others give 0.",
-            lambda z, r, m: (z.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1)).abs()).sum(-1)[m].mean()),
-        ("squared", "You compare the probabilities by squared differences. KL compares logarithms, weighted "
-            "with p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).square().sum(-1)[m].mean()),
-        ("difference-of-probabilities",
-            "You compare the probabilities by their differences. KL compares their logarithms, weighted with "
-            "p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).abs().sum(-1)[m].mean()),
-        ("likeliest-word", "You compare the two at the policy's likeliest word only. The sum runs over the "
-            "whole vocabulary.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).gather(
-            -1, z.argmax(-1, keepdim=True))[..., 0][m].mean()),
-        ("number-a-word", "You give a number for each place. What is asked for is one: their mean where the "
-            "mask is True.", lambda z, r, m: _kl(z, r) * m),
-        ("list-of-words", "You give the numbers of all words that count. What is asked for is their mean.",
-            lambda z, r, m: _kl(z, r)[m]),
-        ("kl-div-of-probabilities", "torch's kl_div wants LOG probabilities of what is measured against, "
-            "first, and the weights second: kl_div(log q, p). You hand it probabilities.",
-            lambda z, r, m: F.kl_div(r.softmax(-1), z.softmax(-1), reduction="none").sum(-1)[m].mean()),
-        ("log-of-a-log", "Your result is not a number: a logarithm is taken of something negative. "
-            "log_softmax gives logarithms already; and torch's kl_div wants its second argument as "
-            "probabilities, if log_target=True does not say otherwise.",
-            lambda z, r, m: F.kl_div(r.log_softmax(-1), z.log_softmax(-1), reduction="none").sum(-1)[m].mean()),
-    ),
-    contracts=(Contract("a mask that counts no word", _two(2, 3, 4, lengths=[0, 0])),),
-)
+KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
+    Probe("one word of two", _two(1, 1, 2), "One place, two words: make probabilities p and q of the "
+        "logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
+    Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place, "
+        "which changes no probability: take the (log) softmax over the last axis first."),
+    Probe("the same model", _two(2, 3, 4, equal=True), "Both models give the same probabilities here "
+        "(their logits differ by a constant): the result is 0.", draws=1),
+    Probe("texts of different lengths", _two(3, 5, 4, lengths=[5, 1, 2]),
+        "Texts of 5, 1 and 2 words: it is ONE mean over the eight words that count."),
+    Probe("as many words as places", _two(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 here, so "
+        "nothing warns you: the softmax and the sum run over the last axis, the vocabulary."),
+    Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), "In the second text no word counts: "
+        "it takes no part, and nothing is divided by its 0 words.", extreme=True),
+    larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
+), misconceptions=(
+    ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with "
+        "the policy's own probabilities, and subtract the reference's logarithm.",
+        lambda z, r, m: _kl(r, z)[m].mean()),
+    ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "
+        "p.", lambda z, r, m: -_kl(z, r)[m].mean()),
+    ("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The mean is "
+        "taken over what the policy says.",
+        lambda z, r, m: (r.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
+    ("raw-logits", "You subtract the logits as they are. Logits may differ by a constant that changes no "
+        "probability: take log_softmax of both first.",
+        lambda z, r, m: (z.softmax(-1) * (z - r)).sum(-1)[m].mean()),
+    ("unweighted", "You subtract the logarithms, and do not weight the differences with the policy's "
+        "probabilities.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
+    ("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
+        lambda z, r, m: (z.log_softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
+    ("averaged-over-words", "You average over the vocabulary. The sum is a mean already, because the "
+        "probabilities are its weights: add up the last axis, then average over the words that count.",
+        lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
+    ("mask-forgotten", "You average over all places. Take only those where the mask is True.",
+        lambda z, r, m: _kl(z, r).mean()),
+    ("divided-by-all", "Masked places are 0 above the line, but below it they are counted. Divide by the "
+        "number of words that count.", lambda z, r, m: (_kl(z, r) * m).mean()),
+    ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
+        lambda z, r, m: _kl(z, r)[~m].mean()),
+    ("sum", "You add up over all words that count. Take their mean: nats per word.",
+        lambda z, r, m: _kl(z, r)[m].sum()),
+    ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count.",
+        lambda z, r, m: _kl(z, r)[m].sum() / len(z)),
+    ("text-by-text", "You take the mean of each text first, and then the mean of those. It is one mean "
+        "over all words that count.", lambda z, r, m: _means_of_texts(_kl(z, r), m)),
+    ("wrong-axis", "The softmax runs over the places of a text. It runs over the vocabulary, the last "
+        "axis.", lambda z, r, m: _kl(z, r, axis=1)[m].mean()),
+    ("cross-entropy", "You give the cross-entropy, -Σ p log q, which is not 0 for equal models. Subtract "
+        "the policy's own entropy: log p - log q.",
+        lambda z, r, m: -(z.softmax(-1) * r.log_softmax(-1)).sum(-1)[m].mean()),
+    ("entropy", "Only the policy's own probabilities are used. Compare them with the reference's.",
+        lambda z, r, m: -(z.softmax(-1) * z.log_softmax(-1)).sum(-1)[m].mean()),
+    ("symmetric", "You average both directions. Only one is asked for: KL(policy ‖ reference).",
+        lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean() / 2),
+    ("both-directions", "You add up both directions. Only one is asked for: KL(policy ‖ reference).",
+        lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean()),
+    ("to-the-middle", "You measure from the mean of the two (Jensen and Shannon). Measure from the "
+        "reference itself.", lambda z, r, m: _middle(z, r)[m].mean()),
+    ("bits", "You take logarithms to the base 2, so these are bits. Nats use the natural logarithm.",
+        lambda z, r, m: _kl(z, r)[m].mean() / torch.log(torch.tensor(2.0))),
+    ("absolute", "You take the absolute differences of the logarithms. Some are negative, and must be: "
+        "only so equal models and no others give 0.",
+        lambda z, r, m: (z.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1)).abs()).sum(-1)[m].mean()),
+    ("squared", "You compare the probabilities by squared differences. KL compares logarithms, weighted "
+        "with p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).square().sum(-1)[m].mean()),
+    ("difference-of-probabilities", "You compare the probabilities by their differences. KL compares their "
+        "logarithms, weighted with p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).abs().sum(-1)[m].mean()),
+    ("likeliest-word", "You compare the two at the policy's likeliest word only. The sum runs over the "
+        "whole vocabulary.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).gather(
+        -1, z.argmax(-1, keepdim=True))[..., 0][m].mean()),
+    ("number-a-word", "You give a number for each place. What is asked for is one: their mean where the "
+        "mask is True.", lambda z, r, m: _kl(z, r) * m),
+    ("list-of-words", "You give the numbers of all words that count. What is asked for is their mean.",
+        lambda z, r, m: _kl(z, r)[m]),
+    ("kl-div-of-probabilities", "torch's kl_div wants LOG probabilities of what is measured against, "
+        "first, and the weights second: kl_div(log q, p). You hand it probabilities.",
+        lambda z, r, m: F.kl_div(r.softmax(-1), z.softmax(-1), reduction="none").sum(-1)[m].mean()),
+    ("log-of-a-log", "Your result is not a number: a logarithm is taken of something negative. "
+        "log_softmax gives logarithms already; and torch's kl_div wants its second argument as "
+        "probabilities, if log_target=True does not say otherwise.",
+        lambda z, r, m: F.kl_div(r.log_softmax(-1), z.log_softmax(-1), reduction="none").sum(-1)[m].mean()),
+), contracts=(
+    Contract("a mask that counts no word", _two(2, 3, 4, lengths=[0, 0])),
+))
 
 # ---------------------------------------------------------------- best_of_n
 
@@ -433,93 +412,82 @@ def _judged_then_drawn(sample, reward, n):
     return _listed(sample, n)[points.index(max(points))]
 
 
-BEST_OF_N = Exercise(
-    reference=best_of_n,
-    use=_use,
-    results=("the text", "the number of draws"),
-    probes=(
-        Probe("one draw", _contest(1), "n is 1: one text is drawn, and it is the best of its kind."),
-        Probe("two draws", _contest(2),
-            "Two texts are drawn, and the one with the higher reward is returned: the text, not its reward."),
-        Probe("five draws", _contest(5),
-            "Five texts are drawn, no more and no fewer, and the best of these five is returned."),
-        Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here. "
-            "Compare them as they are, and cut nothing off.", special=True),
-        Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other: "
-            "what is not there yet is None, and asked for with `is None`.", special=True),
-        Probe("equals", _contest(6, ties=True),
-            "Several texts share the highest reward here: the first of them is returned.", draws=6),
-        Probe("lists of words", _lists_of_words, "A text is a list of words here, as in the lesson. The one "
-            "with the highest reward is returned as it was drawn."),
-        Probe("far below 0", _contest(4, low=-10**7), "All rewards are far below 0 here. One is still the "
-            "best: begin with the first text, or with minus infinity."),
-        larger(_contest(16)),
-    ),
-    misconceptions=(
-        ("reward-returned", "You return the highest reward. Return the text that earned it.",
-            lambda sample, reward, n: max(map(reward, _listed(sample, n)))),
-        ("pair-returned", "You return the text and its reward. Only the text is asked for.",
-            lambda sample, reward, n: max(((reward(t), t) for t in _listed(sample, n)), key=lambda pair: pair[0])),
-        ("pair-text-first", "You return the text with its reward. Only the text is asked for.",
-            lambda sample, reward, n: max(((t, reward(t)) for t in _listed(sample, n)), key=lambda pair: pair[1])),
-        ("worst", "You return the text with the lowest reward.",
-            lambda sample, reward, n: min(_listed(sample, n), key=reward)),
-        ("last-of-equals",
-            "Of several equally good texts you return the last. Replace the best so far only by a better "
-            "one, > and not >=; and sorting puts the last of equals at the end, where max keeps the first.",
-            lambda sample, reward, n: max(_listed(sample, n)[::-1], key=reward)),
-        ("first", "Only one text is drawn. Is your return inside the loop, or do you draw before it and then "
-            "judge the same text n times?", lambda sample, reward, n: sample()),
-        ("first-of-all", "You draw all n, and return the first. Compare their rewards.",
-            lambda sample, reward, n: _listed(sample, n)[0]),
-        ("last", "You return the last text. Each turn of the loop overwrites the one before: keep the better "
-            "of the two.", lambda sample, reward, n: _listed(sample, n)[-1]),
-        ("one-too-many", "You draw n + 1 texts. The one before the loop counts too.",
-            lambda sample, reward, n: max(_listed(sample, n + 1), key=reward)),
-        ("one-too-few", "You draw n - 1 texts. Does your loop begin at 1?",
-            lambda sample, reward, n: max(_listed(sample, max(n - 1, 1)), key=reward)),
-        ("judged-then-drawn-again", "You judge texts and then draw new ones. Every call of sample() gives "
-            "another text: keep what was drawn, judge that, and return that.", _judged_then_drawn),
-        ("drawn-again-at-the-end",
-            "You judge n texts and then return yet another one. Keep the texts that you have judged.",
-            lambda sample, reward, n: (max(reward(sample()) for _ in range(n)), sample())[1]),
-        ("drawn-twice", "You draw twice in each turn, once to judge and once to keep, and these are two "
-            "different texts. Draw once: text = sample().",
-            lambda sample, reward, n: max(((reward(sample()), sample()) for _ in range(n)), key=lambda pair: pair[0])[1]),
-        ("zero-at-first", "You begin with a best reward of 0, so no text wins where all rewards are "
-            "negative. Begin with the first text, or with minus infinity.", _beginning_with(0.0)),
-        ("low-number-at-first",
-            "You begin with a best reward such as -100, so no text wins where all rewards are lower still. "
-            "Begin with the first text, or with minus infinity.", _beginning_with(-100.0)),
-        ("index-returned", "You return the number of the best text. Return the text itself.",
-            lambda sample, reward, n: [*map(reward, t := _listed(sample, n))].index(max(map(reward, t)))),
-        ("no-key", "max without key=reward compares the texts themselves, by the alphabet. Compare their "
-            "rewards.", lambda sample, reward, n: max(_listed(sample, n))),
-        ("n-fixed", "The number of draws does not depend on n. Use the argument.",
-            lambda sample, reward, n: max(_listed(sample, 4), key=reward)),
-        ("first-rise",
-            "You stop at the first text that is better than the one before. Go through all n.",
-            lambda *args: _rises(*args)[:2][-1]),
-        ("compared-with-the-one-before", "You compare each text with the one before it. Compare it with the "
-            "best so far.", lambda *args: _rises(*args)[-1]),
-        ("all-returned", "You return all texts. Only the best one is asked for.",
-            lambda sample, reward, n: sorted(_listed(sample, n), key=reward, reverse=True)),
-        ("equals-by-the-alphabet",
-            "Of equally good texts you return the last in the alphabet: pairs (reward, text) are compared by "
-            "their texts where the rewards are equal. Compare the rewards alone, with a key.",
-            lambda sample, reward, n: max((reward(t), t) for t in _listed(sample, n))[1]),
-        ("cut-to-whole-numbers", "You cut the rewards to whole numbers, so two that differ by less than 1 "
-            "are equal. Compare them as they are.",
-            lambda sample, reward, n: max(_listed(sample, n), key=lambda text: int(reward(text)))),
-        ("zero-taken-for-nothing", "You take a reward of 0 for none at all. Ask for what is not there yet "
-            "with `is None`.", _zero_is_nothing),
-    ),
-    nudges=(("unhashable type: 'list'|inhomogeneous", (
-        "A text may be a list of words, of any length: no dict and no set takes it, and NumPy makes no array of several."
-        " Keep the texts in a list."
-    )),),
-    contracts=(Contract("n = 0", lambda rng: (*_contest(3)(rng)[:2], 0)),),
-)
+BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of draws"), probes=(
+    Probe("one draw", _contest(1), "n is 1: one text is drawn, and it is the best of its kind."),
+    Probe("two draws", _contest(2),
+        "Two texts are drawn, and the one with the higher reward is returned: the text, not its reward."),
+    Probe("five draws", _contest(5),
+        "Five texts are drawn, no more and no fewer, and the best of these five is returned."),
+    Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here. "
+        "Compare them as they are, and cut nothing off.", special=True),
+    Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other: "
+        "what is not there yet is None, and asked for with `is None`.", special=True),
+    Probe("equals", _contest(6, ties=True),
+        "Several texts share the highest reward here: the first of them is returned.", draws=6),
+    Probe("lists of words", _lists_of_words, "A text is a list of words here, as in the lesson. The one "
+        "with the highest reward is returned as it was drawn."),
+    Probe("far below 0", _contest(4, low=-10**7), "All rewards are far below 0 here. One is still the "
+        "best: begin with the first text, or with minus infinity."),
+    larger(_contest(16)),
+), misconceptions=(
+    ("reward-returned", "You return the highest reward. Return the text that earned it.",
+        lambda sample, reward, n: max(map(reward, _listed(sample, n)))),
+    ("pair-returned", "You return the text and its reward. Only the text is asked for.",
+        lambda sample, reward, n: max(((reward(t), t) for t in _listed(sample, n)), key=lambda pair: pair[0])),
+    ("pair-text-first", "You return the text with its reward. Only the text is asked for.",
+        lambda sample, reward, n: max(((t, reward(t)) for t in _listed(sample, n)), key=lambda pair: pair[1])),
+    ("worst", "You return the text with the lowest reward.",
+        lambda sample, reward, n: min(_listed(sample, n), key=reward)),
+    ("last-of-equals", "Of several equally good texts you return the last. Replace the best so far only by a "
+        "better one, > and not >=; and sorting puts the last of equals at the end, where max keeps the first.",
+        lambda sample, reward, n: max(_listed(sample, n)[::-1], key=reward)),
+    ("first", "Only one text is drawn. Is your return inside the loop, or do you draw before it and then "
+        "judge the same text n times?", lambda sample, reward, n: sample()),
+    ("first-of-all", "You draw all n, and return the first. Compare their rewards.",
+        lambda sample, reward, n: _listed(sample, n)[0]),
+    ("last", "You return the last text. Each turn of the loop overwrites the one before: keep the better "
+        "of the two.", lambda sample, reward, n: _listed(sample, n)[-1]),
+    ("one-too-many", "You draw n + 1 texts. The one before the loop counts too.",
+        lambda sample, reward, n: max(_listed(sample, n + 1), key=reward)),
+    ("one-too-few", "You draw n - 1 texts. Does your loop begin at 1?",
+        lambda sample, reward, n: max(_listed(sample, max(n - 1, 1)), key=reward)),
+    ("judged-then-drawn-again", "You judge texts and then draw new ones. Every call of sample() gives "
+        "another text: keep what was drawn, judge that, and return that.", _judged_then_drawn),
+    ("drawn-again-at-the-end", "You judge n texts and then return yet another one. Keep the texts that you have "
+        "judged.", lambda sample, reward, n: (max(reward(sample()) for _ in range(n)), sample())[1]),
+    ("drawn-twice", "You draw twice in each turn, once to judge and once to keep, and these are two "
+        "different texts. Draw once: text = sample().",
+        lambda sample, reward, n: max(((reward(sample()), sample()) for _ in range(n)), key=lambda pair: pair[0])[1]),
+    ("zero-at-first", "You begin with a best reward of 0, so no text wins where all rewards are "
+        "negative. Begin with the first text, or with minus infinity.", _beginning_with(0.0)),
+    ("low-number-at-first", "You begin with a best reward such as -100, so no text wins where all rewards are "
+        "lower still. Begin with the first text, or with minus infinity.", _beginning_with(-100.0)),
+    ("index-returned", "You return the number of the best text. Return the text itself.",
+        lambda sample, reward, n: [*map(reward, t := _listed(sample, n))].index(max(map(reward, t)))),
+    ("no-key", "max without key=reward compares the texts themselves, by the alphabet. Compare their "
+        "rewards.", lambda sample, reward, n: max(_listed(sample, n))),
+    ("n-fixed", "The number of draws does not depend on n. Use the argument.",
+        lambda sample, reward, n: max(_listed(sample, 4), key=reward)),
+    ("first-rise", "You stop at the first text that is better than the one before. Go through all n.",
+        lambda *args: _rises(*args)[:2][-1]),
+    ("compared-with-the-one-before", "You compare each text with the one before it. Compare it with the "
+        "best so far.", lambda *args: _rises(*args)[-1]),
+    ("all-returned", "You return all texts. Only the best one is asked for.",
+        lambda sample, reward, n: sorted(_listed(sample, n), key=reward, reverse=True)),
+    ("equals-by-the-alphabet", "Of equally good texts you return the last in the alphabet: pairs (reward, text) "
+        "are compared by their texts where the rewards are equal. Compare the rewards alone, with a key.",
+        lambda sample, reward, n: max((reward(t), t) for t in _listed(sample, n))[1]),
+    ("cut-to-whole-numbers", "You cut the rewards to whole numbers, so two that differ by less than 1 "
+        "are equal. Compare them as they are.",
+        lambda sample, reward, n: max(_listed(sample, n), key=lambda text: int(reward(text)))),
+    ("zero-taken-for-nothing", "You take a reward of 0 for none at all. Ask for what is not there yet "
+        "with `is None`.", _zero_is_nothing),
+), nudges=(
+    ("unhashable type: 'list'|inhomogeneous", "A text may be a list of words, of any length: no dict and no set "
+        "takes it, and NumPy makes no array of several. Keep the texts in a list."),
+), contracts=(
+    Contract("n = 0", lambda rng: (*_contest(3)(rng)[:2], 0)),
+))
 
 # ---------------------------------------------------------------- dpo_loss
 
@@ -547,78 +515,73 @@ def _minus_log(x):
     return -F.logsigmoid(x).mean()
 
 
-DPO_LOSS = Exercise(
-    reference=dpo_loss,
-    probes=(
-        Probe("one pair", _judged(1, 0.5), "One pair: how much has each text been raised since the "
-            "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
-        Probe("four pairs", _judged(4, 0.5), "Four pairs: each has a margin of its own, and the result is "
-            "the mean of their losses."),
-        Probe("a small β", _judged(5, 0.05), "β is 0.05 here. It multiplies the margin, before σ."),
-        Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
-            "about -200. Only differences from the reference count."),
-        example("margins of 10,000", (  # one of each sign
-                _tensor([-10.0, -10_010.0]), _tensor([-10_010.0, -10.0]), *2 * [_tensor([-10.0, -10.0])], 1.0),
-            "The margins are 10,000 and -10,000 here. The loss of the second pair is 10,000, and no infinity: take torch's "
-            "logsigmoid, which is made for that.", extreme=True),
-        larger(_judged(40, 0.3, margin=3.0)),
-    ),
-    misconceptions=(
-        ("no-reference", "The reference is not used. A text counts by how far it has been raised since the "
-            "reference: log p minus log q, for both texts.",
-            lambda c, r, cr, rr, beta: _minus_log(beta * (c - r))),
-        ("no-reference-no-beta", "Neither the reference nor β is used. Subtract what the reference says of "
-            "each text, and multiply the margin by β.", lambda c, r, cr, rr, beta: _minus_log(c - r)),
-        ("turned-round", "You raise the rejected text and lower the chosen one. The margin is the chosen "
-            "one's rise minus the rejected one's.", _of_margin(lambda m, beta: _minus_log(-beta * m))),
-        ("sign", "The minus is missing: a log σ is never above 0, and an optimiser makes the loss smaller.",
-            _of_margin(lambda m, beta: F.logsigmoid(beta * m).mean())),
-        ("no-log", "You use σ itself. The loss is minus its LOGARITHM, as in a classifier.",
-            _of_margin(lambda m, beta: -torch.sigmoid(beta * m).mean())),
-        ("one-minus-sigma", "You use 1 - σ. The loss is minus the LOGARITHM of σ, so that a pair judged "
-            "clearly wrong costs much.", _of_margin(lambda m, beta: 1 - torch.sigmoid(beta * m).mean())),
-        ("no-beta", "β is not used. It multiplies the margin, before σ.", _of_margin(lambda m, beta: _minus_log(m))),
-        ("beta-outside", "You multiply the loss by β. It multiplies the margin, inside σ, and so says how "
-            "far is far enough.", _of_margin(lambda m, beta: beta * _minus_log(m))),
-        ("divided-by-beta", "You divide the margin by β. Multiply it.", _of_margin(lambda m, beta: _minus_log(m / beta))),
-        ("log-of-sigma", "Right for ordinary margins. But where σ rounds to 0 its logarithm is minus "
-            "infinity: torch's logsigmoid computes both in one step.",
-            _of_margin(lambda m, beta: -torch.log(torch.sigmoid(beta * m)).mean())),
-        ("sum", "You add up. Take the mean over the pairs.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m).sum())),
-        ("mean-of-margins", "You take the mean of the margins first, and one loss of it. Each pair has a "
-            "loss of its own: the mean comes last.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m.mean()))),
-        ("number-a-pair", "You give a number for each pair. A loss is one number: their mean.",
-            _of_margin(lambda m, beta: -F.logsigmoid(beta * m))),
-        ("margin-alone", "You give minus the margin. Through -log σ it stops pulling where a pair is judged "
-            "rightly already.", _of_margin(lambda m, beta: -(beta * m).mean())),
-        ("hinge", "You stop at a margin of 1, max(0, 1 - βm). What is asked for is -log σ(βm).",
-            _of_margin(lambda m, beta: (1 - beta * m).clamp(min=0).mean())),
-        ("squared", "You square the distance of the margin from 1 / 2β, as IPO does. What is asked for is "
-            "-log σ(βm).", _of_margin(lambda m, beta: (m - 1 / (2 * beta)).square().mean())),
-        ("references-crossed", "The references have changed places, or are added: from what the model says of "
-            "a text subtract what the reference says of the same text.",
-            lambda c, r, cr, rr, beta: _minus_log(beta * ((c - rr) - (r - cr)))),
-        ("rises-added", "You add the two rises. The chosen text should rise, and the rejected one fall: "
-            "subtract.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - cr) + (r - rr)))),
-        ("chosen-only", "The rejected texts are not used. Half of what a pair says is which text is worse.",
-            lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr))),
-        ("rejected-only", "The chosen texts are not used. Half of what a pair says is which text is better.",
-            lambda c, r, cr, rr, beta: _minus_log(beta * (rr - r))),
-        ("ratio-of-logs", "You divide log probabilities. A ratio of probabilities is a DIFFERENCE of their "
-            "logarithms.", lambda c, r, cr, rr, beta: _minus_log(beta * (c / cr - r / rr))),
-        ("probabilities", "You make probabilities of the log probabilities first. Subtract the logarithms as "
-            "they are.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c.exp() - cr.exp()) - (r.exp() - rr.exp())))),
-        ("beta-on-one-side", "β multiplies the chosen text's rise only. It multiplies the whole margin.",
-            lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr) - (r - rr))),
-        ("softmax-over-pairs", "You compare the pairs with one another. Each margin goes through its own σ.",
-            _of_margin(lambda m, beta: -(beta * m).log_softmax(-1).mean())),
-        ("bits", "You take logarithms to the base 2. Nats use the natural one.",
-            _of_margin(lambda m, beta: _minus_log(beta * m) / torch.log(torch.tensor(2.0)))),
-        ("first-pair", "Only the first pair counts. Is your return inside the loop?",
-            _of_margin(lambda m, beta: -F.logsigmoid(beta * m[0]))),
-        ("last-pair", "Only the last pair counts. Does each turn of your loop overwrite the one before?",
-            _of_margin(lambda m, beta: -F.logsigmoid(beta * m[-1]))),
-    ),
-)
+DPO_LOSS = Exercise(dpo_loss, probes=(
+    Probe("one pair", _judged(1, 0.5), "One pair: how much has each text been raised since the "
+        "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
+    Probe("four pairs", _judged(4, 0.5), "Four pairs: each has a margin of its own, and the result is "
+        "the mean of their losses."),
+    Probe("a small β", _judged(5, 0.05), "β is 0.05 here. It multiplies the margin, before σ."),
+    Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
+        "about -200. Only differences from the reference count."),
+    example("margins of 10,000", (  # one of each sign
+            _tensor([-10.0, -10_010.0]), _tensor([-10_010.0, -10.0]), *2 * [_tensor([-10.0, -10.0])], 1.0),
+        "The margins are 10,000 and -10,000 here. The loss of the second pair is 10,000, and no infinity: take torch's "
+        "logsigmoid, which is made for that.", extreme=True),
+    larger(_judged(40, 0.3, margin=3.0)),
+), misconceptions=(
+    ("no-reference", "The reference is not used. A text counts by how far it has been raised since the reference: "
+        "log p minus log q, for both texts.", lambda c, r, cr, rr, beta: _minus_log(beta * (c - r))),
+    ("no-reference-no-beta", "Neither the reference nor β is used. Subtract what the reference says of "
+        "each text, and multiply the margin by β.", lambda c, r, cr, rr, beta: _minus_log(c - r)),
+    ("turned-round", "You raise the rejected text and lower the chosen one. The margin is the chosen "
+        "one's rise minus the rejected one's.", _of_margin(lambda m, beta: _minus_log(-beta * m))),
+    ("sign", "The minus is missing: a log σ is never above 0, and an optimiser makes the loss smaller.",
+        _of_margin(lambda m, beta: F.logsigmoid(beta * m).mean())),
+    ("no-log", "You use σ itself. The loss is minus its LOGARITHM, as in a classifier.",
+        _of_margin(lambda m, beta: -torch.sigmoid(beta * m).mean())),
+    ("one-minus-sigma", "You use 1 - σ. The loss is minus the LOGARITHM of σ, so that a pair judged "
+        "clearly wrong costs much.", _of_margin(lambda m, beta: 1 - torch.sigmoid(beta * m).mean())),
+    ("no-beta", "β is not used. It multiplies the margin, before σ.", _of_margin(lambda m, beta: _minus_log(m))),
+    ("beta-outside", "You multiply the loss by β. It multiplies the margin, inside σ, and so says how "
+        "far is far enough.", _of_margin(lambda m, beta: beta * _minus_log(m))),
+    ("divided-by-beta", "You divide the margin by β. Multiply it.", _of_margin(lambda m, beta: _minus_log(m / beta))),
+    ("log-of-sigma", "Right for ordinary margins. But where σ rounds to 0 its logarithm is minus "
+        "infinity: torch's logsigmoid computes both in one step.",
+        _of_margin(lambda m, beta: -torch.log(torch.sigmoid(beta * m)).mean())),
+    ("sum", "You add up. Take the mean over the pairs.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m).sum())),
+    ("mean-of-margins", "You take the mean of the margins first, and one loss of it. Each pair has a "
+        "loss of its own: the mean comes last.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m.mean()))),
+    ("number-a-pair", "You give a number for each pair. A loss is one number: their mean.",
+        _of_margin(lambda m, beta: -F.logsigmoid(beta * m))),
+    ("margin-alone", "You give minus the margin. Through -log σ it stops pulling where a pair is judged "
+        "rightly already.", _of_margin(lambda m, beta: -(beta * m).mean())),
+    ("hinge", "You stop at a margin of 1, max(0, 1 - βm). What is asked for is -log σ(βm).",
+        _of_margin(lambda m, beta: (1 - beta * m).clamp(min=0).mean())),
+    ("squared", "You square the distance of the margin from 1 / 2β, as IPO does. What is asked for is "
+        "-log σ(βm).", _of_margin(lambda m, beta: (m - 1 / (2 * beta)).square().mean())),
+    ("references-crossed", "The references have changed places, or are added: from what the model says of "
+        "a text subtract what the reference says of the same text.",
+        lambda c, r, cr, rr, beta: _minus_log(beta * ((c - rr) - (r - cr)))),
+    ("rises-added", "You add the two rises. The chosen text should rise, and the rejected one fall: "
+        "subtract.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - cr) + (r - rr)))),
+    ("chosen-only", "The rejected texts are not used. Half of what a pair says is which text is worse.",
+        lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr))),
+    ("rejected-only", "The chosen texts are not used. Half of what a pair says is which text is better.",
+        lambda c, r, cr, rr, beta: _minus_log(beta * (rr - r))),
+    ("ratio-of-logs", "You divide log probabilities. A ratio of probabilities is a DIFFERENCE of their "
+        "logarithms.", lambda c, r, cr, rr, beta: _minus_log(beta * (c / cr - r / rr))),
+    ("probabilities", "You make probabilities of the log probabilities first. Subtract the logarithms as "
+        "they are.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c.exp() - cr.exp()) - (r.exp() - rr.exp())))),
+    ("beta-on-one-side", "β multiplies the chosen text's rise only. It multiplies the whole margin.",
+        lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr) - (r - rr))),
+    ("softmax-over-pairs", "You compare the pairs with one another. Each margin goes through its own σ.",
+        _of_margin(lambda m, beta: -(beta * m).log_softmax(-1).mean())),
+    ("bits", "You take logarithms to the base 2. Nats use the natural one.",
+        _of_margin(lambda m, beta: _minus_log(beta * m) / torch.log(torch.tensor(2.0)))),
+    ("first-pair", "Only the first pair counts. Is your return inside the loop?",
+        _of_margin(lambda m, beta: -F.logsigmoid(beta * m[0]))),
+    ("last-pair", "Only the last pair counts. Does each turn of your loop overwrite the one before?",
+        _of_margin(lambda m, beta: -F.logsigmoid(beta * m[-1]))),
+))
 
 EXERCISES = (ADVANTAGES, POLICY_GRADIENT_LOSS, KL_TO_REFERENCE, BEST_OF_N, DPO_LOSS)
