@@ -42,6 +42,12 @@ def plain_use(function, *args):
     return function(*args)
 
 
+def as_list(function, *args):
+    """What an attempt returns, arrays and tensors as lists."""
+    value = function(*args)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 @settings.usual()
 def call(function, args, seconds, use=plain_use):
     """The ``Result`` of ``use(function, *args)`` on a copy of ``args``, silently and within ``seconds`` of

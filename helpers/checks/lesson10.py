@@ -3,6 +3,7 @@ tensors."""
 
 import torch
 
+from helpers.checks.calls import as_list
 from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.transformer import cross_attention, decoder_block, feed_forward, greedy_decode, shift_right
@@ -487,13 +488,7 @@ def _same_prefix(next_logits, bos, eos, max_length):
     return greedy_decode(lambda ids: logits, bos, eos, max_length)
 
 
-def _as_list(function, *args):
-    """A tensor or an array of ids is as good as a list."""
-    ids = function(*args)
-    return ids.tolist() if hasattr(ids, "tolist") else ids
-
-
-GREEDY_DECODE = Exercise(greedy_decode, use=_as_list, probes=(
+GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
     Probe("nothing to say", _ends_after(0),
         "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
     Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
@@ -502,7 +497,8 @@ GREEDY_DECODE = Exercise(greedy_decode, use=_as_list, probes=(
     Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
         "not count. Each id depends on all the ids before, bos included."),
     Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
-    Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a text."),
+    Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a "
+        "text."),
     Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. "
         "What was written is returned, whatever it is: only the bos that you put in front is left out."),
     Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),

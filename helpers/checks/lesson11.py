@@ -10,7 +10,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from helpers import training
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate, larger, variants
+from helpers.checks.calls import as_list
+from helpers.checks.core import Contract, Exercise, Probe, evaluate, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.transformer import generate, language_model, language_model_loss, perplexity, sample_next
 
@@ -23,9 +24,8 @@ def _text(B, T, V, pad=0, padding=0, scale=2.0):
     def make(rng):
         words = [i for i in range(V) if i != pad]
         tokens = rng.choice(words, size=(B, T))
-        for row, length in zip(tokens, T - rng.permutation(np.linspace(0, padding, B).astype(int)),
-                               strict=True):
-            row[length:] = pad
+        for row, pads in zip(tokens, rng.permutation(np.linspace(0, padding, B).astype(int)), strict=True):
+            row[T - pads:] = pad
         return torch.tensor(rng.normal(size=(B, T, V)) * scale), torch.tensor(tokens), pad
     return make
 
@@ -49,22 +49,6 @@ def _loss(logits, tokens, pad, *, pairs=_shifted, score=_losses, padding="target
     looked for elsewhere, or another ``mean(losses, keep)``."""
     predicted, target = pairs(logits, tokens)
     return mean(score(predicted, target), (target if padding == "target" else tokens[:, :-1]) != pad)
-
-
-def _pad_is_zero(logits, tokens, pad):
-    return language_model_loss(logits, tokens, 0)
-
-
-def _rows_joined(logits, tokens):
-    return logits.flatten(0, 1)[None, :-1], tokens.flatten()[None, 1:]
-
-
-def _softmax_twice(logits, tokens, pad):
-    return language_model_loss(logits.softmax(-1), tokens, pad)
-
-
-def _not_flattened(logits, tokens, pad):
-    return F.cross_entropy(*_shifted(logits, tokens), ignore_index=pad)
 
 
 LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
@@ -99,16 +83,17 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
     ("inputs-decide", "You leave out the places where the *input* is padding. Look at the target: at the "
         "last word of a row the input is a word, and the target is padding.", _loss(padding="input")),
     ("pad-is-0", "You take 0 for padding, whatever pad is. Compare the targets with the argument pad.",
-        _pad_is_zero),
+        lambda logits, tokens, pad: language_model_loss(logits, tokens, 0)),
     ("sum", "You return the sum. The mean does not depend on how long the texts are: divide by the "
         "number of targets that are not padding.", _loss(mean=lambda loss, keep: (loss * keep).sum())),
     ("mean-of-means", "You average each row first, and then the rows. So a word in a short row counts "
         "more than one in a long row. Take one mean over all targets.",
         _loss(mean=lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
     ("rows-joined", "You flatten first and shift then, so the last logits of a row have to predict the first word "
-        "of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].", _loss(pairs=_rows_joined)),
+        "of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].",
+        _loss(pairs=lambda logits, tokens: (logits.flatten(0, 1)[None, :-1], tokens.flatten()[None, 1:]))),
     ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
-        "logits themselves.", _softmax_twice),
+        "logits themselves.", lambda logits, tokens, pad: language_model_loss(logits.softmax(-1), tokens, pad)),
     ("softmax-over-positions",
         "Your softmax runs over the positions. The probabilities of the V words sum to 1: use the last "
         "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
@@ -120,8 +105,9 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
         "is in nats.", _loss(mean=lambda loss, keep: _average(loss, keep) / math.log(2))),
     ("perplexity", "You return exp of the mean loss, which is the perplexity. Return the mean itself.",
         _loss(mean=lambda loss, keep: _average(loss, keep).exp())),
-    ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten "
-        "batch and positions into one axis: (B·(T-1), V) against (B·(T-1),).", _not_flattened),
+    ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten batch and "
+        "positions into one axis: (B·(T-1), V) against (B·(T-1),).",
+        lambda logits, tokens, pad: F.cross_entropy(*_shifted(logits, tokens), ignore_index=pad)),
 ), contracts=(
     Contract("a text of one token", lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),
 ))
@@ -162,18 +148,6 @@ def _whole_numbers(blocks, norm=same, T=2):
     return make
 
 
-def _double(x):
-    return 2 * x
-
-
-def _add_100(x):
-    return x + 100
-
-
-def _halve_and_add(x):
-    return x / 2 + 1000
-
-
 def _run(x, blocks, norm):
     for block in blocks:
         x = block(x)
@@ -212,21 +186,6 @@ def _norm_first(x, blocks, norm):
     return _run(norm(x), blocks, norm)
 
 
-def _returns_in_the_loop(ids, tokens, positions, blocks, norm, W_out):
-    return language_model(ids, tokens, positions, blocks[:1], norm, W_out) if blocks else None
-
-
-def _places_again(ids, tokens, positions, blocks, norm, W_out):
-    x = tokens[ids]
-    for block in blocks:
-        x = block(x + positions[:ids.shape[1]])
-    return norm(x) @ W_out
-
-
-def _places_last(ids, tokens, positions, blocks, norm, W_out):
-    return norm(_run(tokens[ids], blocks, norm) + positions[:ids.shape[1]]) @ W_out
-
-
 LANGUAGE_MODEL = Exercise(language_model, probes=(
     Probe("one word", _model(1, 1, 3, 2, 4, n_blocks=0, norm=False), "One word, no block, and a norm "
         "that changes nothing: the word's row of tokens plus row 0 of positions, times W_out."),
@@ -238,15 +197,17 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
         "same ones for both sentences."),
     Probe("as many sentences as words", _model(3, 3, 5, 4, 6, n_blocks=0, norm=False),
         "There is no block, and B = T = 3. positions[:T] belongs to the places, in every sentence alike."),
-    Probe("one block", _whole_numbers([_double]),
+    Probe("one block", _whole_numbers([lambda x: 2 * x]),
         "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
-    Probe("two blocks", _whole_numbers([_double, _add_100]), "The first block doubles, the second adds 100: each "
-        "logit is 2 · (token + position) + 100. What one block returns is what the next one gets."),
-    Probe("a norm without blocks", _whole_numbers([], norm=_halve_and_add),
+    Probe("two blocks", _whole_numbers([lambda x: 2 * x, lambda x: x + 100]), "The first block doubles, the "
+        "second adds 100: each logit is 2 · (token + position) + 100. What one block returns is what the next one "
+        "gets."),
+    Probe("a norm without blocks", _whole_numbers([], norm=lambda x: x / 2 + 1000),
         "There is no block. The norm, here x / 2 + 1000, is used once, before W_out."),
-    Probe("a norm after the blocks", _whole_numbers([_double, _add_100], norm=_halve_and_add),
-        "The blocks double and add 100; the norm, here x / 2 + 1000, comes after the last of them, once: "
-        "the blocks have norms of their own inside."),
+    Probe("a norm after the blocks",
+        _whole_numbers([lambda x: 2 * x, lambda x: x + 100], norm=lambda x: x / 2 + 1000),
+        "The blocks double and add 100; the norm, here x / 2 + 1000, comes after the last of them, once: the "
+        "blocks have norms of their own inside."),
     Probe("as many words as numbers", _model(2, 3, 4, 4, 5), "V = d = 4 here, so W_out is square. It is "
         "(d, V), so it stands on the right as it is: norm(x) @ W_out."),
     Probe("two real blocks", _model(3, 4, 9, 6, 8), "B = 3, T = 4, V = 9, d = 6. First tokens and "
@@ -273,15 +234,18 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
     ("multiplied", "You multiply words by positions. Add them: where a position is near 0, a product "
         "would lose the word.", _gpt(join=torch.mul)),
     ("positions-before-each-block", "You add the positions before every block. They are added once, to "
-        "the words; the stream carries them on.", _places_again),
+        "the words; the stream carries them on.", lambda ids, E, P, blocks, *others: language_model(
+        ids, E, 0 * P, [lambda x, b=b: b(x + P[:ids.shape[1]]) for b in blocks], *others)),
     ("positions-last", "You add the positions after the blocks, where no attention can use them any "
-        "more. Add them to the words, before the first block.", _places_last),
+        "more. Add them to the words, before the first block.",
+        lambda ids, E, P, blocks, norm, W_out: norm(_run(E[ids], blocks, norm) + P[:ids.shape[1]]) @ W_out),
     ("no-blocks", "What the blocks return is not used, so no word learns anything from another. Send the "
         "stream through each of them, and write the result back: x = block(x).", _gpt(run=same)),
     ("first-block-only", "Only the first block is used. Send what it returns through the next one, and "
         "so on.", _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
     ("return-in-the-loop", "Your return is inside the loop, so the function ends after the first block. "
-        "Move it to the left, behind the loop.", _returns_in_the_loop),
+        "Move it to the left, behind the loop.",
+        lambda ids, E, P, blocks, *others: language_model(ids, E, P, blocks[:1], *others) if blocks else None),
     ("each-gets-the-words", "Every block gets the words as they were at first, and only the last one's result is "
         "kept. In the loop, write the result back: x = block(x).", _gpt(run=_each_gets_the_words)),
     ("reversed", "You go through the blocks from the last to the first. The first of the list is the "
@@ -342,9 +306,9 @@ def _draws(function, logits, temperature, top_k, generator):
     form = np.zeros_like(drawn[0].detach().numpy() if hasattr(drawn[0], "detach") else np.asarray(drawn[0]))
     ids = np.array([int(i) for i in drawn])
     share = np.bincount(ids.clip(0), minlength=len(logits)) / DRAWS
-    known = bool((ids >= 0).all()) and len(share) == len(logits)
-    return form, share if known else np.full(len(logits),
-                                             np.nan), bool((ids[:AGAIN] == [int(i) for i in again]).all())
+    if (ids < 0).any() or len(share) != len(logits):  # a word that there is not
+        share = np.full(len(logits), np.nan)
+    return form, share, bool((ids[:AGAIN] == [int(i) for i in again]).all())
 
 
 def _word(logits, temperature, top_k, shuffle=True):
@@ -387,14 +351,6 @@ def _from_the_list(logits, temperature, top_k, generator, *, most=min):
     return int(ids[_pick((kept / temperature).softmax(-1), generator)])
 
 
-def _lowest(z, k):
-    return z.masked_fill(z > z.topk(min(k, len(z)), largest=False)[0][-1], -torch.inf)
-
-
-def _strictly_above(z, k):
-    return z.masked_fill(z <= z.topk(min(k, len(z)))[0][-1], -torch.inf)
-
-
 def _place_in_the_list(sorts=lambda k, V: True, most=min):
     """The place in the list of topk for the id. ``sorts(k, V)``: is topk called? ``most(k, V)``: with which k?"""
     def function(logits, temperature, top_k, generator):
@@ -411,39 +367,12 @@ _SORTED = ("topk sorts. You return the place in its list, 0 for the largest logi
            "id at that place, ids[place]: topk gives the ids too.")
 
 
-def _place_at_0(logits, temperature, top_k, generator):
-    return 0 if temperature == 0 and top_k is not None else sample_next(logits, temperature, top_k, generator)
-
-
 def _overflows(logits, temperature, top_k, generator):
     if temperature == 0:
         return int(logits.argmax())
     kept, ids = _top(logits, top_k)
     p = (kept / temperature).exp()
     return int(ids[_pick(p / p.sum(), generator)])
-
-
-def _none(logits, temperature, top_k, generator):
-    if temperature == 0:
-        return int(logits.argmax())
-    return sample_next(logits, temperature, min(top_k, len(logits)), generator)
-
-
-def _seeded_inside(p, generator):
-    return _pick(p, torch.Generator().manual_seed(0))
-
-
-def _tensor(at_zero):
-    """A tensor (1,) of what is drawn; ``at_zero(logits)`` at temperature 0."""
-    def function(logits, temperature, top_k, generator):
-        drawn = sample_next(logits, temperature, top_k, generator)
-        return at_zero(logits) if temperature == 0 else torch.tensor([drawn])
-    return function
-
-
-def _probability(logits, temperature, top_k, generator):
-    return float((logits / max(temperature, 1e-3)).softmax(-1)[sample_next(logits, temperature, top_k,
-                                                                           generator)])
 
 
 WIDE = {"absolute": 0.17, "draws": 1}  # four standard deviations of the difference of two shares
@@ -483,9 +412,10 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
     ("temperature-ignored", "The temperature has no effect. Divide the logits by it *before* the softmax; divided "
         "after it, all probabilities change alike, and normalising undoes that.", _sampler(warm=lambda z, t: z)),
     ("always-the-best", "You take the largest logit every time. Draw: each word has its probability, and argmax "
-        "is only for temperature 0.", lambda logits, temperature, top_k, generator: int(logits.argmax())),
-    ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of "
-        "topk, which is sorted: it is always 0. Return the id of the word.", _place_at_0),
+        "is only for temperature 0.", lambda z, t, k, g: int(z.argmax())),
+    ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of topk, which "
+        "is sorted: it is always 0. Return the id of the word.",
+        lambda z, t, k, g: 0 if t == 0 and k is not None else sample_next(z, t, k, g)),
     ("overflows", "Right as long as the temperature is not very low. Then exp of a large number is "
         "infinite, or a power of a probability is rounded to 0. Divide the logits by the temperature, "
         "and give them to torch.softmax.", _overflows),
@@ -494,7 +424,7 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
     ("top-k-ignored", "top_k has no effect. Only the words with the k largest logits may be drawn.",
         _sampler(keep=lambda z, k: z)),
     ("lowest-k", "You keep the words with the *smallest* logits. topk gives the largest by itself.",
-        _sampler(keep=_lowest)),
+        _sampler(keep=lambda z, k: z.masked_fill(z > z.topk(min(k, len(z)), largest=False)[0][-1], -torch.inf))),
     ("place-in-the-list", _SORTED, _place_in_the_list()),
     ("place-in-the-list-with-top-k", _SORTED, _place_in_the_list(lambda k, V: k is not None)),
     ("place-in-the-list-below-V", _SORTED, _place_in_the_list(lambda k, V: k is not None and k < V)),
@@ -503,22 +433,24 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
     ("zero-instead-of-inf", "You set the logits of the other words to 0, and e⁰ is 1, not 0. Use minus "
         "infinity, as in masking.", _sampler(keep=lambda z, k: z * (z >= _top(z, k)[0][-1]))),
     ("drops-the-kth", "You keep the words *above* the k-th largest logit, which are k - 1. Keep the k-th "
-        "too.", _sampler(keep=_strictly_above)),
+        "too.", _sampler(keep=lambda z, k: z.masked_fill(z <= z.topk(min(k, len(z)))[0][-1], -torch.inf))),
     ("one-too-many", "You keep k + 1 words. The k-th largest is at index k - 1.",
         _sampler(keep=lambda z, k: z.masked_fill(z < _top(z, k + 1)[0][-1], -torch.inf))),
     ("top-k-above-V", "topk stops when k is larger than the number of words. Use min(top_k, V).",
         _from_the_list(most=lambda k, V: k)),
     ("none-not-handled", "top_k = None means no limit. Handle None separately before you compare it or "
-        "count with it.", _none),
+        "count with it.", lambda z, t, k, g: sample_next(z, t, None if t == 0 else min(k, len(z)), g)),
     ("own-chance", "The draws do not depend on the generator: the same state gave other words. Pass it "
         "on: generator=generator.", _sampler(draw=lambda p, generator: _pick(p, None))),
-    ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the "
-        "generator that you are given, which moves on with each draw.", _sampler(draw=_seeded_inside)),
+    ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the generator "
+        "that you are given, which moves on with each draw.",
+        _sampler(draw=lambda p, generator: _pick(p, torch.Generator().manual_seed(0)))),
     ("tensor", "You return a tensor with one number in it. Return an int: int(...) or .item().",
-        _tensor(lambda z: z.argmax(-1, keepdim=True))),
+        lambda z, t, k, g: z.argmax(-1, keepdim=True) if t == 0 else torch.tensor([sample_next(z, t, k, g)])),
     ("tensor-if-drawn", "What you draw is a tensor with one number in it. Return an int: int(...) or "
-        ".item().", _tensor(torch.argmax)),
-    ("probability", "You return a probability. Return the id of the word drawn.", _probability),
+        ".item().", lambda z, t, k, g: z.argmax() if t == 0 else torch.tensor([sample_next(z, t, k, g)])),
+    ("probability", "You return a probability. Return the id of the word drawn.",
+        lambda z, t, k, g: float((z / max(t, 1e-3)).softmax(-1)[sample_next(z, t, k, g)])),
 ), contracts=(
     Contract("a negative temperature", lambda rng: (torch.zeros(3), -1.0, None, torch.Generator().manual_seed(0))),
     Contract("top_k = 0", lambda rng: (torch.zeros(3), 1.0, 0, torch.Generator().manual_seed(0))),
@@ -612,7 +544,7 @@ def _trained(function, model, batches, loss_of, optimizer):
 
 
 def _turns(*parts, lost=False):
-    """A loop that takes these parts in this order: "clear", "backward", "step" and "keep"."""
+    """A loop that takes these parts in this order: "clear", "backward", "step" and "keep". ``lost``: keep tensors."""
     def function(model, batches, loss_of, optimizer):
         losses = []
         for batch in batches:
@@ -624,28 +556,6 @@ def _turns(*parts, lost=False):
                     {"clear": optimizer.zero_grad, "backward": loss.backward, "step": optimizer.step}[part]()
         return losses
     return function
-
-
-def _one_turn(model, batches, loss_of, optimizer):
-    return train(model, [next(iter(batches))], loss_of, optimizer)
-
-
-def _without_the_first(model, batches, loss_of, optimizer):
-    next(batches)
-    return train(model, batches, loss_of, optimizer)
-
-
-def _last_loss(model, batches, loss_of, optimizer):
-    return train(model, batches, loss_of, optimizer)[-1]
-
-
-def _last_loss_in_a_list(model, batches, loss_of, optimizer):
-    return train(model, batches, loss_of, optimizer)[-1:]
-
-
-def _no_losses(model, batches, loss_of, optimizer):
-    train(model, batches, loss_of, optimizer)
-    return []
 
 
 def _loss_after_the_step(model, batches, loss_of, optimizer):
@@ -668,33 +578,21 @@ def _summed_losses(model, batches, loss_of, optimizer):
     return losses
 
 
-_ORDERS = (  # turns with their parts in the wrong order, too few or too many: id, hint, parts
-    ("not-cleared", (
-        "The gradients pile up: backward() adds to what is there, so the second step used the gradients of both "
-        "batches. Clear them in every turn, before backward()."
-    ), ("backward", "step", "keep")),
-    ("no-backward", (
-        "step() was called, but no gradient was ever computed, so it had nothing to go by. Which call goes back "
-        "through the loss and leaves the gradients?"
-    ), ("clear", "step", "keep")),
-    ("no-step", (
-        "The gradients are there, and nothing uses them: w never moved. Which call of the optimizer changes the "
-        "parameters?"
-    ), ("clear", "backward", "keep")),
-    ("nothing-but-the-loss", (
-        "The loss is computed in every turn, and nothing is done with it. Clear the gradients, compute them, step."
-    ), ("keep",)),
-    ("cleared-too-late", (
-        "backward() is called, but when step() comes there is no gradient: it has been cleared, or is not computed "
-        "yet. The order is clear, backward, step."
-    ), ("backward", "clear", "step", "keep")),
-    ("one-step-behind", (
-        "step() comes before backward(), so every step uses the gradient of the batch before. First the gradient of "
-        "this loss, then the step."
-    ), ("step", "clear", "backward", "keep")),
-    ("two-steps", (
-        "You take two steps in every turn. One loss, one gradient, one step."
-    ), ("clear", "backward", "step", "step", "keep")),
+_ORDERS = (  # turns with their parts in the wrong order, too few or too many
+    ("not-cleared", "The gradients pile up: backward() adds to what is there, so the second step used the gradients of "
+        "both batches. Clear them in every turn, before backward().", ("backward", "step", "keep")),
+    ("no-backward", "step() was called, but no gradient was ever computed, so it had nothing to go by. Which call goes "
+        "back through the loss and leaves the gradients?", ("clear", "step", "keep")),
+    ("no-step", "The gradients are there, and nothing uses them: w never moved. Which call of the optimizer changes the "
+        "parameters?", ("clear", "backward", "keep")),
+    ("nothing-but-the-loss", "The loss is computed in every turn, and nothing is done with it. Clear the gradients, "
+        "compute them, step.", ("keep",)),
+    ("cleared-too-late", "backward() is called, but when step() comes there is no gradient: it has been cleared, or is "
+        "not computed yet. The order is clear, backward, step.", ("backward", "clear", "step", "keep")),
+    ("one-step-behind", "step() comes before backward(), so every step uses the gradient of the batch before. First the "
+        "gradient of this loss, then the step.", ("step", "clear", "backward", "keep")),
+    ("two-steps", "You take two steps in every turn. One loss, one gradient, one step.",
+        ("clear", "backward", "step", "step", "keep")),
 )
 
 LOOP = Exercise(train, use=_trained, probes=(
@@ -707,21 +605,24 @@ LOOP = Exercise(train, use=_trained, probes=(
     Probe("larger", _descent(*range(10), lr=0.3),
         "Ten batches: every one of them is used, in one turn of the loop each.", draws=1),
 ), misconceptions=(
-    *(Misconception(name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
-    *(Misconception(f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().",
-                    _turns(*parts, lost=True)) for name, hint, parts in _ORDERS),
-    ("return-in-the-loop", "Only the first batch was used. Is your return inside the loop? Move it to "
-        "the left, behind the loop.", _one_turn),
-    ("first-batch-lost",
-        "The first batch was not used. `for batch in batches` begins with it.", _without_the_first),
-    ("last-loss", "The training is right. Return the list of all losses, and not the last one: append "
-        "each of them in its turn.", _last_loss),
-    ("last-loss-in-a-list", "The training is right, and your list holds one loss. Make the list once, "
-        "before the loop, and append to it in every turn.", _last_loss_in_a_list),
+    *((name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
+    *((f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().", _turns(*parts, lost=True))
+      for name, hint, parts in _ORDERS),
+    ("return-in-the-loop", "Only the first batch was used. Is your return inside the loop? Move it to the left, "
+        "behind the loop.",
+        lambda model, batches, loss_of, optimizer: train(model, [next(iter(batches))], loss_of, optimizer)),
+    ("first-batch-lost", "The first batch was not used. `for batch in batches` begins with it.",
+        lambda model, batches, *others: train(model, [*batches][1:], *others)),
+    ("last-loss", "The training is right. Return the list of all losses, and not the last one: append each of "
+        "them in its turn.",
+        lambda model, batches, loss_of, optimizer: train(model, batches, loss_of, optimizer)[-1]),
+    ("last-loss-in-a-list", "The training is right, and your list holds one loss. Make the list once, before the "
+        "loop, and append to it in every turn.",
+        lambda model, batches, loss_of, optimizer: train(model, batches, loss_of, optimizer)[-1:]),
     ("array", "The training is right. A list of plain numbers is asked for, and you make an array or a "
         "tensor of them. Return the list itself.", lambda *args: np.array(train(*args))),
     ("no-losses", "The training is right, and the list that you return is empty. Append the loss in "
-        "every turn, as a number.", _no_losses),
+        "every turn, as a number.", lambda *args: train(*args)[:0]),
     ("tensors-kept", "The training is right. Keep the loss as a plain number, loss.item(), and not as a "
         "tensor: unless it is detached, it keeps with it everything that it was computed from.",
         _turns("clear", "backward", "step", "keep", lost=True)),
@@ -776,33 +677,11 @@ class _Opinions:
         return torch.stack([self.noise.roll(int(total)) * (1 + total % 3) for total in totals])
 
 
-def _likeliest(logits):
-    return int(logits.argmax())
-
-
-def _second(logits):
-    return int(logits.topk(2).indices[1])
-
-
-def _nearest_to_zero(logits):
-    return int(logits.abs().argmin())
-
-
-def _nearest_to_one(logits):
-    return int((logits - 1).abs().argmin())
-
-
-def _begun(length, n, V=7, choose=_likeliest, first=None):
+def _begun(length, n, V=7, choose=lambda logits: int(logits.argmax()), first=None):
     def make(rng):
         ids = [int(i) for i in rng.integers(0, V, size=length)] if first is None else list(first)
         return _Opinions(V, rng), ids, n, choose
     return make
-
-
-def _as_list(function, *args):
-    """A tensor or an array of ids is as good as a list."""
-    ids = function(*args)
-    return ids.tolist() if hasattr(ids, "tolist") else ids
 
 
 @variants
@@ -828,21 +707,22 @@ def _append_assigned(logits_of, ids, n, choose):
     return out
 
 
-GENERATE = Exercise(generate, use=_as_list, probes=(
+GENERATE = Exercise(generate, use=as_list, probes=(
     Probe("one id, one more", _begun(1, 1), "One id, and one is to be written: logits_of([id]) has one row, and "
         "choose takes it."),
-    Probe("none more", _begun(3, 0), "n is 0: nothing is written, and a copy of ids comes back.", draws=1, special=True),
+    Probe("none more", _begun(3, 0), "n is 0: nothing is written, and a copy of ids comes back.", draws=1,
+        special=True),
     Probe("three ids, one more", _begun(3, 1), "There are three rows of logits, one for each place. What comes "
         "next is in the last."),
     Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL "
         "that is there then, the first one included."),
     Probe("six more", _begun(4, 6), "Six are written, each after all that are there."),
-    Probe("another choice", _begun(3, 4, choose=_second), "`choose` takes the second largest here. Use it, "
-        "whatever it is."),
-    Probe("a choice by the numbers", _begun(3, 3, choose=_nearest_to_zero), "`choose` looks at the numbers here: "
-        "it is given the logits as they are."),
-    Probe("another choice by the numbers", _begun(2, 4, choose=_nearest_to_one), "`choose` looks at the numbers "
-        "here: it is given the logits as they are."),
+    Probe("another choice", _begun(3, 4, choose=lambda logits: int(logits.topk(2).indices[1])),
+        "`choose` takes the second largest here. Use it, whatever it is."),
+    Probe("a choice by the numbers", _begun(3, 3, choose=lambda logits: int(logits.abs().argmin())),
+        "`choose` looks at the numbers here: it is given the logits as they are."),
+    Probe("another choice by the numbers", _begun(2, 4, choose=lambda logits: int((logits - 1).abs().argmin())),
+        "`choose` looks at the numbers here: it is given the logits as they are."),
     Probe("a long text", _begun(9, 2), "Nine ids are there, and two more are asked for. n counts the new ones."),
     Probe("the id 0", _begun(3, 5, V=2, first=(0, 0, 0)), "There are two words, 0 and 1. The id 0 is one like any "
         "other."),
@@ -854,8 +734,9 @@ GENERATE = Exercise(generate, use=_as_list, probes=(
         _written(back=lambda given, new: [*given, *new][-1])),
     ("read-once", "You ask the model once, before the loop. What it says changes with each word that is written: "
         "ask it in every turn.", _written(reads=lambda given, new: given)),
-    ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask it in "
-        "every turn, after all that is there.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
+    ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask it "
+        "in every turn, after all that is there.",
+        _written(reads=lambda given, new: given, back=lambda given, new: new)),
     ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. "
         "Write out.append(…) alone.", _append_assigned),
     ("last-id-read-only", "You give the model the last id alone, so that it knows of nothing before it. It reads "
@@ -914,13 +795,8 @@ def _batches(n, low=0.5, high=4.0, counts=(1, 60)):
     return make
 
 
-def _sure(rng):
-    return torch.zeros(2).double(), torch.tensor(rng.integers(1, 9, size=2))
-
-
 def _guessing(rng):
-    return torch.full((1,), math.log(int(rng.integers(3, 20)))).double(), torch.tensor(rng.integers(2, 9,
-                                                                                                    size=1))
+    return torch.full((1,), math.log(int(rng.integers(3, 20)))).double(), torch.tensor(rng.integers(2, 9, size=1))
 
 
 def _mean(losses, counts):
@@ -930,7 +806,8 @@ def _mean(losses, counts):
 PERPLEXITY = Exercise(perplexity, probes=(
     Probe("guessing", _guessing, "One batch whose loss is log(n): the model guesses among n words, and "
         "the perplexity is n, however many tokens there are."),
-    Probe("certain", _sure, "A loss of 0 means that every word was certain: the perplexity is 1.", draws=1),
+    Probe("certain", lambda rng: (torch.zeros(2).double(), torch.tensor(rng.integers(1, 9, size=2))),
+        "A loss of 0 means that every word was certain: the perplexity is 1.", draws=1),
     Probe("two batches",
         lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=2)), torch.tensor(rng.permutation([2, 40]))),
         "One batch has 20 times the tokens of the other, so its loss counts 20 times as much."),

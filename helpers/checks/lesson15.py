@@ -5,16 +5,11 @@ import math
 from collections import Counter
 from itertools import combinations, pairwise
 
+from helpers.checks.calls import as_list
 from helpers.checks.core import Contract, Exercise, Probe, example, variants
 from helpers.tokens import bits_per_byte, bpe_decode, bpe_encode, count_pairs, learn_merges, merge_pair
 
 A, B, C, D = 97, 98, 99, 100  # the bytes of a b c d
-
-
-def _plain(function, *args):
-    """What an attempt returns, arrays and tensors as lists."""
-    value = function(*args)
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _letters(rng, n, kinds=4):
@@ -66,7 +61,7 @@ def _two(first, second):
     return lambda rng: ({first: int(rng.integers(2, 9)), second: int(rng.integers(2, 9))},)
 
 
-COUNT_PAIRS = Exercise(count_pairs, use=_plain, probes=(
+COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
     example("one pair", ({(A, B): 1},), "One word of two ids, seen once: the result is {(97, 98): 1}."),
     Probe("seen often", lambda rng: ({(A, B): int(rng.integers(3, 9_999))},),
         "The word was seen several times. Its pairs count as often as the word itself."),
@@ -187,7 +182,7 @@ def _with_pair(rng, n=14):
     return [A, B, *ids, B, A, B], (A, B), int(rng.integers(256, 999))
 
 
-MERGE_PAIR = Exercise(merge_pair, use=_plain, probes=(
+MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
     example("only the pair", ([A, B], (A, B), 256), "The whole list is the pair: the result is [256]."),
     example("nothing to merge", ([B, A, C], (A, B), 256),
         "The pair (a, b) is not here; b a is another one. The ids stay as they are, the last one too."),
@@ -320,7 +315,7 @@ def _texts(rng, n=8, longest=7, kinds=4):
     return words
 
 
-LEARN_MERGES = Exercise(learn_merges, use=_plain, probes=(
+LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
     example("one pair", ({(A, B): 3}, 1),
         "There is one pair, and one merge is asked for: the result is [(97, 98)]."),
     example("no merge", ({(A, B): 3}, 0), "No merge is asked for: the result is []."),
@@ -525,7 +520,7 @@ def _until_one_is_absent(ids, merges):
         yield pair, new
 
 
-BPE_ENCODE = Exercise(bpe_encode, use=_plain, probes=(
+BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
     example("one merge", ([A, B, C], {(A, B): 256}), "One merge was learned: the result is [256, 99]."),
     Probe("no merges", lambda rng: (_letters(rng, 4), {}), "Nothing was learned, so the bytes stay as they are."),
     example("the earlier one is on the right", ([A, B, C], {(B, C): 256, (A, B): 257}),
@@ -638,7 +633,7 @@ def _by_position(ids, merges):
     return b"".join(parts[i] for i in ids)
 
 
-BPE_DECODE = Exercise(bpe_decode, use=_plain, probes=(
+BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
     example("bytes", ([A, B], {}), "Ids below 256 are bytes: the result is b'ab'."),
     example("one merge", ([256, C], {(A, B): 256}), "256 stands for a b, so the result is b'abc'."),
     example("a merge of merges", ([257], {(A, B): 256, (256, C): 257}),
@@ -719,7 +714,7 @@ def _measured(rng):
     return float(rng.uniform(0.5, 4)), n_tokens, int(n_tokens * rng.uniform(1.5, 5))
 
 
-BITS_PER_BYTE = Exercise(bits_per_byte, use=_plain, probes=(
+BITS_PER_BYTE = Exercise(bits_per_byte, use=as_list, probes=(
     example("one bit", (math.log(2), 1, 1), "One token of one byte with log 2 nats: 1 bit per byte."),
     example("bytes as tokens", (math.log(256), 10, 10),
         "Each byte is a token, and all 256 are equally probable: 8 bits per byte."),
