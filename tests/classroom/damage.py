@@ -57,7 +57,9 @@ def damaged(seed):
     path = f"{student}.ipynb" if rng.random() < 0.3 else f"{student}/{name}.ipynb"
     if how is in_a_zip:
         path = student + rng.choice((".zip", "/work.zip"))
-    files = [(os.fsencode(f"{student}/") + place, what) for place, what in content] if how is in_a_folder else [(path, content)]
+    files = [(path, content)]
+    if how is in_a_folder:
+        files = [(os.fsencode(f"{student}/") + below, what) for below, what in content]
     return Damaged(seed, f"{how.__name__} {words}", files)
 
 

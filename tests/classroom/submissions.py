@@ -250,7 +250,7 @@ LINES = [  # answers of a cell
 PAIR = "def most_similar_pair(X):\n    "
 WORDS = "def effective_words(w):\n    "
 EXIT = "import os\n" + PAIR
-ALONE = {
+CASES = {
     "good": (solved(), FULL, "graded", ""),
     "good_whole": (solved(whole=True), FULL, "graded", ""),
     "good_source": ((assignment.SOURCES / NAME / f"{NAME}.ipynb").read_bytes(), FULL, "graded", ""),
@@ -395,63 +395,25 @@ LATER = {
     "later_tags": (f"x = 1  # {TAGGED}\u202e\u200b", ""),
     "later_sleeps": ("import time\nwhile True:\n    try: time.sleep(1000)\n    except BaseException: pass", "did not end"),
 }
-ALONE |= {name: (solved(source), FULL, "graded", words) for name, (source, words) in LATER.items()}
-ALONE |= {  # these harm themselves: they leave no room for a call, or take away what they need
-    "later_threads": (*ALONE["later_threads"][:1], None, "time limit", "can't start new thread"),
-    "later_ignores": (*ALONE["later_ignores"][:1], None, "crashed", "")}
+CASES |= {name: (solved(source), FULL, "graded", words) for name, (source, words) in LATER.items()}
+CASES |= {  # these harm themselves: they leave no room for a call, or take away what they need
+    "later_threads": (*CASES["later_threads"][:1], None, "time limit", "can't start new thread"),
+    "later_ignores": (*CASES["later_ignores"][:1], None, "crashed", "")}
 EXECUTED = {name: f"exec({source.strip()!r})" for name, source in RIGHT.items()}
-ALONE["later_executed"] = (solved(**EXECUTED), FULL, "graded", "")
+CASES["later_executed"] = (solved(**EXECUTED), FULL, "graded", "")
 
-# What runs every time: the same, several in one notebook wherever one cannot hide the other. ALONE is left to the weekly
-# run.
-LIVES = ["cell_error", "cell_sys_exit", "cell_syntax", "cell_network", "cell_magics", "cell_bash", "cell_plots",
-         "cell_transformer", "cell_output", "cell_file", "cell_memory", "cell_detached", "cell_swallows", "cell_strict"]
-LIVES += ["later_at_exit", "later_stdin", "later_sparse_file", "later_link_loop", "later_own_memory", "later_namespaces",
-          "later_mount", "later_nul", "later_surrogate", "later_tags"]
-DIES = ["cell_exit", "cell_kill", "cell_kill_parent", "cell_kill_all", "cell_stop", "cell_close", "answers_flood",
-        "answers_deep"]
+CASES["bombs"] = (solved(RAW_FORMS, **{name: f"def {name}(*a):\n    return {bomb}" for name, bomb in BOMBS.items()}), 0,
+                  "partly graded", "more than 100,000 members")
+CASES["bombs_of_json"] = (solved([FRAME + f'os.write(answers, b"%d " % number + {line} + b"\\n")' for line in LINES]), FULL,
+                          "graded", "cannot be read as an answer")
 
-
-def together(names):
-    """One notebook with the first cells of these cases: it costs no points, and the words of all are told."""
-    first = ["".join(ALONE[name][0]["cells"][1]["source"]) for name in names]
-    return solved(first), FULL, "graded", [ALONE[name][3] for name in names]
-
-
-def both(pair, words, points):
-    """One notebook with the most_similar_pair of one case and the effective_words of another."""
-    sources = {c["metadata"].get("nbgrader", {}).get("grade_id"): c["source"] for c in ALONE[words][0]["cells"]}
-    raw = with_cells(ALONE[pair][0], lambda cells: [
-        {**c, "source": sources["effective_words"]} if c["metadata"].get("nbgrader", {}).get("grade_id") == "effective_words"
-        else c for c in cells])
-    status = "partly graded" if "partly graded" in (ALONE[pair][2], ALONE[words][2]) else "graded"
-    return raw, points, status, [ALONE[pair][3], ALONE[words][3]]
-
-
-CASES = {name: ALONE[name] for name in (
-    "good", "other_styles_below", "colab", "fork_bomb", "fork_bomb_2", "fork_and_both_answer", "answers_ahead",
-    "import_fails", "overflow", "stubs_below", "cell_time", "empty", "corrupt", "not_a_notebook", "binary", "deep_json")}
-CASES |= {
-    "cells_that_go_on": together(LIVES), "cells_that_end_it": together(DIES),
-    **{f"{pair}_{words}": both(f"function_{pair}", words, FULL - 11) for pair, words in [
-        ("exit", "cyclic"), ("kill", "prints_codes"), ("memory", "nan"), ("missing", "complex"), ("syntax", "objects"),
-        ("huge", "strings"), ("segfault", "interface"), ("endless", "wrong_signature")]},
-    "hostile_changes_input": both("hostile", "changes_input", FULL - 11),
-    "patched_tests_deleted": (with_cells(ALONE["patched"][0], lambda cells: [c for c in cells if not is_test(c)]), FULL - 6,
-                              "graded", ""),
-    "format_3_utf_16": (json.dumps(old(solved())).encode("utf-16"), FULL, "graded", "old format"),
-    "reversed_utf_8_mark": (b"\xef\xbb\xbf" + json.dumps(with_cells(solved(), lambda cells: cells[::-1])).encode(), FULL,
-                            "graded", ""),
-    "renamed_latin_1": (json.dumps(with_cells(solved("# caf\u00e9"), renamed), ensure_ascii=False).encode("latin-1"), FULL,
-                        "graded", "UTF-8"),
-    "duplicated_stripped": ({**with_cells(solved(), lambda cells: stripped(cells + cells)), "metadata": {}}, FULL, "graded",
-                            ""),
-    "bombs": (solved(RAW_FORMS, **{name: f"def {name}(*a):\n    return {bomb}" for name, bomb in BOMBS.items()}), 0,
-              "partly graded", ["more than 100,000 members", "shape (2000000, 2000000, 0)", "cannot be read as a value"]),
-    "bombs_of_json": (solved([FRAME + f'os.write(answers, b"%d " % number + {line} + b"\\n")' for line in LINES]), FULL,
-                      "graded", "cannot be read as an answer"),
-}
-ALONE = {name: case for name, case in ALONE.items() if name not in CASES}
+EVERY_TIME = {  # one of a kind; the rest is left to the weekly run
+    "good", "other_styles_below", "colab", "import_fails", "stubs_below", "tests_deleted", "duplicated", "cell_time",
+    "cell_exit", "cell_kill_all", "cell_memory", "cell_detached", "cell_swallows", "cell_output", "cell_plots",
+    "fork_bomb", "fork_bomb_2", "fork_and_both_answer", "answers_ahead", "answers_flood", "function_endless",
+    "function_exit", "function_memory", "function_segfault", "hostile", "patched", "changes_input", "overflow", "bombs",
+    "bombs_of_json", "later_namespaces", "later_stdin", "empty", "corrupt", "not_a_notebook", "binary", "deep_json",
+    "format_3", "latin_1", "utf_16"}
 
 
 def data(content):
