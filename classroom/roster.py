@@ -320,18 +320,23 @@ def match(submissions, people, folders=None):
             named[key].append(one)
     for folder, one in (folders or {}).items():
         exact[folder.casefold()] = [one]
-    matches = [_match(submission, numbers, exact, named) for submission in submissions]
+    counts = Counter(submission.student for submission in submissions)
+    matches = [_match(submission, numbers, exact, named, counts[submission.student] > 1) for submission in submissions]
     _one_each(matches, submissions)
     return matches
 
 
-def _match(submission, numbers, exact, named):
+def _match(submission, numbers, exact, named, blind):
+    """``blind``: whether others' folders have the same name, such as "Participant"."""
     platform = platform_of(submission.id, submission.folder)
     by_name = _by_name(submission.student, platform, named)
     if platform and (person := numbers[platform].get(submission.id)):
         if by_name and not any(one is person for one in by_name):
             return Match(why=f"the number {submission.id} is {person.name}'s, and the name {by_name[0].words}'s",
                          refused=True)
+        if platform == "moodle" and not by_name and not blind:
+            return Match(why=f"the number {submission.id} is {person.name}'s, and nobody is called {submission.student}: if "
+                             "that is a group, give grade --roster Moodle's grading worksheet", refused=True)
         return Match(person, "number", sure=bool(by_name))
     some = [] if platform else exact.get(submission.student.casefold(), [])
     if len(some) == 1 and not any(one is not some[0] for one in by_name):

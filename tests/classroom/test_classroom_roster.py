@@ -303,3 +303,15 @@ def test_one_student_in_nbgraders_layout_is_not_the_assignment(tmp_path):
     (tmp_path / "submitted" / "ada" / NAME / "a.ipynb").write_bytes(GOOD)
     assert assignment.load(NAME).name == NAME
     assert [one.student for one in collect(tmp_path, NAME, set(RIGHT))[0]] == ["ada"]
+
+
+def test_the_number_of_a_group_of_moodles_is_nobodys():
+    """Where nobody on the list has the folder's name; in an anonymous download all have one name, and the number counts."""
+    people = [Person("Ada", "1"), Person("Ben", "2")]
+
+    def matched(*folders):
+        return roster.match([Submission(*one.split("_"), f"{one}_assignsubmission_file") for one in folders], people)
+
+    red, ada = matched("Red_2", "Ada_1")
+    assert red.refused and "the number 2 is Ben's, and nobody is called Red" in red.why and ada.person is people[0]
+    assert [one.person.name for one in matched("Participant_2", "Participant_1")] == ["Ben", "Ada"]
