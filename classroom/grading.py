@@ -98,7 +98,8 @@ def _flags(assignment, book, sources):
     tasks_of = {test.function: assignment.task(test) for test in assignment.tests}
     used = [f"{function} uses {name} (code cell {number})" for function, task in tasks_of.items()
             for name, number in code_cells.uses(sources, function, task.forbidden)]
-    made = [f"{what} (code cell {number})" for what, number in flags.made_elsewhere(sources)][:20]
+    written = ["" if (source or "").strip() in assignment.handed_out else source for source in sources]
+    made = [f"{what} (code cell {number})" for what, number in flags.made_elsewhere(written)][:20]
     return [*used, *made, *map(_clean, flags.to_look_at(book))]
 
 

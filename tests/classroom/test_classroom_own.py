@@ -190,6 +190,15 @@ def test_no_submission_gets_points_or_an_input_out_of_hidden_tests(mine, does):
     assert (tests["test-scaled"]["status"] == "time limit") == (does == "never ends")
 
 
+def test_what_the_teacher_wrote_is_no_flag_of_a_student(mine):
+    """A line of the course's checker that is handed out has its import in every submission."""
+    name = mine(text("# A"), cell(solution(SOFTMAX)), cell(
+        "# 3 points\nimport numpy as np\nfrom helpers.checks import check\nassert check(softmax)"))
+    assert graded(name, "")[1]["flags"] == []
+    added = grading.grade_one(data(book(cell("import helpers.checks"))), assignment.load(name), trusted=True)
+    assert added["flags"] == ["helpers.checks (code cell 1)"]
+
+
 def test_what_travels():
     value = {"a": {1, 2}, (1, "b"): [frozenset({"c"})], None: {}}
     assert wire.decode(json.loads(json.dumps(wire.encode(value)))) == value
