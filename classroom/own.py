@@ -260,6 +260,9 @@ def _parsed(source, number):
 def _tests(name, source, names, number):
     """The ``Tests`` in the source of a cell, whose parts begin at lines with points."""
     tree, lines, hidden, visible = _parsed(source, number), source.split("\n"), False, []
+    if gone := [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)]:
+        raise OwnError(f"Cell {number}, a test, deletes {gone[0]}: it runs outside of the submission, whose functions find "
+                       "each other all the same. Leave that test out, or ask for it in a free answer.")
     for line in lines:
         hidden = not line.strip().startswith("### END HIDDEN") and (hidden or line.strip().startswith("### BEGIN HIDDEN"))
         visible.append(None if hidden else line)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from submissions import cell, data, needs_sandbox
@@ -96,6 +97,7 @@ def test_what_it_asks_is_read(mine):
      r"d_k = \[4, 8, 16\]"),
     ([cell("### BEGIN VARIANTS\nd_k = [4, 8]\n### END VARIANTS"), text("# {{dk}}"), cell(NAMES), cell("# 1 point")],
      "{{dk}} is not among"),
+    ([cell(solution(SOFTMAX)), cell("# 1 point\ndel softmax")], "Cell 2, a test, deletes softmax"),
     ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check(soft_max)")], "no exercise called 'soft_max'"),
     ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check('softmax')")], "name the function itself"),
     ([cell(solution(SOFTMAX) + "\n# 1 point\n### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS")], "Cell 1 holds a solution and"),
@@ -259,6 +261,26 @@ def test_for_gradescope(mine, tmp_path):
     answer = json.loads((tmp_path / "home/results/results.json").read_text())
     assert [(test["name"], test.get("score")) for test in answer["tests"]] == [
         ("A score", 4), ("A value", 2), ("Of the course", 3)], done.stdout + done.stderr
+
+
+def test_the_example_of_nbgraders_manual_has_here_the_grades_that_it_has_there(tmp_path):
+    """Two students', all tests but one: that sum_of_squares uses squares, which it finds out by deleting squares."""
+    manual = Path(pytest.importorskip("nbgrader").__file__).parent / "docs/source/user_guide"
+    raw = json.loads((manual / "source/ps1/problem1.ipynb").read_text(encoding="utf-8"))
+    (tmp_path / "squares.ipynb").write_text(json.dumps(raw), encoding="utf-8")
+    with pytest.raises(own.OwnError, match="deletes squares.*Leave that test out"):
+        assignment.load(str(tmp_path / "squares.ipynb"))
+    raw["cells"] = [one for one in raw["cells"] if "del squares" not in "".join(one["source"])]
+    (tmp_path / "squares.ipynb").write_text(json.dumps(raw), encoding="utf-8")
+    task, compared = assignment.load(str(tmp_path / "squares.ipynb")), 0
+    for graded_there in manual.glob("autograded/*/ps1/problem1.ipynb"):
+        ours = {test["grade_id"]: test["points"] for test in grading.grade_one(graded_there, task, trusted=True)["tests"]}
+        for one in json.loads(graded_there.read_text(encoding="utf-8"))["cells"]:
+            if (name := "test-" + one["metadata"].get("nbgrader", {}).get("grade_id", "")) in ours:
+                stopped = any(output["output_type"] == "error" for output in one["outputs"])
+                assert ours[name] == (0 if stopped else one["metadata"]["nbgrader"]["points"]), (graded_there, name)
+                compared += 1
+    assert compared == 6
 
 
 @pytest.mark.weekly
