@@ -6,7 +6,6 @@ when both its tiers are. Gain: Hake 1998, of the averages. Discrimination: the c
 items (point-biserial, corrected).
 """
 
-import csv
 import functools
 import re
 import unicodedata
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from classroom import Problem, first_few, marks, quiz, reports, term, worksheets
+from classroom import Problem, first_few, marks, quiz, reports, roster, term, worksheets
 from classroom.names import words_of
 from helpers.page import inventory as bank
 from helpers.page import questions
@@ -26,7 +25,6 @@ FEWEST = 10  # students, for an interval or a correlation
 DRAWS = 4000  # of the bootstrap
 BLANK = {"", "-", "no answer", "noanswer"}
 NUMBERS = ("id number", "idnumber", "sis_id", "sis user id", "id", "student id", "email address", "email", "username")
-NAMES = (("first name", "last name"), ("first name", "surname"), ("full name",), ("name",), ("student",))
 
 
 class GainError(Problem):
@@ -62,7 +60,7 @@ def letters(text):
 
 
 def read(path):
-    """The ``Results`` in a file of Moodle or Canvas. Raises GainError."""
+    """The ``Results`` in a file of Moodle or Canvas. Raises GainError, SheetError."""
     path = Path(path)
     rows, headings = _rows(path)
     places = _places(rows, headings)
@@ -108,7 +106,7 @@ def read(path):
 
 def _identity(rows, headings):
     """The headings of the columns with the parts of a name, and of those with what identifies a student."""
-    parts = next((names for names in NAMES if all(_heading(headings, [name]) for name in names)), ())
+    parts = next((names for names in roster.NAMES if all(_heading(headings, [name]) for name in names)), ())
     numbers = [heading for name in NUMBERS if (heading := _heading(headings, [name]))]
     address = worksheets.address(rows)
     if address and address not in numbers:
@@ -137,18 +135,8 @@ def _asked():
 
 
 def _rows(path):
-    """The lines of a CSV file as dicts, and its headings. Raises GainError."""
-    try:
-        start = path.read_bytes()[:4]
-        rows = marks.read_csv(path)
-    except FileNotFoundError:
-        raise GainError(f"{path} does not exist: name the file with the results.") from None
-    except IsADirectoryError:
-        raise GainError(f"{path} is a folder: name the file with the results.") from None
-    except (csv.Error, UnicodeError) as error:
-        raise GainError(f"{path} cannot be read as CSV ({error}): download it again as CSV.") from None
-    if start.startswith((b"PK", b"<", b"{", b"[", b"\xd0\xcf", b"%PDF")):
-        raise GainError(f"{path} is not CSV: download the report again, as a text file with comma separated values.")
+    """The lines of a CSV file as dicts, and its headings. Raises GainError, SheetError."""
+    rows = marks.read_csv(path)
     if not rows:
         raise GainError(f"{path} has no lines below its headings: download it again when somebody has answered.")
     return rows, [h for h in rows[0] if h]

@@ -159,8 +159,14 @@ def read_sheet(out, name=SHEET):
 
 
 def read_csv(path):
-    """The rows of a CSV file as a spreadsheet may have saved it: commas, semicolons or tabs, UTF-8 or Windows."""
-    data = Path(path).read_bytes()
+    """The rows of a CSV file as a spreadsheet may have saved it: commas, semicolons or tabs, UTF-8 or Windows. Raises
+    SheetError."""
+    try:
+        data = Path(path).read_bytes()
+    except IsADirectoryError:
+        raise SheetError(f"{path} is a folder: name the file in it.") from None
+    if data.startswith((b"PK", b"<", b"{", b"[{", b"\xd0\xcf", b"%PDF")):
+        raise SheetError(f"{path} is not CSV but another kind of file: save or download it once more, as CSV.")
     try:
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:

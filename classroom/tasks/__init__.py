@@ -1,6 +1,10 @@
 """What the functions of each assignment have to do: one module an assignment, in the form of
 helpers/checks. A task whose details may change, so that last year's answer is wrong this year, is a
-family."""
+family.
+
+The notebooks have the form of a teacher's own, and a copy under another name is graded as one (own.py). What stays here
+that form cannot hold: a wrong function is recognised by what it computes, and its hint says so; and a detail changes
+reference, mistakes, inputs and computed examples together, where ``{{name}}`` only puts a value into text and code."""
 
 import functools
 import importlib
