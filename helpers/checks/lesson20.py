@@ -195,6 +195,9 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
         "it made.", lambda images, size, W_in, cls, positions, blocks, norm, W_out: vision_transformer(
             images, size, W_in, cls, positions, [lambda x: sum((b(x) for b in blocks), 0 * x) if blocks else x], norm,
             W_out)),
+    ("added-to-itself", "You add what a block returns to x. A block has done that already: x = block(x).",
+        lambda images, size, W_in, cls, positions, blocks, norm, W_out: vision_transformer(
+            images, size, W_in, cls, positions, [lambda x, b=b: x + b(x) for b in blocks], norm, W_out)),
     ("rows-of-pixels", "Your patches are strips of one line. Use your to_patches.", _read(patches=_rows_of_pixels)),
 ), contracts=(
     Contract("one position too few", _with_positions(slice(-1))),

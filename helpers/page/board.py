@@ -4,6 +4,8 @@ from helpers import vision
 from helpers.store import progress
 from helpers.words import NotUsable
 
+INK = "primary"  # the style of a button that stands for a cell with ink: it has the page's strongest colour
+
 
 def board(text, react):
     """Show a drawing, eight lines of ``#`` and ``.``, as cells that can be switched, and ``react(image)`` below it, anew
@@ -21,13 +23,13 @@ def board(text, react):
                                      layout={"width": "30px", "height": "30px", "margin": "0", "padding": "0"})
              for i, sign in enumerate(signs)]
     for cell in cells:
-        cell.style.button_color = "#1a1f29" if cell.value else "#f4f1ea"
+        cell.button_style = INK if cell.value else ""
     wipe = ipywidgets.Button(description="new sheet", layout={"width": "auto"})
     below = ipywidgets.Output()
 
     def draw(change=None):
         if change:
-            change["owner"].style.button_color = "#1a1f29" if change["new"] else "#f4f1ea"
+            change["owner"].button_style = INK if change["new"] else ""
         lines = "".join(vision.INK if cell.value else vision.PAPER for cell in cells)
         below.clear_output(wait=True)
         with below:
@@ -39,7 +41,7 @@ def board(text, react):
     def clear(_):
         for cell in cells:
             cell.unobserve(draw, "value")
-            cell.value, cell.style.button_color = False, "#f4f1ea"
+            cell.value, cell.button_style = False, ""
             cell.observe(draw, "value")
         draw()
 
