@@ -269,10 +269,6 @@ def _draws(d_k):
     return lambda rng: (d_k, N, np.random.default_rng(rng.integers(2**32)))
 
 
-def _wide(rng):
-    return 6, N, _Wide(np.random.PCG64(rng.integers(2**32)))
-
-
 def _products(d_k, n, rng):
     return rng.standard_normal((n, d_k)) * rng.standard_normal((n, d_k))
 
@@ -310,7 +306,7 @@ SCORE_VARIANCE = Exercise(score_variance, use=_products_behind, probes=(
         "with variance 1.", tolerance=WITHIN),
     Probe("d_k is 24", _draws(24),
         "The variance should grow in step with d_k: here it should be near 24.", tolerance=WITHIN),
-    Probe("wider draws", _wide,
+    Probe("wider draws", lambda rng: (6, N, _Wide(np.random.PCG64(rng.integers(2**32)))),
         "This call passes a generator whose numbers are twice as large (standard deviation 2). A product "
         "of two of them has variance 16, so six of them together have 96, not 6.", tolerance=WITHIN),
     Probe("two queries, two keys", lambda rng: (8, 2, np.random.default_rng(rng.integers(2**32))),

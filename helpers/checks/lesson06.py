@@ -43,15 +43,6 @@ def _lengths(rng):
     return np.concatenate([rng.permutation([7, 1]), rng.integers(2, 7, size=2)]), 7
 
 
-def _spare_room(rng):
-    """No sentence fills the T positions."""
-    return rng.integers(1, 5, size=3), 8
-
-
-def _empty_sentence(rng):
-    return np.array([0, *rng.integers(1, 4, size=2)]), 4
-
-
 PADDING_MASK = Exercise(padding_mask, probes=(
     example("one sentence", (np.array([2]), 4),
         "One sentence of 2 tokens in 4 positions: the result is [[True, True, False, False]]."),
@@ -61,8 +52,9 @@ PADDING_MASK = Exercise(padding_mask, probes=(
         "Here B equals T, so that a wrong broadcast makes no error: row b must hold lengths[b] times True."),
     Probe("several sentences", _lengths,
         "Each sentence has its own row, and row b is True in its first lengths[b] positions."),
-    Probe("room to spare", _spare_room, "The result has T columns, even when every sentence is shorter than T."),
-    Probe("an empty sentence", _empty_sentence,
+    Probe("room to spare", lambda rng: (rng.integers(1, 5, size=3), 8), "The result has T columns, even when "
+        "every sentence is shorter than T."),
+    Probe("an empty sentence", lambda rng: (np.array([0, *rng.integers(1, 4, size=2)]), 4),
         "The first sentence has no tokens at all, so its row is all False.", extreme=True),
     larger(lambda rng: (rng.integers(1, 13, size=10), 12)),
 ), misconceptions=(
@@ -116,18 +108,6 @@ def _covering(rng, *shape):
             return mask
 
 
-def _one_visible(rng):
-    return *_qkv(rng, 2, 2, 3, 1), rng.permutation(np.eye(2, dtype=bool))
-
-
-def _two_visible(rng):
-    return *_qkv(rng, 3, 3, 4, 2), ~rng.permutation(np.eye(3, dtype=bool))
-
-
-def _larger(rng):
-    return *_qkv(rng, 9, 10, 11, 12, lead=(5, 6)), _covering(rng, 5, 6, 9, 10)
-
-
 def _zero_query(rng):
     """The first query is all zeros, so its scores are exactly 0, and they count like any others."""
     Q, K, V = _qkv(rng, 2, 3, 2, 2)
@@ -154,10 +134,6 @@ def _empty_row(rng):
     mask = _covering(rng, 3, 4)
     mask[rng.integers(3)] = False
     return Q, K, V, mask
-
-
-def _empty_sentence_in_a_batch(rng):
-    return *_qkv(rng, 3, 4, 2, 5, lead=(2,)), (np.arange(4) < np.array([0, 3])[:, None])[:, None]
 
 
 def _rows_far_apart(rng):
@@ -211,10 +187,6 @@ def _by_index(scores, mask):
     return scores
 
 
-def _zero_means_hidden(scores, mask):
-    return np.where(scores * mask == 0, -np.inf, scores)
-
-
 @variants
 def _softmax(scores, *, axis=-1, largest=lambda scores: scores.max(axis=-1, keepdims=True), keepdims=True):
     """Softmax with sums along another axis, after another number was subtracted, or whose sums lose their axis."""
@@ -228,10 +200,12 @@ BOOLEAN_INDEX = ("A boolean index needs exactly the axes of what it picks from, 
 
 
 MASKED_ATTENTION = Exercise(masked_attention, probes=(
-    Probe("one key visible", _one_visible, "Each query sees exactly one of two keys. Whatever the "
-        "scores, that key has weight 1, the other exactly 0, and the output is its row of V."),
-    Probe("two of three visible", _two_visible, "Each query sees two of three keys. Those two share the "
-        "weight, as if the third were not there. Check the scores: Q Kᵀ divided by the root of d_k."),
+    Probe("one key visible", lambda rng: (*_qkv(rng, 2, 2, 3, 1), rng.permutation(np.eye(2, dtype=bool))),
+        "Each query sees exactly one of two keys. Whatever the scores, that key has weight 1, the other exactly "
+        "0, and the output is its row of V."),
+    Probe("two of three visible", lambda rng: (*_qkv(rng, 3, 3, 4, 2), ~rng.permutation(np.eye(3, dtype=bool))),
+        "Each query sees two of three keys. Those two share the weight, as if the third were not there. Check the "
+        "scores: Q Kᵀ divided by the root of d_k."),
     Probe("scores of zero", _zero_query, "The first query is all zeros here, so its scores are exactly "
         "0. A score of 0 is a score like any other: only the mask says what is hidden.", special=True),
     Probe("sizes differ", lambda rng: (*_qkv(rng, 4, 5, 2, 3), _covering(rng, 4, 5)),
@@ -255,12 +229,14 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "attention.softmax.", extreme=True),
     Probe("a query that sees nothing", _empty_row, "One row of the mask is all False. Its weights and "
         "its output are 0 by convention.", extreme=True),
-    Probe("an empty sentence", _empty_sentence_in_a_batch, "The first sentence of the batch is empty, so its mask "
-        "is all False. Weights and outputs are 0 there, and the other sentence must not notice.", extreme=True),
+    Probe("an empty sentence",
+        lambda rng: (*_qkv(rng, 3, 4, 2, 5, lead=(2,)), (np.arange(4) < np.array([0, 3])[:, None])[:, None]),
+        "The first sentence of the batch is empty, so its mask is all False. Weights and outputs are 0 there, and "
+        "the other sentence must not notice.", extreme=True),
     Probe("rows far apart", _rows_far_apart, "Nothing is hidden here, so the weights of every query sum "
         "to 1: also of the one whose scores lie thousands below those of another, and of the one whose "
         "scores are all equal. Only the mask says who sees nothing.", draws=1, extreme=True),
-    larger(_larger, extreme=True),
+    larger(lambda rng: (*_qkv(rng, 9, 10, 11, 12, lead=(5, 6)), _covering(rng, 5, 6, 9, 10)), extreme=True),
 ), misconceptions=(
     ("inverted", "You hide what the mask shows. True means may attend: put -inf where the mask is False.",
         _masked(hide=lambda scores, mask: np.where(mask, -np.inf, scores))),
@@ -274,7 +250,7 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "weight 0.", _with_softmax_of(lambda s, m: s * m)),
     ("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a "
         "visible key can have a score of exactly 0. Ask the mask, not the scores: np.where(mask, "
-        "scores, -np.inf).", _masked(hide=_zero_means_hidden)),
+        "scores, -np.inf).", _masked(hide=lambda scores, mask: np.where(scores * mask == 0, -np.inf, scores))),
     ("infinity-times-zero", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores. "
         "Choose instead of multiplying: np.where(mask, scores, -np.inf).",
         _with_softmax_of(lambda s, m: s - np.inf * (1.0 - m))),

@@ -124,10 +124,6 @@ def _inputs(rng, B, T, d, n_heads, mask=None):
     return (X, *(1.3 * rng.normal(size=(d, d)) / np.sqrt(d) for _ in range(4)), n_heads, mask)
 
 
-def _padded(rng):
-    return _inputs(rng, 3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :])
-
-
 def _each_head_its_own(rng):
     mask = rng.random((1, 2, 5, 5)) < 0.6
     mask |= np.eye(5, dtype=bool)
@@ -253,8 +249,9 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
         "With h = d each head is one number wide, and has its own (T, T) weights even so."),
     Probe("causal mask", lambda rng: _inputs(rng, 2, 5, 6, 2, causal_mask(5)), "mask is (T, T) here, True = may "
         "attend, the same for every sentence and head. It acts on the scores, before the softmax."),
-    Probe("padding mask", _padded, "mask is (B, 1, 1, T) here: each sentence has its own, and it "
-        "broadcasts over heads and queries as it is."),
+    Probe("padding mask", lambda rng: _inputs(rng, 3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :]),
+        "mask is (B, 1, 1, T) here: each sentence has its own, and it broadcasts over heads and queries as it "
+        "is."),
     Probe("a mask for each head", _each_head_its_own,
         "mask is (1, h, T, T) here, another for each head. It must meet scores of shape (B, h, T, T)."),
     Probe("a query that may see nothing", _fully_masked, "One query may attend to nothing here. By the "

@@ -45,12 +45,8 @@ def _by_hand(rng):
             torch.zeros(4).double(), 1e-5)
 
 
-def _scaled(y, gain, bias):
-    return gain * y + bias
-
-
 @variants
-def _norm(x, gain, bias, eps, *, dims=(-1,), correction=0, centre=True, finish=_scaled,
+def _norm(x, gain, bias, eps, *, dims=(-1,), correction=0, centre=True, finish=lambda y, gain, bias: gain * y + bias,
           divisor=lambda variance, eps: torch.sqrt(variance + eps)):
     """The reference over other axes (None: all), with another divisor, or another use of gain and bias."""
     axes = tuple(range(x.ndim)) if dims is None else dims

@@ -460,11 +460,6 @@ def _too_long(max_length):
     return make
 
 
-def _other_ids(rng):
-    """bos and eos are not 1 and 2, and 2 is a word."""
-    return _Scripted([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8
-
-
 def _scripted(*ids):
     """The model writes these ids, whatever they mean."""
     return lambda rng: (_Scripted(ids, 9, rng), BOS, EOS, 7)
@@ -496,7 +491,8 @@ GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
     Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
     Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
         "not count. Each id depends on all the ids before, bos included."),
-    Probe("other signs", _other_ids, "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
+    Probe("other signs", lambda rng: (_Scripted([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8),
+        "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
     Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a "
         "text."),
     Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. "

@@ -721,10 +721,6 @@ def _marks_of_the_sorted(probabilities, p):
     return _sums_of_the_vocabulary(probabilities.sort(descending=True).values, p)
 
 
-def _too_few_marks_of_the_sorted(probabilities, p):
-    return probabilities.sort(descending=True).values.cumsum(0) <= p
-
-
 def _as_probable_as_the_last(probabilities, p):
     return probabilities >= probabilities[_stays(probabilities, p)].min() * (1 - 1e-9)
 
@@ -815,7 +811,8 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
         "probable words that stay.", _where(keep=lambda probabilities, p: ~_stays(probabilities, p))),
     ("mask-not-put-back-one-too-few", "You sort, mark the words that stay, and use these marks on the unsorted "
         "probabilities, so other words stay. Put the marks back in their places with the indices that sort gives. "
-        "And the word that crosses p stays too.", _where(keep=_too_few_marks_of_the_sorted)),
+        "And the word that crosses p stays too.",
+        _where(keep=lambda probabilities, p: probabilities.sort(descending=True).values.cumsum(0) <= p)),
     ("all-that-are-equal", "You keep every word that is as probable as the last one needed, so more "
         "words stay where some are equal. The nucleus is the *smallest* set: which of equal words "
         "stays is free.", _where(keep=_as_probable_as_the_last)),
@@ -902,15 +899,6 @@ def _turned_after_caching(x, w, n_heads, n_groups, positions, cache=None, base=1
     return layer(x, w, n_heads, n_groups, positions, cache, base)
 
 
-def _turned_by_the_heads(z, positions, base):
-    """Axes of tokens and heads exchanged before turning: (B, T, h, d_k)."""
-    return rope(z.transpose(1, 2), positions, base).transpose(1, 2)
-
-
-def _scaled_twice(q, k, v, cache=None):
-    return cached_attention(q / q.shape[-1] ** 0.5, k, v, cache)
-
-
 def _spread_first(q, k, v, cache=None):
     """Keys and values for every query head before they are kept; a cache of g heads is spread as well."""
     h = q.shape[1]
@@ -990,8 +978,9 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
         "who looks where, and not what is found there.", _layer(turned="qkv", bases="qkv")),
     ("turned-before-the-heads", "You turn the whole width before it is cut into heads, so each head turns at "
         "other speeds. Cut first, then turn: every head has pairs 0 to d_k/2 - 1 of its own.", _layer(early=True)),
-    ("turned-along-the-heads", "You turn while the heads are still where rotate expects the tokens, (B, "
-        "T, h, d_k). Turn (B, h, T, d_k).", _layer(turn=_turned_by_the_heads)),
+    ("turned-along-the-heads", "You turn while the heads are still where rotate expects the tokens, (B, T, h, "
+        "d_k). Turn (B, h, T, d_k).",
+        _layer(turn=lambda z, positions, base: rope(z.transpose(1, 2), positions, base).transpose(1, 2))),
     ("positions-from-0", "You count the positions from 0. The new tokens come after the cached ones: use the "
         "positions that are given.", _layer(place=lambda positions, cache: torch.arange(len(positions)))),
     ("offset-twice", "You add the length of the cache to the positions. They hold it already: positions "
@@ -1030,8 +1019,8 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
         "heads and not g. cached_attention shares the groups itself.", _layer(attend=_spread_first)),
     ("keys-and-values-swapped", "Keys and values have changed places: the queries ask the values.",
         _layer(names=("W_q", "W_v", "W_k"))),
-    ("scaled-twice", "You divide by √d_k, and cached_attention does it again. Leave it to "
-        "cached_attention.", _layer(attend=_scaled_twice)),
+    ("scaled-twice", "You divide by √d_k, and cached_attention does it again. Leave it to cached_attention.",
+        _layer(attend=lambda q, k, v, cache=None: cached_attention(q / q.shape[-1] ** 0.5, k, v, cache))),
     ("gate-and-up-swapped", "W_gate and W_up have changed places. gated_mlp takes x, W_gate, W_up, W_down, and "
         "SiLU goes to the gate.", _layer(mlp=lambda z, gate, up, down: gated_mlp(z, up, gate, down))),
     ("no-mlp", "The second half is missing: only attention has written to the stream.",

@@ -14,10 +14,6 @@ def _images(B, H, W, size):
     return lambda rng: (tensor(rng, B, H, W), size)
 
 
-def _columns_first(images, size):
-    return to_patches(images.transpose(1, 2), size)
-
-
 def _pixels_by_column(images, size):
     patches = to_patches(images, size).unflatten(-1, (size, size))
     return patches.transpose(-1, -2).flatten(2)
@@ -39,10 +35,6 @@ def _width_for_height(images, size):
     return grid.transpose(2, 3).reshape(B, -1, size * size)
 
 
-def _overlapping(images, size):
-    return images.unfold(1, size, 1).unfold(2, size, 1).flatten(3).flatten(1, 2)
-
-
 TO_PATCHES = Exercise(to_patches, probes=(
     Probe("one pixel a patch", _images(1, 2, 3, 1), "A patch is one pixel here, so the result is the pixels in "
         "reading order: (1, 6, 1)."),
@@ -57,7 +49,7 @@ TO_PATCHES = Exercise(to_patches, probes=(
     ("rows-of-pixels", "You cut the long row of pixels into pieces, so a patch is a strip of one line. A patch is a "
         "square: split H and W into (patches, size) each, then bring the two axes of size together.", _rows_of_pixels),
     ("columns-first", "Your patches go down the columns, and their pixels too: the image is turned round. Reading "
-        "order is along a row first.", _columns_first),
+        "order is along a row first.", lambda images, size: to_patches(images.transpose(1, 2), size)),
     ("patches-by-column", "Your patches are right, in another order: down first. Reading order is along a row "
         "first.", lambda images, size: _pixels_by_column(images.transpose(1, 2), size)),
     ("pixels-by-column", "The pixels inside a patch go down first. They are in reading order too: along a row "
@@ -67,7 +59,7 @@ TO_PATCHES = Exercise(to_patches, probes=(
     ("width-for-height", "H and W have changed places in your reshape: it only works where the image is square.",
         _width_for_height),
     ("overlapping", "Your squares overlap: each begins one pixel after the last. They lie side by side, `size` "
-        "pixels apart.", _overlapping),
+        "pixels apart.", lambda images, size: images.unfold(1, size, 1).unfold(2, size, 1).flatten(3).flatten(1, 2)),
     ("not-flat", "A patch is still a square of size × size. Flatten its pixels into one axis: (B, N, size²).",
         lambda images, size: to_patches(images, size).unflatten(-1, (size, size))),
     ("grid-kept", "The patches still stand in rows and columns. Flatten them into one axis, N: (B, N, size²).",
