@@ -74,6 +74,14 @@ def _merged_shape(X):
     return B, T, h * d_k
 
 
+def _joined_in_memory(H):
+    return H.reshape(_merged_shape(H))
+
+
+def _in_turns(H):
+    return H.transpose(0, 2, 3, 1).reshape(_merged_shape(H))
+
+
 MERGE_HEADS = Exercise(merge_heads, probes=(
     Probe("one head", lambda rng: (rng.normal(size=(1, 1, 2, 3)),),
         "With one head there is nothing to put side by side: only the axis of the heads goes."),
@@ -88,9 +96,9 @@ MERGE_HEADS = Exercise(merge_heads, probes=(
     larger(lambda rng: (rng.normal(size=(5, 6, 9, 10)),)),
 ), misconceptions=(
     ("reshape-only", "The shape is right, but reshape alone reads head after head, so a row mixes several tokens. "
-        "Swap the axes of heads and tokens first; then join the last two.", lambda X: X.reshape(_merged_shape(X))),
+        "Swap the axes of heads and tokens first; then join the last two.", _joined_in_memory),
     ("interleaved", "The numbers of the heads take turns: head 0, head 1, head 0, … All of head 0 comes "
-        "first, then all of head 1.", lambda X: X.transpose(0, 2, 3, 1).reshape(_merged_shape(X))),
+        "first, then all of head 1.", _in_turns),
     ("last-head-first", "The heads stand in reverse order. Head 0 comes first.",
         lambda X: merge_heads(X[:, ::-1])),
     ("stacks-the-tokens", "You put the heads below each other, so there are h·T tokens of width d_k. Side by side "
@@ -161,37 +169,36 @@ def _three_axes(rng):
     return _inputs(rng, 2, 3, 6, 3, mask | np.eye(3, dtype=bool))
 
 
-def _mha(X, W_q, W_k, W_v, W_o, n_heads, mask=None, split=split_heads, merge=merge_heads, width=None,
-         axis=-1, fill=-np.inf,
-         invert=False, zero_weights=False, share=False, add_mask=False):
-    """Multi-head attention with one thing done otherwise."""
+@variants
+def _mha(X, W_q, W_k, W_v, W_o, n_heads, mask=None, *, split=split_heads, turn=lambda K: K.swapaxes(-1, -2),
+         width=lambda d, h: d // h, hide=lambda scores, mask: np.where(mask, scores, -np.inf), axis=-1,
+         share=lambda weights, mask: weights, merge=merge_heads, zeros=False):
+    """The reference with one of its steps exchanged: what ``hide`` and ``share`` make of scores and weights, and so on.
+    ``zeros``: a query that sees nothing gets zeros, as in the reference, and not NaN."""
     Q, K, V = (split(X @ W, n_heads) for W in (W_q, W_k, W_v))
-    scores = Q @ K.swapaxes(-1, -2) / np.sqrt(width(X, n_heads) if width else Q.shape[-1])
-    if mask is not None and add_mask:
-        scores = scores + mask
-    elif mask is not None and not zero_weights:
-        scores = np.where(~mask if invert else mask, scores, fill)
-    weights = softmax(scores.swapaxes(axis, -1)).swapaxes(axis, -1)
-    if mask is not None and zero_weights:
-        weights = weights * mask
-        weights = np.nan_to_num(weights / weights.sum(axis=-1, keepdims=True)) if share else weights
-    return merge(weights @ V) @ W_o
+    scores = Q @ turn(K) / np.sqrt(width(X.shape[-1], n_heads))
+    scores = scores if mask is None else hide(scores, mask)
+    weights = share(softmax(scores.swapaxes(axis, -1)).swapaxes(axis, -1), mask)
+    result = merge(weights @ V) @ W_o
+    return np.nan_to_num(result) if zeros else result
 
 
-def _crossed(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
-    """Attention between the heads of one token: the axes of tokens and heads were never swapped."""
-    B, T, d = X.shape
-    Q, K, V = ((X @ W).reshape(B, T, n_heads, d // n_heads) for W in (W_q, W_k, W_v))
-    scores = Q @ K.swapaxes(-1, -2) / np.sqrt(d // n_heads)  # (B, T, h, h)
-    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
-    return (weights @ V).reshape(B, T, d) @ W_o
+def _as_it_is(scores, mask):
+    return scores
 
 
-def _one_for_all(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
+def _multiplied(weights, mask):
+    return weights if mask is None else weights * mask
+
+
+def _shared_out(weights, mask):
+    weights = _multiplied(weights, mask)
+    return np.nan_to_num(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def _one_for_all(weights, mask):
     """The heads' weights averaged into one, used for all."""
-    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))
-    _, weights = masked_attention(Q, K, V, True if mask is None else mask)
-    return merge_heads(weights.mean(axis=1, keepdims=True) @ V) @ W_o
+    return np.nan_to_num(weights).mean(axis=1, keepdims=True)
 
 
 def _unsplit(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
@@ -204,29 +211,6 @@ def _split_first(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
     H = split_heads(X, n_heads)
     heads, _ = masked_attention(H @ W_q, H @ W_k, H @ W_v, True if mask is None else mask)
     return merge_heads(heads) @ W_o
-
-
-def _all_axes_turned(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
-    """K.T on four axes: (d_k, T, h, B). It fits only where the sizes happen to agree."""
-    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))
-    scores = Q @ K.T / np.sqrt(Q.shape[-1])
-    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
-    return merge_heads(weights @ V) @ W_o
-
-
-def _not_merged(X, W_q, W_k, W_v, W_o, n_heads, mask=None):
-    """The heads meet W_o unmerged: with more than one head the matrix product fails."""
-    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))
-    return masked_attention(Q, K, V, True if mask is None else mask)[0] @ W_o
-
-
-def _variant(**options):
-    return lambda *args: _mha(*args, **options)
-
-
-def _mha_with_zero_rows(*args, **options):
-    """A variant that treats fully masked rows as the reference does."""
-    return np.nan_to_num(_mha(*args, **options))
 
 
 MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
@@ -267,14 +251,12 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
         "the others here. Put -∞ in their place before the softmax: then none of it counts.", extreme=True),
     larger(_larger),
 ), misconceptions=(
-    ("scaled-by-model-width",
-        "You divide the scores by √d. The dot products run over one head, so their spread grows with d_k "
-        "= d / h: divide by √d_k.", lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: X.shape[-1])),
+    ("scaled-by-model-width", "You divide the scores by √d. The dot products run over one head, so their spread "
+        "grows with d_k = d / h: divide by √d_k.", _mha(width=lambda d, h: d, zeros=True)),
     ("not-scaled", "The scores are not scaled. Divide them by √d_k, the width of a head.",
-        lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: 1)),
-    ("scaled-twice", "Your scores are divided by d_k, and not by its root. masked_attention divides by "
-        "√d_k itself: hand it Q and K as they are.",
-        lambda *a: _mha_with_zero_rows(*a, width=lambda X, h: (X.shape[-1] // h) ** 2)),
+        _mha(width=lambda d, h: 1, zeros=True)),
+    ("scaled-twice", "Your scores are divided by d_k, and not by its root. masked_attention divides by √d_k "
+        "itself: hand it Q and K as they are.", _mha(width=lambda d, h: (d // h) ** 2, zeros=True)),
     ("no-output-projection", "You stop after the merge. The last step mixes the heads: multiply by W_o.",
         lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, np.eye(X.shape[-1]), h, m)),
     ("words-cut", "Your heads are cut from X itself: W_q, W_k and W_v are not used. Project first, then "
@@ -290,29 +272,28 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
         "Project first, then split: split_heads(X @ W_q, n_heads). And put the heads side by side with "
         "merge_heads before W_o; do not add them.", _split_first),
     ("not-merged", "Your heads meet W_o one by one: (B, h, T, d_k) does not fit (d, d). Put them side by "
-        "side with merge_heads, then multiply by W_o.", _not_merged),
+        "side with merge_heads, then multiply by W_o.", _mha(merge=np.copy)),
     ("all-axes-turned", ".T turns round all four axes: (B, h, T, d_k) becomes (d_k, T, h, B). Exchange "
-        "the last two only: K.swapaxes(-1, -2).", _all_axes_turned),
+        "the last two only: K.swapaxes(-1, -2).", _mha(turn=np.transpose)),
     ("reshape-without-transpose", "You split by reshape alone, which gives each head some tokens instead "
         "of a slice of every token. Cut the last axis into (h, d_k), then swap the axes of tokens and "
-        "heads.", _variant(split=_reshape_only, merge=lambda H: H.reshape(_merged_shape(H)))),
+        "heads.", _mha(split=_reshape_only, merge=_joined_in_memory)),
     ("split-by-reshape", "You split by reshape alone, although you merge well. Reshape deals the numbers "
         "out in memory order: cut the last axis into (h, d_k), then swap the axes of tokens and heads.",
-        _variant(split=_reshape_only)),
+        _mha(split=_reshape_only)),
     ("merged-by-reshape", "Your heads are right, and the merge scrambles them: (B, h, T, d_k) must become (B, T, "
-        "h, d_k) before the last two axes are joined.", _variant(merge=lambda H: H.reshape(_merged_shape(H)))),
-    ("attends-between-heads",
-        "Your scores compare the heads of one token with each other, (B, T, h, h), because the tokens "
-        "stand before the heads. Swap these axes after cutting: a head is a (T, d_k) matrix.", _crossed),
-    ("interleaved", "You deal the columns out to the heads in turn. Head i takes the block of columns "
-        "from i·d_k to (i+1)·d_k.",
-        _variant(split=_interleaved, merge=lambda H: H.transpose(0, 2, 3, 1).reshape(_merged_shape(H)))),
+        "h, d_k) before the last two axes are joined.", _mha(merge=_joined_in_memory)),
+    ("attends-between-heads", "Your scores compare the heads of one token with each other, (B, T, h, h), because "
+        "the tokens stand before the heads. Swap these axes after cutting: a head is a (T, d_k) matrix.",
+        _mha(split=_heads_after_tokens, merge=lambda H: H.reshape(*H.shape[:2], -1))),
+    ("interleaved", "You deal the columns out to the heads in turn. Head i takes the block of columns from i·d_k "
+        "to (i+1)·d_k.", _mha(split=_interleaved, merge=_in_turns)),
     ("merged-in-turns", "The numbers of the heads take turns when you merge. All of head 0 comes first, then all "
-        "of head 1.", _variant(merge=lambda H: H.transpose(0, 2, 3, 1).reshape(_merged_shape(H)))),
+        "of head 1.", _mha(merge=_in_turns)),
     ("weights-averaged", "You average the weights of the heads, so all share one pattern. Each head "
-        "mixes its values with its own weights; only W_o brings them together.", _one_for_all),
+        "mixes its values with its own weights; only W_o brings them together.", _mha(share=_one_for_all)),
     ("softmax-over-queries", "Your weights sum to 1 down the columns. Softmax runs over the keys, the "
-        "last axis.", lambda *a: _mha(*a, axis=-2)),
+        "last axis.", _mha(axis=-2)),
     ("queries-and-keys-swapped", "Queries and keys are swapped: row i of the scores belongs to query i, "
         "so they are Q Kᵀ.", lambda X, Q, K, V, O, h, m: multi_head_attention(X, K, Q, V, O, h, m)),
     ("keys-and-values-swapped", "Keys and values are swapped: compare with X W_k, mix X W_v.",
@@ -327,26 +308,26 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
         "before the softmax.", lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h)),
     ("mask-inverted", "Your mask works the other way round. Here True means that a query may attend. "
         "(torch.nn.MultiheadAttention has it the other way, so take care when you compare.)",
-        _variant(invert=True)),
+        _mha(hide=lambda scores, mask: np.where(mask, -np.inf, scores))),
     ("mask-inverted-safely", "Your mask works the other way round. Here True means that a query may "
         "attend. (torch.nn.MultiheadAttention has it the other way, so take care when you compare.)",
         lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h, None if m is None else ~m)),
     ("mask-after-softmax", "You set masked weights to 0 after the softmax, so the others no longer sum "
-        "to 1. Mask the scores, before the softmax.", _variant(zero_weights=True)),
+        "to 1. Mask the scores, before the softmax.", _mha(hide=_as_it_is, share=_multiplied)),
     ("mask-shared-out", "You multiply by the mask after the softmax. That is right until hidden keys "
         "have much larger scores than the others, whose weights are then rounded to 0. Put -∞ into the "
-        "scores before the softmax.", _variant(zero_weights=True, share=True)),
+        "scores before the softmax.", _mha(hide=_as_it_is, share=_shared_out)),
     ("mask-zero", "The hidden scores are 0, and e to the 0 is 1, so hidden keys keep weight. Replace a "
-        "score by -∞ where the mask is False, with np.where.", _variant(fill=0.0)),
-    ("nan-from-zero-times-inf", "0 · ∞ is NaN, so multiplying a mask by -np.inf spoils the scores that "
-        "should stay. Choose with np.where instead.",
-        lambda *a: _mha(*a[:-1], None if a[-1] is None else ~a[-1] * -np.inf, add_mask=True)),
+        "score by -∞ where the mask is False, with np.where.", _mha(hide=np.multiply)),
+    ("nan-from-zero-times-inf", "0 · ∞ is NaN, so multiplying a mask by -np.inf spoils the scores that should "
+        "stay. Choose with np.where instead.", _mha(hide=lambda scores, mask: scores + ~mask * -np.inf)),
     ("mask-added", "You add the mask to the scores: True adds 1 and nothing is hidden. Replace the score "
-        "by -∞ where the mask is False, with np.where.", _variant(add_mask=True)),
+        "by -∞ where the mask is False, with np.where.", _mha(hide=np.add)),
     ("nan-where-all-masked", "Right, except for a query that may attend to nothing: softmax of a row of -∞ is "
-        "NaN. By convention its heads give zeros; attention.masked_attention does that.", _variant()),
+        "NaN. By convention its heads give zeros; attention.masked_attention does that.", _mha()),
     ("mean-where-all-masked", "Right, except for a query that may attend to nothing: with a large negative number "
-        "instead of -∞ it gets the mean of all values. By convention its heads give zeros.", _variant(fill=-1e30)),
+        "instead of -∞ it gets the mean of all values. By convention its heads give zeros.",
+        _mha(hide=lambda scores, mask: np.where(mask, scores, -1e30))),
 ), contracts=(
     Contract("a number of heads that does not divide d", lambda rng: _inputs(rng, 1, 2, 6, 4)),
 ))
