@@ -160,7 +160,6 @@ ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
         "logarithm only where w > 0 (np.log with where= needs out= as well).", extreme=True),
     example("tiny weights", (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),),
         "Some weights are tiny here, but not 0. Only a weight of exactly 0 is a special case."),
-    Probe("rows", lambda rng: (_weights(rng, 2, 5),), "One number for each row: sum along the last axis only."),
     Probe("three axes", lambda rng: (_weights(rng, 2, 3, 4),),
         "The result has the shape of the weights without the last axis."),
     larger(lambda rng: (_weights(rng, 5, 9, 10),)),

@@ -6,11 +6,6 @@ from helpers.attention import additive_scores, hard_attention, soft_attention, s
 from helpers.checks.core import Exercise, Probe, example, larger
 
 
-def _steps(rng, *shape):
-    """Normal numbers rounded to eighths: float32 holds their products and sums exactly."""
-    return np.round(rng.normal(size=shape) * 8) / 8
-
-
 def _table(rng, n, d, m):
     """A query, n keys of width d and n values of width m."""
     return rng.normal(size=d), rng.normal(size=(n, d)), rng.normal(size=(n, m))

@@ -78,8 +78,6 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
         "With d_k = 1 score [i, j] is just Q[i, 0] * K[j, 0]. The shape is (T_q, T_k)."),
     Probe("as many queries as keys", _normal((2, 3), (2, 3)),
         "Score [i, j] is the dot product of query i with key j, so the diagonal holds only i = j."),
-    Probe("everything 3", _normal((3, 3), (3, 3)), "T_q, T_k and d_k are all 3 here, so Q @ K has the "
-        "right shape and the wrong numbers. Rows must meet rows."),
     Probe("T_q is not T_k", _normal((2, 4), (5, 4)),
         "2 queries and 5 keys: the scores are (2, 5), a row for each query and a column for each key."),
     Probe("long vectors", lambda rng: tuple(np.round(rng.normal(size=s) * 8) * 64 for s in ((3, 2), (4, 2))),

@@ -718,8 +718,6 @@ BITS_PER_BYTE = Exercise(bits_per_byte, use=as_list, probes=(
     example("one bit", (math.log(2), 1, 1), "One token of one byte with log 2 nats: 1 bit per byte."),
     example("bytes as tokens", (math.log(256), 10, 10),
         "Each byte is a token, and all 256 are equally probable: 8 bits per byte."),
-    example("tokens of four bytes", (math.log(2), 10, 40),
-        "Ten tokens cost one bit each, and they stand for 40 bytes: a quarter of a bit per byte."),
     Probe("a text", _measured, "All nats of the text are loss · n_tokens. Make bits of them, and share "
         "them out among the bytes.", draws=3),
     example("worse than guessing", (math.log(2) * 20, 10, 10), "20 bits for each token of one byte: a "

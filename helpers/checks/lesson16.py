@@ -585,8 +585,6 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
     Probe("a second piece of a prompt", _cached_inputs(1, 2, 2, 3, 4, 5),
         "Three new tokens after 4 cached ones: new token i stands at place 4 + i, and sees keys 0 to 4 + "
         "i. The mask begins 4 columns further to the right: tril(t)."),
-    Probe("three groups of two, with a cache", _cached_inputs(2, 6, 3, 2, 3, 4), "h = 6 and g = 3, with a batch "
-        "and a cache: head i uses group i // (h // g). The cache keeps g heads, not h."),
     Probe("one group", _cached_inputs(2, 3, 1, 2, 2, 5), "g = 1: all query heads share one head of keys "
         "and values."),
     Probe("two groups of two, with a cache", _cached_inputs(1, 4, 2, 3, 2, 3),
