@@ -21,10 +21,10 @@ def _square_table(rng):
 
 
 def _all_negative(rng):
-    """Every key points away from the query; the best is neither the first nor the last."""
+    """Every key points away from the query, each a little otherwise; the best is neither the first nor the last."""
     query = np.array([1.0, 0.5, 0.25]) + 0.1 * rng.normal(size=3)
     scale = np.array([3.0, 2.0, 0.5, 4.0])[:, None]
-    return query, -scale * query, rng.normal(size=(4, 2))
+    return query, -scale * (query + 0.05 * rng.normal(size=(4, 3))), rng.normal(size=(4, 2))
 
 
 def _crowd(rng):
@@ -88,10 +88,9 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
         lambda q, K, V: K[np.argmax(K @ q)]),
     ("returns-the-score", "You return the best score itself. Use it to choose a row of values.",
         lambda q, K, V: (K @ q).max()),
-    ("cosine", "You rank by cosine. Here the score is the plain dot product, lengths included.",
+    ("cosine", "You rank by cosine, as you also do when you divide the keys by their lengths. Here the score is the plain "
+        "dot product, lengths included.",
         lambda q, K, V: V[np.argmax(_cosines(q, K))]),
-    ("keys-of-length-1", "You divide each key by its length before you compare. Here the score is the plain dot "
-        "product, lengths included.", lambda q, K, V: V[np.argmax(K @ q / np.linalg.norm(K, axis=1))]),
     ("cosine-first-number", "You rank by cosine, where the score is the plain dot product, lengths "
         "included. And you return one number of the value, which is a whole row, (m,): leave out the "
         "last [0].", lambda q, K, V: V[np.argmax(_cosines(q, K))][0]),
