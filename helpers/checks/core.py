@@ -64,6 +64,12 @@ def example(name, inputs, hint, **options):
     return Probe(name, lambda rng: inputs, hint, draws=1, **options)
 
 
+def inputs(draw):
+    """Of a function that draws arguments of some sizes, what makes a ``Probe.make``: where ``texts(rng, B, T)`` is the
+    function, ``texts(2, 3)`` is the maker of such arguments."""
+    return lambda *sizes, **options: lambda rng: draw(rng, *sizes, **options)
+
+
 def larger(make, extreme=False, draws=1):
     """The last ``Probe`` of an exercise: every axis is longer than in those before, so that a size shows
     that was written into the code as a number."""

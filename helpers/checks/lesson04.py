@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_scores, bilinear_form, project, qkv_attention, softmax
-from helpers.checks.core import Exercise, Probe, larger
+from helpers.checks.core import Exercise, Probe, inputs, larger
 
 
 def _normal(*shapes):
@@ -164,14 +164,12 @@ BILINEAR_FORM = Exercise(bilinear_form, probes=(
 ))
 
 
-def _sentence(T, d, d_k, d_v, size=1.0):
+@inputs
+def _sentence(rng, T, d, d_k, d_v, size=1.0):
     """A probe's ``make``: a sentence and its three matrices. The scores have a spread of about ``size``², so that
     the softmax is neither even nor all on one key."""
-    def make(rng):
-        X, W_q, W_k = (rng.normal(size=shape) for shape in [(T, d), (d, d_k), (d, d_k)])
-        return X, size * W_q / d**0.5, size * W_k / (d * d_k)**0.5, rng.normal(size=(d, d_v))
-
-    return make
+    X, W_q, W_k = (rng.normal(size=shape) for shape in [(T, d), (d, d_k), (d, d_k)])
+    return X, size * W_q / d**0.5, size * W_k / (d * d_k)**0.5, rng.normal(size=(d, d_v))
 
 
 def _along(scores, axis):

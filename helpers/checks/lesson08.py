@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import alibi_bias, rotate, sinusoidal_encoding
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
 
 # Positions stay below 20, so that a right attempt in float32 is right to the tolerance.
 
@@ -97,10 +97,9 @@ def _places(rng, T):
     return rng.permutation(np.arange(1, 20))[:T]
 
 
-def _vectors(shape):
-    def make(rng):
-        return rng.normal(size=shape), _places(rng, shape[-2])
-    return make
+@inputs
+def _vectors(rng, shape):
+    return rng.normal(size=shape), _places(rng, shape[-2])
 
 
 def _omega(x, base=10000.0, step=2):

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Exercise, Probe, larger, variants
+from helpers.checks.core import Exercise, Probe, inputs, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.transformer import feed_forward, layer_norm, pre_norm_block
 
@@ -25,13 +25,12 @@ def _exact(rng, *shape, mean=0.0, std=1.0):
     return torch.tensor(whole * unit)
 
 
-def _norm_inputs(*shape, mean=0.0, std=1.0, eps=1e-3, learned=True):
-    def make(rng):
-        d = shape[-1]
-        gain, bias = (_gain(rng, d), _gain(rng, d)) if learned else (torch.ones(d).double(),
-                                                                     torch.zeros(d).double())
-        return _exact(rng, *shape, mean=mean, std=std), gain, bias, eps
-    return make
+@inputs
+def _norm_inputs(rng, *shape, mean=0.0, std=1.0, eps=1e-3, learned=True):
+    d = shape[-1]
+    gain, bias = (_gain(rng, d), _gain(rng, d)) if learned else (torch.ones(d).double(),
+                                                                 torch.zeros(d).double())
+    return _exact(rng, *shape, mean=mean, std=std), gain, bias, eps
 
 
 def _constant_row(rng):
@@ -206,12 +205,11 @@ LAYER_NORM = Exercise(layer_norm, probes=(
 # ---------------------------------------------------------------- feed_forward
 
 
-def _mlp_inputs(*shape, m, std=1.0):
-    def make(rng):
-        d = shape[-1]
-        W1, W2 = tensor(rng, d, m, std=d**-0.5), tensor(rng, m, d, std=m**-0.5)
-        return tensor(rng, *shape, std=std), W1, _gain(rng, m) / 2, W2, _gain(rng, d) / 2
-    return make
+@inputs
+def _mlp_inputs(rng, *shape, m, std=1.0):
+    d = shape[-1]
+    W1, W2 = tensor(rng, d, m, std=d**-0.5), tensor(rng, m, d, std=m**-0.5)
+    return tensor(rng, *shape, std=std), W1, _gain(rng, m) / 2, W2, _gain(rng, d) / 2
 
 
 def _absolute_value(rng):
@@ -314,13 +312,11 @@ def _a_norm(rng, d):
     return lambda x: layer_norm(x, gain.to(x), bias.to(x), 1e-5)
 
 
-def _block_inputs(*shape, silent=False, std=1.0):
+@inputs
+def _block_inputs(rng, *shape, silent=False, std=1.0):
     T, d = shape[-2:]
-
-    def make(rng):
-        return (tensor(rng, *shape, mean=0.5, std=std), _zero if silent else _mixing(rng, T),
-                _zero if silent else _row_by_row(rng, d), _a_norm(rng, d), _a_norm(rng, d))
-    return make
+    return (tensor(rng, *shape, mean=0.5, std=std), _zero if silent else _mixing(rng, T),
+            _zero if silent else _row_by_row(rng, d), _a_norm(rng, d), _a_norm(rng, d))
 
 
 def _whole_numbers(rng):

@@ -4,20 +4,19 @@ tensors."""
 import torch
 
 from helpers.checks.calls import as_list
-from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.transformer import cross_attention, decoder_block, feed_forward, greedy_decode, shift_right
 
 # ---------------------------------------------------------------- cross_attention
 
 
-def _texts(B, T_t, T_s, d, d_e, d_k, d_v, lengths=None):
+@inputs
+def _texts(rng, B, T_t, T_s, d, d_e, d_k, d_v, lengths=None):
     """A maker of inputs. ``lengths``: words of each source, None for no mask at all."""
-    def make(rng):
-        mask = None if lengths is None else torch.arange(T_s) < torch.tensor(lengths)[:, None]
-        return (tensor(rng, B, T_t, d), tensor(rng, B, T_s, d_e), tensor(rng, d, d_k), tensor(rng, d_e, d_k),
-                tensor(rng, d_e, d_v), mask)
-    return make
+    mask = None if lengths is None else torch.arange(T_s) < torch.tensor(lengths)[:, None]
+    return (tensor(rng, B, T_t, d), tensor(rng, B, T_s, d_e), tensor(rng, d, d_k), tensor(rng, d_e, d_k),
+            tensor(rng, d_e, d_v), mask)
 
 
 def _scattered_mask(rng):
@@ -187,13 +186,12 @@ def _a_norm(rng, d):
     return lambda x: torch.nn.functional.layer_norm(x, (d,), gain.to(x), bias.to(x))
 
 
-def _decoder_inputs(B, T, T_s, d, back=True, across=True, mlp=True, std=1.0):
+@inputs
+def _decoder_inputs(rng, B, T, T_s, d, back=True, across=True, mlp=True, std=1.0):
     """A maker of inputs; a sublayer that is left out returns zeros."""
-    def make(rng):
-        return (0.5 + std * tensor(rng, B, T, d), 2.0 + 3.0 * tensor(rng, B, T_s, d),
-                _looking_back(rng, T) if back else _zero, _looking_across(rng, d) if across else _zero,
-                _working(rng, d) if mlp else _zero, _a_norm(rng, d), _a_norm(rng, d), _a_norm(rng, d))
-    return make
+    return (0.5 + std * tensor(rng, B, T, d), 2.0 + 3.0 * tensor(rng, B, T_s, d),
+            _looking_back(rng, T) if back else _zero, _looking_across(rng, d) if across else _zero,
+            _working(rng, d) if mlp else _zero, _a_norm(rng, d), _a_norm(rng, d), _a_norm(rng, d))
 
 
 def _by_hand(rng):
@@ -349,11 +347,10 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
 # ---------------------------------------------------------------- shift_right
 
 
-def _ids(B, T):
+@inputs
+def _ids(rng, B, T):
     """Different ids from 3 to 99, and a start id that is none of them."""
-    def make(rng):
-        return torch.tensor(3 + rng.permutation(97)[:B * T].reshape(B, T)), int(rng.integers(100, 200))
-    return make
+    return torch.tensor(3 + rng.permutation(97)[:B * T].reshape(B, T)), int(rng.integers(100, 200))
 
 
 def _start(tokens, bos):
@@ -445,19 +442,17 @@ class _Chain:
 BOS, EOS = 1, 2
 
 
-def _ends_after(words):
+@inputs
+def _ends_after(rng, words):
     """Writes ``words`` ids from 3 to 8, then eos; there is room for more."""
-    def make(rng):
-        script = [*(3 + rng.permutation(6)[:words]), EOS, *(3 + rng.permutation(6))]
-        return _Scripted(script, 9, rng), BOS, EOS, words + 4
-    return make
+    script = [*(3 + rng.permutation(6)[:words]), EOS, *(3 + rng.permutation(6))]
+    return _Scripted(script, 9, rng), BOS, EOS, words + 4
 
 
-def _too_long(max_length):
+@inputs
+def _too_long(rng, max_length):
     """eos never comes: the ids are 3 and above."""
-    def make(rng):
-        return _Chain(11, 3, rng), BOS, EOS, max_length
-    return make
+    return _Chain(11, 3, rng), BOS, EOS, max_length
 
 
 def _scripted(*ids):

@@ -11,23 +11,22 @@ from torch.nn import functional as F
 
 from helpers import training
 from helpers.checks.calls import as_list
-from helpers.checks.core import Contract, Exercise, Probe, evaluate, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, evaluate, inputs, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.transformer import generate, language_model, language_model_loss, perplexity, sample_next
 
 # ---------------------------------------------------------------- language_model_loss
 
 
-def _text(B, T, V, pad=0, padding=0, scale=2.0):
+@inputs
+def _text(rng, B, T, V, pad=0, padding=0, scale=2.0):
     """Logits, and rows of words (never ``pad``) with up to ``padding`` pads behind each, a different number
     in each."""
-    def make(rng):
-        words = [i for i in range(V) if i != pad]
-        tokens = rng.choice(words, size=(B, T))
-        for row, pads in zip(tokens, rng.permutation(np.linspace(0, padding, B).astype(int)), strict=True):
-            row[T - pads:] = pad
-        return torch.tensor(rng.normal(size=(B, T, V)) * scale), torch.tensor(tokens), pad
-    return make
+    words = [i for i in range(V) if i != pad]
+    tokens = rng.choice(words, size=(B, T))
+    for row, pads in zip(tokens, rng.permutation(np.linspace(0, padding, B).astype(int)), strict=True):
+        row[T - pads:] = pad
+    return torch.tensor(rng.normal(size=(B, T, V)) * scale), torch.tensor(tokens), pad
 
 
 def _losses(logits, target):
@@ -128,24 +127,22 @@ def _a_norm(rng, d):
     return lambda x: F.layer_norm(x, (d,), gain.to(x), bias.to(x))
 
 
-def _model(B, T, V, d, T_max, n_blocks=2, norm=True, ids=None):
+@inputs
+def _model(rng, B, T, V, d, T_max, n_blocks=2, norm=True, ids=None):
     """A maker of inputs: ids with the last word of the vocabulary among them, tables, blocks, a norm, a matrix."""
-    def make(rng):
-        words = rng.integers(0, V, size=(B, T)) if ids is None else np.array(ids)
-        if ids is None:
-            words[rng.integers(B), rng.integers(T)] = V - 1
-        return (torch.tensor(words), tensor(rng, V, d), tensor(rng, T_max, d),
-                [_looking_back(rng, T, d) for _ in range(n_blocks)], _a_norm(rng, d) if norm else same,
-                tensor(rng, d, V))
-    return make
+    words = rng.integers(0, V, size=(B, T)) if ids is None else np.array(ids)
+    if ids is None:
+        words[rng.integers(B), rng.integers(T)] = V - 1
+    return (torch.tensor(words), tensor(rng, V, d), tensor(rng, T_max, d),
+            [_looking_back(rng, T, d) for _ in range(n_blocks)], _a_norm(rng, d) if norm else same,
+            tensor(rng, d, V))
 
 
-def _whole_numbers(blocks, norm=same, T=2):
+@inputs
+def _whole_numbers(rng, blocks, norm=same, T=2):
     """d = 1 and W_out = 1, so that every step can be followed in the head."""
-    def make(rng):
-        tokens, positions = (torch.tensor(rng.permutation(8)[:3, None] + 1.0) for _ in range(2))
-        return torch.tensor(rng.integers(0, 3, size=(1, T))), tokens, positions, blocks, norm, torch.ones(1, 3).double()
-    return make
+    tokens, positions = (torch.tensor(rng.permutation(8)[:3, None] + 1.0) for _ in range(2))
+    return torch.tensor(rng.integers(0, 3, size=(1, T))), tokens, positions, blocks, norm, torch.ones(1, 3).double()
 
 
 def _run(x, blocks, norm):
@@ -311,13 +308,12 @@ def _draws(function, logits, temperature, top_k, generator):
     return form, share, bool((ids[:AGAIN] == [int(i) for i in again]).all())
 
 
-def _word(logits, temperature, top_k, shuffle=True):
+@inputs
+def _word(rng, logits, temperature, top_k, shuffle=True):
     """Logits, in any order and with any number added to all of them."""
-    def make(rng):
-        z = np.array(logits, dtype=float) + rng.uniform(-3, -2)
-        z = rng.permutation(z) if shuffle else z
-        return torch.tensor(z), temperature, top_k, torch.Generator().manual_seed(int(rng.integers(2**31)))
-    return make
+    z = np.array(logits, dtype=float) + rng.uniform(-3, -2)
+    z = rng.permutation(z) if shuffle else z
+    return torch.tensor(z), temperature, top_k, torch.Generator().manual_seed(int(rng.integers(2**31)))
 
 
 def _pick(p, generator):
@@ -510,12 +506,11 @@ class _Kind:
         return self.said
 
 
-def _descent(*batches, lr=0.1):
-    def make(rng):
-        there = [float(b) for b in batches] or [float(b) for b in rng.integers(-9, 10, size=4)]
-        return (_Kind("with one parameter w, which begins at 0"), there, _Kind("(w - batch)²"),
-                _Kind(f"SGD with lr = {lr}", lr))
-    return make
+@inputs
+def _descent(rng, *batches, lr=0.1):
+    there = [float(b) for b in batches] or [float(b) for b in rng.integers(-9, 10, size=4)]
+    return (_Kind("with one parameter w, which begins at 0"), there, _Kind("(w - batch)²"),
+            _Kind(f"SGD with lr = {lr}", lr))
 
 
 def _trained(function, model, batches, loss_of, optimizer):
@@ -677,11 +672,10 @@ class _Opinions:
         return torch.stack([self.noise.roll(int(total)) * (1 + total % 3) for total in totals])
 
 
-def _begun(length, n, V=7, choose=lambda logits: int(logits.argmax()), first=None):
-    def make(rng):
-        ids = [int(i) for i in rng.integers(0, V, size=length)] if first is None else list(first)
-        return _Opinions(V, rng), ids, n, choose
-    return make
+@inputs
+def _begun(rng, length, n, V=7, choose=lambda logits: int(logits.argmax()), first=None):
+    ids = [int(i) for i in rng.integers(0, V, size=length)] if first is None else list(first)
+    return _Opinions(V, rng), ids, n, choose
 
 
 @variants
@@ -789,10 +783,9 @@ GENERATE = Exercise(generate, use=as_list, probes=(
 # ---------------------------------------------------------------- perplexity
 
 
-def _batches(n, low=0.5, high=4.0, counts=(1, 60)):
-    def make(rng):
-        return torch.tensor(rng.uniform(low, high, size=n)), torch.tensor(rng.integers(*counts, size=n))
-    return make
+@inputs
+def _batches(rng, n, low=0.5, high=4.0, counts=(1, 60)):
+    return torch.tensor(rng.uniform(low, high, size=n)), torch.tensor(rng.integers(*counts, size=n))
 
 
 def _guessing(rng):

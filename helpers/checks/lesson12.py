@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger
 from helpers.inside import ablate_head, attention_rollout, patch_head, previous_token_score
 
 
@@ -29,13 +29,12 @@ def _layers(n, h, T):
     return lambda rng: ([_rows(rng, h, T, T) for _ in range(n)],)
 
 
-def _with_a_padded_row(heads):
+@inputs
+def _with_a_padded_row(rng, heads):
     """Three layers; in the second, row 2 of these heads is 0."""
-    def make(rng):
-        layers = [_rows(rng, 3, 4, 4) for _ in range(3)]
-        layers[1][heads, 2] = 0
-        return (layers,)
-    return make
+    layers = [_rows(rng, 3, 4, 4) for _ in range(3)]
+    layers[1][heads, 2] = 0
+    return (layers,)
 
 
 def _roll(attentions, join=lambda w: w.mean(0), own=0.5, norm=lambda a: a / a.sum(-1, keepdim=True),
@@ -187,11 +186,10 @@ PREVIOUS_TOKEN_SCORE = Exercise(previous_token_score, nudges=NUDGES, probes=(
 _ALL = slice(None)
 
 
-def _outputs(B, h, T, d_k, head=None):
-    def make(rng):
-        which = int(rng.integers(h)) if head is None else head
-        return _tensor(rng.normal(size=(B, h, T, d_k))), _tensor(rng.normal(size=(h * d_k, h * d_k))), which
-    return make
+@inputs
+def _outputs(rng, B, h, T, d_k, head=None):
+    which = int(rng.integers(h)) if head is None else head
+    return _tensor(rng.normal(size=(B, h, T, d_k))), _tensor(rng.normal(size=(h * d_k, h * d_k))), which
 
 
 def _merged(z):
@@ -295,12 +293,11 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
 # ---------------------------------------------------------------- patch_head
 
 
-def _two_runs(B, h, T, d_k, head=None, position=None):
-    def make(rng):
-        which = int(rng.integers(h)) if head is None else head
-        where = int(rng.integers(T)) if position is None else position
-        return *(_tensor(rng.normal(size=(B, h, T, d_k))) for _ in range(2)), which, where
-    return make
+@inputs
+def _two_runs(rng, B, h, T, d_k, head=None, position=None):
+    which = int(rng.integers(h)) if head is None else head
+    where = int(rng.integers(T)) if position is None else position
+    return *(_tensor(rng.normal(size=(B, h, T, d_k))) for _ in range(2)), which, where
 
 
 def _put(into, source):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
 from helpers.minilm import map_weight_name, mean_pool, semantic_search
 
 # ---------------------------------------------------------------- map_weight_name
@@ -137,22 +137,20 @@ MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
 # ---------------------------------------------------------------- mean_pool
 
 
-def _padded(lengths, d, whole=False, scale=1.0):
+@inputs
+def _padded(rng, lengths, d, whole=False, scale=1.0):
     """Vectors (B, T, d) with padding at the end that is not 0, and a mask of True and False, or of 1 and
     0."""
-    def make(rng):
-        T = max(lengths) + (0 if whole else int(rng.integers(1, 3)))
-        hidden = torch.tensor(rng.normal(2.0, scale, size=(len(lengths), T, d)))
-        return hidden, torch.arange(T) < torch.tensor(lengths)[:, None]
-    return make
+    T = max(lengths) + (0 if whole else int(rng.integers(1, 3)))
+    hidden = torch.tensor(rng.normal(2.0, scale, size=(len(lengths), T, d)))
+    return hidden, torch.arange(T) < torch.tensor(lengths)[:, None]
 
 
-def _of_numbers(make):
+@inputs
+def _of_numbers(rng, make):
     """The same with a mask of 1 and 0, as tokenizers give it."""
-    def made(rng):
-        hidden, mask = make(rng)
-        return hidden, mask.long()
-    return made
+    hidden, mask = make(rng)
+    return hidden, mask.long()
 
 
 def _padding_in_front(rng):
@@ -253,12 +251,11 @@ MEAN_POOL = Exercise(mean_pool, probes=(
 # ---------------------------------------------------------------- semantic_search
 
 
-def _rows(n, d, k, spread=1.0):
+@inputs
+def _rows(rng, n, d, k, spread=1.0):
     """A query, n rows that are 1/spread to spread times as long as they fall, and k."""
-    def make(rng):
-        lengths = torch.tensor(rng.permutation(np.geomspace(1 / spread, spread, n)))[:, None]
-        return torch.tensor(rng.normal(size=d)), torch.tensor(rng.normal(size=(n, d))) * lengths, k
-    return make
+    lengths = torch.tensor(rng.permutation(np.geomspace(1 / spread, spread, n)))[:, None]
+    return torch.tensor(rng.normal(size=d)), torch.tensor(rng.normal(size=(n, d))) * lengths, k
 
 
 def _cosine(query, corpus):

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.checks.adopt import adopt_all
-from helpers.checks.core import Contract, Exercise, Probe, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger, variants
 from helpers.checks.pieces import joined, same, spread, spread_in_turn, tensor
 from helpers.efficient import (
     decode_step,
@@ -187,11 +187,10 @@ def _by_hand(rng):
     return Q, K, torch.tensor([[4.0], [8.0]]).double(), torch.abs
 
 
-def _linear_inputs(*front, T, d, d_v, feature_map, T_k=None):
-    def make(rng):
-        n = T if T_k is None else T_k
-        return tensor(rng, *front, T, d), tensor(rng, *front, n, d), tensor(rng, *front, n, d_v), feature_map
-    return make
+@inputs
+def _linear_inputs(rng, *front, T, d, d_v, feature_map, T_k=None):
+    n = T if T_k is None else T_k
+    return tensor(rng, *front, T, d), tensor(rng, *front, n, d), tensor(rng, *front, n, d_v), feature_map
 
 
 def _without_a_table(function, Q, K, V, feature_map):
@@ -309,11 +308,10 @@ LINEAR_ATTENTION = Exercise(linear_attention, use=_without_a_table, probes=(
 # ---------------------------------------------------------------- grouped_query_attention
 
 
-def _grouped_inputs(B, h, g, T, d_k, T_k=None):
-    def make(rng):
-        n = T if T_k is None else T_k
-        return tensor(rng, B, h, T, d_k), tensor(rng, B, g, n, d_k), tensor(rng, B, g, n, d_k)
-    return make
+@inputs
+def _grouped_inputs(rng, B, h, g, T, d_k, T_k=None):
+    n = T if T_k is None else T_k
+    return tensor(rng, B, h, T, d_k), tensor(rng, B, g, n, d_k), tensor(rng, B, g, n, d_k)
 
 
 @variants
@@ -390,11 +388,10 @@ GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=_TRANSPOSE, p
 # ---------------------------------------------------------------- decode_step
 
 
-def _step_inputs(B, h, t, d_k):
-    def make(rng):
-        q, k, v = (tensor(rng, B, h, 1, d_k) for _ in range(3))
-        return q, k, v, None if t == 0 else (tensor(rng, B, h, t, d_k), tensor(rng, B, h, t, d_k))
-    return make
+@inputs
+def _step_inputs(rng, B, h, t, d_k):
+    q, k, v = (tensor(rng, B, h, 1, d_k) for _ in range(3))
+    return q, k, v, None if t == 0 else (tensor(rng, B, h, t, d_k), tensor(rng, B, h, t, d_k))
 
 
 @variants
@@ -504,18 +501,16 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
 # ---------------------------------------------------------------- online_softmax_attention
 
 
-def _online_inputs(T, d, m, block, std=1.0):
-    def make(rng):
-        return tensor(rng, d, std=std), tensor(rng, T, d), tensor(rng, T, m), block
-    return make
+@inputs
+def _online_inputs(rng, T, d, m, block, std=1.0):
+    return tensor(rng, d, std=std), tensor(rng, T, d), tensor(rng, T, m), block
 
 
-def _with_scores(*scores):
+@inputs
+def _with_scores(rng, *scores):
     """d = 1 and q = 1, so that the scores are the keys; blocks of 2."""
-    def make(rng):
-        K = torch.tensor(scores).double()[:, None] + tensor(rng, 1) * 0.01
-        return torch.ones(1).double(), K, tensor(rng, len(scores), 2), 2
-    return make
+    K = torch.tensor(scores).double()[:, None] + tensor(rng, 1) * 0.01
+    return torch.ones(1).double(), K, tensor(rng, len(scores), 2), 2
 
 
 def _never_all_scores(function, q, K, V, block):

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from helpers.attention import split_heads
 from helpers.checks.adopt import adopt
-from helpers.checks.core import SECONDS, Contract, Exercise, Probe, call, example, larger, variants
+from helpers.checks.core import SECONDS, Contract, Exercise, Probe, call, example, inputs, larger, variants
 from helpers.checks.pieces import joined, same, single, spread, spread_in_turn, tensor
 from helpers.smollm2 import (
     SYSTEM,
@@ -44,13 +44,12 @@ def _pairs_of_letters(text):
     return [sum(1000 ** i * ord(letter) for i, letter in enumerate(text[at:at + 2])) for at in range(0, len(text), 2)]
 
 
-def _said(*contents, roles=("user", "assistant"), encode=_words, signs=(1, 2)):
+@inputs
+def _said(rng, *contents, roles=("user", "assistant"), encode=_words, signs=(1, 2)):
     """A conversation whose speakers take turns, and random signs where ``signs`` is None."""
-    def make(rng):
-        start, end = signs or (int(i) for i in rng.choice(np.arange(200, 900), 2, replace=False))
-        messages = [{"role": roles[i % len(roles)], "content": content} for i, content in enumerate(contents)]
-        return messages, encode, start, end
-    return make
+    start, end = signs or (int(i) for i in rng.choice(np.arange(200, 900), 2, replace=False))
+    messages = [{"role": roles[i % len(roles)], "content": content} for i, content in enumerate(contents)]
+    return messages, encode, start, end
 
 
 def _role_and_content(message):
@@ -240,13 +239,12 @@ CHAT_IDS = Exercise(chat_ids, probes=(
 # ---------------------------------------------------------------- rms_norm
 
 
-def _rms_inputs(*shape, eps=1e-5, std=2.0, mean=1.0, gain=None):
+@inputs
+def _rms_inputs(rng, *shape, eps=1e-5, std=2.0, mean=1.0, gain=None):
     """Tokens whose mean is not 0, so that it matters whether it is subtracted."""
-    def make(rng):
-        d = shape[-1]
-        return (tensor(rng, *shape, std=std, mean=mean),
-                tensor(rng, d, std=0.5, mean=1.0) if gain is None else torch.full((d,), gain).double(), eps)
-    return make
+    d = shape[-1]
+    return (tensor(rng, *shape, std=std, mean=mean),
+            tensor(rng, d, std=0.5, mean=1.0) if gain is None else torch.full((d,), gain).double(), eps)
 
 
 def _mean_square(x, dim=-1):
@@ -347,11 +345,10 @@ RMS_NORM = Exercise(rms_norm, probes=(
 # ---------------------------------------------------------------- gated_mlp
 
 
-def _mlp_inputs(*shape, m, std=1.0):
-    def make(rng):
-        d = shape[-1]
-        return (tensor(rng, *shape, std=std), tensor(rng, d, m), tensor(rng, d, m), tensor(rng, m, d))
-    return make
+@inputs
+def _mlp_inputs(rng, *shape, m, std=1.0):
+    d = shape[-1]
+    return (tensor(rng, *shape, std=std), tensor(rng, d, m), tensor(rng, d, m), tensor(rng, m, d))
 
 
 @variants
@@ -421,11 +418,10 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
 # ---------------------------------------------------------------- dequantise
 
 
-def _blocks(n, most=256, least=0):
-    def make(rng):
-        return (torch.tensor(rng.uniform(0.01, 0.2, n)), torch.tensor(rng.normal(-1, 0.5, n)),
-                torch.tensor(rng.integers(least, most, (n, 16)), dtype=torch.uint8))
-    return make
+@inputs
+def _blocks(rng, n, most=256, least=0):
+    return (torch.tensor(rng.uniform(0.01, 0.2, n)), torch.tensor(rng.normal(-1, 0.5, n)),
+            torch.tensor(rng.integers(least, most, (n, 16)), dtype=torch.uint8))
 
 
 def _counting():
@@ -522,13 +518,12 @@ DEQUANTISE = Exercise(dequantise, probes=(
 # ---------------------------------------------------------------- cached_attention
 
 
-def _cached_inputs(B, h, g, T, t, d_k, std=1.0):
+@inputs
+def _cached_inputs(rng, B, h, g, T, t, d_k, std=1.0):
     """T new tokens after t in the cache; t = 0: the cache is None."""
-    def make(rng):
-        q = single(rng, B, h, T, d_k, std=std)
-        k, v = single(rng, B, g, T, d_k, std=std), single(rng, B, g, T, d_k)
-        return q, k, v, (single(rng, B, g, t, d_k, std=std), single(rng, B, g, t, d_k)) if t else None
-    return make
+    q = single(rng, B, h, T, d_k, std=std)
+    k, v = single(rng, B, g, T, d_k, std=std), single(rng, B, g, T, d_k)
+    return q, k, v, (single(rng, B, g, t, d_k, std=std), single(rng, B, g, t, d_k)) if t else None
 
 
 @variants
@@ -830,18 +825,17 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
 # ---------------------------------------------------------------- decoder_layer
 
 
-def _layer_inputs(B, T, t, h, g, d_k, d, m, base=10000.0, start=None, std=1.5, attend=1.0, think=1.0):
+@inputs
+def _layer_inputs(rng, B, T, t, h, g, d_k, d, m, base=10000.0, start=None, std=1.5, attend=1.0, think=1.0):
     """T new tokens after t in the cache. ``attend``, ``think``: the size of what attention and the MLP write;
     ``start``: the first position, if it is not t."""
-    def make(rng):
-        first = t if start is None else start
-        w = {"norm1": single(rng, d, std=0.4, mean=1.0), "norm2": single(rng, d, std=0.4, mean=-1.0),
-             "W_q": single(rng, d, h * d_k), "W_k": single(rng, d, g * d_k), "W_v": single(rng, d, g * d_k),
-             "W_o": attend * single(rng, h * d_k, d) / d_k, "W_gate": single(rng, d, m),
-             "W_up": single(rng, d, m), "W_down": think * single(rng, m, d) / m}
-        cache = (single(rng, B, g, t, d_k), single(rng, B, g, t, d_k)) if t else None
-        return (std * single(rng, B, T, d, mean=0.5), w, h, g, torch.arange(first, first + T), cache, base)
-    return make
+    first = t if start is None else start
+    w = {"norm1": single(rng, d, std=0.4, mean=1.0), "norm2": single(rng, d, std=0.4, mean=-1.0),
+         "W_q": single(rng, d, h * d_k), "W_k": single(rng, d, g * d_k), "W_v": single(rng, d, g * d_k),
+         "W_o": attend * single(rng, h * d_k, d) / d_k, "W_gate": single(rng, d, m),
+         "W_up": single(rng, d, m), "W_down": think * single(rng, m, d) / m}
+    cache = (single(rng, B, g, t, d_k), single(rng, B, g, t, d_k)) if t else None
+    return (std * single(rng, B, T, d, mean=0.5), w, h, g, torch.arange(first, first + T), cache, base)
 
 
 def _written(y, w, h, g, positions, cache, base, names=("W_q", "W_k", "W_v"), parts=lambda h, g: (h, g, g), turn=rope,

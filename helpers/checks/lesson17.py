@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 from helpers.checks.pieces import same
 from helpers.inside import ablate_heads, induction_score, logit_lens, patching_effect
 
@@ -114,12 +114,11 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
 # ---------------------------------------------------------------- logit_lens
 
 
-def _states(L, T, d, V, eps=1e-5, gain=None, size=1.0, shift=0.0):
-    def make(rng):
-        states = [_tensor(rng.normal(size=(T, d)) * size * (layer + 1) + shift) for layer in range(L)]
-        stretch = _tensor(rng.uniform(0.2, 3, size=d)) if gain is None else torch.full((d,), gain).double()
-        return states, stretch, _tensor(rng.normal(size=(d, V))), eps
-    return make
+@inputs
+def _states(rng, L, T, d, V, eps=1e-5, gain=None, size=1.0, shift=0.0):
+    states = [_tensor(rng.normal(size=(T, d)) * size * (layer + 1) + shift) for layer in range(L)]
+    stretch = _tensor(rng.uniform(0.2, 3, size=d)) if gain is None else torch.full((d,), gain).double()
+    return states, stretch, _tensor(rng.normal(size=(d, V))), eps
 
 
 def _root(x, eps):
@@ -211,12 +210,11 @@ LOGIT_LENS = Exercise(logit_lens, probes=(
 # ---------------------------------------------------------------- ablate_heads
 
 
-def _outputs(B, h, T, d_k, n, mean=False):
+@inputs
+def _outputs(rng, B, h, T, d_k, n, mean=False):
     """Head outputs with a mean well away from 0, and n heads to take away, in any order."""
-    def make(rng):
-        z = _tensor(rng.normal(size=(B, h, T, d_k)) + 3 * rng.normal(size=(1, h, 1, d_k)))
-        return z, [int(i) for i in rng.choice(h, n, replace=False)], mean
-    return make
+    z = _tensor(rng.normal(size=(B, h, T, d_k)) + 3 * rng.normal(size=(1, h, 1, d_k)))
+    return z, [int(i) for i in rng.choice(h, n, replace=False)], mean
 
 
 @variants
@@ -316,16 +314,15 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
 # ---------------------------------------------------------------- patching_effect
 
 
-def _runs(V, at=None):
+@inputs
+def _runs(rng, V, at=None):
     """Clean and corrupt logits prefer different words; the patched lie ``at`` of the way, or anywhere."""
-    def make(rng):
-        clean, corrupt, patched = rng.normal(size=(3, V)) * 2
-        right, wrong = (int(i) for i in rng.choice(V, 2, replace=False))
-        clean[right], corrupt[wrong] = clean.max() + rng.uniform(1, 3), corrupt.max() + rng.uniform(1, 3)
-        if at is not None:
-            patched = corrupt + at * (clean - corrupt)
-        return *map(_tensor, (clean, corrupt, patched)), right, wrong
-    return make
+    clean, corrupt, patched = rng.normal(size=(3, V)) * 2
+    right, wrong = (int(i) for i in rng.choice(V, 2, replace=False))
+    clean[right], corrupt[wrong] = clean.max() + rng.uniform(1, 3), corrupt.max() + rng.uniform(1, 3)
+    if at is not None:
+        patched = corrupt + at * (clean - corrupt)
+    return *map(_tensor, (clean, corrupt, patched)), right, wrong
 
 
 def _three(*logits):

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from helpers.adapters import answer_loss, lora_linear, merge_lora, wilson_interval
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
 
 
 def _tensor(rng, *shape, std=1.0):
@@ -172,17 +172,16 @@ MERGE_LORA = Exercise(merge_lora, probes=(
 # ---------------------------------------------------------------- answer_loss
 
 
-def _dialogues(B, T, V, pad=-1, first=None, padding=0, scale=1.0):
+@inputs
+def _dialogues(rng, B, T, V, pad=-1, first=None, padding=0, scale=1.0):
     """Rows of T ids, up to ``padding`` of them padding at the end; the answer begins at ``first``, or at various places."""
-    def make(rng):
-        words = [i for i in range(V) if i != pad]
-        ids = torch.tensor(rng.choice(words, size=(B, T)))
-        cut = [T - n % (padding + 1) for n in range(padding, padding + B)]
-        for row, end in zip(ids, cut, strict=True):
-            row[end:] = pad
-        begins = [int(rng.integers(1, end)) for end in cut] if first is None else [first] * B
-        return _tensor(rng, B, T, V, std=2 * scale), ids, torch.tensor(begins), pad
-    return make
+    words = [i for i in range(V) if i != pad]
+    ids = torch.tensor(rng.choice(words, size=(B, T)))
+    cut = [T - n % (padding + 1) for n in range(padding, padding + B)]
+    for row, end in zip(ids, cut, strict=True):
+        row[end:] = pad
+    begins = [int(rng.integers(1, end)) for end in cut] if first is None else [first] * B
+    return _tensor(rng, B, T, V, std=2 * scale), ids, torch.tensor(begins), pad
 
 
 def _foreseen(rng):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
 from helpers.reward import advantages, best_of_n, dpo_loss, kl_to_reference, policy_gradient_loss
 
 
@@ -16,12 +16,11 @@ def _tensor(x):
 # ---------------------------------------------------------------- advantages
 
 
-def _rewards(G, n, size=1.0, shift=0.0):
+@inputs
+def _rewards(rng, G, n, size=1.0, shift=0.0):
     """Each group has a level and a spread of its own."""
-    def make(rng):
-        levels, spreads = rng.normal(size=(G, 1)) * 3, rng.uniform(0.5, 3, size=(G, 1))
-        return (_tensor((levels + spreads * rng.normal(size=(G, n))) * size + shift),)
-    return make
+    levels, spreads = rng.normal(size=(G, 1)) * 3, rng.uniform(0.5, 3, size=(G, 1))
+    return (_tensor((levels + spreads * rng.normal(size=(G, n))) * size + shift),)
 
 
 def _mean(r):
@@ -127,13 +126,12 @@ def _mask(B, T, lengths, start):
     return (places < torch.tensor(lengths or [T] * B)[:, None]) & (places >= start)
 
 
-def _drawn(B, T, lengths=None, start=0, advantages=None):
+@inputs
+def _drawn(rng, B, T, lengths=None, start=0, advantages=None):
     """Log probabilities below 0, advantages of both signs, and a mask of rows of these lengths."""
-    def make(rng):
-        log_p = _tensor(-rng.gamma(1.5, 1.0, size=(B, T)) - 0.05)
-        better = _tensor(rng.normal(size=B) if advantages is None else advantages)
-        return log_p, better, _mask(B, T, lengths, start)
-    return make
+    log_p = _tensor(-rng.gamma(1.5, 1.0, size=(B, T)) - 0.05)
+    better = _tensor(rng.normal(size=B) if advantages is None else advantages)
+    return log_p, better, _mask(B, T, lengths, start)
 
 
 def _weighted(log_p, a, mask):
@@ -228,13 +226,12 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
 # ---------------------------------------------------------------- kl_to_reference
 
 
-def _two(B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
+@inputs
+def _two(rng, B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
     """Logits of two models, which have not been normalised: each place has its own constant added."""
-    def make(rng):
-        z, reference = (_tensor(rng.normal(size=(B, T, V)) * size + rng.normal(size=(B, T, 1)) * (1 + shift))
-                        for _ in range(2))
-        return z, (z + 3.0 if equal else reference), _mask(B, T, lengths, start)
-    return make
+    z, reference = (_tensor(rng.normal(size=(B, T, V)) * size + rng.normal(size=(B, T, 1)) * (1 + shift))
+                    for _ in range(2))
+    return z, (z + 3.0 if equal else reference), _mask(B, T, lengths, start)
 
 
 def _kl(z, r, axis=-1):
@@ -353,18 +350,17 @@ def _points(texts, points):
     return lambda text: table[text if isinstance(text, str) else " ".join(text)]
 
 
-def _contest(n, ties=False, low=-9, more=4, step=1.0):
+@inputs
+def _contest(rng, n, ties=False, low=-9, more=4, step=1.0):
     """``n`` texts to draw, and more that a right attempt never sees; some of which are better. ``step``: between rewards."""
-    def make(rng):
-        words = ["bears", "doors", "keys", "kings", "planes", "trees", "dates", "films"]
-        texts = [f"{words[i % 8]} {'wait' if i < 8 else 'fall' if i < 16 else 'return'}" for i in rng.permutation(24)]
-        texts = texts[:n + more]
-        points = [float(x) for x in (rng.permutation(n + more) + low) * step]
-        if ties:  # the best of the n texts twice or three times
-            best, first = max(points[:n]), int(rng.integers(2))
-            points = [best if i in {first, n // 2, n - 1} else min(x, best) for i, x in enumerate(points)]
-        return _Draws(texts), _points(texts, points), n
-    return make
+    words = ["bears", "doors", "keys", "kings", "planes", "trees", "dates", "films"]
+    texts = [f"{words[i % 8]} {'wait' if i < 8 else 'fall' if i < 16 else 'return'}" for i in rng.permutation(24)]
+    texts = texts[:n + more]
+    points = [float(x) for x in (rng.permutation(n + more) + low) * step]
+    if ties:  # the best of the n texts twice or three times
+        best, first = max(points[:n]), int(rng.integers(2))
+        points = [best if i in {first, n // 2, n - 1} else min(x, best) for i, x in enumerate(points)]
+    return _Draws(texts), _points(texts, points), n
 
 
 def _best_is_0(rng):
@@ -492,14 +488,13 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
 # ---------------------------------------------------------------- dpo_loss
 
 
-def _judged(B, beta, far=0.0, margin=1.0):
+@inputs
+def _judged(rng, B, beta, far=0.0, margin=1.0):
     """Log probabilities of whole texts: what a model says of both texts of B pairs, and what the reference said."""
-    def make(rng):
-        chosen_reference, rejected_reference = (_tensor(-rng.uniform(4, 20, size=B) - far) for _ in range(2))
-        moved = (_tensor(rng.normal(size=B) * margin) for _ in range(2))
-        chosen, rejected = (old + new for old, new in zip((chosen_reference, rejected_reference), moved, strict=True))
-        return chosen, rejected, chosen_reference, rejected_reference, beta
-    return make
+    chosen_reference, rejected_reference = (_tensor(-rng.uniform(4, 20, size=B) - far) for _ in range(2))
+    moved = (_tensor(rng.normal(size=B) * margin) for _ in range(2))
+    chosen, rejected = (old + new for old, new in zip((chosen_reference, rejected_reference), moved, strict=True))
+    return chosen, rejected, chosen_reference, rejected_reference, beta
 
 
 def _margin(c, r, cr, rr):

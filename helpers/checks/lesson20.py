@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.vision import to_patches, vision_transformer
 
@@ -86,20 +86,18 @@ def _norm(x):
     return F.layer_norm(x, x.shape[-1:])
 
 
-def _model(B, H, W, size, d, classes, blocks=2, positions=1.0):
-    def make(rng):
-        n = H * W // size ** 2
-        return (tensor(rng, B, H, W), size, tensor(rng, size * size, d), tensor(rng, d), positions * tensor(rng, n + 1, d),
-                [_nudge(0.5 + i) for i in range(blocks)], _norm, tensor(rng, d, classes))
-    return make
+@inputs
+def _model(rng, B, H, W, size, d, classes, blocks=2, positions=1.0):
+    n = H * W // size ** 2
+    return (tensor(rng, B, H, W), size, tensor(rng, size * size, d), tensor(rng, d), positions * tensor(rng, n + 1, d),
+            [_nudge(0.5 + i) for i in range(blocks)], _norm, tensor(rng, d, classes))
 
 
-def _with_positions(some):
+@inputs
+def _with_positions(rng, some):
     """The arguments of a model with only some of its positions."""
-    def make(rng):
-        images, size, W_in, cls, positions, *others = _model(2, 4, 4, 2, 5, 3)(rng)
-        return images, size, W_in, cls, positions[some], *others
-    return make
+    images, size, W_in, cls, positions, *others = _model(2, 4, 4, 2, 5, 3)(rng)
+    return images, size, W_in, cls, positions[some], *others
 
 
 def _places_for_patches(x, cls, positions):
