@@ -3,9 +3,10 @@
 import numpy as np
 
 from helpers.attention import additive_scores, hard_attention, soft_attention, softmax
-from helpers.checks.core import Exercise, Probe, example, larger
+from helpers.checks.core import Exercise, Probe, example, inputs, larger
 
 
+@inputs
 def _table(rng, n, d, m):
     """A query, n keys of width d and n values of width m."""
     return rng.normal(size=d), rng.normal(size=(n, d)), rng.normal(size=(n, m))
@@ -14,7 +15,7 @@ def _table(rng, n, d, m):
 def _square_table(rng):
     """n = d = m, and each way of mixing up the axes chooses another row."""
     while True:
-        query, keys, values = _table(rng, 3, 3, 3)
+        query, keys, values = _table(3, 3, 3)(rng)
         chosen = [np.argmax(scores) for scores in (keys @ query, query @ keys, values @ query)]
         if len(set(chosen)) == 3:
             return query, keys, values
@@ -50,18 +51,19 @@ def _starts_at_zero(query, keys, values):
     return values[winner]
 
 
+@inputs
 def _best_last(rng, n, d, m):
     """A table whose best key is the last one, so that it shows when the end of the table is left out."""
-    query, keys, values = _table(rng, n, d, m)
+    query, keys, values = _table(n, d, m)(rng)
     best = int(np.argmax(keys @ query))
     keys[[best, -1]] = keys[[-1, best]]
     return query, keys, values
 
 
 HARD_ATTENTION = Exercise(hard_attention, probes=(
-    Probe("one key", lambda rng: _table(rng, 1, 2, 3),
+    Probe("one key", _table(1, 2, 3),
         "With one key there is no choice: the result is its value, values[0], of shape (m,)."),
-    Probe("two keys", lambda rng: _table(rng, 2, 1, 3), "Score each key by its dot product with the "
+    Probe("two keys", _table(2, 1, 3), "Score each key by its dot product with the "
         "query, and return the value that belongs to the best key."),
     Probe("all scores negative", _all_negative,
         "Every dot product is negative here. The largest one still wins: the one nearest to zero."),
@@ -69,7 +71,7 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
         "are rows: keys @ query gives one score a key."),
     Probe("lengths differ", _crowd,
         "The keys have very different lengths here. Rank by the plain dot product, lengths included."),
-    Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
+    Probe("more keys than numbers", _table(6, 2, 4),
         "Here n = 6, d = 2 and m = 4: six scores, and one row of values, of shape (4,)."),
     Probe("far below zero",
         lambda rng: (np.array([1e3]), np.array([[-3e3], [-2e3], [-9e3]]), rng.normal(size=(3, 1))),
@@ -78,7 +80,7 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
     example("two best keys", (np.ones(1), np.array([[2.0], [5], [5]]), np.array([[1.0, 2], [3, 4], [3, 4]])),
         "Two keys share the best score here, and have the same value. The result is that value once: pick one "
         "row, and do not add up.", extreme=True),
-    larger(lambda rng: _best_last(rng, 10, 9, 11)),
+    larger(_best_last(10, 9, 11)),
 ), misconceptions=(
     ("least-similar", "You take the key with the smallest score. The best key has the largest dot "
         "product.", lambda q, K, V: V[np.argmin(K @ q)]),
@@ -88,9 +90,8 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
         lambda q, K, V: K[np.argmax(K @ q)]),
     ("returns-the-score", "You return the best score itself. Use it to choose a row of values.",
         lambda q, K, V: (K @ q).max()),
-    ("cosine", "You rank by cosine, as you also do when you divide the keys by their lengths. Here the score is the plain "
-        "dot product, lengths included.",
-        lambda q, K, V: V[np.argmax(_cosines(q, K))]),
+    ("cosine", "You rank by cosine, as you also do when you divide the keys by their lengths. Here the score is "
+        "the plain dot product, lengths included.", lambda q, K, V: V[np.argmax(_cosines(q, K))]),
     ("cosine-first-number", "You rank by cosine, where the score is the plain dot product, lengths "
         "included. And you return one number of the value, which is a whole row, (m,): leave out the "
         "last [0].", lambda q, K, V: V[np.argmax(_cosines(q, K))][0]),
@@ -130,19 +131,19 @@ def _with_weights(weights, values):
 
 
 SOFT_ATTENTION = Exercise(soft_attention, probes=(
-    Probe("one key", lambda rng: _table(rng, 1, 2, 3), "With one key its weight is 1, so the output must "
+    Probe("one key", _table(1, 2, 3), "With one key its weight is 1, so the output must "
         "be its value. Return two things: output (m,), weights (n,)."),
-    Probe("two keys", lambda rng: _table(rng, 2, 1, 3), "Follow the three steps: a score for each key, "
+    Probe("two keys", _table(2, 1, 3), "Follow the three steps: a score for each key, "
         "softmax of the scores, the weighted sum of the values."),
     Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
         "and values are rows, one an entry."),
     Probe("lengths differ", _crowd, "The keys have very different lengths here. The scores are plain dot "
         "products, not scaled, lengths included."),
-    Probe("more keys than numbers", lambda rng: _table(rng, 6, 2, 4),
+    Probe("more keys than numbers", _table(6, 2, 4),
         "Here n = 6, d = 2 and m = 4: the weights are (6,) and the output is (4,)."),
-    Probe("m is 1", lambda rng: _table(rng, 3, 2, 1), "The values are one number wide here: the output "
+    Probe("m is 1", _table(3, 2, 1), "The values are one number wide here: the output "
         "still has an axis, (1,).", draws=1, extreme=True),
-    larger(lambda rng: _table(rng, 10, 9, 11)),
+    larger(_table(10, 9, 11)),
 ), misconceptions=(
     ("output-only", "You return the output alone. The exercise asks for two things: output, weights.",
         lambda q, K, V: softmax(K @ q) @ V),
@@ -201,15 +202,14 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
 ))
 
 
+@inputs
 def _network(rng, T, d_s, d_h, d_a):
     """A decoder state, T encoder states, and the weights of the small network that scores them."""
-    return (rng.normal(size=d_s), rng.normal(size=(T, d_h)), rng.normal(size=(d_a, d_s)),
-            rng.normal(size=(d_a, d_h)),
-            rng.normal(size=d_a))
+    return tuple(rng.normal(size=size) for size in (d_s, (T, d_h), (d_a, d_s), (d_a, d_h), d_a))
 
 
 def _no_state(rng):
-    s, H, W, U, v = _network(rng, 3, 2, 2, 2)
+    s, H, W, U, v = _network(3, 2, 2, 2)(rng)
     return np.zeros_like(s), H, W, U, v
 
 
@@ -218,16 +218,16 @@ def _sum(s, H, W, U):
 
 
 ADDITIVE_SCORES = Exercise(additive_scores, probes=(
-    Probe("one state", lambda rng: _network(rng, 1, 1, 1, 1),
+    Probe("one state", _network(1, 1, 1, 1),
         "With T = 1 and every size 1 the score is v · tanh(W s + U h), in an array of shape (1,)."),
     Probe("state of zeros", _no_state, "The decoder state is all zeros here, so only U h_j is left inside tanh."),
-    Probe("square", lambda rng: _network(rng, 3, 3, 3, 3), "All sizes are equal here, so a mixed-up axis "
+    Probe("square", _network(3, 3, 3, 3), "All sizes are equal here, so a mixed-up axis "
         "raises no error. W @ s and U @ h_j: the matrix stands left of the vector.", draws=3),
-    Probe("every size differs", lambda rng: _network(rng, 4, 2, 5, 3), "Here T = 4, d_s = 2, d_h = 5 and "
+    Probe("every size differs", _network(4, 2, 5, 3), "Here T = 4, d_s = 2, d_h = 5 and "
         "d_a = 3. W @ s is (3,), H @ U.T is (4, 3), and the scores are (4,)."),
-    Probe("T is d_a", lambda rng: _network(rng, 3, 2, 4, 3), "T and d_a are equal here, so a row can "
+    Probe("T is d_a", _network(3, 2, 4, 3), "T and d_a are equal here, so a row can "
         "pass for a column. W @ s, shape (d_a,), is added to every row of H @ U.T."),
-    larger(lambda rng: _network(rng, 9, 10, 11, 12)),
+    larger(_network(9, 10, 11, 12)),
 ), misconceptions=(
     ("no-tanh", "The tanh is missing. Without it the decoder state adds the same number to every score, "
         "and softmax cancels that.", lambda s, H, W, U, v: _sum(s, H, W, U) @ v),

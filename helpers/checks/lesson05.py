@@ -6,9 +6,10 @@ import copy
 import numpy as np
 
 from helpers.attention import scaled_dot_product_attention, score_variance, softmax, softmax_jacobian
-from helpers.checks.core import Exercise, Probe, example, larger, variants
+from helpers.checks.core import Exercise, Probe, example, inputs, larger, variants
 
 
+@inputs
 def _qkv(rng, *lead, T_q, T_k, d_k, d_v):
     """Normal entries. Scores then vary by about √d_k, so that the softmax never saturates and every factor
     shows."""
@@ -32,21 +33,15 @@ def _scores(Q, K):
     return Q @ _swap(K)
 
 
-def _attend(scores, V):
-    weights = softmax(scores)
-    return weights @ V, weights
-
-
 def _root(x, axis):
     return np.sqrt(x.shape[axis])
 
 
-def _with_softmax(function):
-    """Attention whose scores, scaled rightly, go through another function than softmax."""
-    def attention(Q, K, V):
-        weights = function(_scores(Q, K) / _root(Q, -1))
-        return weights @ V, weights
-    return attention
+@variants
+def _attends(Q, K, V, *, scores=_scores, divisor=lambda Q, K, V: _root(Q, -1), weigh=softmax, mix=np.matmul):
+    """The reference with other scores, another divisor of them, another function than softmax, or another mixture."""
+    weights = weigh(scores(Q, K) / divisor(Q, K, V))
+    return mix(weights, V), weights
 
 
 @variants
@@ -60,95 +55,84 @@ def _nothing(scores):
     return 0.0
 
 
-def _mixed(mix):
-    """Attention with the right weights and another output, ``mix(weights, V)``."""
-    def attention(Q, K, V):
-        _, weights = scaled_dot_product_attention(Q, K, V)
-        return mix(weights, V), weights
-    return attention
-
-
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
-    Probe("one key", lambda rng: _qkv(rng, T_q=2, T_k=1, d_k=2, d_v=3),
-        "With one key its weight is 1 for every query, whatever the scores: each output is the only row "
-        "of V. Return two things, the output and the weights."),
-    Probe("d_k is 1", lambda rng: _qkv(rng, T_q=2, T_k=3, d_k=1, d_v=2), "With d_k = 1 the scale is √1 = 1, so "
+    Probe("one key", _qkv(T_q=2, T_k=1, d_k=2, d_v=3), "With one key its weight is 1 for every query, whatever "
+        "the scores: each output is the only row of V. Return two things, the output and the weights."),
+    Probe("d_k is 1", _qkv(T_q=2, T_k=3, d_k=1, d_v=2), "With d_k = 1 the scale is √1 = 1, so "
         "this is plain attention: softmax(Q Kᵀ) V, softmax along each row of scores."),
-    Probe("scale", lambda rng: _qkv(rng, T_q=2, T_k=3, d_k=5, d_v=4), "Plain attention is right when d_k "
+    Probe("scale", _qkv(T_q=2, T_k=3, d_k=5, d_v=4), "Plain attention is right when d_k "
         "= 1. Here d_k = 5: divide the scores by √5 before the softmax."),
-    Probe("more queries than keys", lambda rng: _qkv(rng, T_q=6, T_k=2, d_k=3, d_v=7),
-        "T_q = 6, T_k = 2, d_k = 3, d_v = 7: scores and weights are (6, 2), the output is (6, 7). d_k is "
-        "the last size of Q."),
-    Probe("as many queries as keys", lambda rng: _qkv(rng, T_q=3, T_k=3, d_k=4, d_v=2),
-        "With T_q = T_k = 3 a wrong axis still gives the right shape. Row i of the scores belongs to "
-        "query i, and each row of weights sums to 1."),
-    Probe("a batch", lambda rng: _qkv(rng, 3, T_q=2, T_k=4, d_k=6, d_v=5), "Q, K and V have a batch axis in front "
+    Probe("more queries than keys", _qkv(T_q=6, T_k=2, d_k=3, d_v=7), "T_q = 6, T_k = 2, d_k = 3, d_v = 7: scores "
+        "and weights are (6, 2), the output is (6, 7). d_k is the last size of Q."),
+    Probe("as many queries as keys", _qkv(T_q=3, T_k=3, d_k=4, d_v=2), "With T_q = T_k = 3 a wrong axis still "
+        "gives the right shape. Row i of the scores belongs to query i, and each row of weights sums to 1."),
+    Probe("a batch", _qkv(3, T_q=2, T_k=4, d_k=6, d_v=5), "Q, K and V have a batch axis in front "
         "here. Count axes from the end: swap the last two of K, d_k is Q.shape[-1]."),
-    Probe("batch and heads", lambda rng: _qkv(rng, 2, 3, T_q=5, T_k=4, d_k=7, d_v=1),
+    Probe("batch and heads", _qkv(2, 3, T_q=5, T_k=4, d_k=7, d_v=1),
         "Q has shape (B, h, T_q, d_k) here. Everything happens on the last two axes."),
     Probe("scores far from 0", _far_from_zero, "All scores are near 1,000 here. Use a softmax that "
         "subtracts the largest score of each row first.", extreme=True),
     example("rows far apart", (np.array([[1000.0], [-1000.0]]), np.array([[3.0], [0.0]]), np.array([[0.5, -1], [2, 1]])),
         "The scores of the two queries lie thousands apart here. Subtract from each row its own largest score, neither "
         "one number for all rows nor a mean: attention.softmax does it.", extreme=True),
-    larger(lambda rng: _qkv(rng, 5, 6, T_q=9, T_k=10, d_k=11, d_v=12)),
+    larger(_qkv(5, 6, T_q=9, T_k=10, d_k=11, d_v=12)),
 ), misconceptions=(
     ("no-scaling", "You do not scale: this is softmax(Q Kᵀ) V. Divide the scores by √d_k before the "
-        "softmax.", lambda Q, K, V: _attend(_scores(Q, K), V)),
+        "softmax.", _attends(divisor=lambda Q, K, V: 1)),
     ("scaled-by-d_k", "You divide by d_k. The standard deviation of a score is √d_k: divide by the "
-        "square root.", lambda Q, K, V: _attend(_scores(Q, K) / Q.shape[-1], V)),
+        "square root.", _attends(divisor=lambda Q, K, V: Q.shape[-1])),
     ("scaled-by-d_k-squared", "You divide by the square of d_k. That makes every weight the same; divide "
-        "by the square root.", lambda Q, K, V: _attend(_scores(Q, K) / Q.shape[-1] ** 2, V)),
+        "by the square root.", _attends(divisor=lambda Q, K, V: Q.shape[-1] ** 2)),
     ("half-instead-of-root", "d_k ** 1/2 is (d_k ** 1) / 2, because ** comes first. Write d_k ** 0.5 or "
-        "np.sqrt(d_k).", lambda Q, K, V: _attend(_scores(Q, K) / (Q.shape[-1] / 2), V)),
+        "np.sqrt(d_k).", _attends(divisor=lambda Q, K, V: Q.shape[-1] / 2)),
     ("precedence", "scores / d_k ** 1/2 is scores / d_k, and then halved: ** comes first, then / from left to "
-        "right. Write scores / np.sqrt(d_k).", lambda Q, K, V: _attend(_scores(Q, K) / Q.shape[-1] / 2, V)),
+        "right. Write scores / np.sqrt(d_k).", _attends(divisor=lambda Q, K, V: 2 * Q.shape[-1])),
     ("multiplied", "You multiply by √d_k. That makes large scores larger: divide.",
-        lambda Q, K, V: _attend(_scores(Q, K) * _root(Q, -1), V)),
+        _attends(divisor=lambda Q, K, V: 1 / _root(Q, -1))),
     ("scaled-by-d_v", "You divide by √d_v. The scores are sums over the d_k numbers of a query and a "
-        "key; V has no part in them.", lambda Q, K, V: _attend(_scores(Q, K) / _root(V, -1), V)),
+        "key; V has no part in them.", _attends(divisor=lambda Q, K, V: _root(V, -1))),
     ("scaled-by-T_k", "You divide by √T_k, the number of keys. A score is a sum over d_k terms: d_k is "
-        "the last size, K.shape[-1].", lambda Q, K, V: _attend(_scores(Q, K) / _root(K, -2), V)),
+        "the last size, K.shape[-1].", _attends(divisor=lambda Q, K, V: _root(K, -2))),
     ("scaled-by-T_q", "You divide by √T_q, the number of queries. A score is a sum over d_k terms: d_k "
-        "is the last size, Q.shape[-1].", lambda Q, K, V: _attend(_scores(Q, K) / _root(Q, -2), V)),
+        "is the last size, Q.shape[-1].", _attends(divisor=lambda Q, K, V: _root(Q, -2))),
     ("scaled-by-T", "You divide by T, the number of keys. A score is a sum over d_k terms: divide by "
-        "√d_k, with d_k = K.shape[-1].", lambda Q, K, V: _attend(_scores(Q, K) / K.shape[-2], V)),
+        "√d_k, with d_k = K.shape[-1].", _attends(divisor=lambda Q, K, V: K.shape[-2])),
     ("scaled-by-axis-1", "Right for matrices, but with a batch Q.shape[1] is not d_k. Count from the "
-        "end: Q.shape[-1].", lambda Q, K, V: _attend(_scores(Q, K) / _root(Q, 1), V)),
+        "end: Q.shape[-1].", _attends(divisor=lambda Q, K, V: _root(Q, 1))),
     ("scaled-by-axis-0", "You divide by the square root of the first size of Q. d_k is the last one: "
-        "Q.shape[-1].", lambda Q, K, V: _attend(_scores(Q, K) / _root(Q, 0), V)),
+        "Q.shape[-1].", _attends(divisor=lambda Q, K, V: _root(Q, 0))),
     ("scaled-after-softmax", "You divide the weights, after the softmax, so they no longer sum to 1. "
         "Divide the scores, before it.",
         lambda Q, K, V: (softmax(_scores(Q, K)) / _root(Q, -1) @ V, softmax(_scores(Q, K)) / _root(Q, -1))),
     ("output-divided", "You divide the output by √d_k. Divide the scores, before the softmax, so that the weights "
         "change too.", lambda Q, K, V: (softmax(_scores(Q, K)) @ V / _root(Q, -1), softmax(_scores(Q, K)))),
     ("columns-sum-to-1", "Your weights sum to 1 down the columns: softmax over the keys is axis=-1, the "
-        "last axis.", _with_softmax(_softmax(axis=-2))),
+        "last axis.", _attends(weigh=_softmax(axis=-2))),
     ("softmax-over-axis-0", "Your softmax runs along axis 0, which is the batch when there is one. "
-        "Softmax over the keys is axis=-1.", _with_softmax(_softmax(axis=0))),
+        "Softmax over the keys is axis=-1.", _attends(weigh=_softmax(axis=0))),
     ("softmax-over-axis-1", "Right for matrices, but with a batch axis 1 holds the queries. Count from "
-        "the end: softmax over the keys is axis=-1.", _with_softmax(_softmax(axis=1))),
+        "the end: softmax over the keys is axis=-1.", _attends(weigh=_softmax(axis=1))),
     ("no-keepdims", "The sum of each row loses its axis, so the division runs along the wrong one (or "
-        "stops). Keep it: e.sum(axis=-1, keepdims=True).", _with_softmax(_softmax(keepdims=False))),
+        "stops). Keep it: e.sum(axis=-1, keepdims=True).", _attends(weigh=_softmax(keepdims=False))),
     ("no-keepdims-and-no-max", "The sum of each row loses its axis, so the division runs along the wrong "
         "one (or stops). Write e.sum(axis=-1, keepdims=True), and subtract the row's largest score "
-        "before exp.", _with_softmax(_softmax(keepdims=False, largest=_nothing))),
+        "before exp.", _attends(weigh=_softmax(keepdims=False, largest=_nothing))),
     ("no-keepdims-twice", "The maximum and the sum of each row lose their axis, so they meet the wrong "
         "rows (or stop). Both need keepdims=True.",
-        _with_softmax(_softmax(keepdims=False, largest=lambda scores: scores.max(axis=-1)))),
+        _attends(weigh=_softmax(keepdims=False, largest=lambda scores: scores.max(axis=-1)))),
     ("max-without-keepdims", "The largest score of each row loses its axis, so it is subtracted from the wrong "
         "row (or stops). Keep it: scores.max(axis=-1, keepdims=True).",
-        _with_softmax(lambda scores: softmax(scores - scores.max(axis=-1)))),
+        _attends(weigh=lambda scores: softmax(scores - scores.max(axis=-1)))),
     ("softmax-over-everything", "All your weights together sum to 1. Each query has its own: softmax "
-        "along axis=-1.", _with_softmax(_softmax(axis=None))),
+        "along axis=-1.", _attends(weigh=_softmax(axis=None))),
     ("no-softmax", "You use the scaled scores as weights. They must pass through softmax, so that each "
-        "row is positive and sums to 1.", _with_softmax(lambda scores: scores)),
+        "row is positive and sums to 1.", _attends(weigh=lambda scores: scores)),
     ("winner-takes-all", "All the weight goes to the best key. That is hard attention; softmax shares "
-        "the weight.", _with_softmax(lambda scores: (scores == scores.max(axis=-1, keepdims=True)) * 1.0)),
+        "the weight.", _attends(weigh=lambda scores: (scores == scores.max(axis=-1, keepdims=True)) * 1.0)),
     ("overflow", "Right for small scores, but exp(1000) overflows to inf and inf/inf is NaN. Subtract the largest "
-        "score of each row before exp, or use attention.softmax.", _with_softmax(_softmax(largest=_nothing))),
+        "score of each row before exp, or use attention.softmax.", _attends(weigh=_softmax(largest=_nothing))),
     ("global-maximum", "You subtract the largest of all scores. A row far below it underflows to 0/0. Subtract "
-        "each row's own: scores.max(axis=-1, keepdims=True).", _with_softmax(_softmax(largest=np.max))),
+        "each row's own: scores.max(axis=-1, keepdims=True).", _attends(weigh=_softmax(largest=np.max))),
     ("output-only", "You return the output alone. Return the weights as well: return output, weights.",
         lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[0]),
     ("weights-only", "You return the weights alone. The output is weights @ V: return output, weights.",
@@ -162,30 +146,31 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         "column = key: (T_q, T_k).",
         lambda Q, K, V: (lambda output, weights: (output, _swap(weights)))(*scaled_dot_product_attention(Q, K, V))),
     ("mixes-keys", "You mix the rows of K. The weights come from Q and K, and they mix the rows of V.",
-        lambda Q, K, V: _attend(_scores(Q, K) / _root(Q, -1), K)),
+        lambda Q, K, V: scaled_dot_product_attention(Q, K, K)),
     ("roles-swapped", "Your scores have a row for each key. A row belongs to a query: the scores are Q "
-        "Kᵀ, not K Qᵀ.", lambda Q, K, V: _attend(_scores(K, Q) / _root(Q, -1), V)),
+        "Kᵀ, not K Qᵀ.", _attends(scores=lambda Q, K: _scores(K, Q))),
     ("plain-T", "K.T reverses all axes, which goes wrong as soon as there is a batch. Swap only two of "
-        "them, as in the scores of lesson 04.", lambda Q, K, V: _attend(Q @ K.T / _root(Q, -1), V)),
+        "them, as in the scores of lesson 04.", _attends(scores=lambda Q, K: Q @ K.T)),
     ("batch-meets-batch", "Right for matrices. With a batch, np.dot lets every sentence meet the keys of "
         "every other sentence. The operator @ keeps the batch apart.",
-        lambda Q, K, V: _attend(np.dot(Q, _swap(K)) / _root(Q, -1), V)),
+        _attends(scores=lambda Q, K: np.dot(Q, _swap(K)))),
     ("transpose-of-three-axes", "K.transpose(0, 2, 1) needs exactly three axes, and K may have any "
         "number of them in front. Count from the end: np.swapaxes(K, -1, -2).",
-        lambda Q, K, V: _attend(Q @ K.transpose(0, 2, 1) / _root(Q, -1), V)),
+        _attends(scores=lambda Q, K: Q @ K.transpose(0, 2, 1))),
     ("transpose-of-four-axes", "K.transpose(0, 1, 3, 2) needs exactly four axes, and K may have any "
         "number of them in front. Count from the end: np.swapaxes(K, -1, -2).",
-        lambda Q, K, V: _attend(Q @ K.transpose(0, 1, 3, 2) / _root(Q, -1), V)),
+        _attends(scores=lambda Q, K: Q @ K.transpose(0, 1, 3, 2))),
     ("swapaxes-from-the-front", "np.swapaxes(K, 1, 2) counts from the front: the last two axes are 1 and "
         "2 only if there are three. Count from the end: np.swapaxes(K, -1, -2).",
-        lambda Q, K, V: _attend(Q @ np.swapaxes(K, 1, 2) / _root(Q, -1), V)),
+        _attends(scores=lambda Q, K: Q @ np.swapaxes(K, 1, 2))),
     ("values-first", "You compute V @ weights. A row of weights mixes the rows of V: the output is "
-        "weights @ V.", _mixed(lambda weights, V: V @ weights)),
+        "weights @ V.", _attends(mix=lambda weights, V: V @ weights)),
     ("entry-by-entry", "weights * V multiplies entry by entry. The output is a matrix product: weights @ "
-        "V.", _mixed(lambda weights, V: weights * V)),
+        "V.", _attends(mix=lambda weights, V: weights * V)),
 ))
 
 
+@inputs
 def _p(rng, n):
     """Weights that are far from even and far from one-hot."""
     return (softmax(rng.normal(size=n) * 1.2),)
@@ -200,15 +185,15 @@ def _with_zero(rng):
 SOFTMAX_JACOBIAN = Exercise(softmax_jacobian, probes=(
     example("one weight", (np.ones(1),),
         "With a single score the weight is always 1, so its derivative is 0: the result is [[0]]."),
-    Probe("two weights", lambda rng: _p(rng, 2), "With two weights the result is p_0 p_1 times [[1, -1], "
+    Probe("two weights", _p(2), "With two weights the result is p_0 p_1 times [[1, -1], "
         "[-1, 1]]: what one weight gains, the other loses."),
-    Probe("three weights", lambda rng: _p(rng, 3),
+    Probe("three weights", _p(3),
         "Entry [i, j] is p_i (δ_ij - p_j): p_i (1 - p_i) on the diagonal, -p_i p_j elsewhere."),
     Probe("some zeros", _with_zero,
         "Some weights are 0. Their rows and columns are 0; nothing is divided or takes a logarithm."),
     example("equal weights", (np.full(4, 0.25),), "All weights are equal here. δ_ij asks whether i and j "
         "are the same place, not whether p_i and p_j are the same number.", extreme=True),
-    larger(lambda rng: _p(rng, 12)),
+    larger(_p(12)),
 ), misconceptions=(
     ("diagonal-only", "You have the diagonal only. Raising one score also lowers all the other weights: "
         "off the diagonal the entries are -p_i p_j.", lambda p: np.diag(p * (1 - p))),

@@ -12,7 +12,7 @@ from helpers.attention import (
     softmax,
     split_heads,
 )
-from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 from helpers.heads import special_share
 
 
@@ -126,6 +126,7 @@ MERGE_HEADS = Exercise(merge_heads, probes=(
 ))
 
 
+@inputs
 def _inputs(rng, B, T, d, n_heads, mask=None):
     """Inputs whose scores are neither all alike nor saturated, so that every fault shows."""
     X = rng.normal(size=(B, T, d))
@@ -135,18 +136,18 @@ def _inputs(rng, B, T, d, n_heads, mask=None):
 def _each_head_its_own(rng):
     mask = rng.random((1, 2, 5, 5)) < 0.6
     mask |= np.eye(5, dtype=bool)
-    return _inputs(rng, 2, 5, 4, 2, mask)
+    return _inputs(2, 5, 4, 2, mask)(rng)
 
 
 def _fully_masked(rng):
     mask = causal_mask(3)
     mask[1] = False
-    return _inputs(rng, 2, 3, 4, 2, mask)
+    return _inputs(2, 3, 4, 2, mask)(rng)
 
 
 def _larger(rng):
     mask = rng.random((5, 9, 10, 10)) < 0.6
-    return _inputs(rng, 5, 10, 18, 9, mask | np.eye(10, dtype=bool))
+    return _inputs(5, 10, 18, 9, mask | np.eye(10, dtype=bool))(rng)
 
 
 def _large(rng):
@@ -160,13 +161,13 @@ def _large(rng):
 
 def _large_and_hidden(rng):
     """Scores are minus the products of rows that get shorter, so a hidden key, to the right, has much the largest."""
-    X, _, _, *others = _inputs(rng, 1, 3, 4, 2, causal_mask(3))
+    X, _, _, *others = _inputs(1, 3, 4, 2, causal_mask(3))(rng)
     return X / 10 + [[60], [30], [1]], 8 * np.eye(4), -8 * np.eye(4), *others
 
 
 def _three_axes(rng):
     mask = rng.random((3, 3, 3)) < 0.5
-    return _inputs(rng, 2, 3, 6, 3, mask | np.eye(3, dtype=bool))
+    return _inputs(2, 3, 6, 3, mask | np.eye(3, dtype=bool))(rng)
 
 
 @variants
@@ -217,23 +218,22 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
     ("values to unpack|boolean index|could not be broadcast", "X has three axes, (B, T, d). The mask may have two "
         "or four, and broadcasts to the scores, (B, h, T, T), as it is: add no axes to it."),
 ), probes=(
-    Probe("one token", lambda rng: _inputs(rng, 1, 1, 2, 1), "With one token every weight is 1, so the "
+    Probe("one token", _inputs(1, 1, 2, 1), "With one token every weight is 1, so the "
         "result is X W_v W_o. The queries and keys do not matter here."),
-    Probe("one token, two heads", lambda rng: _inputs(rng, 2, 1, 4, 2),
+    Probe("one token, two heads", _inputs(2, 1, 4, 2),
         "With one token every weight is 1 in every head, so the result is still X W_v W_o: what you "
         "split you must merge in the same order, and W_o comes after the merge."),
-    Probe("one head", lambda rng: _inputs(rng, 1, 3, 2, 1),
+    Probe("one head", _inputs(1, 3, 2, 1),
         "One head is plain scaled dot-product attention of X W_q, X W_k and X W_v, followed by W_o."),
-    Probe("two heads", lambda rng: _inputs(rng, 2, 3, 4, 2), "Each head attends by itself, with its own "
+    Probe("two heads", _inputs(2, 3, 4, 2), "Each head attends by itself, with its own "
         "scores, weights and slice of the values. Scores are scaled by the width of a head."),
-    Probe("equal sizes", lambda rng: _inputs(rng, 2, 2, 4, 2),
-        "B, h, T and d_k are all 2 here, so a mix-up of axes raises no error. Scores compare tokens with "
-        "tokens inside one head of one sentence: they are (B, h, T, T)."),
-    Probe("as many heads as numbers", lambda rng: _inputs(rng, 2, 5, 3, 3),
+    Probe("equal sizes", _inputs(2, 2, 4, 2), "B, h, T and d_k are all 2 here, so a mix-up of axes raises no "
+        "error. Scores compare tokens with tokens inside one head of one sentence: they are (B, h, T, T)."),
+    Probe("as many heads as numbers", _inputs(2, 5, 3, 3),
         "With h = d each head is one number wide, and has its own (T, T) weights even so."),
-    Probe("causal mask", lambda rng: _inputs(rng, 2, 5, 6, 2, causal_mask(5)), "mask is (T, T) here, True = may "
+    Probe("causal mask", _inputs(2, 5, 6, 2, causal_mask(5)), "mask is (T, T) here, True = may "
         "attend, the same for every sentence and head. It acts on the scores, before the softmax."),
-    Probe("padding mask", lambda rng: _inputs(rng, 3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :]),
+    Probe("padding mask", _inputs(3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :]),
         "mask is (B, 1, 1, T) here: each sentence has its own, and it broadcasts over heads and queries as it "
         "is."),
     Probe("a mask for each head", _each_head_its_own,
@@ -244,7 +244,7 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
         "The scores are in the thousands here. Use a softmax that does not overflow.", extreme=True),
     Probe("a mask of three axes", _three_axes,
         "mask is (h, T, T) here: it broadcasts to (B, h, T, T), so its first axis belongs to the heads."),
-    Probe("nothing to see at all", lambda rng: _inputs(rng, 1, 2, 4, 2, np.zeros((2, 2), dtype=bool)),
+    Probe("nothing to see at all", _inputs(1, 2, 4, 2, np.zeros((2, 2), dtype=bool)),
         "mask is False everywhere here, which is not the same as no mask. By the course's convention all "
         "heads give zeros, and so the output is zeros.", draws=1, extreme=True),
     Probe("huge scores of hidden keys", _large_and_hidden, "The keys that are hidden have much larger scores than "
@@ -329,7 +329,7 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
         "instead of -∞ it gets the mean of all values. By convention its heads give zeros.",
         _mha(hide=lambda scores, mask: np.where(mask, scores, -1e30))),
 ), contracts=(
-    Contract("a number of heads that does not divide d", lambda rng: _inputs(rng, 1, 2, 6, 4)),
+    Contract("a number of heads that does not divide d", _inputs(1, 2, 6, 4)),
 ))
 
 

@@ -3,15 +3,15 @@
 import numpy as np
 
 from helpers.attention import alibi_bias, rotate, sinusoidal_encoding
-from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 
 # Positions stay below 20, so that a right attempt in float32 is right to the tolerance.
 
 
-def _waves(T, d, omega=None, first=0, even=np.sin, odd=np.cos):
-    """The reference with the faults that the arguments choose. ``omega``: (d/2,) or None."""
-    omega = 10000.0 ** (-np.arange(0, d, 2) / d) if omega is None else omega
-    angles = (np.arange(T) + first)[:, None] * omega  # (T, d/2)
+@variants
+def _waves(T, d, *, omega=lambda d: 10000.0 ** (-np.arange(0, d, 2) / d), first=0, even=np.sin, odd=np.cos):
+    """The reference with the faults that the arguments choose; ``omega(d)``: (d/2,)."""
+    angles = (np.arange(T) + first)[:, None] * omega(d)  # (T, d/2)
     return np.stack([even(angles), odd(angles)], axis=-1).reshape(T, d)
 
 
@@ -54,39 +54,39 @@ SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
 ), misconceptions=(
     ("concatenated", "All sines stand on the left and all cosines on the right. Some libraries do that, "
         "but here they alternate: sin in columns 0, 2, 4, … and cos in columns 1, 3, 5, …",
-        lambda T, d: _concatenated(_waves(T, d))),
+        lambda T, d: _concatenated(sinusoidal_encoding(T, d))),
     ("sin-cos-swapped", "Sine and cosine have changed places. Sine goes into the even columns, so the "
-        "first row is 0, 1, 0, 1, …", lambda T, d: _waves(T, d, even=np.cos, odd=np.sin)),
+        "first row is 0, 1, 0, 1, …", _waves(even=np.cos, odd=np.sin)),
     ("positions-from-1", "Your first row belongs to position 1. Positions count from 0: row 0 is 0, 1, "
-        "0, 1, …", lambda T, d: _waves(T, d, first=1)),
+        "0, 1, …", _waves(first=1)),
     ("exponent-i", "Your waves are too fast: the exponent is i/d. It is 2i/d, where i counts the pairs.",
-        lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / d))),
+        _waves(omega=lambda d: 10000.0 ** (-np.arange(d // 2) / d))),
     ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide it by d "
-        "and do not multiply by 2 again.", lambda T, d: _waves(T, d, 10000.0 ** (-2 * np.arange(0, d, 2) / d))),
+        "and do not multiply by 2 again.", _waves(omega=lambda d: 10000.0 ** (-2 * np.arange(0, d, 2) / d))),
     ("wave-for-each-column", "Every column has a wave of its own. The two columns of a pair, 2i and 2i+1, share "
         "the angle t · 10000^(-2i/d): one is its sine, the other its cosine.", _a_wave_for_each_column),
     ("column-taken-for-i", "You take i for the number of the column. It is the number of the pair: columns 0 and "
         "1 have i = 0, columns 2 and 3 have i = 1, and both columns of a pair share one angle.", _columns_as_i),
     ("base-1000", "The base is 1000. It is 10000: the second wave of d = 4 has ω = 0.01.",
-        lambda T, d: _waves(T, d, 1000.0 ** (-np.arange(0, d, 2) / d))),
+        _waves(omega=lambda d: 1000.0 ** (-np.arange(0, d, 2) / d))),
     ("exponent-sign", "Your waves get faster from left to right. The exponent is negative: ω falls from "
-        "1 to nearly 1/10000.", lambda T, d: _waves(T, d, 10000.0 ** (np.arange(0, d, 2) / d))),
-    ("last-wave-at-10000", LAST_WAVE, lambda T, d: _waves(T, d, np.geomspace(1, 1e-4, d // 2))),
+        "1 to nearly 1/10000.", _waves(omega=lambda d: 10000.0 ** (np.arange(0, d, 2) / d))),
+    ("last-wave-at-10000", LAST_WAVE, _waves(omega=lambda d: np.geomspace(1, 1e-4, d // 2))),
     ("last-wave-nan", LAST_WAVE + " (With d = 2 you divide 0 by 0.)",
-        lambda T, d: _waves(T, d, 10000.0 ** (-np.arange(d // 2) / np.float64(d // 2 - 1)))),
+        _waves(omega=lambda d: 10000.0 ** (-np.arange(d // 2) / np.float64(d // 2 - 1)))),
     ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
-        lambda T, d: _waves(T, d, np.deg2rad(10000.0 ** (-np.arange(0, d, 2) / d)))),
+        _waves(omega=lambda d: np.deg2rad(10000.0 ** (-np.arange(0, d, 2) / d)))),
     ("times-2-pi", "You multiply the angle by 2π, so the first wave returns after every step. The angle "
         "is t · ω_i, and the first wavelength is 2π positions.",
-        lambda T, d: _waves(T, d, 2 * np.pi * 10000.0 ** (-np.arange(0, d, 2) / d))),
+        _waves(omega=lambda d: 2 * np.pi * 10000.0 ** (-np.arange(0, d, 2) / d))),
     ("one-wave", "All pairs have the same wave, sin(t) and cos(t). Multiply t by ω_i = 10000^(-2i/d), "
-        "which differs from pair to pair.", lambda T, d: _waves(T, d, np.ones(d // 2))),
+        "which differs from pair to pair.", _waves(omega=lambda d: np.ones(d // 2))),
     ("only-sines", "Every column is a sine. The odd columns hold the cosine of the same angle.",
-        lambda T, d: _waves(T, d, odd=np.sin)),
+        _waves(odd=np.sin)),
     ("no-cosines", "The odd columns are all 0. They hold the cosine of the same angle as the column "
-        "before.", lambda T, d: _waves(T, d, odd=np.zeros_like)),
+        "before.", _waves(odd=np.zeros_like)),
     ("transposed", "Rows and columns are swapped: a row for each position, a column for each dimension, "
-        "(T, d).", lambda T, d: _waves(T, d).T),
+        "(T, d).", lambda T, d: sinusoidal_encoding(T, d).T),
 ), contracts=(
     Contract("an odd d, such as 5", lambda rng: (3, 5)),
 ))

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.checks.core import Contract, Exercise, Probe, inputs, larger
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger, variants
 from helpers.inside import ablate_head, attention_rollout, patch_head, previous_token_score
 
 
@@ -37,7 +37,8 @@ def _with_a_padded_row(rng, heads):
     return (layers,)
 
 
-def _roll(attentions, join=lambda w: w.mean(0), own=0.5, norm=lambda a: a / a.sum(-1, keepdim=True),
+@variants
+def _roll(attentions, *, join=lambda w: w.mean(0), own=0.5, norm=lambda a: a / a.sum(-1, keepdim=True),
           times=lambda later, so_far: later @ so_far):
     """The reference with the faults that the arguments choose."""
     result = None
@@ -50,7 +51,7 @@ def _roll(attentions, join=lambda w: w.mean(0), own=0.5, norm=lambda a: a / a.su
 
 
 def _identity_once(attentions):
-    product = _roll(attentions, own=0.0)
+    product = _roll(own=0.0)(attentions)
     return 0.5 * product + 0.5 * torch.eye(product.shape[-1], dtype=product.dtype)
 
 
@@ -70,40 +71,39 @@ ATTENTION_ROLLOUT = Exercise(attention_rollout, nudges=NUDGES, probes=(
         "identity is left there, and the row must be brought back to sum 1.", extreme=True),
 ), misconceptions=(
     ("no-identity", "You multiply the weights alone. In a real layer each token also keeps its own vector, "
-        "through the residual stream: half of each layer's matrix is the identity.", lambda a: _roll(a, own=0.0)),
+        "through the residual stream: half of each layer's matrix is the identity.", _roll(own=0.0)),
     ("order-reversed", "Your layers are multiplied in the wrong order. The first layer acts first, so it is on "
-        "the right: later @ so_far.", lambda a: _roll(a, times=lambda later, so_far: so_far @ later)),
+        "the right: later @ so_far.", _roll(times=lambda later, so_far: so_far @ later)),
     ("last-layer-only", "The result is the last layer's matrix alone. Its tokens are already mixtures: "
-        "multiply by all layers before it.", lambda a: _roll(a[-1:])),
+        "multiply by all layers before it.", lambda a: attention_rollout(a[-1:])),
     ("first-layer-only", "The result is the first layer's matrix alone. Is your return inside the loop?",
-        lambda a: _roll(a[:1])),
+        lambda a: attention_rollout(a[:1])),
     ("identity-once", "You put the identity in once, after the product. Every layer has a residual "
         "stream of its own: mix each matrix with the identity before you multiply.", _identity_once),
     ("rows-grow", "Your rows do not sum to 1: weights plus identity sum to 2, and the sums double with each "
-        "layer. Bring the rows of each layer back to sum 1.", lambda a: 2 ** len(a) * _roll(a, norm=lambda m: m)),
+        "layer. Bring the rows of each layer back to sum 1.", lambda a: 2 ** len(a) * _roll(norm=lambda m: m)(a)),
     ("heads-summed", "You add the heads up, so attention outweighs the identity the more heads there "
-        "are. Take their mean.", lambda a: _roll(a, join=lambda w: w.sum(0))),
+        "are. Take their mean.", _roll(join=lambda w: w.sum(0))),
     ("heads-max", "You take the largest of the heads. That is a variant that some papers use; here it is "
-        "the mean over the heads.", lambda a: _roll(a, join=lambda w: w.max(0).values)),
-    ("first-head", "You use one head. Take the mean over all heads, axis 0.",
-        lambda a: _roll(a, join=lambda w: w[0])),
+        "the mean over the heads.", _roll(join=lambda w: w.max(0).values)),
+    ("first-head", "You use one head. Take the mean over all heads, axis 0.", _roll(join=lambda w: w[0])),
     ("each-head-alone", "You follow each head through the layers on its own and average at the end. But what head "
         "0 wrote is read by all heads of the next layer: average the heads in each layer first.",
-        lambda a: torch.stack([_roll([w[i:i + 1] for w in a]) for i in range(len(a[0]))]).mean(0)),
+        lambda a: torch.stack([attention_rollout([w[i:i + 1] for w in a]) for i in range(len(a[0]))]).mean(0)),
     ("layers-for-heads", "You average over the layers and multiply over the heads. It is the reverse: each entry "
-        "of the list is a layer.", lambda a: _roll([head[None] for head in torch.stack(tuple(a)).mean(0)])),
+        "of the list is a layer.", lambda a: attention_rollout([head[None] for head in torch.stack(tuple(a)).mean(0)])),
     ("elementwise", "You multiply number by number with *. Following a path over two layers is a sum over the "
-        "token in between: a matrix product, @.", lambda a: _roll(a, times=lambda later, so_far: later * so_far)),
+        "token in between: a matrix product, @.", _roll(times=lambda later, so_far: later * so_far)),
     ("layers-added", "You add the layers up. Layers act one after the other, so their matrices are "
-        "multiplied.", lambda a: _roll(a, times=lambda later, so_far: later + so_far)),
+        "multiplied.", _roll(times=lambda later, so_far: later + so_far)),
     ("columns-normalised", "Your columns sum to 1. A row says where a token's content comes from, so each row "
-        "sums to 1: the last axis.", lambda a: _roll(a, norm=lambda m: m / m.sum(-2, keepdim=True))),
+        "sums to 1: the last axis.", _roll(norm=lambda m: m / m.sum(-2, keepdim=True))),
     ("softmax-again", "You put a softmax over the rows. They hold weights already: divide each row by "
-        "its sum.", lambda a: _roll(a, norm=lambda m: torch.softmax(m, -1))),
+        "its sum.", _roll(norm=lambda m: torch.softmax(m, -1))),
     ("transposed", "Rows and columns have changed places: the row is the token you ask about, the column "
-        "where its content comes from.", lambda a: _roll(a).T),
+        "where its content comes from.", lambda a: attention_rollout(a).T),
     ("not-renormalised", "Your rows are right as long as all weights sum to 1. A padded query has weights of 0, "
-        "and then its row sums to ½: divide each row by its sum.", lambda a: _roll(a, norm=lambda m: m)),
+        "and then its row sums to ½: divide each row by its sum.", _roll(norm=lambda m: m)),
 ), contracts=(
     Contract("an empty list", lambda rng: ([],)),
 ))

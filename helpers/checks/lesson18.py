@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from helpers.adapters import answer_loss, lora_linear, merge_lora, wilson_interval
-from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 
 
 def _tensor(rng, *shape, std=1.0):
@@ -50,8 +50,9 @@ def _adapted(*before, d_in, d_out, r, alpha=3.0):
                         _tensor(rng, r, d_out), alpha)
 
 
-def _scaled(scale, thin=lambda x, A, B: x @ A @ B):
-    return lambda x, W, A, B, alpha: x @ W + scale(alpha, A.shape[1]) * thin(x, A, B)
+@variants
+def _scaled(x, W, A, B, alpha, *, scale=lambda alpha, A, B: alpha / A.shape[1], thin=lambda x, A, B: x @ A @ B):
+    return x @ W + scale(alpha, A, B) * thin(x, A, B)
 
 
 LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
@@ -73,25 +74,26 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
 ), misconceptions=(
     ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
         "and would be computed for every input again, and so does W + A B. Go from the left: x A is thin, and "
-        "then times B.", lambda x, W, A, B, alpha: x @ W + alpha / A.shape[1] * (x @ (A @ B))),
+        "then times B.", _scaled(thin=lambda x, A, B: x @ (A @ B))),
     ("formed-and-not-divided", "You multiply by alpha alone; it is alpha / r. And you form a matrix of "
         "W's size, A B or W + A B: go from the left, x A is thin, and then times B.",
         lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
     ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
-        "A.", _scaled(lambda alpha, r: alpha)),
+        "A.", _scaled(scale=lambda alpha, A, B: alpha)),
     ("alpha-forgotten",
-        "The adapter's part is added as it is. Multiply it by alpha / r.", _scaled(lambda alpha, r: 1.0)),
+        "The adapter's part is added as it is. Multiply it by alpha / r.", _scaled(scale=lambda alpha, A, B: 1.0)),
     ("divided-by-r-only", "You divide by r, and alpha is not used. The factor is alpha / r.",
-        _scaled(lambda alpha, r: 1 / r)),
-    ("times-r", "You multiply by r. The factor is alpha / r: divide by it.", _scaled(lambda alpha, r: alpha * r)),
+        _scaled(scale=lambda alpha, A, B: 1 / A.shape[1])),
+    ("times-r", "You multiply by r. The factor is alpha / r: divide by it.",
+        _scaled(scale=lambda alpha, A, B: alpha * A.shape[1])),
     ("upside-down", "Your factor is r / alpha. It is alpha / r.",
-        _scaled(lambda alpha, r: r / alpha if alpha else math.inf)),
+        _scaled(scale=lambda alpha, A, B: A.shape[1] / alpha if alpha else math.inf)),
     ("root-of-r", "You divide alpha by √r. It is r itself here. (A later variant does take the root.)",
-        _scaled(lambda alpha, r: alpha / r**0.5)),
+        _scaled(scale=lambda alpha, A, B: alpha / A.shape[1]**0.5)),
     ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
-        "its columns: A.shape[1].", lambda x, W, A, B, alpha: x @ W + alpha / A.shape[0] * (x @ A @ B)),
+        "its columns: A.shape[1].", _scaled(scale=lambda alpha, A, B: alpha / A.shape[0])),
     ("divided-by-d-out", "You divide alpha by the number of columns of B, which is d_out. r is the number of its "
-        "rows: B.shape[0].", lambda x, W, A, B, alpha: x @ W + alpha / B.shape[1] * (x @ A @ B)),
+        "rows: B.shape[0].", _scaled(scale=lambda alpha, A, B: alpha / B.shape[1])),
     ("everything-scaled", "You multiply the whole sum by alpha / r. Only the adapter's part is: x W "
         "stays as it is.", lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ W + x @ A @ B)),
     ("w-scaled", "You multiply x W by alpha / r, and add the adapter's part as it is. It is the other "
@@ -100,7 +102,7 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
         lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ A @ B)),
     ("no-adapter", "You give x W alone: the adapter says nothing. Add (alpha / r) (x A) B.",
         lambda x, W, A, B, alpha: x @ W),
-    ("subtracted", "You subtract the adapter's part. It is added.", _scaled(lambda alpha, r: -alpha / r)),
+    ("subtracted", "You subtract the adapter's part. It is added.", _scaled(scale=lambda alpha, A, B: -alpha / A.shape[1])),
     ("adapter-after-w", "You let the adapter read what W gives. Both read x: the adapter lies beside W, "
         "and not behind it. (It fits only where W is square.)",
         lambda x, W, A, B, alpha: (x @ W) + alpha / A.shape[1] * (
@@ -108,7 +110,7 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
     ("w-transposed", "You transpose W where it fits. Tokens are rows here: it is x @ W.",
         lambda x, W, A, B, alpha: x @ (W.mT if W.shape[0] == W.shape[1] else W) + alpha / A.shape[1] * (x @ A @ B)),
     ("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing else, so that they can "
-        "be merged.", _scaled(lambda alpha, r: alpha / r, lambda x, A, B: torch.relu(x @ A) @ B)),
+        "be merged.", _scaled(thin=lambda x, A, B: torch.relu(x @ A) @ B)),
     ("x-added", "You add x as well, like a residual connection. The result is x W + (alpha / r) (x A) B.",
         lambda x, W, A, B, alpha: lora_linear(x, W, A, B, alpha) + (x if W.shape[0] == W.shape[1] else 0)),
 ))
@@ -120,8 +122,9 @@ def _matrices(d_in, d_out, r, alpha=3.0):
     return lambda rng: (_tensor(rng, d_in, d_out), _tensor(rng, d_in, r), _tensor(rng, r, d_out), alpha)
 
 
-def _merged(scale):
-    return lambda W, A, B, alpha: W + scale(alpha, A.shape[1]) * (A @ B)
+@variants
+def _merged(W, A, B, alpha, *, scale=lambda alpha, A, B: alpha / A.shape[1], product=lambda W, A, B: A @ B):
+    return W + scale(alpha, A, B) * product(W, A, B)
 
 
 def _in_place(W, A, B, alpha):
@@ -143,30 +146,32 @@ MERGE_LORA = Exercise(merge_lora, probes=(
     larger(_matrices(12, 13, 11, alpha=7.0)),
 ), misconceptions=(
     ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
-        "A.", _merged(lambda alpha, r: alpha)),
+        "A.", _merged(scale=lambda alpha, A, B: alpha)),
     ("alpha-forgotten", "You add A B as it is. Multiply it by alpha / r, as lora_linear does.",
-        _merged(lambda alpha, r: 1.0)),
+        _merged(scale=lambda alpha, A, B: 1.0)),
     ("divided-by-r-only", "You divide by r, and alpha is not used. The factor is alpha / r.",
-        _merged(lambda alpha, r: 1 / r)),
-    ("times-r", "You multiply by r. The factor is alpha / r: divide by it.", _merged(lambda alpha, r: alpha * r)),
-    ("upside-down", "Your factor is r / alpha. It is alpha / r.", _merged(lambda alpha, r: r / alpha)),
-    ("root-of-r", "You divide alpha by √r. It is r itself here.", _merged(lambda alpha, r: alpha / r**0.5)),
+        _merged(scale=lambda alpha, A, B: 1 / A.shape[1])),
+    ("times-r", "You multiply by r. The factor is alpha / r: divide by it.",
+        _merged(scale=lambda alpha, A, B: alpha * A.shape[1])),
+    ("upside-down", "Your factor is r / alpha. It is alpha / r.", _merged(scale=lambda alpha, A, B: A.shape[1] / alpha)),
+    ("root-of-r", "You divide alpha by √r. It is r itself here.",
+        _merged(scale=lambda alpha, A, B: alpha / A.shape[1]**0.5)),
     ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
-        "its columns.", lambda W, A, B, alpha: W + alpha / A.shape[0] * (A @ B)),
+        "its columns.", _merged(scale=lambda alpha, A, B: alpha / A.shape[0])),
     ("divided-by-d-out", "You divide alpha by the number of columns of B, which is d_out. r is the "
-        "number of its rows.", lambda W, A, B, alpha: W + alpha / B.shape[1] * (A @ B)),
+        "number of its rows.", _merged(scale=lambda alpha, A, B: alpha / B.shape[1])),
     ("w-left-out", "You give the adapter's matrix alone. Add W: the merged matrix takes its place.",
         lambda W, A, B, alpha: alpha / A.shape[1] * (A @ B)),
     ("everything-scaled", "You multiply W by alpha / r too. Only A B is.",
         lambda W, A, B, alpha: alpha / A.shape[1] * (W + A @ B)),
-    ("subtracted", "You subtract the adapter. It is added.", _merged(lambda alpha, r: -alpha / r)),
+    ("subtracted", "You subtract the adapter. It is added.", _merged(scale=lambda alpha, A, B: -alpha / A.shape[1])),
     ("order-of-the-two", "B comes before A where it fits. x meets A first, so the product is A @ B.",
-        lambda W, A, B, alpha: W + alpha / A.shape[1] * (B @ A if A.shape == B.shape else A @ B)),
+        _merged(product=lambda W, A, B: B @ A if A.shape == B.shape else A @ B)),
     ("number-by-number", "You multiply A and B number by number where it fits. It is the product of matrices: A @ "
-        "B.", lambda W, A, B, alpha: W + alpha / A.shape[1] * (A * B if A.shape == B.shape else A @ B)),
+        "B.", _merged(product=lambda W, A, B: A * B if A.shape == B.shape else A @ B)),
     ("added-twice", "The adapter is in it twice: does W += … change W before you add to it again?", _in_place),
     ("through-w", "You multiply the adapter by W where it fits. It lies beside W: add the two.",
-        lambda W, A, B, alpha: W + alpha / A.shape[1] * (W @ A @ B if W.shape[0] == W.shape[1] else A @ B)),
+        _merged(product=lambda W, A, B: W @ A @ B if W.shape[0] == W.shape[1] else A @ B)),
 ))
 
 # ---------------------------------------------------------------- answer_loss

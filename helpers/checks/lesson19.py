@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 from helpers.reward import advantages, best_of_n, dpo_loss, kl_to_reference, policy_gradient_loss
 
 
@@ -31,6 +31,12 @@ def _std(r):
     return r.std(-1, unbiased=False, keepdim=True)
 
 
+@variants
+def _compared(r, *, usual=_mean, spread=_std):
+    """The reference with something else that is usual, or that the rewards are divided by."""
+    return (r - usual(r)) / (spread(r) + 1e-6)
+
+
 ADVANTAGES = Exercise(advantages, probes=(
     Probe("two texts", _rewards(1, 2), "One group of two texts: the better one is 1 standard deviation "
         "above the mean, the other 1 below, so the result is close to 1 and -1."),
@@ -53,17 +59,17 @@ ADVANTAGES = Exercise(advantages, probes=(
         "average text should get 0.", lambda r: r / (_std(r) + 1e-6)),
     ("all-texts-together", "You compare all texts with one another. A text is judged by its own group, "
         "those with the same beginning: one mean and one standard deviation for each row.",
-        lambda r: (r - r.mean()) / (r.std(unbiased=False) + 1e-6)),
+        _compared(usual=lambda r: r.mean(), spread=lambda r: r.std(unbiased=False))),
     ("one-spread", "The means are those of the rows, but you divide all by one standard deviation. Each "
-        "row has its own.", lambda r: (r - _mean(r)) / (r.std(unbiased=False) + 1e-6)),
+        "row has its own.", _compared(spread=lambda r: r.std(unbiased=False))),
     ("one-mean", "You subtract one mean from all texts, and divide by the spread of each row. Each row "
-        "has its own mean too.", lambda r: (r - r.mean()) / (_std(r) + 1e-6)),
+        "has its own mean too.", _compared(usual=lambda r: r.mean())),
     ("columns", "You compare down the columns, texts of different beginnings. A group is a row: the last axis.",
-        lambda r: (r - r.mean(0, keepdim=True)) / (r.std(0, unbiased=False, keepdim=True) + 1e-6)),
+        _compared(usual=lambda r: r.mean(0, keepdim=True), spread=lambda r: r.std(0, unbiased=False, keepdim=True))),
     ("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does when it is not told "
-        "otherwise. Here it is n: unbiased=False.", lambda r: (r - _mean(r)) / (r.std(-1, keepdim=True) + 1e-6)),
+        "otherwise. Here it is n: unbiased=False.", _compared(spread=lambda r: r.std(-1, keepdim=True))),
     ("variance", "You divide by the variance. The standard deviation is its root.",
-        lambda r: (r - _mean(r)) / (_std(r) ** 2 + 1e-6)),
+        _compared(spread=lambda r: _std(r) ** 2)),
     ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
         lambda r: (r - _mean(r)) / torch.sqrt(_std(r) ** 2 + 1e-6)),
     ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
@@ -72,34 +78,33 @@ ADVANTAGES = Exercise(advantages, probes=(
         "positive.", lambda r: (_mean(r) - r) / (_std(r) + 1e-6)),
     ("no-keepdim", "The mean of each row has shape (G,), and is lined up with the texts of a row, not "
         "with the rows. Keep the axis: keepdim=True, and the same for the standard deviation.",
-        lambda r: (r - r.mean(-1)) / (r.std(-1, unbiased=False) + 1e-6)),
+        _compared(usual=lambda r: r.mean(-1), spread=lambda r: r.std(-1, unbiased=False))),
     ("no-keepdim-below", "The standard deviation of each row has shape (G,), and is lined up with the texts of a "
-        "row. Keep the axis: keepdim=True.", lambda r: (r - _mean(r)) / (r.std(-1, unbiased=False) + 1e-6)),
+        "row. Keep the axis: keepdim=True.", _compared(spread=lambda r: r.std(-1, unbiased=False))),
     ("no-brackets", "A division comes before a subtraction: only the mean is divided. Put brackets round "
         "rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
     ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The "
         "standard deviation is measured from the mean.",
-        lambda r: (r - _mean(r)) / (r.square().mean(-1, keepdim=True).sqrt() + 1e-6)),
-    ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The "
-        "standard deviation takes their mean.",
-        lambda r: (r - _mean(r)) / ((r - _mean(r)).norm(dim=-1, keepdim=True) + 1e-6)),
+        _compared(spread=lambda r: r.square().mean(-1, keepdim=True).sqrt())),
+    ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The standard "
+        "deviation takes their mean.", _compared(spread=lambda r: (r - _mean(r)).norm(dim=-1, keepdim=True))),
     ("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
-        lambda r: (r - r.sum(-1, keepdim=True)) / (_std(r) + 1e-6)),
+        _compared(usual=lambda r: r.sum(-1, keepdim=True))),
     ("divided-by-the-mean", "You divide by the mean. That is a ratio, and goes wrong where the mean is near 0 or "
-        "below: divide by the standard deviation.", lambda r: (r - _mean(r)) / (_mean(r) + 1e-6)),
+        "below: divide by the standard deviation.", _compared(spread=lambda r: _mean(r))),
     ("absolute-distance", "You divide by the mean absolute distance. The standard deviation is the root of the "
-        "mean SQUARED distance.", lambda r: (r - _mean(r)) / ((r - _mean(r)).abs().mean(-1, keepdim=True) + 1e-6)),
+        "mean SQUARED distance.", _compared(spread=lambda r: (r - _mean(r)).abs().mean(-1, keepdim=True))),
     ("range", "You divide by the distance of the largest from the smallest. It is the standard deviation that is "
-        "asked for.", lambda r: (r - _mean(r)) / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-6)),
+        "asked for.", _compared(spread=lambda r: r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True))),
     ("others-only", "You compare each text with the mean of the others. That is a baseline too (leave "
         "one out); here it is the mean of the whole row, the text itself with the rest.",
-        lambda r: (r - (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1)) / (_std(r) + 1e-6)),
+        _compared(usual=lambda r: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1))),
     ("median", "You subtract the median. What is asked for is the mean.",
-        lambda r: (r - r.median(-1, keepdim=True).values) / (_std(r) + 1e-6)),
+        _compared(usual=lambda r: r.median(-1, keepdim=True).values)),
     ("worst-subtracted", "You subtract the worst reward, so no text is ever below usual. Subtract the "
-        "mean.", lambda r: (r - r.amin(-1, keepdim=True)) / (_std(r) + 1e-6)),
+        "mean.", _compared(usual=lambda r: r.amin(-1, keepdim=True))),
     ("best-subtracted", "You subtract the best reward, so no text is ever above usual. Subtract the mean.",
-        lambda r: (r - r.amax(-1, keepdim=True)) / (_std(r) + 1e-6)),
+        _compared(usual=lambda r: r.amax(-1, keepdim=True))),
     ("softmax", "You make shares that sum to 1. An advantage may be negative: below usual is less.",
         lambda r: r.softmax(-1)),
     ("sign-only", "You only say whether a text is above or below the mean. Say by how much, in standard "
@@ -111,7 +116,7 @@ ADVANTAGES = Exercise(advantages, probes=(
     ("first-group", "Only the first group is there. Is your return inside the loop?", lambda r: advantages(r)[:1]),
     ("all-texts-together-n-minus-1", "You compare all texts with one another, and with n - 1. A text is "
         "judged by its own group: one mean and one standard deviation for each row, with "
-        "unbiased=False.", lambda r: (r - r.mean()) / (r.std() + 1e-6)),
+        "unbiased=False.", _compared(usual=lambda r: r.mean(), spread=lambda r: r.std())),
     ("all-texts-together-n-minus-1-no-eps", "You compare all texts with one another, and with n - 1. A "
         "text is judged by its own group: one mean and one standard deviation for each row, with "
         "unbiased=False, and 1e-6 added to it.", lambda r: (r - r.mean()) / r.std()),
