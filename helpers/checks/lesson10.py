@@ -35,19 +35,16 @@ def _rows_hidden(scores, mask):
 
 @variants
 def _cross(decoder_X, encoder_X, W_q, W_k, W_v, source_mask, *, queries="decoder", keys="encoder", values="encoder",
-           scale=lambda d_k, d: d_k ** 0.5, axis=-1, hide=_columns_hidden, back=lambda output, weights: (output, weights)):
-    """The reference with the faults that the arguments choose; ``hide(scores, mask)`` where there is a mask."""
+           scale=lambda d_k, d: d_k ** 0.5, axis=-1, hide=_columns_hidden, share=lambda weights, mask: weights,
+           back=lambda output, weights: (output, weights)):
+    """The reference with the faults that the arguments choose; ``hide(scores, mask)`` and ``share(weights, mask)`` where
+    there is a mask."""
     text = {"decoder": decoder_X, "encoder": encoder_X}
     Q, K, V = text[queries] @ W_q, text[keys] @ W_k, text[values] @ W_v
     scores = Q @ K.mT / scale(K.shape[-1], decoder_X.shape[-1])
     weights = torch.softmax(scores if source_mask is None else hide(scores, source_mask), dim=axis)
+    weights = weights if source_mask is None else share(weights, source_mask)
     return back(weights @ V, weights)
-
-
-def _mask_after_softmax(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
-    _, weights = cross_attention(decoder_X, encoder_X, W_q, W_k, W_v, None)
-    weights = weights if source_mask is None else weights * source_mask[:, None]
-    return weights @ (encoder_X @ W_v), weights
 
 
 def _causal(decoder_X, encoder_X, W_q, W_k, W_v, source_mask):
@@ -128,7 +125,7 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
     ("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before "
         "the softmax.", _cross(hide=same)),
     ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
-        "Put -inf into the scores before it.", _mask_after_softmax),
+        "Put -inf into the scores before it.", _cross(hide=same, share=lambda weights, mask: weights * mask[:, None])),
     ("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the "
         "mask only `if source_mask is not None`.",
         lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m[:, None][:, 0])),

@@ -580,11 +580,6 @@ def _joined_at_the_end(q, K, V, block):
     return shrink @ outputs / (shrink @ totals)
 
 
-def _nothing_subtracted(largest, total, output, scores, v):
-    weights = torch.exp(scores)
-    return largest, total + weights.sum(), output + weights @ v
-
-
 def _divided_in_the_loop(*state_and_block):
     largest, total, output = RIGHT_STEP(*state_and_block)
     return largest, total, output / total
@@ -655,7 +650,8 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
     ("not-divided", "You do not divide by total at the end, so the weights do not sum to 1.",
         _loop(end=lambda largest, total, output: output)),
     ("nothing-subtracted", "Right for small scores; exp of a large one overflows. Subtract the largest "
-        "score so far before exp.", _loop(step=_nothing_subtracted)),
+        "score so far before exp.", _loop(step=_step_with(
+        new=lambda largest, scores: largest, subtract=lambda largest, new: 0.0, shrink_total=False, shrink_output=False))),
     ("largest-starts-at-0", "Your largest score starts at 0. When all scores are far below 0, every exp "
         "is 0 and the division fails. Start at -inf.", _loop(start=0.0)),
     ("not-scaled", "The scores are not scaled: divide them by √d.", _loop(scale=lambda q: 1.0)),

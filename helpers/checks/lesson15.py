@@ -255,14 +255,14 @@ def _lowest(pairs):
 
 
 @variants
-def _learner(words, n_merges, *, choose=_lowest, merge=merge_pair, count=count_pairs, first_id=256, step=1, ends=None,
-             carry=lambda words, pair: words):
+def _learner(words, n_merges, *, choose=_lowest, merge=merge_pair, count=count_pairs, first_id=256, step=1,
+             ends=lambda pairs: not pairs, carry=lambda words, pair: words):
     """The reference with the faults that the arguments choose. ``ends(pairs)``: stop here? ``carry(words, pair)``: the
     words with their counts that go on to the next round."""
     merges = []
     while len(merges) < n_merges:
         pairs = count(words)
-        if not pairs or ends and ends(pairs):
+        if ends(pairs):
             break
         pair, new_id = choose(pairs), first_id + step * len(merges)
         words = {tuple(merge(list(ids), pair, new_id)): n for ids, n in carry(words, pair).items()}
@@ -288,15 +288,6 @@ def _old_counts(words, n_merges):
         if len(merges) < n_merges and pair in count_pairs(words):
             words = {tuple(merge_pair(ids, pair, 256 + len(merges))): n for ids, n in words.items()}
             merges.append(pair)
-    return merges
-
-
-def _crashes_at_the_end(words, n_merges):
-    """No thought of the case in which no pair is left: min() of nothing."""
-    merges = []
-    for new_id in range(256, 256 + n_merges):
-        merges.append(_lowest(count_pairs(words)))
-        words = {tuple(merge_pair(ids, merges[-1], new_id)): n for ids, n in words.items()}
     return merges
 
 
@@ -370,7 +361,7 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         "were. Put the new id into every word before the next round. (Or your merge_pair finds no pair "
         "in a tuple: give it list(word).)", _never_merged),
     ("crashes-at-the-end", "Your function stops with an error where no pair is left. Then it is done: "
-        "leave the loop, and return the merges so far.", _crashes_at_the_end),
+        "leave the loop, and return the merges so far.", _learner(ends=lambda pairs: False)),
     ("always-256", "Every merge gets the id 256. The second one learned is 257, the third 258: 256 + "
         "len(merges), say.", _learner(step=0)),
     ("from-257", "Your new ids begin with 257. The bytes are 0 to 255, so the first new one is 256. "
@@ -395,7 +386,7 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
     ("lowest-pair", "You take the lowest pair, whatever its count: min(pairs) compares the pairs "
         "themselves. The count decides, and the pair only where counts are equal.", _learner(choose=min)),
     ("not-when-seen-once", "You stop when the most frequent pair was seen once. Here once is enough: go "
-        "on while there is a pair.", _learner(ends=lambda pairs: max(pairs.values()) < 2)),
+        "on while there is a pair.", _learner(ends=lambda pairs: max(pairs.values(), default=0) < 2)),
     ("one-merge", "You return after the first merge. The return belongs behind the loop.",
         lambda words, n_merges: learn_merges(words, min(n_merges, 1))),
     ("one-too-few", "One merge is missing at the end: a range or a comparison ends one early. n_merges are "
@@ -461,15 +452,6 @@ def _by_rule(ids, merges, *, choose, merge=merge_pair):
 
 def _earliest(pairs, merges):
     return min(pairs, key=merges.get)
-
-
-def _leftmost(ids, merges):
-    """One place at a time, the leftmost that can be merged."""
-    ids = list(ids)
-    while places := [i for i, pair in enumerate(pairwise(ids)) if pair in merges]:
-        i = places[0]
-        ids[i:i + 2] = [merges[ids[i], ids[i + 1]]]
-    return ids
 
 
 def _only_one(ids, merges):
@@ -559,7 +541,7 @@ BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
         "150 bytes and 25 merges. Is there a number in your code that should come from a length?"),
 ), misconceptions=(
     ("left-first", "You merge the leftmost pair that can be merged. Look at all pairs first, and take "
-        "the one that was learned earliest.", _leftmost),
+        "the one that was learned earliest.", _by_rule(choose=lambda pairs, merges: pairs[0], merge=_merged(times=1))),
     ("left-first-everywhere", "You merge the leftmost pair that can be merged, wherever it is. Look at all pairs "
         "first, and take the one that was learned earliest.", _by_rule(choose=lambda pairs, merges: pairs[0])),
     ("latest-first", "You merge the pair that was learned last. Early merges are the frequent ones: the smallest "

@@ -76,30 +76,6 @@ def _chat(messages, encode, start, end, *, some=list, inside=_whole, turn=_turn,
     return back([*ids, *begin(start), *encode(last)])
 
 
-def _nested(messages, encode, start, end):
-    turns = [[start, *encode(_role_and_content(message)), end, *encode("\n")] for message in messages]
-    return [*turns, [start, *encode("assistant\n")]]
-
-
-def _nested_pieces(messages, encode, start, end):
-    ids = []
-    for message in messages:
-        ids += [start, encode(_role_and_content(message)), end, encode("\n")]
-    return [*ids, start, encode("assistant\n")]
-
-
-def _signs_as_text(messages, encode, start, end):
-    text = "".join(f"<|im_start|>{_role_and_content(message)}<|im_end|>\n" for message in messages)
-    return encode(f"{text}<|im_start|>assistant\n")
-
-
-def _begun_after_each(messages, encode, start, end):
-    ids = []
-    for message in messages:
-        ids += [*_turn(start, encode(_role_and_content(message)), end, encode("\n")), start, *encode("assistant\n")]
-    return ids
-
-
 def _only_if_asked(messages, encode, start, end):
     whole = chat_ids(messages, encode, start, end)
     return whole if messages and messages[-1]["role"] == "user" else whole[:-1 - len(encode("assistant\n"))]
@@ -156,7 +132,7 @@ CHAT_IDS = Exercise(chat_ids, probes=(
     ("answer-closed-with-a-line", "You close the answer that has not begun: nothing comes after the ids of "
         "'assistant\\n'.", lambda m, e, s, end: [*chat_ids(m, e, s, end), end, *e("\n")]),
     ("answer-begun-after-each", "You begin an answer after every message. Only the end of the list begins one: "
-        "move it behind the loop.", _begun_after_each),
+        "move it behind the loop.", lambda m, e, s, end: [i for one in m for i in chat_ids([one], e, s, end)]),
     ("answer-begun-if-asked", "You begin the answer only where the user spoke last. The list always ends with "
         "start and the ids of 'assistant\\n'.", _only_if_asked),
     ("no-line-after-end", 'The line break after each end sign is missing: encode("\\n").',
@@ -191,7 +167,8 @@ CHAT_IDS = Exercise(chat_ids, probes=(
     ("stripped", "You cut spaces and lines off the content. It is encoded as it is.",
         _chat(inside=_in_one(lambda m: f"{m['role']}\n{m['content'].strip()}"))),
     ("signs-as-text", "You spell the signs and encode them, which makes ordinary letters of them. They are ids: "
-        "put `start` and `end` into the list as they are.", _signs_as_text),
+        "put `start` and `end` into the list as they are.", lambda m, e, s, end: e(
+        "".join(f"<|im_start|>{_role_and_content(one)}<|im_end|>\n" for one in m) + "<|im_start|>assistant\n")),
     ("signs-as-digits", "You write the numbers of the signs into the text and encode them, which makes digits of "
         "them. They are ids: put `start` and `end` into the list as they are.",
         lambda m, e, s, end: e("".join(f"{s}{_role_and_content(one)}{end}\n" for one in m) + f"{s}assistant\n")),
@@ -214,9 +191,11 @@ CHAT_IDS = Exercise(chat_ids, probes=(
         _chat(some=lambda m: [one for one in m if one["role"] == "user"])),
     ("reversed", "The last message comes first. They come in the order of the list.", _chat(some=lambda m: m[::-1])),
     ("list-of-messages", "You give a list of lists, one for each message. What the model reads is ONE flat list "
-        "of ids: ids += …, or ids.extend(…).", _nested),
+        "of ids: ids += …, or ids.extend(…).", lambda m, e, s, end: [
+        *([s, *e(_role_and_content(one)), end, *e("\n")] for one in m), [s, *e("assistant\n")]]),
     ("lists-inside", "There are lists inside your list, because encode gives a list. Unpack it with a star, "
-        "*encode(text), or add lists with +.", _nested_pieces),
+        "*encode(text), or add lists with +.", lambda m, e, s, end: [
+        *(i for one in m for i in [s, e(_role_and_content(one)), end, e("\n")]), s, e("assistant\n")]),
     ("lists-of-parts-inside", "There are lists inside your list, because encode gives a list. Make one text of role, "
         "line break and content, and unpack its ids with a star, *encode(text).", lambda m, e, s, end: [
             *(i for one in m for i in [s, e(one["role"]), e("\n"), e(one["content"]), end, e("\n")]), s,
@@ -528,14 +507,15 @@ def _cached_inputs(rng, B, h, g, T, t, d_k, std=1.0):
 
 @variants
 def _attends(q, k, v, cache=None, *, see=joined, keep=joined, spread_keys=spread, spread_values=spread,
-             offset=lambda T, n: n - T, scale=lambda q: math.sqrt(q.shape[-1]), fill=-math.inf, dim=-1, form=same):
+             offset=lambda T, n: n - T, scale=lambda q: math.sqrt(q.shape[-1]), dim=-1, form=same,
+             hide=lambda scores, may: scores.masked_fill(~may, -math.inf), share=lambda weights, may: weights):
     """The reference, with the faults that the arguments choose: ``offset(T, n)`` of the mask's diagonal, for T new
-    tokens and n keys; what hidden scores get, ``fill``; the axis ``dim`` of the softmax."""
+    tokens and n keys; how scores are hidden; the axis ``dim`` of the softmax; what becomes of the weights, ``share``."""
     h, T = q.shape[1:3]
     K, V = see(k, v, cache)
     may = torch.ones(T, K.shape[2]).tril(offset(T, K.shape[2])).bool()
     scores = q @ spread_keys(K, h).mT / scale(q)
-    weights = torch.softmax(scores.masked_fill(~may, fill), dim)
+    weights = share(torch.softmax(hide(scores, may), dim), may)
     return form(weights @ spread_values(V, h)), keep(k, v, cache)
 
 
@@ -554,20 +534,6 @@ def _along_heads(k, v, cache):
 def _cache_spread(q, k, v, cache=None):
     out, new = cached_attention(q, k, v, cache)
     return out, tuple(spread(x, q.shape[1]) for x in new)
-
-
-def _weights_hidden(q, k, v, cache=None):
-    """The mask comes after the softmax."""
-    K, V = joined(k, v, cache)
-    weights = torch.softmax(q @ spread(K, q.shape[1]).mT / math.sqrt(q.shape[-1]), -1)
-    return weights.tril(K.shape[2] - q.shape[2]) @ spread(V, q.shape[1]), (K, V)
-
-
-def _mask_inverted(q, k, v, cache=None):
-    K, V = joined(k, v, cache)
-    scores = q @ spread(K, q.shape[1]).mT / math.sqrt(q.shape[-1])
-    may = torch.ones_like(scores).tril(K.shape[2] - q.shape[2]).bool()
-    return torch.softmax(scores.masked_fill(may, -math.inf), -1) @ spread(V, q.shape[1]), (K, V)
 
 
 CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new cache"), probes=(
@@ -631,10 +597,11 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
         "scaled by its own width, √d_k.", _attends(scale=lambda q: math.sqrt(q.shape[1] * q.shape[-1]))),
     ("softmax-over-queries",
         "Your softmax runs over the queries. It runs over the keys, the last axis.", _attends(dim=-2)),
-    ("masked-after-the-softmax", "You set the weights of hidden keys to 0 after the softmax, so the "
-        "others no longer sum to 1. Hide the scores: -inf before the softmax.", _weights_hidden),
+    ("masked-after-the-softmax", "You set the weights of hidden keys to 0 after the softmax, so the others no "
+        "longer sum to 1. Hide the scores: -inf before the softmax.",
+        _attends(hide=lambda scores, may: scores, share=torch.mul)),
     ("scores-hidden-with-0", "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use "
-        "-inf.", _attends(fill=0.0)),
+        "-inf.", _attends(hide=torch.mul)),
     ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
         "later.", _attends(form=lambda out: out.transpose(1, 2).flatten(2))),
     ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
@@ -647,8 +614,9 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
     ("offset-only-for-one", "You use no mask for one new token and a triangle that begins at the left "
         "for several, as with is_causal = T > 1. After a cache several new tokens need it further to "
         "the right: new token i sees keys 0 to t + i.", _attends(offset=lambda T, n: n if T == 1 else 0)),
-    ("mask-inverted", "Your mask is the wrong way round: it hides what a token may see. masked_fill "
-        "fills where its mask is True, so hand it ~may.", _mask_inverted),
+    ("mask-inverted", "Your mask is the wrong way round: it hides what a token may see. masked_fill fills where "
+        "its mask is True, so hand it ~may.",
+        _attends(hide=lambda scores, may: scores.masked_fill(may, -math.inf))),
     ("heads-divided-by-g", "You use group i // g. It is i // (h // g): h // g heads in a row share a group. Both "
         "are the same for h = 4 and g = 2.", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
     ("groups-not-spread", "Your scores need as many heads of keys as of queries. Give every query head "
