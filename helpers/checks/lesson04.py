@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_scores, bilinear_form, project, qkv_attention, softmax
-from helpers.checks.core import Exercise, Probe, inputs, larger
+from helpers.checks.core import Exercise, Probe, inputs, larger, variants
 
 
 def _normal(*shapes):
@@ -177,14 +177,12 @@ def _along(scores, axis):
     return e / e.sum(axis=axis, keepdims=True)
 
 
-def _attend(weigh=softmax, score=lambda Q, K: Q @ K.T, give=lambda w, V, X, Q, K: (w @ V, w),
+@variants
+def _attend(X, W_q, W_k, W_v, *, weigh=softmax, score=lambda Q, K: Q @ K.T, give=lambda w, V, X, Q, K: (w @ V, w),
             roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_v)):
     """Attention with one step exchanged."""
-    def attend(X, W_q, W_k, W_v):
-        Q, K, V = roles(X, W_q, W_k, W_v)
-        return give(weigh(score(Q, K)), V, X, Q, K)
-
-    return attend
+    Q, K, V = roles(X, W_q, W_k, W_v)
+    return give(weigh(score(Q, K)), V, X, Q, K)
 
 
 QKV_ATTENTION = Exercise(qkv_attention, probes=(
@@ -214,7 +212,7 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
     ("queries-as-values", "The weights are right, but you mix the queries. What is handed over is the "
         "value of the word that was found.", _attend(give=lambda w, V, X, Q, K: (w @ Q, w))),
     ("scaled", "You divide the scores by √d_k. That is coming in lesson 05; here the scores are plain dot "
-        "products.", lambda X, W_q, W_k, W_v: _attend(lambda S: softmax(S / W_q.shape[1]**0.5))(X, W_q, W_k, W_v)),
+        "products.", lambda X, W_q, W_k, W_v: _attend(weigh=lambda S: softmax(S / W_q.shape[1]**0.5))(X, W_q, W_k, W_v)),
     ("results-exchanged", "Both results are right, but in the other order: first the output, then the "
         "weights.", _attend(give=lambda w, V, X, Q, K: (w, w @ V))),
     ("output-only", "The output is right, but the weights are missing. Return two things: output, "

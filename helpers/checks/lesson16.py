@@ -678,14 +678,6 @@ def _sums_of_the_vocabulary(probabilities, p):
     return probabilities.cumsum(0) - probabilities < p
 
 
-def _marks_of_the_sorted(probabilities, p):
-    return _sums_of_the_vocabulary(probabilities.sort(descending=True).values, p)
-
-
-def _as_probable_as_the_last(probabilities, p):
-    return probabilities >= probabilities[_stays(probabilities, p)].min() * (1 - 1e-9)
-
-
 def _taken(probabilities, p):
     ordered, ids = probabilities.sort(descending=True)
     few = torch.where(ordered.cumsum(0) - ordered < p, ordered, 0.0)[ids]
@@ -694,15 +686,6 @@ def _taken(probabilities, p):
 
 def _sorted(probabilities, p):
     return nucleus(probabilities, p).sort(descending=True).values
-
-
-def _kept_only(probabilities, p):
-    few = _sorted(probabilities, p)
-    return few[few > 0]
-
-
-def _softmax_again(probabilities, p):
-    return torch.softmax(probabilities.masked_fill(~_stays(probabilities, p), -math.inf), 0)
 
 
 NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
@@ -740,12 +723,11 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
     ("divided-by-p", "You divide by p. What stays has p or more together, so divide by its own sum.",
         _keeping(count=_enough, finish=torch.div)),
     ("softmax-again", "You put the probabilities through a softmax again, which makes them nearly equal. "
-        "Divide by the sum of those that stay.", _softmax_again),
+        "Divide by the sum of those that stay.", lambda P, p: torch.softmax(P.masked_fill(~_stays(P, p), -math.inf), 0)),
     ("threshold", "You keep every word with probability p or more. p is what the words that stay have "
-        "*together*.", _where(keep=lambda probabilities, p: probabilities >= p)),
-    ("share-of-the-best", "You keep words that have at least p times the probability of the best. p is "
-        "what the words that stay have together.",
-        _where(keep=lambda probabilities, p: probabilities >= p * probabilities.max())),
+        "*together*.", _where(keep=lambda P, p: P >= p)),
+    ("share-of-the-best", "You keep words that have at least p times the probability of the best. p is what the "
+        "words that stay have together.", _where(keep=lambda P, p: P >= p * P.max())),
     ("share-of-the-vocabulary",
         "You keep a share p of the words. p is a share of probability: how many words that is differs "
         "from place to place.", _keeping(count=lambda sums, ordered, p: math.ceil(p * len(ordered)))),
@@ -753,34 +735,35 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
         _keeping(count=lambda sums, ordered, p: _enough(sums, ordered, p), descending=False)),
     ("not-sorted", "You add up the words in the order of the vocabulary. Sort from the most probable "
         "down first.", _where(keep=_sums_of_the_vocabulary)),
-    ("mask-not-put-back", "You sort, mark the words that stay, and use these marks on the unsorted "
-        "probabilities: the first places of the vocabulary stay, whatever their words. Put the marks "
-        "back in their places with the indices that sort gives.", _where(keep=_marks_of_the_sorted)),
+    ("mask-not-put-back", "You sort, mark the words that stay, and use these marks on the unsorted probabilities: "
+        "the first places of the vocabulary stay, whatever their words. Put the marks back in their places with "
+        "the indices that sort gives.",
+        _where(keep=lambda P, p: _sums_of_the_vocabulary(P.sort(descending=True).values, p))),
     ("taken-instead-of-put", "You index the sorted probabilities with the indices of sort. These say where each "
         "of them came from: new[ids] = sorted puts them back, sorted[ids] mixes them once more.", _taken),
     ("left-sorted", "Your probabilities are right and stand in sorted order. Word i must be at place i "
         "again: put them back with the indices that sort gives.", _sorted),
     ("kept-only", "You return only the words that stay. The result has shape (V,), with 0 for the others.",
-        _kept_only),
+        lambda P, p: _sorted(P, p)[_sorted(P, p) > 0]),
     ("best-only", "You keep only the most probable word. Take words until they have p or more together.",
         _keeping(count=lambda sums, ordered, p: 1)),
     ("p-not-used", "You return the probabilities as they are. Words beyond the nucleus get 0.",
-        lambda probabilities, p: probabilities + 0.0),
+        lambda P, p: P + 0.0),
     ("minus-infinity", "Words beyond the nucleus get -inf in your result. That is for scores; a probability is 0.",
         _keeping(count=_enough, finish=lambda few, p: torch.where(few > 0, few / few.sum(), -math.inf))),
     ("beyond-the-nucleus", "You keep the words beyond the nucleus, and drop the nucleus. It is the most "
-        "probable words that stay.", _where(keep=lambda probabilities, p: ~_stays(probabilities, p))),
+        "probable words that stay.", _where(keep=lambda P, p: ~_stays(P, p))),
     ("mask-not-put-back-one-too-few", "You sort, mark the words that stay, and use these marks on the unsorted "
         "probabilities, so other words stay. Put the marks back in their places with the indices that sort gives. "
         "And the word that crosses p stays too.",
-        _where(keep=lambda probabilities, p: probabilities.sort(descending=True).values.cumsum(0) <= p)),
+        _where(keep=lambda P, p: P.sort(descending=True).values.cumsum(0) <= p)),
     ("all-that-are-equal", "You keep every word that is as probable as the last one needed, so more "
         "words stay where some are equal. The nucleus is the *smallest* set: which of equal words "
-        "stays is free.", _where(keep=_as_probable_as_the_last)),
+        "stays is free.", _where(keep=lambda P, p: P >= P[_stays(P, p)].min() * (1 - 1e-9))),
     ("marks", "You return which words stay, True and False. Return their probabilities, divided by their "
         "sum.", _stays),
     ("all-equal-afterwards", "All words that stay get the same probability. Each keeps its own, divided by their "
-        "sum.", lambda probabilities, p: _stays(probabilities, p).double() / _stays(probabilities, p).sum()),
+        "sum.", lambda P, p: _stays(P, p).double() / _stays(P, p).sum()),
 ), contracts=(
     Contract("p = 0", lambda rng: (torch.tensor([0.5, 0.5]).double(), 0.0)),
     Contract("p above 1", lambda rng: (torch.tensor([0.5, 0.5]).double(), 1.5)),
