@@ -140,24 +140,17 @@ def _pre_norm(x, mask, w, p):
     return x + _mlp(_norm(x, "norm2", w, p), w, p)
 
 
-def _second_pre(x, mask, w, p):
-    x = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
-    return x + _mlp(_norm(x, "norm2", w, p), w, p)
-
-
 def _norm_inside(x, mask, w, p):
     x = x + _norm(self_attention(x, mask, w, p), "norm1", w, p)
     return x + _norm(_mlp(x, w, p), "norm2", w, p)
 
 
-def _old_stream(x, mask, w, p):
-    y = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
-    return _norm(x + _mlp(y, w, p), "norm2", w, p)
-
-
-def _mlp_of_old(x, mask, w, p):
-    y = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
-    return _norm(y + _mlp(x, w, p), "norm2", w, p)
+def _after_norm1(second):
+    """Right up to norm1; ``second(x, y, norm2, mlp)`` goes on from the block's input, x, and what norm1 gave, y."""
+    def fault(x, mask, w, p):
+        y = _norm(x + self_attention(x, mask, w, p), "norm1", w, p)
+        return second(x, y, lambda z: _norm(z, "norm2", w, p), lambda z: _mlp(z, w, p))
+    return fault
 
 
 def _with(fault, **changes):
@@ -166,60 +159,65 @@ def _with(fault, **changes):
 
 FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
     "self_attention": {
-        "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.", _with(self_attention, bias=False)),
+        "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.",
+            _with(self_attention, bias=False)),
         "no-biases": ("All four biases are missing: a query is x @ W_q + b_q, and b_o comes at the end.",
-                      _with(self_attention, bias=False, out_bias=False)),
+            _with(self_attention, bias=False, out_bias=False)),
         "no-output-matrix": ("You return the heads side by side. W_o and b_o, which mix what the heads found, are "
-                             "still to come.", _with(self_attention, out=False)),
+            "still to come.", _with(self_attention, out=False)),
         "no-output-bias": ("b_o is missing at the end.", _with(self_attention, out_bias=False)),
         "output-matrix-turned": ("You transpose W_o. It is as the formula wants it already: heads @ W_o.",
-                                 _with(self_attention, turned=True)),
+            _with(self_attention, turned=True)),
         "all-from-queries": ("Q, K and V all come from W_q. Each has a matrix and a bias of its own.",
-                             _with(self_attention, order="qqq")),
-        "values-from-keys": ("V comes from W_k; it has a matrix of its own, W_v.", _with(self_attention, order="qkk")),
+            _with(self_attention, order="qqq")),
+        "values-from-keys": ("V comes from W_k; it has a matrix of its own, W_v.",
+            _with(self_attention, order="qkk")),
         "queries-keys-swapped": ("Queries and keys have changed places: W_q makes what asks, W_k what is found.",
-                                 _with(self_attention, order="kqv")),
+            _with(self_attention, order="kqv")),
         "keys-values-swapped": ("Keys and values have changed places: the scores compare queries with keys.",
-                                _with(self_attention, order="qvk")),
+            _with(self_attention, order="qvk")),
         "padding-seen": ("The padding is seen: hand the mask on to masked_attention.",
-                         lambda x, mask, w, p: self_attention(x, torch.ones_like(mask), w, p)),
-        "heads-not-side-by-side": ("You reshape (B, h, T, d_k) to (B, T, d) as it lies in memory, which mixes tokens "
-                                   "and heads. merge_heads puts the heads of one token side by side.",
-                                   _with(self_attention, join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
+            lambda x, mask, w, p: self_attention(x, torch.ones_like(mask), w, p)),
+        "heads-not-side-by-side": ("You reshape (B, h, T, d_k) to (B, T, d) as it lies in memory, which mixes "
+            "tokens and heads. merge_heads puts the heads of one token side by side.",
+            _with(self_attention, join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
         "residual-added": ("You add x already. The plus belongs to the block; here only what attention writes is "
-                           "wanted.", lambda x, mask, w, p: x + self_attention(x, mask, w, p)),
+            "wanted.", lambda x, mask, w, p: x + self_attention(x, mask, w, p)),
     },
     "block": {
-        "pre-norm": ("Your norms stand in front of the sublayers, as in lesson 09's block. BERT is post-norm: each "
-                     "norm goes around a whole sum.", _pre_norm),
-        "second-norm-in-front": ("norm2 stands in front of the MLP. It goes around the sum, x + MLP.", _second_pre),
-        "norm-inside-the-sum": ("You normalise what the sublayer writes, and then add it. In post-norm the norm goes "
-                                "around the whole sum, x included.", _norm_inside),
-        "old-stream": ("The MLP's result is added to the x that came in, so what attention found is lost. Add it to "
-                       "what norm1 gave.", _old_stream),
-        "mlp-reads-old-stream": ("Your MLP reads the x that came in. It reads what norm1 gave.", _mlp_of_old),
+        "pre-norm": ("Your norms stand in front of the sublayers, as in lesson 09's block. BERT is post-norm: "
+            "each norm goes around a whole sum.", _pre_norm),
+        "second-norm-in-front": ("norm2 stands in front of the MLP. It goes around the sum, x + MLP.",
+            _after_norm1(lambda x, y, norm2, mlp: y + mlp(norm2(y)))),
+        "norm-inside-the-sum": ("You normalise what the sublayer writes, and then add it. In post-norm the norm "
+            "goes around the whole sum, x included.", _norm_inside),
+        "old-stream": ("The MLP's result is added to the x that came in, so what attention found is lost. Add it "
+            "to what norm1 gave.", _after_norm1(lambda x, y, norm2, mlp: norm2(x + mlp(y)))),
+        "mlp-reads-old-stream": ("Your MLP reads the x that came in. It reads what norm1 gave.",
+            _after_norm1(lambda x, y, norm2, mlp: norm2(y + mlp(x)))),
         "no-residuals": ("Both pluses are missing: a sublayer adds to the stream and does not replace it.",
-                         _with(block, first=False, second=False)),
+            _with(block, first=False, second=False)),
         "no-first-residual": ("The first plus is missing: x + attention.", _with(block, first=False)),
         "no-second-residual": ("The second plus is missing: x + MLP.", _with(block, second=False)),
         "no-second-norm": ("The second norm is missing: it goes around the sum with the MLP.",
-                           _with(block, norms=("norm1", None))),
+            _with(block, norms=("norm1", None))),
         "no-first-norm": ("The first norm is missing: it goes around the sum with attention.",
-                          _with(block, norms=(None, "norm2"))),
+            _with(block, norms=(None, "norm2"))),
         "norm1-twice": ("Both norms are norm1. The second has numbers of its own, norm2.",
-                        _with(block, norms=("norm1", "norm1"))),
+            _with(block, norms=("norm1", "norm1"))),
         "norms-swapped": ("The norms have changed places: norm1 belongs to attention, norm2 to the MLP.",
-                          _with(block, norms=("norm2", "norm1"))),
+            _with(block, norms=("norm2", "norm1"))),
         "no-mlp-biases": ("Both biases of the MLP are missing: gelu(x @ W1 + b1) @ W2 + b2.",
-                          _with(block, mlp_biases=False)),
-        "no-attention-biases": ("The four biases of attention are missing: call your self_attention, which has them.",
-                                _with(block, biases=False)),
+            _with(block, mlp_biases=False)),
+        "no-attention-biases": ("The four biases of attention are missing: call your self_attention, which has "
+            "them.", _with(block, biases=False)),
         "no-biases": ("All six biases are missing: four in attention, and b1 and b2 in the MLP.",
-                      _with(block, biases=False, mlp_biases=False)),
+            _with(block, biases=False, mlp_biases=False)),
         "no-mlp": ("The MLP is missing: only attention has written to the stream.", _with(block, think=False)),
         "attention-only": ("You stop after norm1. The MLP, its plus and norm2 are still to come.",
-                           lambda x, mask, w, p: _norm(x + self_attention(x, mask, w, p), "norm1", w, p)),
-        "no-attention": ("Attention is missing: only the MLP has written to the stream.", _with(block, attend=False)),
+            _after_norm1(lambda x, y, norm2, mlp: y)),
+        "no-attention": ("Attention is missing: only the MLP has written to the stream.",
+            _with(block, attend=False)),
     },
 }
 

@@ -398,8 +398,8 @@ PATCH_HEAD = Exercise(patch_head, nudges=NUDGES, probes=(
     ("only-the-piece", "You return the piece alone, (B, d_k). Return all of `heads`, with this piece in "
         "its place.", lambda heads, other, head, position: other[:, head, position]),
 ), contracts=(
-    Contract("a head that does not exist, such as head 3 of 3", lambda rng: _two_runs(2, 3, 4, 2, 3, 1)(rng)),
-    Contract("a negative position, such as -1", lambda rng: _two_runs(2, 3, 4, 2, 1, -1)(rng)),
+    Contract("a head that does not exist, such as head 3 of 3", _two_runs(2, 3, 4, 2, 3, 1)),
+    Contract("a negative position, such as -1", _two_runs(2, 3, 4, 2, 1, -1)),
 ))
 
 EXERCISES = (PREVIOUS_TOKEN_SCORE, ABLATE_HEAD, PATCH_HEAD, ATTENTION_ROLLOUT)

@@ -107,8 +107,8 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
         "row, and the mean is over the T - period tokens that repeat one.",
         lambda w, p: _score(over=lambda w, T, p: w.sum(-1) / T)(w.mT, p)),
 ), contracts=(
-    Contract("a period of 0", lambda rng: _heads(2, 4, 0)(rng)),
-    Contract("a period as long as the text", lambda rng: _heads(2, 4, 4)(rng)),
+    Contract("a period of 0", _heads(2, 4, 0)),
+    Contract("a period as long as the text", _heads(2, 4, 4)),
 ))
 
 # ---------------------------------------------------------------- logit_lens
