@@ -147,18 +147,22 @@ def narrow(number):
     parts = outer(number)
     if "next" in parts:
         sheet.arrow(f"dM330 {y + 129}H349V{y - 13}H54V{y - 6}")
-    for i, part in enumerate(parts):
-        x, top = columns[i % 4], y + 104 * (i // 4)
-        if i % 4:
-            left, right = (39 if some in ("text", "next") else 25 for some in (part, parts[i - 1]))
-            sheet.arrow(f"rM{x - 84 + right + 5} {top + 25}H{x - left - 5}")
-        if part in ("text", "next"):
-            sheet.box(part, x - 38, top, 78, 50, text if part == "text" else candidates)
-        elif part == "word":
-            sheet.chip(x, top + 25, candidates[0][0])
-        else:
-            sheet.part(part, x - 25, top, 50)
-    sheet.arrow(f"rM335 {y + 25}h6v66H19v38H23")
+    begin = parts.index("block")  # below its box the block is opened
+    for row, some in enumerate((parts[:begin], parts[begin:])):
+        top, before = y + 104 * row, None
+        for x, part in zip([54, 170, 286] if len(some) == 3 else columns, some, strict=False):
+            half = 39 if part in ("text", "next") else 25
+            if before:
+                sheet.arrow(f"rM{before + 5} {top + 25}H{x - half - 5}")
+            if half == 39:
+                sheet.box(part, x - 38, top, 78, 50, text if part == "text" else candidates)
+            elif part == "word":
+                sheet.chip(x, top + 25, candidates[0][0])
+            else:
+                sheet.part(part, x - 25, top, 50)
+            before = x + half
+        if not row:
+            sheet.arrow(f"rM{before + 4} {y + 25}H341v66H19v38H23")
     y += 212
     if beside:
         sheet.box("source", 112, y, 124, 50, ["the european", "economic area"])
