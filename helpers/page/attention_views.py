@@ -22,17 +22,24 @@ SCRIPTS = {  # package: (name to install it by, file in it)
 }
 # What BertViz asks require.js for is already there.
 REQUIRE = "window.require=window.requirejs=(names,then)=>then(window.jQuery,window.d3);window.require.config=()=>{};"
-# The frame's page arrives packed. It unpacks itself, shrinks what is too wide for the page, and says how high it is.
+# The frame's page arrives packed. It unpacks itself, is as large as what is seen of it, shrinks to the width of the page (a
+# text that has to be read no further than 0.6, then it scrolls), says how high it is, and turns round on a dark page.
 LOADER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><body><script>
 const bytes=Uint8Array.from(atob("{packed}"),c=>c.charCodeAt(0));
 new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text().then(page=>{{
 document.open();document.write(page);document.close();
-const vis=document.querySelector("#vis");let asked=0;
-const fit=()=>{{asked=0;vis.style.zoom=1;const wide=vis.scrollWidth/vis.clientWidth;
-if(wide>1)vis.style.zoom=Math.max(0.5,1/wide-0.01);
+const vis=document.querySelector("#vis"),system=matchMedia("(prefers-color-scheme:dark)");let asked=0,theme="auto";
+const fit=()=>{{asked=0;vis.style.zoom=1;const svg=vis.querySelector("svg");if(!svg)return;
+const from=svg.getBoundingClientRect(),seen=[...svg.querySelectorAll("text,line,rect")].filter(e=>getComputedStyle(e)
+.visibility!=="hidden").map(e=>e.getBoundingClientRect()),most=side=>Math.ceil(Math.max(...seen.map(e=>e[side])));
+const wide=most("right")-from.left+4;svg.style.width=wide+"px";svg.style.height=most("bottom")-from.top+8+"px";
+vis.style.zoom=Math.min(1,Math.max(svg.querySelector("#expanded")?0.6:0.3,vis.clientWidth/wide));
 parent.postMessage({{height:Math.ceil(document.body.getBoundingClientRect().height+24)}},"*")}};
-const soon=()=>{{asked=asked||setTimeout(fit,50)}};
-new ResizeObserver(soon).observe(document.body);window.addEventListener("resize",soon);soon();}});
+const soon=()=>{{asked=asked||setTimeout(fit,50)}},paint=()=>{{document.documentElement.classList.toggle("dark",
+theme==="dark"||theme!=="light"&&system.matches)}};
+new ResizeObserver(soon).observe(document.body);window.addEventListener("resize",soon);window.addEventListener("click",soon);
+window.addEventListener("message",({{source,data}})=>{{if(source===parent&&data?.theme){{theme=data.theme;paint()}}}});
+system.onchange=paint;paint();soon();parent.postMessage({{ready:true}},"*")}});
 </script></body></html>"""
 
 
@@ -130,12 +137,13 @@ def offline(page, title):
     name = f"bertviz-{hashlib.sha256(anonymous.encode()).hexdigest()[:12]}"
     page = re.sub(r"bertviz-[0-9a-f]{32}", name, page)
     scripts = "".join(f"<script>{script}</script>" for script in [*map(_script, SCRIPTS), REQUIRE])
-    style = "<style>body{margin:8px;background:#fff;color:#1a1a1a;height:max-content}</style>"
+    style = ("<style>html{background:#fff}.dark{filter:invert(.945) hue-rotate(180deg) brightness(1.25)}"
+             "body{margin:8px;color:#1a1a1a;height:max-content}</style>")
     whole = f'<!doctype html><html lang="en"><meta charset="utf-8">{style}<body>{scripts}{page}</body></html>'
     packed = base64.b64encode(gzip.compress(whole.encode(), 9, mtime=0)).decode()
     note = ("This view is interactive. It appears when the notebook is trusted (in JupyterLab: View, Activate Command "
-            "Palette, Trust Notebook) and scripts may run. The figure beside it shows the same.")
-    return show.frame(LOADER.format(title=escape(title), packed=packed), title, note, height=340)
+            "Palette, Trust Notebook) and scripts may run. The figure below shows the same.")
+    return show.frame(LOADER.format(title=escape(title), packed=packed), title, note, height=340) + show._THEME
 
 
 def _script(package):
@@ -148,7 +156,7 @@ def _script(package):
         if path.exists():
             return path.read_text(encoding="utf-8").replace("</script", "<\\/script")
     raise ViewNotAvailable(f"The interactive views need the package {name}: install it (pip install {name}) and run the "
-                           "cell again; the figures beside them show the same without it.")
+                           "cell again; the figures below them show the same without it.")
 
 
 def _show(page, title):
