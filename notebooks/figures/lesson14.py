@@ -68,30 +68,25 @@ def prefill_and_decode():
 
 
 def narrow_place(bandwidth, arithmetic):
-    """The large slow memory of a GPU, the small fast one and the arithmetic, with a thin pipe between the first two.
+    """The large slow memory of a GPU, the small fast one and the arithmetic: areas and widths of the pipes are to scale.
 
     ``bandwidth``: of the thin pipe, in TB a second; ``arithmetic``: trillions of multiply-adds a second.
     """
-    _, ax = plt.subplots(figsize=(7.2, 3.5))
-    for x, y, w, h, colour, fill in [(0, 0, 3.5, 4, plots.GREY, "#f1f1f1"),
-                                     (5.5, 1.3, 1.15, 1.3, plots.ORANGE, "#fdf0d5"),
-                                     (8.1, 1.05, 1.9, 1.8, plots.BLUE, "#dcebf5")]:
-        ax.add_patch(FancyBboxPatch((x, y), w, h, boxstyle="round,pad=0.12", linewidth=2, ec=colour, fc=fill))
-    stored = np.array([(0.2 + 0.24 * i, 0.2 + 0.24 * j) for i in range(14) for j in range(11)])
-    ax.scatter(*stored.T, s=16, color="#b5b5b5", marker="s")
-    ax.scatter([5.65, 5.95, 6.25, 6.5], [1.5] * 4, s=16, color=plots.ORANGE, marker="s")
-    ax.scatter(np.linspace(3.85, 5.2, 5), [1.95] * 5, s=16, color=plots.RED, marker="s")
-    for y in (1.77, 2.13):
-        ax.plot([3.65, 5.35], [y, y], color=plots.RED, linewidth=1.5)
-    ax.fill_between([6.8, 7.95], 1.4, 2.5, color="#f7d9a0")
-    for x, y, words, colour, size in [
-            (1.75, 3.45, "slow memory\n40 GB", "black", 14), (6.08, 3.25, "fast memory\n20 MB", "black", 14),
-            (4.5, 2.65, f"{bandwidth} TB\na second", plots.RED, 13),
-            (4.5, 1.1, "the narrow\nplace", plots.RED, 13),
-            (7.38, 0.75, "19 TB\na second", "#8a5a00", 13),
-            (9.05, 1.95, f"{arithmetic} trillion\nmultiply-adds\na second", "black", 13)]:
-        ax.text(x, y, words, ha="center", va="center", fontsize=size, color=colour)
-    ax.set(xlim=(-0.3, 10.4), ylim=(-0.3, 4.3))
+    _, ax = plt.subplots(figsize=(7.2, 4.1))
+    ax.add_patch(plt.Rectangle((0, -2), 4, 4, linewidth=2, ec=plots.GREY, fc="#e4e4e4"))  # 40 GB
+    speck = 4 / math.sqrt(40_000 / 20)  # the side of 20 MB
+    ax.add_patch(plt.Rectangle((6.15 - speck / 2, -speck / 2), speck, speck, color="black", linewidth=0))
+    broad = 2.4  # of the pipe of 19 TB a second
+    for start, end, width, colour in [(4.03, 6.07, broad * bandwidth / 19, plots.RED), (6.23, 8, broad, "#f7c873")]:
+        ax.add_patch(plt.Rectangle((start, -width / 2), end - start, width, color=colour, linewidth=0))
+    ax.add_patch(FancyBboxPatch((8.2, -1.2), 2.1, 2.4, boxstyle="round,pad=0.1", linewidth=2, ec=plots.BLUE, fc="#dcebf5"))
+    ax.annotate("fast memory\n20 MB", (6.15, 0.08), (6.15, 1.85), ha="center", va="center", fontsize=14,
+                arrowprops={"arrowstyle": "-", "lw": 1.2})
+    for x, y, words, colour in [(2, 0, "slow memory\n40 GB", "black"), (5.07, -0.6, f"{bandwidth} TB\na second", plots.RED),
+                                (7.15, 0, "19 TB\na second", "#5c3c00"),
+                                (9.25, 0, f"{arithmetic} trillion\nmultiply-adds\na second", "black")]:
+        ax.text(x, y, words, ha="center", va="center", fontsize=14, color=colour)
+    ax.set(xlim=(-0.1, 10.5), ylim=(-2.1, 2.4), aspect="equal")
     ax.axis("off")
     plt.show()
 
