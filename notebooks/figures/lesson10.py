@@ -194,16 +194,25 @@ def map_of_2014(weights, pair):
 
 
 def by_length(curves, lengths):
-    """A curve for each translator: BLEU against the words of the text. ``curves``: {name: a number for each length}."""
-    _, ax = plt.subplots(figsize=(6.4, 4.6))
-    looks = [(plots.GREY, "s:"), (plots.ORANGE, "o--"), (plots.BLUE, "D-")]
-    for (name, curve), (colour, look) in zip(curves.items(), looks, strict=True):
-        ax.plot(lengths, curve, look, color=colour, linewidth=2)
-        ax.text(10.2, curve[-1], name.replace(" ", "\n", 1), color=colour, va="center", fontsize=13)
-    ax.set(xlim=(3.8, 12.6), ylim=(0, 105), xticks=lengths)
-    ax.set_xlabel("words in the English text", fontsize=13)
-    ax.set_ylabel("BLEU", fontsize=13)
-    ax.tick_params(labelsize=13)
+    """How much of its BLEU on the shortest texts each translator keeps: a panel each.
+
+    ``curves``: {name: BLEU for each length}; ``lengths``: numbers of words.
+    """
+    figure, panels = plt.subplots(3, 1, figsize=(5.2, 7.2), sharex=True, sharey=True)
+    kept = {name: 100 * np.array(curve) / max(curve[0], 1) for name, curve in curves.items()}
+    for ax, (name, curve), colour, ink in zip(panels, kept.items(), [plots.RED, plots.ORANGE, plots.BLUE],
+                                              [plots.RED, "#8a5a00", plots.BLUE], strict=True):
+        ax.axhline(100, color="#b4bbc2", linewidth=1, linestyle=":")
+        ax.fill_between(lengths, curve, 100, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(lengths, curve, "o-", color=colour, linewidth=3, markersize=6)
+        ax.set_title(name, color=ink, fontsize=14, weight="bold")
+        ax.text(lengths[-1] + 0.2, curve[-1], f"{curve[-1]:.0f} %", color=ink, fontsize=15, va="center", weight="bold")
+        ax.text(lengths[0] + 0.1, 14, f"begins at BLEU {curves[name][0]:.0f}", fontsize=12, color=plots.GREY)
+        ax.set(xlim=(3.8, 11.1), ylim=(0, 135), xticks=lengths, yticks=[0, 50, 100])
+        ax.set_yticklabels(["0", "50 %", "100 %"])
+        ax.tick_params(labelsize=13)
+    panels[-1].set_xlabel("words in the English text", fontsize=13)
+    figure.supylabel("BLEU, compared with texts of 4 words", fontsize=13)
     plt.show()
 
 
