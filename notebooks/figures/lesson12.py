@@ -6,7 +6,8 @@ import numpy as np
 from helpers import plots
 from helpers.grammars import NAMES
 
-LINES = {(0, 3): plots.ORANGE, (1, 1): plots.BLUE, (1, 2): plots.GREEN}  # the circuit's heads, in every figure
+LINES = {(0, 3): "#1d9467", (1, 1): "#dd9a00", (1, 2): "#c2307d"}  # the circuit's heads, here and on the first page
+INKS = {(0, 3): "#14724f", (1, 1): "#8a5a00", (1, 2): "#b02a70"}  # the same, for letters
 THIN = "#b9bfc4"
 
 
@@ -72,9 +73,9 @@ def where_thanks_looks(weights, words):
             _arcs(ax, weights[layer][head, -1].tolist(), side, LINES.get((layer, head), THIN), head)
     for (layer, head), y in {(0, 3): 9, (1, 1): 6.2, (1, 2): 9.2}.items():
         key = int(weights[layer][head, -1].argmax())
-        ax.text((-3.9, 3.3)[layer], y, f"({layer}, {head})\n{weights[layer][head, -1, key]:.2f} on {words[key]}",
-                ha=("right", "left")[layer], va="center", fontsize=13, weight="bold", color=LINES[layer, head])
-    ax.set(xlim=(-6.4, 5.8), ylim=(last + 1.2, -1.8))
+        ax.text((-4.3, 3.7)[layer], y, f"({layer}, {head})\n{weights[layer][head, -1, key]:.2f} on {words[key]}",
+                ha=("right", "left")[layer], va="center", fontsize=13, weight="bold", color=INKS[layer, head])
+    ax.set(xlim=(-6.8, 6.2), ylim=(last + 1.2, -1.8))
     ax.axis("off")
     plots.as_written(ax.figure)
     plt.show()
@@ -88,9 +89,9 @@ def _arcs(ax, weights, side, colour, shift):
             continue
         reach = 0.2 * (last - key) + 0.25 * shift
         if key == last:
-            xs, ys = 1.05 + 0.32 * (1 - np.cos(2 * turn)), last + 0.35 * np.sin(2 * turn)
+            xs, ys = 1.3 + 0.32 * (1 - np.cos(2 * turn)), last + 0.35 * np.sin(2 * turn)
         else:
-            xs, ys = 0.75 + reach * np.sin(turn), key + (last - key) * (1 + np.cos(turn)) / 2
+            xs, ys = 1.15 + reach * np.sin(turn), key + (last - key) * (1 + np.cos(turn)) / 2
         ax.plot(side * xs, ys, color=colour, linewidth=0.6 + 5 * weight, alpha=0.9, zorder=2 + (colour != THIN))
 
 
@@ -147,7 +148,7 @@ def subway(words, seen, wires, vocabulary, cut=(), exchanged=()):
         if layer == 0 and place < len(words) - 1 and number not in cut:
             y = end + (0.37 if place <= end + 1 else -0.37)
             mark = "full stop" if words[place - 1] == "." else words[place - 1]
-            ax.text(0.97, y, mark, fontsize=12, ha="right", va="center", style="italic", color="#8a5a00")
+            ax.text(0.97, y, mark, fontsize=12, ha="right", va="center", style="italic", color=INKS[0, 3])
         for x, y, colour in signs[:1]:
             _sign(ax, x, y, "✕" if number in cut else number, colour)
     for x, station in enumerate(["words", "after\nlayer 0", "after\nlayer 1"]):
@@ -192,7 +193,7 @@ def _next_word(ax, seen, vocabulary, last):
     ax.plot([2.1, 2.85, 2.85], [last, last, 9.4], color=plots.PURPLE, linewidth=4, zorder=1)
     ax.plot(2.85, 9.2, "^", color=plots.PURPLE, markersize=12)
     for y, (numbers, head) in enumerate([("1 to 4", (0, 3)), ("5", (1, 1)), ("6", (1, 2))]):
-        ax.text(3.05, 10.4 + 0.8 * y, f"{numbers}: head {head}", fontsize=12, color=LINES[head], weight="bold")
+        ax.text(3.05, 10.4 + 0.8 * y, f"{numbers}: head {head}", fontsize=12, color=INKS[head], weight="bold")
 
 
 def thirty_stories(answers, wires):
@@ -328,4 +329,29 @@ def two_paths(takes):
         ax.text(x, -0.45, station, ha="center", fontsize=15)
     ax.set(xlim=(-0.35, 2.35), ylim=(-0.6, 1.4))
     ax.axis("off")
+    plt.show()
+
+
+def nearer_to_animal(gaps, groups):
+    """A dot for each adjective: by how much the vector of *it* is nearer to *animal* than to *street*.
+
+    ``gaps``: ``(n, 3)``, differences of two cosines; ``groups``: {what they are said of: its n adjectives}, three.
+    """
+    _, ax = plt.subplots(figsize=(5, 7.2))
+    y = 0
+    for (of, words), column, colour, marker in zip(groups.items(), gaps.T, [plots.BLUE, plots.RED, plots.GREY], "osD",
+                                                   strict=True):
+        ax.text(0.005, y, f"said of {of}", va="center", fontsize=14, weight="bold", color=colour)
+        rows = y + 1 + np.arange(len(words))
+        for row, word, gap in zip(rows, words, column, strict=True):
+            ax.plot([0, gap], [row, row], color="#dfe3e6", linewidth=1.5, zorder=0)
+            ax.plot(gap, row, marker, color=colour, markersize=9)
+            ax.text(-0.012 if gap >= 0 else 0.012, row, word, ha="right" if gap >= 0 else "left", va="center", fontsize=13)
+        y = rows[-1] + 1.5
+    ax.axvline(0, color="black", linewidth=1)
+    low, high = min(0, gaps.min()), max(0.1, gaps.max())
+    ax.set(ylim=(y - 0.7, -0.7), xlim=(low - 0.05 if low else -0.01, high + 0.03), yticks=[])
+    ax.set_xlabel("nearer to animal than to street by\n(difference of two cosines)", fontsize=13)
+    ax.tick_params(labelsize=13)
+    ax.spines["left"].set_visible(False)
     plt.show()
