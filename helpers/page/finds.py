@@ -42,13 +42,19 @@ NIGHT, STAR, LIT, DIM = "#0b1420", "#33475f", "#ffb000", "#9fb0bf"  # the colour
 
 
 def card(find, best=None, layers=30, heads=9):
-    """Draw a find: all heads as a night sky, the brighter the higher their score, with the team ringed; the fresh pairs, a
-    dot each, those lit that it moved; and four examples. Returns the figure.
+    """Draw a find: all heads as a night sky, the brighter the higher their score, with the team ringed (where none has a
+    score, a line says so); the fresh pairs, a dot each, those lit that it moved; and four examples. Returns the figure.
 
     ``best``: what the course's own hunter moves (`to_beat`), marked beside the goal, ten more.
     """
-    fig, (sky, race, low) = plt.subplots(3, 1, figsize=(7.6, 6.6), height_ratios=(3, 1.1, 2), facecolor=NIGHT)
-    _sky(sky, find, layers, heads)
+    sky = bool(find.scores)
+    fig, (*top, race, low) = plt.subplots(2 + sky, 1, figsize=(7.6, 6.6 if sky else 4.2),
+                                          height_ratios=(3, 1.1, 2)[not sky:], facecolor=NIGHT)
+    by = f", found by {find.hunter}" if find.hunter else ""
+    missing = "" if sky else f"\n(your scores will be a sky of {layers * heads} stars here)"
+    (*top, race)[0].set_title(f"“{find.frame.format('…')} …”{by}\n{named(find)}{missing}", fontsize=14, color="white")
+    if sky:
+        _sky(top[0], find, layers, heads)
     pairs = np.arange(find.fresh)
     race.scatter(pairs + 1, 0 * pairs, s=14, linewidth=0, c=[LIT if n < find.moved else STAR for n in pairs])
     marks = [(find.moved, f"moved: {find.moved} of {find.fresh} fresh pairs", 0.55, LIT),
@@ -80,8 +86,6 @@ def _sky(ax, find, layers, heads):
     glow = LinearSegmentedColormap.from_list("glow", [STAR, "#a8761a", LIT, "#fff6d8"])
     ax.scatter(*np.transpose(places), s=12 + 80 * light, c=light, cmap=glow, vmin=0, vmax=1, linewidth=0)
     ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
-    by = f", found by {find.hunter}" if find.hunter else ""
-    ax.set_title(f"“{find.frame.format('…')} …”{by}\n{named(find)}", fontsize=14, color="white")
     ax.set(facecolor=NIGHT, xlim=(-1, layers), ylim=(heads - 0.3, -0.7))
     ax.set(xticks=range(0, layers, 5), yticks=range(0, heads, 2))
     ax.set_xlabel(f"layer; {len(find.scores)} of {layers * heads} heads tried", fontsize=12, color="white")
@@ -112,7 +116,7 @@ padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding
 was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs
 the other answer came out above the right one; with as many heads drawn at random in {find.control}. In the table it is bold
 where it came first, and a word that is neither answer is in italics.</p>
-<img alt="A dot for each head, a column for each layer, the brighter the higher its score; the heads found are ringed"
+<img alt="How many fresh pairs moved; above it a dot for each head, if any were tried, the brighter the higher its score"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 <table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
 <p>Sufficient is not necessary: without these heads the answer may well stay. And it is one small model.</p></html>

@@ -20,12 +20,15 @@ def where_attention_goes(weights, tokens=48):
     _, (text, ax) = plt.subplots(2, 1, figsize=(6.6, 6), height_ratios=[1, 1.25])
     mean = weights.mean((0, 1))[:tokens, :tokens].numpy()  # query, key
     for query, key in zip(*np.nonzero(np.tril(mean, -1) > 0.02), strict=True):
-        plots.arc(text, query, key, 0.2, color=plots.ORANGE if key == 0 else plots.BLUE,
+        plots.arc(text, query, key, 0.2, color=plots.ORANGE if key == 0 else "#8d979f",
                   linewidth=4 * mean[query, key], alpha=0.75)
     text.plot(range(tokens), [0] * tokens, "o", color="#555555", markersize=4)
     text.plot(0, 0, "o", color=plots.ORANGE, markersize=15)
     text.text(0, -1.9, "the first token", fontsize=13, color=INK, ha="left")
-    text.text(tokens - 1, -1.9, f"the {tokens - 1} after it", fontsize=13, color="#333333", ha="right")
+    second = 1 + int(np.argmax(np.tril(mean, -2)[:, 1:].sum(0)))  # not counting what its neighbour sends it
+    text.annotate(f"token {second}", (second, 0), (tokens / 2, -1.9), fontsize=13, ha="center", color="#333333",
+                  va="baseline", arrowprops={"arrowstyle": "-", "color": "#555555"})
+    text.text(tokens - 1, -1.9, f"token {tokens - 1}", fontsize=13, color="#333333", ha="right")
     text.set(xlim=(-2, tokens + 0.5), ylim=(-2.2, 0.205 * tokens))
     text.axis("off")
     queries = weights[:, :, 2:]  # from token 2 on each has all three
@@ -93,34 +96,37 @@ def _lookup(marks):
 
 
 def who_looks_where(induction, previous, weights):
-    """The text twice, with what the best induction head and the best previous-token head look at, and both scores of all
-    heads below.
+    """What the best induction head and the best previous-token head look at in a text that comes twice, and below it both
+    scores of all heads.
 
     ``induction``, ``previous``: scores ``(layers, h)``; ``weights``: ``(layers, B, h, T, T)``, of which the first text is
     drawn.
     """
     T = weights.shape[-1]
-    _, (text, ax) = plt.subplots(2, 1, figsize=(7.6, 5.6), height_ratios=[1.1, 1])
-    for scores, height, colour, ink, said in [
-            (induction, 0.085, plots.BLUE, plots.BLUE, "to what came next the last time"),
-            (previous, -1.1, plots.ORANGE, INK, "one token back")]:
+    _, panels = plt.subplots(3, 1, figsize=(5.2, 7.8), height_ratios=[1.2, 0.75, 1.5])
+    *texts, ax = panels
+    for text, scores, height, colour, ink, said in [
+            (texts[0], induction, 0.085, plots.BLUE, plots.BLUE, "to what came next\nthe last time"),
+            (texts[1], previous, 1.1, plots.ORANGE, INK, "one token back")]:
         best = layer, head = inside.ranked(scores)[0]
         seen = weights[layer][0, head]  # (T, T)
         for query, key in (seen > 0.2).nonzero().tolist():
             if 0 < key < query:  # token 0 is the sink
                 plots.arc(text, query, key, height, color=colour, alpha=0.6, linewidth=2 * float(seen[query, key]))
-        text.text(-0.5, 4.1 if height > 0 else -2.2, f"head {best}: {said}", color=ink, fontsize=14)
+        text.plot(range(T), [0] * T, "o", color="#555555", markersize=3)
+        text.set_title(f"head {best}: {said}", color=ink, fontsize=14)
+        for start, words in [(0, f"{T // 2} random tokens"), (T // 2, f"the same {T // 2} again")]:
+            text.plot([start, start + T // 2 - 1], [-0.45] * 2, color="#555555", linewidth=1)
+            text.text(start + T / 4 - 0.5, -0.65, words, ha="center", va="top", fontsize=13, color="#333333")
+        text.set(xlim=(-1.5, T + 0.5), ylim=(-1.7, 3.9 if height < 1 else 1.5))
+        text.axis("off")
         layers = np.arange(30)[:, None] + np.linspace(-0.3, 0.3, 9)  # the heads of a layer side by side
-        ax.scatter(layers, scores.numpy(), s=24, color=colour, marker="o" if height > 0 else "D", linewidth=0)
-        ax.text(layers[best] + 0.4 * np.sign(height), scores[best] + 0.02, str(best), color=ink, fontsize=13,
-                ha="left" if height > 0 else "right")
-    text.plot(range(T), [0] * T, "o", color="#555555", markersize=4)
-    for start, words in [(0, f"{T // 2} random tokens"), (T // 2, f"the same {T // 2} again")]:
-        text.plot([start, start + T // 2 - 1], [-3.1] * 2, color="#555555", linewidth=1)
-        text.text(start + T / 4 - 0.5, -4.4, words, ha="center", fontsize=13, color="#333333")
-    text.set(xlim=(-1.5, T + 0.5), ylim=(-4.8, 4.9))
-    text.axis("off")
-    ax.set(xlim=(-1, 31), ylim=(-0.03, 1.08), xticks=range(0, 30, 5), yticks=[0, 0.5, 1])
+        ax.scatter(layers, scores.numpy(), s=24, color=colour, marker="o" if height < 1 else "D", linewidth=0)
+        side = 1 if height < 1 else -1
+        ax.text(layers[best] + 0.5 * side, scores[best] + 0.02, str(best), color=ink, fontsize=13,
+                ha="left" if side > 0 else "right")
+    ax.set(xlim=(-1, 31), ylim=(-0.03, 1.1), xticks=range(0, 30, 5), yticks=[0, 0.5, 1])
+    ax.tick_params(labelsize=13)
     ax.set_xlabel("layer; nine heads side by side", fontsize=13)
     ax.set_ylabel("score", fontsize=13)
     plt.show()
