@@ -105,18 +105,24 @@ def word_map(points, words, groups=None, ax=None, title="", xlabel="", ylabel=""
     """
     points = np.asarray(points, dtype=float)
     if ax is None:
-        _, ax = plt.subplots(figsize=(8, 5.5))
+        _, ax = plt.subplots(figsize=(5.6, 5.8))
     groups = [""] * len(words) if groups is None else list(groups)
     for number, group in enumerate(dict.fromkeys(groups)):
         rows = [i for i, g in enumerate(groups) if g == group]
-        ax.scatter(*points[rows].T, s=34, marker=MARKERS[number % len(MARKERS)], color=f"C{number}",
+        ax.scatter(*points[rows].T, s=46, marker=MARKERS[number % len(MARKERS)], color=f"C{number}",
                    label=group or None)
-    for (x, y), word in zip(points, words, strict=True):
-        ax.annotate(word, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
+    span = np.ptp(points, axis=0) + 1e-9
+    for point, word in zip(points, words, strict=True):
+        beside = (points - point) / span  # what is close on the right sends the word to the left
+        left = ((beside[:, 0] > 0) & (beside[:, 0] < 0.15) & (abs(beside[:, 1]) < 0.04)).any()
+        ax.annotate(word, point, (-6, 5) if left else (6, 5), textcoords="offset points", fontsize=13,
+                    ha="right" if left else "left")
     if any(groups):
-        ax.legend(loc="best", fontsize=10)
-    ax.margins(0.1)
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+        ax.legend(loc="best", fontsize=13)
+    ax.margins(0.17, 0.1)
+    ax.set_title(title, fontsize=14)
+    ax.set_xlabel(xlabel, fontsize=13)
+    ax.set_ylabel(ylabel, fontsize=13)
     as_written(ax.figure)
     return ax
 

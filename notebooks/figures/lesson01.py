@@ -102,11 +102,30 @@ def _step_beside_the_answer(ax, words, step, C, D):
     ax.axis("off")
 
 
+def four_ways(shares):
+    """How many riddles each way of answering gets right, a bar each. ``shares``: {way: share}."""
+    _, ax = plt.subplots(figsize=(5.4, 2.8))
+    bars = ax.barh(range(len(shares)), shares.values(), height=0.7,
+                   color=[plots.RED if "without the rule" in way else plots.BLUE if way.startswith("the step")
+                          else "#b8c4cc" for way in shares])
+    ax.bar_label(bars, [f"{share:.0%}" for share in shares.values()], padding=4, fontsize=15, weight="bold")
+    ax.set_yticks(range(len(shares)), [way.replace(", ", ",\n") for way in shares], fontsize=13)
+    ax.set_title("Riddles answered right", fontsize=14)
+    ax.set(xlim=(0, 1), xticks=[])
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    ax.spines["bottom"].set_visible(False)
+    plt.show()
+
+
 def ten_words(C, words):
     """All cosines of some words as a heat map. ``C``: ``(n, n)``."""
-    _, ax = plt.subplots(figsize=(7, 5.6))
-    plots.heatmap(C, words, ax=ax, title="Cosine between ten words", label="cosine", limits=(0, 1), numbers=True,
-                  axis_names=("", ""))
+    _, ax = plt.subplots(figsize=(5.4, 5.2))
+    plots.heatmap(C, words, ax=ax, title="Cosine between ten words", limits=(0, 1), numbers=True, axis_names=("", ""),
+                  colorbar=False)
+    for number in ax.texts:
+        number.set_fontsize(10.5)
+    ax.tick_params(labelsize=13, length=0)
     plt.show()
 
 

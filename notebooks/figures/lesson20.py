@@ -1,4 +1,7 @@
-"""The figures of lesson 20: an image is a sentence of patches."""
+"""The figures of lesson 20: an image is a sentence of patches.
+
+Those with pixels keep their colours on a dark page, because 1 is ink.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,11 +13,11 @@ HEADS = [plots.BLUE, plots.RED, plots.GREEN, plots.PURPLE]
 
 
 def _pixels(ax, image, left, top, side, edge="#cfc9bd"):
-    """Draw an image (H, W) with squares of this side, its left upper corner at (left, top); y goes down."""
+    """Draw an image (H, W) with squares of this side, its left upper corner at (left, top); y goes down, ink is on top."""
     for (row, column), ink in np.ndenumerate(np.asarray(image)):
         shade = np.array([0.96, 0.945, 0.918]) * (1 - ink) + np.array([0.10, 0.12, 0.16]) * ink
         ax.add_patch(plt.Rectangle((left + column * side, top + row * side), side, side, facecolor=shade, edgecolor=edge,
-                                   linewidth=0.4))
+                                   linewidth=0.4, zorder=3 if ink > 0.3 else 1))
 
 
 def cut_into_patches(image, patches):
@@ -35,7 +38,7 @@ def cut_into_patches(image, patches):
     ax.text(-0.2, 11.2, "a sentence of 17 tokens", fontsize=12)
     ax.set(xlim=(-0.6, 26.6), ylim=(14.6, -2.4), aspect="equal")
     ax.axis("off")
-    plt.show()
+    plots.as_drawn(ax.figure)
 
 
 def learning(histories, baseline):
@@ -66,43 +69,46 @@ def orders(images, shuffled):
     ax.text(0, 19.6, "the same, all pixels in one other order", fontsize=12)
     ax.set(xlim=(-0.3, 9.5 * len(images) - 1.2), ylim=(20, -2), aspect="equal")
     ax.axis("off")
-    plt.show()
+    plots.as_drawn(ax.figure)
 
 
 def where_it_looks(image, weights, probabilities):
-    """What a model makes of one image (8, 8): ribbons from the token that asks to the three patches that each head looks at
-    most, and its probabilities (10,). ``weights``: ``(h, 16)``, of the token that asks for each patch."""
-    _, (ax, bars) = plt.subplots(1, 2, figsize=(7.2, 4.0), width_ratios=[1.75, 1])
-    _pixels(ax, image, 6, 0, 1)
-    ax.add_patch(Circle((0.6, 4), 0.85, facecolor=plots.ORANGE, edgecolor="none", zorder=4))
-    ax.text(0.6, 4.03, "?", ha="center", va="center", fontsize=18, fontweight="bold", zorder=5)
-    for head, (shares, colour) in enumerate(zip(np.asarray(weights), HEADS, strict=False)):
+    """What a model makes of one image (8, 8): for each head ribbons from the token that asks to the three patches that it
+    looks at most, framed there, and the model's probabilities (10,). ``weights``: ``(h, 16)``, from that token to each
+    patch."""
+    figure = plt.figure(figsize=(5.6, 6.6))
+    above, below = figure.subfigures(2, 1, height_ratios=[1.75, 1])
+    for head, (ax, shares, colour) in enumerate(zip(above.subplots(2, 2).flat, np.asarray(weights), HEADS, strict=False)):
+        _pixels(ax, image, 3, 0, 1)
+        ax.add_patch(Circle((0, 4), 0.85, facecolor=plots.ORANGE, edgecolor="none", zorder=4))
+        ax.text(0, 4.03, "?", ha="center", va="center", fontsize=14, fontweight="bold", zorder=5)
         for patch in np.argsort(shares)[::-1][:3]:
             row, column = divmod(int(patch), 4)
-            x = 6 + 2 * column + 0.35 + 0.43 * head
-            y = 2 * row + 1
-            plots.ribbon(ax, (1.2, 4.15, 3.85), (x, y + shares[patch], y - shares[patch]), color=colour, alpha=0.55)
-            ax.add_patch(Circle((x, y), 0.2 + 0.5 * shares[patch], facecolor=colour, edgecolor="white", linewidth=0.8,
-                                zorder=3))
-    for head, colour in enumerate(HEADS[:len(weights)]):
-        ax.text(0.2 + 3.4 * head, 9.3, f"head {head}", color=colour, fontsize=12, fontweight="bold")
-    ax.set(xlim=(-0.6, 14.4), ylim=(9.6, -0.4), aspect="equal")
-    ax.axis("off")
+            x, y = 3 + 2 * column, 2 * row
+            plots.ribbon(ax, (0.7, 4.15, 3.85), (x + 0.15, y + 1 + shares[patch], y + 1 - shares[patch]), color=colour,
+                         alpha=0.4, zorder=2)  # under the ink
+            ax.add_patch(FancyBboxPatch((x + 0.15, y + 0.15), 1.7, 1.7, boxstyle="round,pad=0,rounding_size=0.3",
+                                        facecolor="none", edgecolor=colour, linewidth=1 + 5 * shares[patch], zorder=4))
+        ax.set_title(f"head {head}", color=colour, fontsize=14, fontweight="bold", loc="center")
+        ax.set(xlim=(-1.1, 11.3), ylim=(8.3, -0.3), aspect="equal")
+        ax.axis("off")
+    bars = below.subplots()
     best = int(np.argmax(probabilities))
-    colours = [plots.ORANGE if digit == best else "#b8c4cc" for digit in range(10)]
-    drawn = bars.barh(range(10), probabilities, color=colours, height=0.75)
-    bars.bar_label(drawn, [f"{p:.0%}" if p > 0.005 else "" for p in probabilities], padding=3, fontsize=11)
-    bars.set_yticks(range(10), range(10), fontsize=12)
-    bars.invert_yaxis()
-    bars.set(xlim=(0, 1.25), xticks=[], title=f"it reads: {best}")
-    bars.spines["bottom"].set_visible(False)
-    plt.show()
+    drawn = bars.bar(range(10), probabilities, width=0.75,
+                     color=[plots.ORANGE if digit == best else "#b8c4cc" for digit in range(10)])
+    bars.bar_label(drawn, [f"{p:.0%}" if p > 0.005 else "" for p in probabilities], padding=2, fontsize=13)
+    bars.set_xticks(range(10), range(10), fontsize=14)
+    bars.tick_params(length=0)
+    bars.set(ylim=(0, 1.2), yticks=[])
+    bars.set_title(f"it reads: {best}", fontsize=14, fontweight="bold")
+    bars.spines["left"].set_visible(False)
+    plots.as_drawn(figure)
 
 
 def looking_and_mattering(image, looked, lost):
     """Two questions to each patch of an image (8, 8). ``looked``: (16,) the weight that the token that asks gives it, mean
     over the heads; ``lost``: (16,) by how much the logit of the answer falls without its ink."""
-    _, panels = plt.subplots(1, 2, figsize=(6.4, 3.6))
+    figure, panels = plt.subplots(1, 2, figsize=(6.4, 3.6))
     for ax, values, title, label in [(panels[0], looked, "where it looks", "of the weight"),
                                      (panels[1], lost, "what it would miss", "of the logit")]:
         _pixels(ax, image, 0, 0, 1)
@@ -116,7 +122,7 @@ def looking_and_mattering(image, looked, lost):
         ax.text(4, 8.7, f"thicker: more {label}", ha="center", fontsize=11, color=plots.GREY)
         ax.set(xlim=(-0.4, 8.4), ylim=(9, -0.4), aspect="equal")
         ax.axis("off")
-    plt.show()
+    plots.as_drawn(figure)
 
 
 def two_sounds(spectrograms, names):
