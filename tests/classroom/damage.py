@@ -128,8 +128,8 @@ def nodes(raw):
 
 def odd(rng):
     """A value that stands nowhere in a good notebook, or stands there at another place."""
-    deep = copy.deepcopy(rng.choice((*ODD, "../../etc", ["def f():", "\n", 3], [cell("")] * 10_000, cell("\n" * 99_000),
-                                     {"image/png": "A" * 300_000}, WIDE * 10_000, "=cmd|' /C calc'!A0", "e\u0301" * 999)))
+    deep = copy.deepcopy(rng.choice((*ODD, "../../etc", ["def f():", "\n", 3], {"a.png": {"image/png": "!"}},
+                                     "=cmd|' /C calc'!A0", "e\u0301" * 999)))
     for _ in range(rng.choice((0, 0, 0, 300))):
         deep = [deep] if rng.random() < 0.5 else {"a": deep}
     return deep
@@ -159,12 +159,19 @@ def one_key_everywhere(rng, raw):
 def order(rng, raw):
     if isinstance(raw.get("cells"), list):
         rng.shuffle(raw["cells"])
-        raw["cells"] = raw["cells"] * rng.choice((1, 2, 30))
+        raw["cells"] *= rng.choice((1, 2, 30)) if len(raw["cells"]) < 100 else 1
+
+
+def much(rng, raw):
+    """More than anybody wrote, at one place."""
+    node, key = rng.choice(nodes(raw))
+    node[key] = rng.choice(([cell("")] * 10_000, [None] * 100, "\n" * 99_000, "A" * 300_000, WIDE * 10_000))
 
 
 def in_structure(rng):
     raw = some_notebook(rng)
     changes = rng.choices((some_places, some_missing, one_key_everywhere, order), k=rng.choice((1, 1, 2, 5)))
+    changes += [much] * (rng.random() < 0.1)
     for change in changes:
         change(rng, raw)
         raw = json.loads(json.dumps(raw))  # nothing of it is also elsewhere
