@@ -210,14 +210,6 @@ def test_what_would_take_memory_or_time_is_not_read():
                    "### BEGIN HIDDEN TESTS\n" * 4_000) < 30 * ordinary  # six of them, a margin of five
 
 
-@pytest.mark.parametrize(("source", "plain"), [
-    ("%matplotlib inline\nx = 1", "pass\nx = 1"), ("a = !ls\nif a:\n    %cd ..\n", "a = []\nif a:\n    pass\n"),
-    ("%%time\nx = %time 1\ny = 2", "x = []\ny = 2"), ("%time y = 2", "y = 2"), ("%%bash\nls", None),
-    ("x = 7\ny = (x\n% 4)", "x = 7\ny = (x\n% 4)")])
-def test_magics_do_nothing(source, plain):
-    assert code_cells.plain_python(source) == plain
-
-
 def test_zip_of_a_folder_and_thirty_zips(tmp_path):
     zipped({f"class/term/s{i}/a.ipynb": GOOD for i in range(3)}, tmp_path / "all.zip")
     assert sorted(found(tmp_path / "all.zip")[0]) == ["s0", "s1", "s2"]
@@ -554,14 +546,6 @@ def test_a_stub_copied_below_is_not_run():
     for other in ("f = lambda x: x", "from mine import g as f", "class f: pass", "(f, g) = 1, 2"):
         assert code_cells.without_stubs([other, sources[1]]) == [other, sources[1]] == [other, "import a\n" + STUB]
         assert code_cells.without_stubs([other, STUB]) == [other, None]
-
-
-def test_source_rule_sees_through_names():
-    sources = ["from torch.nn.functional import softmax as s", "def mine(x):\n    return s(x)",
-               "def f(x):\n    return mine(x)",
-               "def other(x):\n    return torch.softmax(x)"]
-    assert code_cells.uses(sources, "f", ("softmax",)) == [("softmax", 2)]
-    assert code_cells.uses(sources, "other", ("softmax",)) == [("softmax", 4)]
 
 
 def test_reading_never_raises_anything_else():
