@@ -21,8 +21,6 @@ import os
 import re
 import secrets
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -152,15 +150,13 @@ class Window:
 class Lab(Window):
     """A JupyterLab server on a copy of the course, and a browser that can reach nothing else.
 
-    The kernel runs in a network namespace of its own, with nothing in it, where the system has
-    them (Linux); elsewhere its proxy settings point to a closed port. `closed` says which.
+    The kernel runs in a network namespace of its own, with nothing in it, where the system has them (Linux); elsewhere its
+    proxy settings point to a closed port. ``trusted``: whether a notebook that is opened is one.
     """
 
-    def __init__(self, browser, repo: Path = REPO, width: int = 1366, height: int = 900, trusted: bool = True):
-        super().__init__(browser, width, height)
-        self.repo, self.trusted = Path(repo), trusted
-        self.closed = "namespace" if no_network() else "proxy"
-        self.page = None
+    def __init__(self, browser):
+        super().__init__(browser)
+        self.trusted, self.page = True, None
 
     def __enter__(self) -> Lab:
         with contextlib.ExitStack() as stack:
@@ -181,9 +177,7 @@ class Lab(Window):
         self.folder, self.root = folder, folder / "course"
         ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
         for name in COPIED:
-            if (self.repo / name).is_dir():
-                shutil.copytree(self.repo / name, self.root / name, ignore=ignore)
-        (self.root / "notebooks").mkdir(parents=True, exist_ok=True)
+            shutil.copytree(REPO / name, self.root / name, ignore=ignore)
         for name, values in SETTINGS.items():
             write_json(folder / "settings" / (name + ".jupyterlab-settings"), values)
         write_json(folder / "config" / "labconfig" / "page_config.json",
@@ -206,8 +200,7 @@ class Lab(Window):
         self.token = secrets.token_hex(16)
         command = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser",
-            f"--ServerApp.root_dir={self.root}", "--ServerApp.ip=127.0.0.1",
-            f"--ServerApp.port={free_port()}", "--ServerApp.port_retries=50",
+            f"--ServerApp.root_dir={self.root}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0",
             f"--IdentityProvider.token={self.token}", "--LabApp.extension_manager=readonly",
             "--LabApp.news_url=None", "--ServerApp.allow_root=True", *LOOK]
         if no_network():
@@ -216,11 +209,12 @@ class Lab(Window):
         with open(self.log, "wb") as log:
             server = subprocess.Popen(command, env=environment, cwd=self.root, stdout=log, stderr=log,
                                       stdin=subprocess.DEVNULL)
-        stack.callback(stop, server)
+        stack.callback(server.wait)
+        stack.callback(server.terminate)         # it ends its kernels
         self.address = self._wait_for(server)
 
-    def _wait_for(self, server: subprocess.Popen, seconds: float = PATIENCE) -> str:
-        end = time.monotonic() + seconds
+    def _wait_for(self, server: subprocess.Popen) -> str:
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end and server.poll() is None:
             for info in (self.folder / "run").glob(f"jpserver-{server.pid}.json"):
                 with contextlib.suppress(OSError, ValueError):
@@ -228,8 +222,10 @@ class Lab(Window):
                     urllib.request.urlopen(f"{address}/api/status?token={self.token}", timeout=30).close()
                     return address
             time.sleep(0.1)
-        tail = self.log.read_text(errors="replace")[-2000:]
-        raise RuntimeError(f"JupyterLab did not start within {seconds:.0f} s; its last words:\n{tail}")
+        raise RuntimeError(f"JupyterLab did not start within {PATIENCE} s; its last words:\n{self.last_words()}")
+
+    def last_words(self) -> str:
+        return self.log.read_text(errors="replace")[-2000:]
 
     # -- the browser ------------------------------------------------------------------------
 
@@ -249,9 +245,8 @@ class Lab(Window):
         """
         name = Path(name).as_posix()
         path = self.root / "notebooks" / name
-        original = self.repo / "notebooks" / name
+        original = REPO / "notebooks" / name
         if fresh and original.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(original, path)
         if self.trusted:
             trust(path, self.folder / "data")
@@ -295,16 +290,19 @@ class Notebook:
     def _load(self, kernel: bool) -> None:
         wanted = [f"notebooks/{self.name}", kernel]
         self.page.evaluate(self.OPEN, wanted)
-        try:
+        with self._told(lambda: f"was not open; open dialogs: {self.page.locator('.jp-Dialog').all_inner_texts()}; "
+                                f"the server's last words:\n{self.lab.last_words()}"):
             self.page.wait_for_function(self.IS_OPEN, arg=wanted, **POLL)
-        except Exception as error:
-            if type(error).__name__ != "TimeoutError":
-                raise
-            dialogs = self.page.locator(".jp-Dialog").all_inner_texts()
-            log = self.lab.log.read_text(errors="replace")[-1500:]
-            raise TimeoutError(f"{self.name} was not open after {PATIENCE} s; open dialogs: {dialogs}; "
-                               f"the server's last words:\n{log}") from None
         self.settle()
+
+    @contextlib.contextmanager
+    def _told(self, words):
+        """What takes too long says why, by the function ``words``."""
+        from playwright.sync_api import TimeoutError as TooLong
+        try:
+            yield
+        except TooLong:
+            raise TimeoutError(f"{self.name} {words()}") from None
 
     def settle(self) -> None:
         """Wait until the page has drawn what it knows."""
@@ -328,15 +326,13 @@ class Notebook:
 
     # -- what a person does -----------------------------------------------------------------
 
-    def run_all(self, seconds: float = LESSON) -> float:
-        """Run > Run All Cells in the menu; returns the seconds until the kernel was idle again."""
-        start = time.monotonic()
+    def run_all(self) -> None:
+        """Run > Run All Cells in the menu."""
         self._forget_counts()
         self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
         self.page.locator(".lm-Menu-item[data-command='notebook:run-all-cells'],"
                           ".lm-Menu-item[data-command='runmenu:run-all']").first.click()
-        self.wait_idle(seconds)
-        return time.monotonic() - start
+        self.wait_idle(LESSON)
 
     def _forget_counts(self, *cells: int) -> None:
         """A cell that has run is one that has a count again: the stored count says nothing."""
@@ -346,7 +342,7 @@ class Notebook:
 
     def wait_idle(self, seconds: float = PATIENCE, cell: int | None = None) -> None:
         """Wait until this cell, or the first that has code, has run, none is running or waiting, and all is drawn."""
-        try:
+        with self._told(lambda: f"was not done: cells {[c['index'] for c in self.cells() if '*' in c['prompt']]}"):
             self.page.wait_for_function("""chosen => {
                 const panel = window.jupyterapp.shell.currentWidget;
                 const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
@@ -357,11 +353,6 @@ class Notebook:
                 const first = chosen === null ? code[0] : panel.content.widgets[chosen];
                 const ran = !code.includes(first) || first.model.executionCount;
                 return kernel && kernel.status === 'idle' && ran && !waiting; }""", arg=cell, timeout=seconds * 1000, **POLL)
-        except Exception as error:
-            if type(error).__name__ != "TimeoutError":
-                raise
-            busy = [cell["index"] for cell in self.cells() if "*" in cell["prompt"]]
-            raise TimeoutError(f"{self.name}: cells {busy} were not done after {seconds:.0f} s") from None
         self.settle()
 
     def cell_with(self, text: str) -> int:
@@ -524,20 +515,3 @@ def trust(path: Path, data: Path) -> None:
 def write_json(path: Path, value: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def stop(process: subprocess.Popen) -> None:
-    """End the server; it ends its kernels."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
