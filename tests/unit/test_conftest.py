@@ -51,27 +51,3 @@ def test_a_notebook_that_was_never_run_is_refused(folder):
     write(folder / "a.ipynb", ("x = 1", None, None))
     code, said = pytest_on("--nbval", folder)
     assert code == 1 and "was never run, so it proves nothing" in said
-
-
-TESTS = """
-import pytest
-
-@pytest.mark.weekly
-def test_all(): pass
-
-@pytest.mark.slow
-def test_some(record_property): record_property("say", "so many")
-
-def test_one(): pytest.skip("There is no such program.")
-"""
-
-
-@pytest.mark.parametrize(("options", "counts"), [
-    ([], "1 passed, 1 skipped, 1 deselected"), (["-m", "not slow"], "1 skipped, 2 deselected"),
-    (["--weekly"], "2 passed, 1 skipped")])
-def test_markers_choose_and_the_summary_says_what_was_skipped(folder, options, counts):
-    (folder / "test_made.py").write_text(TESTS)
-    code, said = pytest_on(folder, *options)
-    assert code == 0 and f"{counts} in" in said, said
-    assert "1 skipped. There is no such program." in said
-    assert ("test_some: so many" in said) == ("not slow" not in options)
