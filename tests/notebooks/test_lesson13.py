@@ -43,27 +43,8 @@ def by_replacing(name):
     return name.replace("!.weight", "W").replace("!.bias", "b")
 
 
-def by_splitting(name):
-    parts = name.split(".")
-    if parts[0] == "embeddings":
-        if "LayerNorm" in parts:
-            return "norm.gain" if parts[-1] == "weight" else "norm.bias"
-        return parts[1].removesuffix("_embeddings")
-    kind = "W" if parts[-1] == "weight" else "b"
-    if parts[0] == "pooler":
-        return f"pooler.{kind}"
-    layer, rest = parts[2], parts[3:-1]
-    if rest[-1] == "LayerNorm":
-        return f"{layer}.norm{1 if 'attention' in rest else 2}.{'gain' if kind == 'W' else 'bias'}"
-    letter = {"query": "_q", "key": "_k", "value": "_v"}.get(rest[-1])
-    if letter is None:
-        letter = {("attention", "output", "dense"): "_o", ("intermediate", "dense"): "1",
-                  ("output", "dense"): "2"}[tuple(rest)]
-    return f"{layer}.{kind}{letter}"
-
-
 RIGHT = {
-    "map_weight_name": [by_replacing, by_splitting],
+    "map_weight_name": [by_replacing],
     "mean_pool": [
         lambda hidden, mask: torch.stack([h[m.bool()].mean(0) for h, m in zip(hidden, mask, strict=True)]),
         lambda hidden, mask: torch.einsum("btd,bt->bd", hidden.float(), mask.float() / mask.float().sum(1, keepdim=True)),

