@@ -236,27 +236,6 @@ def test_intervals_cover_what_was_put_in(truth):
     assert np.mean(widths) < 0.2 and gain > 0.25
 
 
-def test_a_class_that_learns_nothing_shows_no_gain():
-    model, rng, covered = Model(gained=0.0, seed=3), np.random.default_rng(2), 0
-    for n in range(40):
-        before, after = (m.mean(1) for m in model.right(40, rng))
-        _, low, high = report.interval_of_gain(before, after, n % 2 == 0)
-        covered += low <= 0 <= high
-    assert 34 <= covered
-
-
-def test_who_guesses_keeps_a_misconception_as_often_as_others_take_it_up():
-    rng = np.random.default_rng(4)
-    given = [answers(np.zeros((250, 24)), rng, open_=0.0) for _ in range(2)]
-
-    def taken(all_):
-        return [report.Taken("", {}, {q.id: [g[q.id].misconception, None] for q in ITEMS}) for g in all_]
-
-    rows = report.misconceptions(list(zip(*map(taken, given), strict=True)), ["02-between", "11-coin", "11-colder"])
-    assert len(rows) == 9
-    assert abs(np.mean([row["kept"] / row["held"] - row["new"] / row["others"] for row in rows])) < 0.06
-
-
 def test_a_questions_correlation_is_with_the_rest_without_itself():
     matrix = (np.random.default_rng(0).random((30, 24)) < 0.5).astype(float)
     for n, (_, share, r) in enumerate(report.items(matrix, list(range(24)))):

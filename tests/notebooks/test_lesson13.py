@@ -6,15 +6,14 @@ import sys
 import nbformat
 import numpy as np
 import pytest
+import torch
 from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
 
-torch = pytest.importorskip("torch")
-
-from helpers import course_text, minilm  # noqa: E402
-from helpers.checks import evaluate, exercise, layers  # noqa: E402
-from helpers.checks.layers import FAULTS, take  # noqa: E402
-from helpers.minilm import map_weight_name, mean_pool, semantic_search  # noqa: E402
-from scripts import paragraphs as collect  # noqa: E402
+from helpers import course_text, minilm
+from helpers.checks import evaluate, exercise, layers
+from helpers.checks.layers import FAULTS, take
+from helpers.minilm import map_weight_name, mean_pool, semantic_search
+from scripts import paragraphs as collect
 
 NAME = "encoder.layer.{}.{}"
 

@@ -2,16 +2,14 @@
 
 import types
 
+import numpy as np
 import pytest
+import torch
 from notebook_code import LESSONS, definitions
 
-torch = pytest.importorskip("torch")
-
-import numpy as np  # noqa: E402
-
-from helpers import attention, smollm2, transformer  # noqa: E402
-from helpers.checks import adopt, evaluate, exercise  # noqa: E402
-from helpers.checks.lesson16 import runs, whose  # noqa: E402
+from helpers import attention, smollm2, transformer
+from helpers.checks import adopt, evaluate, exercise
+from helpers.checks.lesson16 import runs, whose
 
 h, g, d_k, d, m, V = 6, 2, 4, 24, 10, 50
 

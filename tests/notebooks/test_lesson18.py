@@ -2,16 +2,14 @@
 
 import types
 
+import numpy as np
 import pytest
+import torch
 from notebook_code import LESSONS, SOLUTIONS, definitions
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch")
-
-import numpy as np  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
-
-from helpers import adapters, smollm2  # noqa: E402
-from helpers.checks import adopt_all, evaluate, exercise  # noqa: E402
+from helpers import adapters, smollm2
+from helpers.checks import adopt_all, evaluate, exercise
 
 d, V = 12, 40
 

@@ -4,12 +4,10 @@ from a file."""
 import json
 
 import pytest
+import torch
+from torch.nn import functional as F
 
-torch = pytest.importorskip("torch")
-
-from torch.nn import functional as F  # noqa: E402
-
-from helpers import adapters, smollm2  # noqa: E402
+from helpers import adapters, smollm2
 
 
 class Words:

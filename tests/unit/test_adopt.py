@@ -4,11 +4,10 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from helpers import attention, transformer  # noqa: E402
-from helpers.checks import adopt, adopt_all, yours_or_ours  # noqa: E402
+from helpers import attention, transformer
+from helpers.checks import adopt, adopt_all, yours_or_ours
 
 ARGS = (torch.randn(8, 16, 32, generator=torch.Generator().manual_seed(0)), torch.ones(32), torch.zeros(32), 1e-5)
 

@@ -68,25 +68,12 @@ def one_sentence(text):
 
 # An old Python, or none
 
-def old_pythons():
-    named = (f"python{v}" for v in ("2.7", "2", "3.6", "3.7", "3.8", "3.9"))
-    kept = (Path.home() / ".pyenv" / "versions").glob("[23].[6789].*/bin/python")
-    for name in [*filter(None, map(shutil.which, named)), *sorted(map(str, kept))]:
-        test = "import sys; sys.exit(sys.version_info >= (3, 10))"
-        if subprocess.run([name, "-c", test], capture_output=True).returncode == 0:
-            yield name
-
-
-def test_an_old_python_says_so(pytestconfig):
-    """The oldest and the newest of them here; weekly all."""
-    names = list(old_pythons())
-    names = names if pytestconfig.getoption("weekly") else [*names[:1], *names[1:][-1:]]
-    if not names:
-        pytest.skip("no Python older than 3.10 on this machine; its syntax is checked below")
-    for name in names:
-        done = subprocess.run([name, str(SCRIPT), "lab"], capture_output=True, text=True)
-        assert done.returncode == 1, name
-        assert "Python 3.10 or newer is needed" in one_sentence(done.stderr)
+@pytest.mark.parametrize("name", ["python2", "python3.6", "python3.8", "python3.9"])
+def test_an_old_python_says_so(name):
+    if not shutil.which(name) or subprocess.run([name, "-c", ""], capture_output=True).returncode:  # a shim of pyenv
+        pytest.skip(f"there is no {name} on this machine; its syntax is checked below")
+    done = subprocess.run([name, str(SCRIPT), "lab"], capture_output=True, text=True)
+    assert done.returncode == 1 and "Python 3.10 or newer is needed" in one_sentence(done.stderr)
 
 
 def test_the_script_keeps_to_old_syntax():
@@ -265,22 +252,6 @@ def test_each_setting_of_pip_reaches_uv_and_uvs_own_variables_count_more(uv, mon
     assert {name: seen[name] for name in wanted} == wanted and "UV_CONSTRAINT" not in seen
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://other.example")
     assert uv.for_uv()[1]["UV_DEFAULT_INDEX"] == "https://other.example"
-
-
-@pytest.mark.parametrize("how, words", [
-    ("refused", "index could not be reached"), pytest.param("cache", "UV_CACHE_DIR", marks=pytest.mark.weekly),
-    pytest.param("versions", "pinned versions cannot be", marks=pytest.mark.weekly)])
-def test_what_stops_uv_is_told_in_one_sentence(uv, wheels, tmp_path, monkeypatch, how, words):
-    with socket.socket() as taken:  # bound and never listening: every connection is refused
-        taken.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{taken.getsockname()[1]}/simple")
-        if how == "cache":
-            (tmp_path / "file").touch()
-            monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "file" / "cache"))
-        with pytest.raises(uv.Stop) as stop:
-            uv.uv(["--dry-run", "nowhere-else" + ("==3", "")[how != "versions"],
-                   *(["--no-index", "--find-links", str(wheels)] if how == "versions" else [])])
-    assert words in one_sentence(str(stop.value))
 
 
 GPU = "Would install 3 packages\n + numpy==2.4\n + nvidia-cublas==13.1\n + torch==2.1\n"
@@ -511,15 +482,10 @@ def test_the_script_installs_the_models(script):
     assert all(f"\n{model}==" in pins for model in script.MODELS)
 
 
-WEEKLY = pytest.mark.weekly
-
-
+@pytest.mark.weekly
 @pytest.mark.parametrize("python, platform", [
-    pytest.param("3.10", "linux", marks=WEEKLY), pytest.param("3.11", "windows", marks=WEEKLY),
-    pytest.param("3.11", "aarch64-apple-darwin", marks=WEEKLY),
-    pytest.param("3.12", "linux", marks=WEEKLY),
-    pytest.param("3.13", "linux", marks=WEEKLY), pytest.param("3.14", "linux", marks=WEEKLY),
-    pytest.param("3.14", "windows", marks=WEEKLY), pytest.param("3.14", "aarch64-apple-darwin", marks=WEEKLY)])
+    *((f"3.{minor}", "linux") for minor in range(10, 15)), ("3.11", "windows"), ("3.14", "windows"),
+    ("3.11", "aarch64-apple-darwin"), ("3.14", "aarch64-apple-darwin")])
 def test_every_package_on_every_system_has_one_version(script, monkeypatch, python, platform):
     """uv resolves the whole list for another Python and system; constraints.txt decides all but the GPU packages."""
     monkeypatch.setattr(script, "PYTHON", sys.executable)

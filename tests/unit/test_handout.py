@@ -184,14 +184,20 @@ def test_make_lab_fills_in_and_tells_once_of_a_lesson_that_moved_on(course, caps
     assert "make handout NB=01" in capsys.readouterr().out, "it moved on again"
 
 
-def test_make_lab_where_nothing_can_be_written_opens_the_finished_lessons(tmp_path, monkeypatch, capsys):
-    started = []
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """What `make lab` starts, which is not done, for a course in an empty folder."""
+    commands = []
     monkeypatch.chdir(handout.ROOT)
     monkeypatch.setattr(handout, "ROOT", tmp_path)
+    monkeypatch.setattr(verbs, "own_notebooks", list)
+    monkeypatch.setattr(verbs, "run", lambda *command, **more: commands.append(command) or 0)
+    return commands
+
+
+def test_make_lab_where_nothing_can_be_written_opens_the_finished_lessons(started, tmp_path, capsys):
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "my_lessons").write_text("a file, where the folder should be")
-    monkeypatch.setattr(verbs, "own_notebooks", list)
-    monkeypatch.setattr(verbs, "run", lambda *command, **more: started.append(command) or 0)
     assert verbs.lab([]) == 0
     said = capsys.readouterr().out
     assert "my_lessons" in said and "finished lessons open" in said
@@ -199,12 +205,7 @@ def test_make_lab_where_nothing_can_be_written_opens_the_finished_lessons(tmp_pa
     assert (tmp_path / "my_lessons").read_text() == "a file, where the folder should be"
 
 
-def test_finished_opens_the_stored_lessons_and_makes_no_copies(tmp_path, monkeypatch):
-    started = []
-    monkeypatch.chdir(handout.ROOT)
-    monkeypatch.setattr(handout, "ROOT", tmp_path)
-    monkeypatch.setattr(verbs, "own_notebooks", list)
-    monkeypatch.setattr(verbs, "run", lambda *command, **more: started.append(command) or 0)
+def test_finished_opens_the_stored_lessons_and_makes_no_copies(started, tmp_path):
     assert verbs.lab(["--finished", "--port=8899"]) == 0
     assert "notebooks/00_start_here.ipynb" in started[0] and "--finished" not in started[0] and "--port=8899" in started[0]
     assert not (tmp_path / "my_lessons").exists()

@@ -113,7 +113,7 @@ def test_trace_is_what_the_model_computes(options):
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
 
 
-def test_a_switched_off_head_is_an_ablated_head():
+def test_a_switched_off_an_edited_and_a_joined_head_is_an_ablated_head():
     m, ids = model(), torch.tensor([[1, 2, 3, 4]])
     keep = torch.tensor([[True, True, True], [True, False, True]])
     attention = m.blocks[1].attention
@@ -126,34 +126,14 @@ def test_a_switched_off_head_is_an_ablated_head():
     torch.testing.assert_close(outputs[1], expected)
     assert not torch.allclose(whole.logits, less.logits)
     torch.testing.assert_close(inside.trace(m, ids, torch.ones(2, 3)).logits, whole.logits)
-
-
-def test_the_model_goes_on_with_edited_heads():
-    m, ids = model(), torch.tensor([[1, 2, 3, 4]])
-
-    def edit(layer, z):
-        if layer == 1:
-            z[:, 1] = 0
-        return z
-
-    keep = torch.tensor([[True, True, True], [True, False, True]])
-    edited, less, whole = inside.trace(m, ids, edit=edit), inside.trace(m, ids, keep), inside.trace(m, ids)
+    edited = inside.trace(m, ids, edit=lambda layer, z: z if layer == 0 else inside.ablate_heads(z, [1]))
     torch.testing.assert_close(edited.logits, less.logits)
     assert (edited.heads[1][:, 1] == 0).all() and (less.heads[1][:, 1] == 0).all()
     put_back = inside.trace(m, ids, edit=lambda layer, z: whole.heads[layer])
     torch.testing.assert_close(put_back.logits, whole.logits)
-
-
-def test_heads_are_joined_as_asked():
-    m, ids = model(), torch.tensor([[1, 2, 3, 4]])
-    keep = torch.tensor([[True, True, True], [True, False, True]])
-
-    def join(layer, z, W_o):
-        return inside.ablate_head(z, W_o, 1) if layer == 1 else z.transpose(1, 2).flatten(2) @ W_o
-
-    joined = inside.trace(m, ids, join=join)
-    torch.testing.assert_close(joined.logits, inside.trace(m, ids, keep).logits)
-    torch.testing.assert_close(joined.heads, inside.trace(m, ids).heads)
+    joined = inside.trace(m, ids, join=lambda layer, z, W_o: inside.ablate_head(z, W_o, 1) if layer == 1
+                          else z.transpose(1, 2).flatten(2) @ W_o)
+    torch.testing.assert_close((joined.logits, joined.heads), (less.logits, whole.heads))
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in m.modules()), "a hook was left behind"
 
 

@@ -58,19 +58,23 @@ def test_slider_draws_its_start_when_nobody_is_there(monkeypatch):
         plots.slider(drawn.append, "k", [1, 2, 3], start=7)
 
 
-@pytest.mark.parametrize("last, ahead", [(3, [1, 2, 3]), (40, [2])])
-def test_slider_shows_the_picture_of_its_value(monkeypatch, tmp_path, last, ahead):
-    from unittest import mock
+@pytest.fixture
+def shown(file, monkeypatch):
+    """What is displayed where a learner is present."""
+    things = []
+    monkeypatch.setattr("IPython.display.display", lambda *more, **about: things.extend([*more, *about.items()]))
+    return things
 
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    drawn, shown = [], []
+
+@pytest.mark.parametrize("last, ahead", [(3, [1, 2, 3]), (40, [2])])
+def test_slider_shows_the_picture_of_its_value(shown, last, ahead):
+    drawn = []
 
     def draw(value):
         drawn.append(value)
         plt.figure(figsize=(value, 1)).text(0.5, 0.5, value)
 
-    with mock.patch("IPython.display.display", side_effect=lambda *things: shown.extend(things)):
-        plots.slider(draw, "k", range(1, last + 1), start=2)
+    plots.slider(draw, "k", range(1, last + 1), start=2)
     handle, image = shown
     assert drawn == ahead
     first = image.value
@@ -90,16 +94,12 @@ def test_boxes_draw_their_start_when_nobody_is_there(monkeypatch):
         plots.boxes(drawn.append, "cut", [1, 2, 3], start=[7])
 
 
-def test_boxes_redraw_when_one_is_ticked(monkeypatch, tmp_path):
-    from unittest import mock
-
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    drawn, shown = [], []
-    with mock.patch("IPython.display.display", side_effect=lambda *things: shown.extend(things)):
-        plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
-        ticks = shown[0].children[1:]
-        ticks[2].value = True
-        ticks[1].value = False
+def test_boxes_redraw_when_one_is_ticked(shown):
+    drawn = []
+    plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
+    ticks = shown[0].children[1:]
+    ticks[2].value = True
+    ticks[1].value = False
     assert drawn == [[2], [2, 3], [3]]
 
 
@@ -120,11 +120,8 @@ def test_a_ribbon_joins_two_edges():
     assert {(0, 1), (0, 2), (10, 5), (10, 7)} <= {tuple(corner) for corner in corners.round(6)}
 
 
-def test_a_figure_that_keeps_its_colours_says_so():
-    from unittest import mock
-
+def test_a_figure_that_keeps_its_colours_says_so(shown):
     figure, _ = plt.subplots(facecolor="black")
-    with mock.patch("IPython.display.display") as display:
-        plots.as_drawn(figure)
-    assert display.call_args == mock.call(figure, metadata={"needs_background": "dark"})
+    plots.as_drawn(figure)
+    assert shown == [figure, ("metadata", {"needs_background": "dark"})]
     assert not plt.fignum_exists(figure.number), "it is shown once"

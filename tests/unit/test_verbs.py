@@ -8,29 +8,30 @@ import pytest
 from scripts import verbs
 
 
-def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(git_program, tmp_path, monkeypatch):
-    def do(*words):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], check=True, capture_output=True)
+def git(*words):
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], check=True, capture_output=True)
 
-    def commit(name, text="1"):
-        (tmp_path / name).write_text(text)
-        do("add", "."), do("commit", "-qm", name)
+
+def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(git_program, tmp_path, monkeypatch):
+    def commit(name):
+        (tmp_path / name).write_text("1")
+        git("add", "."), git("commit", "-qm", name)
 
     def changed():
         return verbs.changed(verbs.branch_point()), verbs.changed("HEAD")
 
     monkeypatch.chdir(tmp_path)
     assert changed() == ([], []), "not a git repository: a course from a zip file"
-    do("init", "-qb", "main")
+    git("init", "-qb", "main")
     commit("first")
     assert changed() == ([], [])
     (tmp_path / "new").write_text("not committed")
     assert changed() == (["new"], ["new"])
-    do("checkout", "-qb", "branch")
+    git("checkout", "-qb", "branch")
     commit("second")
     (tmp_path / "first").unlink()
     assert changed() == (["first", "new", "second"], ["first"]), "one taken away has changed as well"
-    do("update-ref", "refs/remotes/origin/main", "HEAD")
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
     assert changed() == (["first"], ["first"]), "the rest is published"
 
 
@@ -58,18 +59,14 @@ def ran(monkeypatch):
     return commands
 
 
-def git(folder, *words):
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *words], cwd=folder, check=True)
-
-
 def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_changed(git_program, ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in ("tests/unit/test_a.py", "tests/unit/test_b.py", "helpers/a.py", "notebooks/01_gone.ipynb"):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).touch()
-    git(tmp_path, "init", "-q", "-b", "main")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "first")
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "first")
     assert verbs.check([]) == 0
     assert [command[1] for command in ran] == ["ruff", "codespell_lib", "pytest"]
     Path("helpers/a.py").write_text("a = 1")
@@ -95,15 +92,15 @@ def test_lab_trusts_the_courses_own_notebooks_alone(git_program, ran, tmp_path, 
     assert verbs.lab([]) == 0
     assert [command[1] for command in ran] == ["jupyterlab"], "a course from a zip file: there is nothing to go by"
     assert "none was marked as trusted" in capsys.readouterr().out
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
+    git("init", "-q")
+    git("add", ".")
     assert verbs.own_notebooks() == [], "nothing is committed yet"
-    git(tmp_path, "commit", "-qm", "first")
+    git("commit", "-qm", "first")
     Path(changed).write_text("{ }")
     Path(gone).unlink()
     for name in (staged, downloaded):
         Path(name).write_text("{}")
-    git(tmp_path, "add", staged)
+    git("add", staged)
     monkeypatch.setattr(verbs.handout, "fill", lambda: copied | {Path(own).name: "my_lessons/00_start_here.ipynb"})
     assert verbs.lab(["--port=8889"]) == 0
     assert ran[1] == ("-m", "jupyter", "trust", "--log-level=ERROR", own, solution, "my_lessons/00_start_here.ipynb")
