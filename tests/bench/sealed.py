@@ -124,39 +124,11 @@ def maps(me, asked):
             "order": [order(q.asks) for q in asked["order"]]}
 
 
-def nothing_changes(me, asked):
-    """Knows what the model does, and says that no intervention changes it."""
-    return maps(me, asked) | {"find": even(me, asked)["find"], "cut": [1.0] * 8, "move": [0.0] * 8, "order": [
-        me.orders(me.seen[q.asks.turns]["own"].logits[:, -1], q.asks.turns) for q in asked["order"]]}
-
-
-def norms(me, asked):
-    """Looks at weights alone: the longer what a head can write, the more it is thought to matter."""
-    w = dict(me.model.named_parameters())
-    size = {(layer, head): (w[f"blocks.{layer}.attention.W_o.weight"][:, 12 * head:12 * head + 12]
-                            @ w[f"blocks.{layer}.attention.W_v.weight"][12 * head:12 * head + 12]).norm().item()
-            for layer, head in sealed.HEADS}
-    order = sorted(size, key=size.get)
-    matters = {head: place / 7 for place, head in enumerate(order)}  # 1: the longest
-    sizes = [size[head] / sum(size.values()) for head in sealed.HEADS]
-
-    def much(step):
-        return max(matters[head] for head in step.heads)
-    return even(me, asked) | {"find": [sizes] * 6, "cut": [1 - much(q.asks) for q in asked["cut"]],
-                              "move": [much(q.asks) if q.asks.place == "last" else 0.5 for q in asked["move"]]}
-
-
 def even(me, asked):
     return {part: [[1 / len(q.options)] * len(q.options) for q in some] for part, some in asked.items()}
 
 
-def guess(me, asked):
-    rng = np.random.default_rng(int(me.ids[True][0, 1:].sum()))
-    return {part: [one_hot(range(len(q.options)), rng.integers(len(q.options))) for q in some]
-            for part, some in asked.items()}
-
-
-SOLVERS = (measured, maps, nothing_changes, norms, even, guess)
+SOLVERS = (measured, maps, even)
 
 
 def rows(seeds, draw):

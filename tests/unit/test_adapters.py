@@ -112,17 +112,6 @@ def test_frozen_layers_once_and_upper_layers_make_the_whole(model, adapter):
     assert ends == [smollm2.END] * 2
 
 
-def test_the_loss_of_the_answer_is_what_a_loop_gives():
-    g = torch.Generator().manual_seed(0)
-    logits, ids = torch.randn(3, 6, 5, generator=g), torch.randint(5, (3, 6), generator=g)
-    ids[1, 4:], first = -1, torch.tensor([0, 2, 5])
-    losses = [-logits[b, t - 1].log_softmax(-1)[ids[b, t]] for b in range(3) for t in range(1, 6)
-              if t >= first[b] and ids[b, t] != -1]
-    assert torch.allclose(adapters.answer_loss(logits, ids, first), torch.stack(losses).mean())
-    with pytest.raises(ValueError, match="no token of an answer"):
-        adapters.answer_loss(logits, ids, torch.tensor([6, 6, 6]))
-
-
 @pytest.mark.parametrize(("tries", "low", "high"), [((12, 12), 0.757, 1.0), ((0, 8), 0.0, 0.324), ((10, 20), 0.299, 0.701)])
 def test_the_interval_is_wilsons(tries, low, high):
     assert adapters.wilson_interval(*tries) == pytest.approx((low, high), abs=1e-3)

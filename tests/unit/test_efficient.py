@@ -1,7 +1,6 @@
 """helpers/efficient.py: equal to torch's own attention, exact when it measures."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from torch.nn import functional as F
 
 from helpers import attention, efficient
 
-TESTS = Path(__file__).resolve().parents[1]
 FEATURES = {"elu + 1": lambda x: F.elu(x) + 1, "squares": lambda x: x.square() + 0.1,
             "twice as many": lambda x: torch.cat([torch.relu(x), torch.relu(-x)], dim=-1) + 0.1}
 sizes = st.integers(1, 6)

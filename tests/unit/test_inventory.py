@@ -9,7 +9,6 @@ from helpers.page import inventory, questions, show
 from helpers.store import progress
 
 ITEMS = inventory.items()
-THEMES = questions.load()[0]
 
 
 @pytest.fixture

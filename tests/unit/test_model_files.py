@@ -188,6 +188,3 @@ def test_nothing_wrong_is_kept(server, tmp_path, bad):
     fill(root)
     asked.clear()
     assert model_files.problem_in(find(model), model) is None and asked == ["config.json"]
-
-
-# Hashing

@@ -12,7 +12,6 @@ from helpers.measure import forecasts, hunts
 from helpers.words import NotUsable
 from scripts import sealed_circuits as script
 
-EXAM = [name for name in sealed.RULES if name != "practice"]
 words_of = sealed.VOCABULARY.words
 
 

@@ -1,13 +1,11 @@
 """The chat model: its file, its numbers against transformers' own, and the parts it is made of."""
 
 import jinja2
-import numpy as np
 import pytest
 import torch
 
 from helpers import gguf, inside, smollm2, tokens, transformer
 from helpers.attention import rotate as rotate_arrays
-from helpers.efficient import grouped_query_attention
 from helpers.store import model_files
 
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
@@ -91,27 +89,11 @@ def test_a_character_of_several_tokens_comes_whole(model, monkeypatch):
     assert [step.text for step in steps] == ["", "", "🐻"]
 
 
-def test_cached_attention_without_a_cache_and_with_one_token_is_grouped_query_attention():
-    generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(2, heads, 1, 8, generator=generator) for heads in (6, 3, 3))
-    K, V = (torch.randn(2, 3, 5, 8, generator=generator) for _ in range(2))
-    out, (new_K, new_V) = smollm2.cached_attention(q, k, v, (K, V))
-    assert torch.allclose(out, grouped_query_attention(q, new_K, new_V), atol=1e-6)
-    with pytest.raises(ValueError, match="4 query heads"):
-        smollm2.cached_attention(q[:, :4], k, v)
-
-
 def test_turn_is_rope_with_any_base():
     x, places = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0)), torch.arange(3, 8)
     assert torch.allclose(smollm2.turn(transformer.rotate, x, places, 10000.0), transformer.rotate(x, places), atol=1e-5)
     by_arrays = smollm2.turn(lambda a, p: torch.from_numpy(rotate_arrays(a.numpy(), p.numpy())), x, places, 500.0)
     assert torch.allclose(by_arrays.float(), smollm2.turn(transformer.rotate, x, places, 500.0), atol=1e-5)
-
-
-def test_dequantise_reads_the_low_half_of_each_byte_first():
-    codes = torch.arange(16, dtype=torch.uint8)[None] * 16 + 15 - torch.arange(16, dtype=torch.uint8)
-    numbers = smollm2.dequantise(torch.tensor([2.0]), torch.tensor([-1.0]), codes)
-    assert np.array_equal(numbers[0], [*range(29, -2, -2), *range(-1, 30, 2)])
 
 
 def test_a_nucleus_is_the_smallest_set_of_likely_words():

@@ -87,20 +87,3 @@ def test_a_metric_is_measured_on_the_way_and_at_the_end_and_changes_nothing():
     assert history.measured == [(10, 0.5), (20, 0.5), (25, 0.5)]
     assert seen == [(False, False)] * 3
     assert history == training.fit(build(), reverse, loss, 25)
-
-
-def test_it_is_the_loop_of_lesson_11():
-    model, losses = build(), []
-    generator = torch.Generator().manual_seed(0)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.01, total_steps=25)
-    with training.one_thread():
-        for _ in range(25):
-            value = loss(model, *reverse(generator))
-            optimizer.zero_grad()
-            value.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            losses.append(value.item())
-    assert losses == training.fit(build(), reverse, loss, 25)

@@ -2,7 +2,6 @@
 
 import functools
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,10 +18,8 @@ from helpers.translation import (
 )
 from helpers.vocabularies import BOS, EOS, PAD
 
-ROOT = Path(__file__).resolve().parents[2]
 WORDS = lexicon()
 NOUNS, ADJECTIVES, VERBS = WORDS["noun"], WORDS["adjective"], WORDS["verb"]
-FORMS = ("masculine", "masculine plural", "feminine", "feminine plural")
 
 
 @functools.cache  # and not as soon as this is imported, which each worker does
