@@ -89,8 +89,8 @@ function drawModel() {  // what differs between the models and not between the s
   const text = model.kind === "text", {n_layers: L, n_heads: H} = sizes(), {bits, learned, weights} = model.about;
   document.documentElement.classList.toggle("text", text);
   $("about").textContent = text
-    ? `A small language model that guesses what comes next. It has read one thing, what presidents of the United States told Congress from 1861 to 1944, and goes on in that voice whatever you write. The coloured lines show where its ${L * H} heads look.`
-    : `A tiny language model that guesses the next word. The coloured lines show which earlier words its ${L * H} heads look at while it does. It knows 74 words, so write with those or choose real text.`;
+    ? `A small language model that guesses what comes next. It has read one thing, what presidents of the United States told Congress from 1861 to 1944, and goes on in that voice whatever you write. Sixteen small readers, called heads, look back at what is written; the coloured lines show where.`
+    : `A tiny language model that guesses the next word. Eight small readers, called heads, look back at earlier words; the coloured lines show where. It knows 74 words, so write with those or choose real text.`;
   for (const radio of $("models").querySelectorAll("input")) radio.checked = radio.value === model.kind;
   $("ask").textContent = text ? "Write anything" : "Write with its words";
   $("known").hidden = text; $("limits").hidden = !text; $("other").hidden = text;
@@ -123,7 +123,9 @@ function distance(a, b) {  // letters to change, add or leave out
 // The three of its words that are written most like this one; of equals, those that the grammar allows in this place come first.
 function three_like(word, before) {
   const ways = model.truth(model.ids(before.join(" "))) || {};
-  return model.words.slice(3).filter(known => known !== ".").map(known => [distance(word, known) - (ways[model.words.indexOf(known)] ? .5 : 0), known])
+  const like = model.words.slice(3).filter(known => known !== ".").map(known => [distance(word, known), known]);
+  const allowed = Math.min(...like.map(([far]) => far)) > Math.max(1, word.length / 3) ? 99 : .5;  // where nothing is like it, what may stand here counts
+  return like.map(([far, known]) => [far - (ways[model.words.indexOf(known)] ? allowed : 0), known])
     .sort((a, b) => a[0] - b[0]).slice(0, 3).map(([, known]) => known);
 }
 function say() {  // one sentence about the first word that it does not know, and never one about each
@@ -186,6 +188,7 @@ function arc(i, j, l, h) {
   return `M${a} ${edge}C${a} ${out} ${b} ${out} ${b} ${edge}`;
 }
 function drawArcs(draws) {
+  $("press").textContent = `${has.text === THANKS ? "Ben thanks whoever told him something, so “thanks” has to look back at anna. " : ""}Press a word to see where it looks.`;
   const i = followed ?? has.place, box = document.querySelector(".arcs"), {width, height, down, at} = lay, parts = [], lit = ids.map(() => [0, ""]), best = [];
   box.setAttribute("viewBox", `0 0 ${width} ${height}`); box.setAttribute("width", width); box.setAttribute("height", height);
   const text = model.kind === "text", heads = headsOf().filter(({l, h}) => used(l, h));
@@ -204,7 +207,7 @@ function drawArcs(draws) {
   box.replaceChildren(...parts);
   [...$("sentence").querySelectorAll(".words button")].forEach((node, t) => { fit(node, {"--lit": lit[t][1] || "transparent", "--much": `${Math.round(lit[t][0] * 55)}%`});
     node.classList.toggle("later", has.mask && t > i); });
-  best.sort((a, b) => b[0] - a[0]);
+  best.sort((a, b) => (a[3] === i) - (b[3] === i) || b[0] - a[0]);  // that it looks at itself says least
   $("told").replaceChildren(make("b", {textContent: called(shown(i))}), best.length ? " looks most at " : heads.length ? " looks at nothing in particular." : " looks at nothing: every head is off.", ...best.slice(0, compact ? 2 : 3).flatMap(([a, l, h, j], n) =>
     [n ? ", " : "", make("span", {className: "chip"}, make("i", {className: "dot", style: `background:${colour(l, h)}`}), make("b", {textContent: j === i ? "itself" : called(shown(j))}), ` ${a.toFixed(2)} in ${compact ? "" : "head "}(${l}, ${h})`)]), best.length ? "." : "");
 }
@@ -275,6 +278,8 @@ function cells(weights, x, y, s, fill) {  // a map as ten paths, one for each te
   return [svg("path", {class: "unseen", d: unseen}), ...tenths.map((path, n) => path.length ? svg("path", {d: path.join(""), fill, "fill-opacity": n / 10}) : "")];
 }
 function drawMaps() {
+  const likely = likeliest(p);
+  $("guess").textContent = `${quoted(has.place)} goes on with “${model.name(likely)}” ${three(p[likely])}`;
   keep($("maps"), headsOf(), ({l, h}) => make("div", {className: "map"}, make("label", {}, make("input", {type: "checkbox"}), make("span")),
     make("button", {}, svg("svg", {preserveAspectRatio: "none", "shape-rendering": "crispEdges", "aria-hidden": "true"})), make("div", {"aria-hidden": "true"})),
   (node, {l, h, weights}) => {
@@ -307,13 +312,13 @@ function looksAtThePrevious() {  // inside the head that gives most to the token
   return before(result.layers[has.zoom[0]].heads[has.zoom[1]].weights) === most;
 }
 const DARES = {
-  ben: {model: "grammar", text: "Switch off one head so that “anna tells ben … and ben thanks” goes on with ben, and not with anna.", stage: THANKS, met: () => oneHeadOff() && saysAfter(THANKS, word => word === "ben")},
-  bears: {model: "grammar", text: "“she bears the” goes on with a load or a pain. Switch off one head so that she bears what nobody bears.", stage: "she bears the",
+  ben: {model: "grammar", at: "heads", text: "Untick one of the heads below, and no other, so that “anna tells ben … and ben thanks” goes on with ben, and not with anna.", stage: THANKS, met: () => oneHeadOff() && saysAfter(THANKS, word => word === "ben")},
+  bears: {model: "grammar", at: "heads", text: "“she bears the” goes on with a load or a pain. Untick one head, and no other, so that she bears something that nobody bears.", stage: "she bears the",
     met: () => oneHeadOff() && saysAfter("she bears the", word => !["load", "pain"].includes(word))},
-  twice: {model: "grammar", text: "Write one sentence that the grammar allows in which the same word is a noun once and a verb once.", stage: "the king with the", met: nounAndVerb},
-  peace: {model: "text", text: "Real text: write a beginning after which peace is the likeliest word, without writing peace yourself.", stage: "the nations of the world want",
+  twice: {model: "grammar", at: "writing", text: "Write one sentence that the grammar allows in which the same word is a noun once and a verb once.", stage: "the king with the", met: nounAndVerb},
+  peace: {model: "text", at: "writing", text: "Real text: write a beginning after which peace is the likeliest word, without writing peace yourself.", stage: "the nations of the world want",
     met: () => model.name(likeliest(p)) === "peace" && !has.text.toLowerCase().includes("peace")},
-  previous: {model: "text", text: "Real text: among the sixteen heads, find the one that looks at the previous token, and look inside it.", stage: FARMERS, met: looksAtThePrevious},
+  previous: {model: "text", at: "heads", text: "Real text: among the sixteen heads, find the one that looks at the previous token, and look inside it.", stage: FARMERS, met: looksAtThePrevious},
 };
 function drawDares() {
   const dares = Object.entries(DARES).filter(([, dare]) => dare.model === "grammar" || $("gpt"));
@@ -321,7 +326,7 @@ function drawDares() {
   try { localStorage.setItem("dares", JSON.stringify([...done])); } catch { /* a page in a frame keeps nothing */ }
   $("h-dares").textContent = dares.length === 5 ? "Five dares" : "Three dares";
   keep($("dares"), dares, ([, dare]) => make("li", {}, make("span", {className: "mark", role: "img"}), make("div", {}, make("span"), " ",
-    make("button", {textContent: "Begin here", onclick: () => choose(dare.model, dare.stage)}))), (li, [name, {text}]) => {
+    make("button", {textContent: "Begin here", onclick: async () => { await choose(dare.model, dare.stage); $(dare.at).scrollIntoView({block: dare.at === "heads" ? "center" : "start", behavior: still.matches ? "auto" : "smooth"}); }}))), (li, [name, {text}]) => {
     li.classList.toggle("done", done.has(name)); li.firstChild.textContent = done.has(name) ? "✓" : ""; li.firstChild.setAttribute("aria-label", done.has(name) ? "done" : "not yet done");
     li.lastChild.firstChild.textContent = text;
   });

@@ -1,7 +1,7 @@
 // Inside: from the whole model to one product in five steps, and the story of the sentence in seven scenes.
 // ---------------------------------------------------------------- in and out
 // has.zoom is [layer, head, key, number]; as many of them as there are steps in.
-let opener = null;
+let opener = null, entry = 0;  // what was pressed to come in, and how deep the first step from a map led
 const low = n => String(n).replace(/\d/g, digit => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 const some = (x, n = 3) => `(${Array.from(x.slice(0, n), number).join(", ")}, …)`;
 const saysHere = v => { const shares = softmax(readOff(model, v)), best = likeliest(shares); return [model.name(best), shares[best]]; };
@@ -14,7 +14,7 @@ function steps([l, h, k, n]) {  // the names of the steps from outside to here
   return names;
 }
 function zoom(to, from = null) {
-  if (from) opener = from;
+  if (from) { opener = from; if (from.closest("#maps")) entry = to.length; }
   const back = to.length < has.zoom.length, planes = $("panel").querySelector(".planes"), last = has.zoom.at(-1);
   const arrive = () => {
     $("panel").dataset.way = back ? "out" : "in";
@@ -146,12 +146,12 @@ function drawLayer(l) {
       make("span", {}, make("b", {textContent: `head ${h}`}), make("small", {textContent: `→ ${shown(best)} ${weights[i][best].toFixed(2)}`})));
   });
   redraw($("panel"), make("div", {className: "stages-of"},
-    stage("comes in", streak(before), `The ${before.length} numbers of ${called(shown(i))}. Read off now, they would say ${was[0]} ${was[1].toFixed(2)}.`),
+    stage("comes in", streak(before), `The ${before.length} numbers of ${called(shown(i))}. If it stopped here, it would say ${was[0]} ${was[1].toFixed(2)}.`),
     stage("heads look", make("div", {className: "cards"}, ...cards), "Each head sees all tokens up to here and takes a mixture of what they offer. Press one to go in."),
     stage("they add", streak(found[i]), off ? "Nothing: this layer is switched off." : `What the ${heads.length} heads found, put side by side and mixed by W_o.`),
     stage("the MLP works", streak(inner[i]), `It sees this one token. ${on} of its ${inner[i].length} cells are on.`),
-    stage("it adds", streak(said[i]), off ? "Nothing." : "What the cells that are on have to say."),
-    stage("goes out", streak(after), `Read off now, they would say ${is[0]} ${is[1].toFixed(2)}.`)));
+    stage("it adds", streak(said[i]), off ? "Nothing." : "What the active cells add."),
+    stage("goes out", streak(after), `If it stopped here, it would say ${is[0]} ${is[1].toFixed(2)}.`)));
   told(`One layer, seen from ${called(shown(i))}: it looks at the others, then its MLP works on what it saw; both are added to what it was.`, [
     ["x′ = x + [head₀ … head₃] W_o + b", `the first number: ${number(before[0])} + ${number(found[i][0])} = ${number(middle[0])}`],
     ["x″ = x′ + MLP(norm(x′))", `the first number: ${number(middle[0])} + ${number(said[i][0])} = ${number(after[0])}`]]);
@@ -298,12 +298,12 @@ const SCENES = [
       const E = model.weights["embedding.weight"], P = model.weights["position.weight"], d = sizes().d;
       return cast(W).flatMap(([t, x, step], n, all) => {
         const late = .12 * n / all.length, cells = (from, to) => Math.round(d * between(moment, from + late, to + late)), wide = Math.min(64, step - 12);
-        return [word(t, x, 24), block(row(E, ids[t]), x, 40, {wide, count: cells(.02, .25)}), label(between(moment, .3, .34) ? "+ its place" : "", x, 122),
-          block(row(P, t), x, 130, {wide, count: cells(.32, .5)}), label(between(moment, .6, .64) ? "= together" : "", x, 212), block(result.streams[0][t], x, 220, {wide, count: cells(.62, .8)})];
+        return [word(t, x, 24), block(row(E, ids[t]), x, 40, {wide, count: cells(.02, .25)}), label(between(moment, .3, .34) && (step > 80 || n === (all.length >> 1)) ? "+ its place" : "", x, 122),
+          block(row(P, t), x, 130, {wide, count: cells(.32, .5)}), label(between(moment, .6, .64) && (step > 80 || n === (all.length >> 1)) ? "= together" : "", x, 212), block(result.streams[0][t], x, 220, {wide, count: cells(.62, .8)})];
       });
     }},
   {name: "query meets key", tell: () => { const {l, h, products} = strongest(), i = has.place, best = cast(900).reduce((a, b) => products[i][b[0]] > products[i][a[0]] ? b : a)[0];
-      return `In ${nameOf(l, h)}, ${quoted(i)} asks a question, its query, and every token holds up a key; matrices that the model has learned make both out of the numbers before. The better query and key fit, the larger the sum of their products: ${quoted(best)} fits best, with ${number(products[i][best]).replace("-", "−")}${products[i][best] < 0 ? ", and only the differences count" : ""}.`; },
+      return `In ${nameOf(l, h)}, which looks back most, ${quoted(i)} asks a question, its query, and every token holds up a key. Both are computed from the numbers before, by matrices that the model has learned. The better they fit, the larger the sum of their products: ${quoted(best)} fits best, with ${number(products[i][best]).replace("-", "−")}${products[i][best] < 0 ? " (only the differences count)" : ""}.`; },
     draw(W, H, moment) {
       const {l, h, q, k, products} = strongest(), i = has.place, all = cast(W), home = all.find(([t]) => t === i)[1], N = all.length;
       const way = Math.max(0, moment - .08) / .8 * N, leg = Math.min(N - 1, Math.floor(way)), part = Math.min(1, (way - leg) * 2);  // from key to key, with a rest at each
@@ -314,7 +314,7 @@ const SCENES = [
             label(told ? number(products[i][t]) : "", at, 204, {class: "says", style: `font-size:${(near ? 22 : 17) * Math.min(1, step / 90)}px`})]; }),
         label("keys, and query · key", W / 2, 236)];
     }},
-  {name: "softmax", tell: () => { const {l, h, weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `The softmax turns these scores into shares. It raises e to each of them, so that all are positive and the largest grows most, and divides by the sum: ${quoted(best)} gets ${three(weights[i][best])} of the attention, and all shares together make 1.`; },
+  {name: "softmax", tell: () => { const {l, h, weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `${has.scale ? `The sums are divided by √${model.about.settings.d / sizes().n_heads}, so that wide vectors do not make large scores. ` : ""}Then the softmax turns the scores into shares of 1: it raises e to each, which favours the largest, and divides by the sum: ${quoted(best)} gets ${three(weights[i][best])} of the attention.`; },
     draw(W, H, moment) {
       const {l, h, scores, weights} = strongest(), i = has.place, all = cast(W), most = Math.max(...all.map(([t]) => Math.abs(scores[i][t]))) || 1, top = Math.max(...scores[i]);
       const raised = between(moment, .25, .45), shared = between(moment, .6, .8), ground = 160 + 50 * raised;
@@ -326,7 +326,7 @@ const SCENES = [
             label(shared > .5 ? three(a) : raised > .5 ? three(e) : number(scores[i][t]), x, size < 0 ? ground - 6 : ground - size - 6, {class: ""}), word(t, x, 262)];
         })];
     }},
-  {name: "values", tell: () => { const {weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `Every token also offers a value: what one learns by looking at it. Each value is multiplied by its weight, and their sum is what ${quoted(i)} takes along: mostly from ${quoted(best)}${best === i ? ", which is itself" : ""}.`; },
+  {name: "values", tell: () => { const {weights} = strongest(), i = has.place, best = weights[i].indexOf(Math.max(...weights[i])); return `Every token also offers a value, what it hands over to whoever looks at it. Each value is multiplied by its weight, and their sum is what ${quoted(i)} takes along: mostly from ${quoted(best)}${best === i ? ", which is itself" : ""}.`; },
     draw(W, H, moment) {
       const {l, h, v, weights} = strongest(), i = has.place, all = cast(W), flow = between(moment, .25, .7), sum = v[0].map((_, n) => weights[i].reduce((total, a, t) => total + a * v[t][n], 0));
       return [...all.flatMap(([t, x, step]) => { const a = weights[i][t], faded = 1 - (1 - Math.max(.12, a)) * between(moment, .08, .25);
@@ -334,7 +334,7 @@ const SCENES = [
           svg("path", {class: "flow", pathLength: 1, "stroke-dasharray": `${flow} 2`, stroke: colour(l, h), "stroke-width": .6 + 16 * a, opacity: .25 + .6 * a, d: `M${x} 96C${x} 160 ${W / 2} 130 ${W / 2} 196`})]; }),
         svg("g", {opacity: between(moment, .6, .8)}, block(sum, W / 2, 200, {wide: 96}), label(`what ${shown(i)} takes along`, W / 2, 272))];
     }},
-  {name: "heads", tell: () => `All this was one head. There are ${sizes().n_heads} in each of the ${sizes().n_layers} layers, and each looks for something else. What they find is added to the numbers of ${quoted(has.place)}, a small network (the MLP) reworks them, and the next layer begins with the result.`,
+  {name: "heads", tell: () => `All this was one head. There are ${sizes().n_heads} in each of the ${sizes().n_layers} layers, and each looks for something else. ${quoted(has.place)} adds what they found to its numbers. A second step, the MLP, reworks these, and the next layer begins with the result.`,
     draw(W, H, moment) {
       const i = has.place, L = sizes().n_layers, N = sizes().n_heads, tall = Math.min(134, (H - 10) / L), phone = W < 560, x = h => (phone ? 30 : 110) + (h + .5) * (W - (phone ? 36 : 320)) / N;
       return headsOf().flatMap(({l, h, weights}) => {
@@ -357,7 +357,7 @@ const SCENES = [
 function drawFilm() {
   const open = has.scene > 0, scene = SCENES[has.scene - 1], picture = $("film").querySelector("svg");
   $("film").hidden = !open; $("earlier").disabled = has.scene < 2; $("later").disabled = has.scene === SCENES.length;
-  $("play").hidden = still.matches; $("play").textContent = film.playing ? "❚❚ Pause" : "▶ Play the story";
+  $("play").hidden = still.matches; $("play").textContent = film.playing ? "❚❚ Pause" : small() ? "▶ Play" : "▶ Play the story";
   keep($("scenes"), SCENES, ({name}, n) => make("button", {textContent: `${n + 1} ${name}`, onclick: () => show(n + 1)}), (node, _, n) => {
     node.setAttribute("aria-pressed", n + 1 === has.scene); node.style.setProperty("--done", n + 1 === has.scene && film.playing ? film.moment : n + 1 <= has.scene ? 1 : 0);
   });
@@ -367,7 +367,7 @@ function drawFilm() {
   picture.setAttribute("height", H); picture.setAttribute("width", W);
   picture.replaceChildren(...scene.draw(W, H, still.matches ? 1 : film.moment));
   const text = scene.tell(), acting = cast(W).length;
-  if (acting < ids.length && has.scene > 1 && has.scene < 6) picture.append(label(`${acting} of the ${ids.length} tokens, those that it looks at most`, W, H - 2, {"text-anchor": "end"}));
+  if (acting < ids.length && has.scene > 1 && has.scene < 6) picture.append(label(`drawn are the ${acting} tokens that it looks at most`, W, H - 2, {"text-anchor": "end"}));
   if ($("telling").textContent !== text) $("telling").textContent = text;
 }
 function show(scene) {  // a scene that one has chosen: from its beginning if the story plays, else as a still picture
@@ -396,8 +396,9 @@ function tick(now) {
 }
 function listenInside() {
   $("play").onclick = play; $("earlier").onclick = () => show(has.scene - 1); $("later").onclick = () => show(has.scene + 1);
-  $("out").onclick = () => zoom(has.zoom.slice(0, -1));
+  const out = () => { const all = has.zoom.length === entry; entry = all ? 0 : entry; zoom(all ? [] : has.zoom.slice(0, -1)); };
+  $("out").onclick = out;
   addEventListener("keydown", event => {
-    if (event.key === "Escape" && has.zoom.length && event.target !== $("text")) { event.preventDefault(); zoom(has.zoom.slice(0, -1)); }
+    if (event.key === "Escape" && has.zoom.length && event.target !== $("text")) { event.preventDefault(); out(); }
   });
 }

@@ -59,6 +59,8 @@ COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
         "its squares.", lambda X, Y: X @ Y.T / np.maximum(_norms(X) ** 2 * _norms(Y).T ** 2, 1e-300)),
     ("zero-over-zero", "Right for ordinary rows, but a row of zeros gives 0/0 = NaN. Its similarity is 0 "
         "by convention: treat a length of 0 apart.", lambda X, Y: X @ Y.T / (_norms(X) * _norms(Y).T)),
+    ("constant-added", "You add a small number to every length, which makes every cosine a little too small. Only a length "
+        "of exactly 0 is a special case.", lambda X, Y: X @ Y.T / ((_norms(X) + 1e-3) * (_norms(Y).T + 1e-3))),
     ("lengths-of-columns", "You take the lengths down the columns. The vectors are rows: the length of a "
         "row is the norm along axis 1.",
         lambda X, Y: (X / np.linalg.norm(X, axis=0)) @ (Y / np.linalg.norm(Y, axis=0)).T),

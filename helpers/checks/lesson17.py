@@ -178,6 +178,8 @@ LOGIT_LENS = Exercise(logit_lens, probes=(
         _lens(divide=lambda x, e: torch.sqrt(x.square().mean(-1, keepdim=True)) + e)),
     ("eps-ignored", "You do not use eps, or another one than the argument. It is added to the mean "
         "square, inside the root, and may be large.", _lens(divide=lambda x, e: _root(x, 1e-5))),
+    ("eps-left-out", "eps is missing: it is added to the mean square, inside the root, and may be large.",
+        _lens(divide=lambda x, e: _root(x, 0.0))),
     ("over-tokens", "You average the squares over the tokens. Each token is divided by its own root: the last "
         "axis.", _lens(divide=lambda x, e: torch.sqrt(x.square().mean(-2, keepdim=True) + e))),
     ("one-root-a-layer", "You divide a whole layer by one number. Each token has its own: mean over the "
@@ -276,7 +278,8 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
         lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
     ("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits. Leave their "
         "places.", lambda z, heads, mean=False: z[:, _all_but(z, heads)]),
-    ("always-zero", "You never look at mean: when it is True, the head's mean stands in place of 0.",
+    ("always-zero", "With mean=True the head's mean stands in its place, and yours is 0. Do you look at mean, and do you take the "
+        "mean before you write the 0?",
         lambda z, heads, mean=False: ablate_heads(z, heads)),
     ("always-mean", "You never look at mean: when it is False, 0 stands in place of the head.",
         lambda z, heads, mean=False: ablate_heads(z, heads, True)),

@@ -88,6 +88,8 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
         _scaled(scale=lambda alpha, A, B: alpha * A.shape[1])),
     ("upside-down", "Your factor is r / alpha. It is alpha / r.",
         _scaled(scale=lambda alpha, A, B: A.shape[1] / alpha if alpha else math.inf)),
+    ("floor-division", "You divide with //, which cuts off what is behind the point. The factor is alpha / r.",
+        _scaled(scale=lambda alpha, A, B: alpha // A.shape[1])),
     ("root-of-r", "You divide alpha by √r. It is r itself here. (A later variant does take the root.)",
         _scaled(scale=lambda alpha, A, B: alpha / A.shape[1]**0.5)),
     ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
@@ -230,6 +232,11 @@ def _no_shift(logits, ids, first, pad=-1):
     return loss[_counted(ids, first, pad)].mean()
 
 
+def _no_shift_from_0(logits, ids, first, pad=-1):
+    counted = (torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad)
+    return F.cross_entropy(logits[counted], ids[counted])
+
+
 def _shifted_back(logits, ids, first, pad=-1):
     """The logits at t + 1 for the token at t."""
     loss = -logits.log_softmax(-1)[:, 1:].gather(-1, ids[:, :-1, None].clamp(min=0))[..., 0]
@@ -280,6 +287,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         _by(_mean, lambda ids, first, pad: _counted(ids, torch.zeros_like(first), pad))),
     ("no-shift", "You compare the logits at t with the token at t, which the model has just read. The "
         "logits at t - 1 predict it.", _no_shift),
+    ("no-shift-from-0", "You compare the logits at t with the token at t, which the model has just read, the first one too. "
+        "The logits at t - 1 predict it: logits[:, :-1] against ids[:, 1:].", _no_shift_from_0),
     ("backwards", "You shift the wrong way: logits[:, 1:] against ids[:, :-1]. The logits come first: "
         "logits[:, :-1] against ids[:, 1:].", _shifted_back),
     ("first-token-missed", "The first token of the answer does not count: your mask is one place too late. After "

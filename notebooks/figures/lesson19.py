@@ -179,10 +179,24 @@ def points_for_the_distance(runs, best, far, sizes, by_pairs=None):
     plt.show()
 
 
-def scatter_of_gradients(noises):
-    """How far the gradients of single batches scatter, in lengths of their mean, as bars. ``noises``: {name: number}."""
-    ax = plots.bars(list(noises), list(noises.values()),
-                    xlabel="scatter of the gradient of one batch,\nin lengths of the mean gradient")
-    ax.figure.set_size_inches(6.2, 2.9)
-    ax.tick_params(labelsize=12)
+def scatter_of_gradients(gradients, noises):
+    """Twenty gradients as arrows, each of one batch: upwards what they have in common (orange), to the side the rest.
+
+    ``gradients``: {name: tensor (batches, numbers)}; ``noises``: {name: scatter in lengths of the mean gradient}. Upwards is
+    the mean of the last ones, which scatter least; to the side is drawn how far, and not which of the many ways.
+    """
+    way = list(gradients.values())[-1].mean(0)
+    way = way / way.norm()
+    _, axes = plt.subplots(2, 2, figsize=(7.2, 4.0))
+    for ax, (name, found) in zip(axes.flat, gradients.items(), strict=True):
+        along = found @ way
+        aside = (found.square().sum(1) - along.square()).sqrt() / along.mean()
+        tips = [(x * (-1) ** n, y) for n, (x, y) in enumerate(zip(aside.tolist(), (along / along.mean()).tolist(), strict=True))]
+        ax.quiver(*np.zeros((2, len(tips))), *np.array(tips).T, angles="xy", scale_units="xy", scale=1, color=plots.BLUE,
+                  alpha=0.6, width=0.006)
+        ax.quiver(0, 0, 0, 1, angles="xy", scale_units="xy", scale=1, color=plots.ORANGE, width=0.018, zorder=3)
+        ax.set(xlim=(-3.5, 3.5), ylim=(-0.3, 2.6), aspect="equal", xticks=[], yticks=[])
+        ax.set_title(f"{name}: {noises[name]:.1f} times", fontsize=14)
+        for side in ax.spines.values():
+            side.set(visible=True, color=plots.GREY, alpha=0.4)
     plt.show()
