@@ -1,9 +1,9 @@
 """Which column of a platform's own file is which, in any language: by its place and by what stands in it.
 
 Moodle writes its grading worksheet in the language of whoever downloads it, always in one order: the identifier
-("Participant 12"), the full name, addresses, status, grade, maximum grade, last modified (submission), last modified
-(grade), as in mod/assign/gradingtable.php. Canvas' headings are English in every language, its numbers are not
-(gradebook_exporter.rb).
+("Participant 12"), the full name, addresses, status, group where groups hand in, grade, maximum grade, last modified
+(submission), last modified (grade), as in mod/assign/gradingtable.php. Canvas' headings are English in every language, its
+numbers are not (gradebook_exporter.rb).
 """
 
 import re

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from submissions import cell, data, needs_sandbox
 
-from classroom import assignment, batch, grading, own, proof, variants, wire
+from classroom import assignment, batch, grading, own, proof, trial, variants, wire
 from classroom.__main__ import main
 
 SECRET = 271828  # in every hidden input, and in no page
@@ -261,6 +261,25 @@ def test_for_gradescope(mine, tmp_path):
     answer = json.loads((tmp_path / "home/results/results.json").read_text())
     assert [(test["name"], test.get("score")) for test in answer["tests"]] == [
         ("A score", 4), ("A value", 2), ("Of the course", 3)], done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["assignment1", *(pytest.param(f"assignment{n}", marks=pytest.mark.weekly)
+                                                   for n in range(2, 8))])
+def test_a_copy_of_one_of_the_courses_own_has_the_same_grades(name, tmp_path):
+    """With the solutions, with a mistake in each function that can have one, and untouched: points, words and mistakes."""
+    shutil.copy(assignment.SOURCES / name / f"{name}.ipynb", tmp_path / "copied.ipynb")
+    source, mistakes = assignment.source(name), set()
+    for book in (source, assignment.strip(source),
+                 trial.solved(source, {}, lambda function, code, _: trial.mistaken(name, function, code, {}))):
+        course, copied = (grading.grade_one(data(book), assignment.load(one), seed=5, trusted=True)
+                          for one in (name, str(tmp_path / "copied.ipynb")))
+        for ours, theirs in zip(course["tests"], copied["tests"], strict=True):
+            assert {**theirs, "words": ours["words"]} == ours
+            mistakes.add(ours["misconception"])
+        assert [course[what] for what in ("status", "answers", "flags")] == [copied[what] for what in (
+            "status", "answers", "flags")]
+    assert len(mistakes) > 1
 
 
 def test_the_example_of_nbgraders_manual_has_here_the_grades_that_it_has_there(tmp_path):
