@@ -30,10 +30,12 @@ def read(path, given=()):
     if Path(path).suffix.lower() == ".csv":
         rows = roster.people_in(path, given)
         moodle = worksheets.is_moodle([row for row, _ in rows])
+        own = {names.words_of(person.name) for _, person in rows}
         for row, person in rows:
             for heading, value in row.items():
                 listed = heading and heading.strip().casefold() == "team"
-                if (listed or moodle and heading) and (name := (value or "").strip()):
+                name = (value or "").strip()
+                if name and (listed or moodle and heading and names.words_of(name) not in own):
                     teams.setdefault((heading, name), Team(name, [], not listed)).members.append(person)
     else:
         for line in Path(path).read_text(encoding="utf-8-sig").splitlines():
