@@ -44,8 +44,8 @@ def test_lines_of_a_list(tmp_path):
     assert members(teams.read(tmp_path / "a.txt")) == [
         ("Team 3", ["Ada Lovelace", "Ben Okri"]), ("", ["Dee Moss", "Eva Lind"])]
     (tmp_path / "b.csv").write_text("Nombre,Team\nAda Lovelace,3\nBen Okri,3\n")
-    (tmp_path / "w.csv").write_text("ID,Nom,Statut,Groupe,Note\nParticipant1,Wei Li,Remis,Rouge,\n"
-                                    "Participant2,Wei Li,Remis,,\n")
+    (tmp_path / "w.csv").write_text("ID,Nombre,Estado,Grupo,Nota\nParticipant1,Wei Li,Enviado,Rojo,\n"
+                                    "Participant2,Wei Li,Enviado,,\n")
     folders = [collecting.Submission("Wei Li", n, f"Wei Li_{n}_assignsubmission_file", read=bytes) for n in "12"]
     people = roster.read(tmp_path / "w.csv")
     assert teams.shared(folders, people, teams.read(tmp_path / "w.csv")) == (folders, {}), "a name in a worksheet is no team"
