@@ -23,9 +23,9 @@ def grid(values, name="", rows=None, columns=None, mark=False, shade=False, grou
     """A table for a step: (html, text).
 
     ``values``: a number or string, a vector (one row) or a matrix ``(n, m)`` of them; NaN stands for a place that is still
-    empty; ``rows``, ``columns``: labels; ``mark``: booleans that broadcast to the values: these cells get a frame;
-    ``shade``: the larger a number, the darker its cell; ``groups``: whole numbers from 0 to 5 that broadcast to the values,
-    each with a tint (0: white). Raises ValueError when labels and values do not fit.
+    empty; ``rows``, ``columns``: labels; ``mark``: booleans that broadcast to the values: these cells get a frame and bold
+    letters, which GitHub leaves; ``shade``: the larger a number, the darker its cell; ``groups``: whole numbers from 0 to 5
+    that broadcast to the values, each with a tint (0: white). Raises ValueError when labels and values do not fit.
     """
     values = np.atleast_2d(np.asarray(values))
     for labels, size, what in [(rows, values.shape[0], "rows"), (columns, values.shape[1], "columns")]:
@@ -34,16 +34,17 @@ def grid(values, name="", rows=None, columns=None, mark=False, shade=False, grou
     words = [[_words(value, decimals) for value in row] for row in values]
     mark, groups = np.broadcast_to(mark, values.shape), np.broadcast_to(groups, values.shape)
     most = np.abs(values[np.isfinite(values)]).max() or 1 if shade else 1
-    head = "" if columns is None else "<tr>" + "<th></th>" * (rows is not None) + "".join(
+    head = "" if columns is None else "<tr>" + "<td style='border:none'></td>" * (rows is not None) + "".join(
         f"<th style='{_LABEL}center'>{escape(str(column))}</th>" for column in columns) + "</tr>"
     body = ""
     for i, row in enumerate(words):
         cells = "" if rows is None else f"<th style='{_LABEL}right'>{escape(str(rows[i]))}</th>"
         for j, word in enumerate(row):
             tint = _blue(float(values[i, j]) / most) if shade else _TINTS[groups[i, j]]
-            frame = "2px solid #b34700;font-weight:bold" if mark[i, j] else "1px solid #9aa5ad"
+            frame = "2px solid #b34700" if mark[i, j] else "1px solid #9aa5ad"
+            inside = f"<strong>{escape(word)}</strong>" if mark[i, j] else escape(word)
             cells += (f"<td style='{_LETTERS}text-align:center;padding:2px 7px;border:{frame};background:{tint};"
-                      f"font-variant-numeric:tabular-nums'>{escape(word)}</td>")
+                      f"font-variant-numeric:tabular-nums'>{inside}</td>")
         body += f"<tr style='background:none'>{cells}</tr>"
     html = (f"<div style='margin:2px 0'><div style='{_LETTERS}font-style:italic;text-align:center'>{escape(name)}</div>"
             f"<table style='border-collapse:collapse;font-size:inherit;margin:2px auto'>{head}{body}"

@@ -29,6 +29,7 @@ def test_a_page_without_a_kernel_has_every_step(monkeypatch, shown):
     for words in ("1 · Scores", "2 · Weights", "1.00", "2.00", "0.25", "0.75", "First.", "Then."):
         assert words in html and words in text
     assert "&lt;b&gt;" in html and "<b>" not in html
+    assert "<th></th>" not in html  # a screen reader would read out a heading without words
 
 
 def test_the_slider_shows_one_step_at_a_time(tmp_path, monkeypatch):
@@ -47,6 +48,7 @@ def test_marks_shades_and_groups_fall_on_their_cells():
     html, _ = steps.grid([[1.0, 2.0], [3.0, 4.0]], mark=np.array([[True], [False]]), groups=[0, 1])
     cells = html.split("<td ")[1:]
     assert [("solid #b34700" in cell) for cell in cells] == [True, True, False, False]
+    assert ["<strong>" in cell for cell in cells] == [True, True, False, False]  # what is left of it on GitHub
     assert ["background:none" in cell.split("</td>")[0] for cell in cells] == [True, False, True, False]
     dark = steps.grid([0.0, 1.0], shade=True)[0].split("<td ")[1:]
     assert "rgba(0,114,178,0)" in dark[0] and "rgba(0,114,178,0.5)" in dark[1]
