@@ -8,6 +8,7 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.lines import Line2D
 
 from helpers import attention, plots
 from helpers.page import claims, steps
@@ -151,23 +152,25 @@ def measured_shares():
     return {task: dict(zip(SCHEMES, mean, strict=True)) for task, mean in means.items()}
 
 
-def distances_on_a_dial(shares):
-    """How much of the second hand's dial the distances of 16, 32 and 64 tokens fill, and which training had shown.
+def distances_past_training(shares):
+    """The distances in texts of 16, 32 and 64 tokens, a bar each, split where training ended, and how many are right.
 
     ``shares``: ``(3,)``, of right answers at these lengths.
     """
-    ax = _canvas(6.6, 3.1)
-    for column, (tokens, share) in enumerate(zip([16, 32, 64], shares, strict=True)):
-        middle = np.array([2.5 * column, 0])
-        ax.add_patch(plt.Circle(middle, 1, facecolor="white", edgecolor=RIM, linewidth=1.2))
-        for first, last, colour, hatch in [(0, 15, plots.BLUE, ""), (15, tokens - 1, "#f3cf80", "//")]:
-            way = 0.1 * np.linspace(first, last, 100)[:, None]
-            ax.fill(*np.vstack([middle, middle + _tips(way)[0]]).T, facecolor=colour, hatch=hatch, edgecolor="white", lw=0)
-        ax.text(middle[0], 1.15, f"{tokens} tokens\n{share:.0%} right", ha="center", fontsize=15)
-    ax.text(0.42, 0.42, "seen in\ntraining", color="white", ha="center", va="center", fontsize=12)
-    ax.text(4.65, -0.35, "never\nseen", ha="center", va="center", fontsize=14)
-    ax.set(xlim=(-1.2, 6.2), ylim=(-1.2, 2), aspect="equal")
-    ax.axis("off")
+    _, ax = plt.subplots(figsize=(6.4, 3.2))
+    for row, (tokens, share) in enumerate(zip([16, 32, 64], shares, strict=True)):
+        ax.barh(row, 15, color=plots.BLUE, height=0.62)
+        ax.barh(row, tokens - 16, left=15, facecolor="#f3cf80", hatch="//", edgecolor="white", linewidth=0, height=0.62)
+        ax.text(-1.5, row, f"{tokens} tokens", ha="right", va="center", fontsize=14)
+        ax.text(65.5, row, f"{share:.0%}", va="center", fontsize=18, weight="bold",
+                color=plots.RED if share < 0.9 else "black")
+    for x, words, colour, ha in [(7.5, "seen in\ntraining", plots.BLUE, "center"), (39, "never seen", "#8a5a00", "center"),
+                                 (65.5, "right", "black", "left")]:
+        ax.text(x, -0.5, words, color=colour, ha=ha, va="bottom", fontsize=14, linespacing=1)
+    ax.set(xlim=(-0.5, 73), ylim=(2.5, -1.25), yticks=[], xticks=[0, 15, 31, 63])
+    ax.set_xlabel("distance from the query, in places", fontsize=13, loc="left")
+    ax.tick_params(labelsize=13)
+    ax.spines[["left", "bottom"]].set_visible(False)
     plt.show()
 
 
@@ -187,6 +190,9 @@ def words_in_front(alone, moved, front, whose):
         ax.set_xlim(-0.15, 1.15)
         ax.tick_params(labelsize=12)
     panels[0].set_ylabel("score", fontsize=13)
+    key = [Line2D([], [], color=colour, lw=3, label=words) for colour, words in [
+        (plots.ORANGE, "rises"), (plots.PURPLE, "falls"), (plots.GREY, "stays")]]
+    figure.legend(handles=key, loc="outside lower center", ncols=3, fontsize=13)
     title = f"Each score, alone and after “{shown(' '.join(front), 40)[1:-1]}”"
     plots.as_written(figure.suptitle(title, fontsize=13))
     plt.show()
@@ -235,7 +241,7 @@ def rope_number_by_number(turn):
 
     steps.show(
         ("Query and key", [grid(np.stack([q, k]), "", ["q", "k"], decimals=0)],
-         "Two pairs: the first (blue) turns with ω = 1, the second (yellow) with ω = 0.01."),
+         "Two pairs: x₀ y₀ turns with ω = 1, and x₁ y₁ with ω = 0.01."),
         ("Angles", [steps.grid(np.outer([5, 3], speeds), "position · ω", ["q at 5", "k at 3"], ["pair 0", "pair 1"],
                                groups=[1, 2])],
          "The query is at position 5, the key at position 3."),
@@ -289,8 +295,8 @@ def past_the_training_length(shares):
 
     ``shares``: {task: {scheme: (3,)}}, as `measured_shares` gives them.
     """
-    _, panels = plt.subplots(2, 2, figsize=(7.2, 5.8), sharex=True, sharey=True)
-    for ax, (task, measured) in zip(panels.flat, shares.items(), strict=True):
+    figure, panels = plt.subplots(4, 1, figsize=(5, 8.2), sharex=True, sharey=True)
+    for ax, (task, measured) in zip(panels, shares.items(), strict=True):
         guess = 1 / 4 if task.endswith("place") else 1 / 6
         ax.axvline(guess, color=plots.GREY, linestyle=":", linewidth=1.5)
         for row, (before, _, after) in enumerate(measured.values()):
@@ -299,9 +305,14 @@ def past_the_training_length(shares):
                 plots.arrow(ax, (before, row), (after, row), colour)
             ax.plot(before, row, "o", markersize=9, mfc="white", color=colour)
             ax.plot(after, row, "o", markersize=6, color=colour)
-        ax.set_title(task, fontsize=13)
-        ax.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"], fontsize=12)
-        ax.set_yticks(range(len(measured)), list(measured), fontsize=12)
-        ax.set(xlim=(-0.05, 1.08), ylim=(len(measured) - 0.5, -0.5))
+        ax.set_title(task, fontsize=14, weight="bold")
+        ax.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 % right"], fontsize=13)
+        ax.set_yticks(range(len(measured)), list(measured), fontsize=13)
+        ax.set(xlim=(-0.05, 1.1), ylim=(len(measured) - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
+    key = [Line2D([], [], **look, label=words) for look, words in [
+        ({"ls": "", "marker": "o", "ms": 9, "mfc": "white", "color": "black"}, "16 tokens"),
+        ({"ls": "", "marker": "o", "ms": 6, "color": "black"}, "64 tokens"),
+        ({"ls": ":", "color": plots.GREY}, "guessing"), ({"color": plots.RED, "lw": 2}, "loses over 10 points")]]
+    figure.legend(handles=key, loc="outside upper left", ncols=2, fontsize=13, columnspacing=1.2, handlelength=1.4)
     plt.show()
