@@ -174,7 +174,7 @@ def game():
     _, panels = plt.subplots(3, 1, figsize=(6.8, 6.6))
     for ax, (title, looks, guess) in zip(panels, ways, strict=True):
         for place, word in enumerate(sentence):
-            ax.text(place, 0, word, ha="center", va="center", fontsize=12, weight="bold" if place == 2 else "normal")
+            ax.text(place, 0, word, ha="center", va="center", fontsize=13, weight="bold" if place == 2 else "normal")
             if looks[place] and place != 2:
                 plots.arc(ax, 2, place, height=-0.2, base=-0.25, linewidth=1 + 5 * looks[place])
             if guess[place]:
@@ -183,11 +183,12 @@ def game():
                 ax.text(place, 0.36 + guess[place], share, ha="center", fontsize=13)
         if looks[2]:
             ax.add_patch(plt.Circle((2, -0.37), 0.12, fill=False, color=plots.BLUE, linewidth=1.6))
-        ax.text(7.5, 1.85, f"{title}: loss {-np.log(guess[1]) + 0:.2f}", ha="right", fontsize=13)
-        ax.set(xlim=(-0.5, 7.6), ylim=(-1.35, 2.1))
+        ax.text(-0.45, 1.85, f"{title}: loss {-np.log(guess[1]) + 0:.2f}", fontsize=14, weight="bold")
+        ax.axhline(2.35, color="#cfd6dc", linewidth=1)
+        ax.set(xlim=(-0.5, 7.6), ylim=(-1.35, 2.4))
         ax.axis("off")
-    panels[0].text(1.5, 0.9, "the guess", fontsize=12, color="#9a6a00")
-    panels[0].text(1.95, -0.75, "where school looks", fontsize=12, color=plots.BLUE)
+    panels[0].text(1.5, 0.9, "the guess", fontsize=13, color="#8a5a00")
+    panels[0].text(2.1, -0.75, "where school looks", fontsize=13, color=plots.BLUE)
     plt.show()
 
 
@@ -295,11 +296,11 @@ def low_rank_and_full(low, full):
         ax.set(xticks=[], yticks=[], xlabel="entry of $x_j$")
     panels[0].set_ylabel("entry of $x_i$")
     figure.colorbar(image, ax=panels, label="entry of W", shrink=0.85)
-    plt.show()
+    plots.as_drawn(figure)  # on a dark page 3 and -3 would both be nearly white
 
 
 def worked_example(Q, K, V, weights, output, agree):
-    """The tutorial's four words in steps. ``Q``, ``K``, ``V``, ``output``: ``(4, 3)``; ``agree``: the numbers to frame."""
+    """The tutorial's four words in steps. ``Q``, ``K``, ``V``, ``output``: ``(4, 3)``; ``agree``: the numbers in bold."""
     grid = steps.grid
     words = ["word 1", "word 2", "word 3", "word 4"]
     steps.show(
@@ -307,4 +308,4 @@ def worked_example(Q, K, V, weights, output, agree):
         ("Scores", [grid(Q @ K.T, "Q Kᵀ", words, words)], "Row: who asks. Column: who is asked."),
         ("Weights", [grid(weights, "softmax(scores / √3)", words, words, shade=True, decimals=3)], "Each row sums to 1."),
         ("Output", [grid(output, "weights × V", words, decimals=8, mark=agree)],
-         "Framed: the same as printed, in all eight digits."))
+         "Bold: the same as printed, in all eight digits."))
