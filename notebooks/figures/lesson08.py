@@ -8,6 +8,7 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgba_array
 from matplotlib.lines import Line2D
 
 from helpers import attention, plots
@@ -15,7 +16,7 @@ from helpers.page import claims, steps
 from helpers.words import shown
 
 SPEEDS = 10000.0 ** (-np.arange(0, 16, 2) / 16)  # radians per place, for eight clocks
-COLOURS = plt.get_cmap("plasma")(np.linspace(0.05, 0.78, 8))
+COLOURS = to_rgba_array("#3f62d9 #6a55d6 #8f47c9 #ad3bae #c1378a #cb4064 #cb5238 #b96a00".split())  # of one lightness
 RIM = "#9aa5ad"
 PLACES = [*range(100), *range(100, 10_001, 100)]  # of the slider
 SCHEMES = ["learned", "sinusoidal", "RoPE", "ALiBi", "no positions"]
