@@ -109,14 +109,15 @@ def with_another_away(both, labels, other):
     for head in sorted(ends, key=ends.get):  # so that no label covers another
         spread[head] = max([ends[head], *(y + 0.07 for y in spread.values())])
     middle = np.mean([spread[head] - ends[head] for head in heads if head != worst])
+    colours = {str(head): ink for head, ink in INKS.items()}
     for head in heads:
-        colour = plots.RED if head == worst else plots.GREY
+        colour = colours.get(str(labels[head]), plots.GREY)
         ax.plot([0, 1], [both[head, head], ends[head]], "o-", color=colour, linewidth=4 if head == worst else 1.8)
         down = 0 if head == worst else middle
         ax.text(1.06, spread[head] - down, f"{labels[head]}  {ends[head]:.2f}", va="center", fontsize=13, color=colour,
                 weight="bold" if head == worst else None)
     ax.text(-0.06, both[worst, worst], f"{labels[worst]}  {both[worst, worst]:.2f}", ha="right", va="center", fontsize=13,
-            weight="bold", color=plots.RED)
+            weight="bold", color=colours.get(str(labels[worst]), plots.GREY))
     ax.set(xlim=(-0.55, 1.6), ylim=(0, 1.19), yticks=[0, 0.5, 1], xticks=[0, 1])
     ax.set_xticklabels(["without\none head", f"and without\n{labels[other]}"], fontsize=13)
     ax.set_ylabel("share of right names", fontsize=13)
