@@ -13,7 +13,7 @@ from scripts import address
 from scripts.environment import Stop
 
 HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
-TEMPLATE, ONE, CARDS = HERE / "register.html", HERE / "claim.html", HERE / "cards.toml"
+CARDS = HERE / "cards.toml"
 FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84", "C85")
 WORDS = 60  # that the first sentence of a record may have
 MANY = {"holds": "hold", "holds if": "hold if something else is so", "holds in part": "hold in part",
@@ -105,30 +105,23 @@ def emphasis(text):
     return Markup(re.sub(r"\*(.+?)\*", r"<em>\1</em>", str(escape(text))))
 
 
-def _template(path):
-    """A template of the book, which knows a record's verdict and words, and where its lesson and its experiment are."""
-    from jinja2 import Environment
+def _template(name):
+    """The template ``name`` of the book, which knows a record's verdict and words, and where its lesson and its experiment are."""
+    from jinja2 import Environment, FileSystemLoader
 
-    environment = Environment(autoescape=True, trim_blocks=True)
-    environment.filters |= {"emphasis": emphasis, "kind": kind, "condition": condition, "plain": plain, "behind": behind,
-                            "words": words}
+    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True)
+    environment.filters |= {"emphasis": emphasis, "kind": kind, "condition": condition, "plain": plain, "behind": behind}
     environment.globals |= {"page": lambda e: course.LESSONS[e["lesson"]].file.replace(".ipynb", ".html"),
                             "experiment": lambda e: e["experiment"].removeprefix("notebooks/").replace(".ipynb", ".html")}
-    return environment.from_string(path.read_text(encoding="utf-8"))
-
-
-def words(text):
-    """Text as it stands, in Markdown."""
-    from markupsafe import Markup
-
-    return Markup(re.sub(r"([\\`*_{}\[\]<>$|])", r"\\\1", text))
+    return environment.get_template(name)
 
 
 def one(entry, name=None):
     """The page of one claim as Markdown; ``name``: the repository's "owner/name", where results from elsewhere go."""
     version = course.version()
     report = address.report("elsewhere", name, page=entry["id"], version=version) if name else ""
-    return _template(ONE).render(e=entry, lessons=course.LESSONS, report=report,
+    card = next((card for card in cards([entry])), {})
+    return _template("claim.html").render(e=entry, lessons=course.LESSONS, report=report, drawing=card.get("drawing"),
                                  quoted=f"Attention and transformers {version}, {entry['id']}")
 
 
@@ -151,11 +144,13 @@ def picture(entry, path):
     draw.rounded_rectangle((place[0] - 20, place[1] - 16, place[2] + 20, place[3] + 16), 12, outline=colour, width=4)
     draw.text((80, y + 32), kind(entry["verdict"]).upper(), colour, stamp)
     y += 120
-    lines = textwrap.wrap(plain(entry), 70)
-    most = (560 - y) // 38
-    for line in lines if len(lines) <= most else [*lines[:most - 1], f"{lines[most - 1]} …"]:
-        draw.text((60, y), line, "#d6dee6", ImageFont.truetype(regular, 27))
-        y += 38
+    for size in (44, 38, 33, 27):  # as large as there is room for
+        lines = textwrap.wrap(plain(entry), 1890 // size)
+        if y + 1.4 * size * len(lines) < 560:
+            break
+    for line in lines:
+        draw.text((60, y), line, "#d6dee6", ImageFont.truetype(regular, size))
+        y += 1.4 * size
     draw.text((60, 578), f"Attention and transformers · {entry['id']}, measured in a notebook that you can run", "#9fb0bf",
               ImageFont.truetype(regular, 22))
     sheet.quantize(32).save(path, optimize=True)
@@ -171,7 +166,7 @@ def page():
     # Those that practitioners need most come first, then all by number; then identities and misprints.
     lists = {"claim": sorted(claimed, key=lambda e: e["id"] not in FIRST),
              "other": [e for e in entries if e not in claimed]}
-    return _template(TEMPLATE).render(
-        cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts,
+    return _template("register.html").render(
+        cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts, many=MANY,
         counted=" and ".join([", ".join(counted[:-1]), counted[-1]]),
         lessons={number: lesson for number, lesson in course.LESSONS.items() if number in here})

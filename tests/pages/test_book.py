@@ -367,6 +367,17 @@ def test_a_record_says_one_plain_thing_first_and_the_rest_behind_a_click(page):
         assert not row.locator("dd").first.is_visible()
 
 
+def test_a_dot_leads_to_its_claim(page):
+    page.goto(address("register.html"))
+    dots, entries = page.locator(".dots a"), claims.register()
+    assert dots.count() == len(entries)
+    dot = page.locator(".dots .not-settled a").last
+    known = entries[dot.get_attribute("href")[1:]]
+    assert dot.get_attribute("title") == known["claim"] and known["verdict"].startswith("not settled")
+    dot.click()
+    page.locator(f"#{known['id']} details[open]").wait_for()
+
+
 def test_a_card_takes_a_guess_and_then_stamps(page):
     page.goto(address("register.html"))
     cards = page.locator("section.card")
@@ -404,7 +415,8 @@ def test_a_claim_has_a_page_to_share(page):
         made = (HTML / "claims" / f"{entry['id']}.html").read_text(encoding="utf-8")
         assert f'property="og:image" content="{entry["id"]}.png"' in made
     page.goto(address("claims/C98.html"))
-    assert claims.register()["C98"]["verdict"] in page.locator(".quote").inner_text()
+    assert claims.register()["C98"]["verdict"] in page.locator(".quote").text_content()
+    assert pages_register.plain(claims.register()["C98"]) == page.locator(".finding").inner_text()
     page.get_by_role("link", name="All sentences").click()
     page.locator("#C98 details[open]").wait_for()
 
