@@ -33,6 +33,7 @@ TARGET = 40  # minutes up to which a talk takes in what is not essential
 LINES, COLUMNS = 14, 100  # of code or of printed text, which the last row still reads
 SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*\"”)]))(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
 OF_THE_PAGE = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # and no talk
+WORDS, FOLLOWS = {"section", "idea"}, {"idea", "formula", "code", "numbers"}  # kinds: words, and what may stand below them
 ASIDE = ("*In words:*", "**Extend it**", "**Your turn**")  # how a paragraph begins that is only in the notes
 PICTURES = {"image/png", "image/svg+xml"}
 
@@ -40,13 +41,15 @@ PICTURES = {"image/png", "image/svg+xml"}
 @dataclass
 class Slide:
     """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``rank``: 0 for what no talk
-    lacks, and 2 is left out before 1; ``at``: the number of the lesson's cell that it comes from."""
+    lacks, and 2 is left out before 1; ``at``: the number of the lesson's cell that it comes from;
+    ``of``: how many slides are joined in it."""
 
     kind: str
     cells: list
     notes: list = field(default_factory=list)
     rank: int = 0
     at: int = 0
+    of: int = 1
 
     @property
     def minutes(self):
@@ -54,7 +57,7 @@ class Slide:
             return 0.0  # is in the vote's
         if self.kind == "steps":
             return max(SLIDE, STEP * shown(self.cells[-1]).count("<!--step-->"))
-        return VOTE if self.kind == "vote" else SLIDE
+        return VOTE if self.kind == "vote" else SLIDE * self.of
 
 
 def text(source):
@@ -167,7 +170,35 @@ def candidates(lesson, cells):
             if possible[-1].kind in ("figure", "table") and len(possible[-1].cells) == 2:
                 possible[-1].cells += caption(slide.notes)
             possible[-1].notes += slide.notes
-    return possible
+    return joined(possible)
+
+
+def joined(possible):
+    """The same with short slides of one section in one: a heading takes what follows, words take words and code, a figure
+    a short idea in the place of its caption. A line or two of code that nothing takes are left out."""
+    chosen = possible[:1]
+    for slide in possible[1:]:
+        last = chosen[-1]
+        bare = last.kind == "section" and "\n" not in last.cells[0].source.strip()
+        below = last.kind in WORDS and last.of == 1 and slide.kind in FOLLOWS and lines(last) + lines(slide) <= LINES
+        if below or bare and slide.kind in FOLLOWS | {"figure", "steps"}:
+            last.cells += [cell for cell in slide.cells if not cell.source.startswith('<p class="where')]
+            last.notes, last.of = last.notes + slide.notes, last.of + 1
+            last.kind = slide.kind if bare else last.kind
+        elif last.kind == "figure" and len(last.cells) == 2 and slide.kind == "idea" and lines(slide) < 4:
+            last.cells.append(new_markdown_cell(f'<div class="caption">\n\n{slide.cells[1].source}\n\n</div>'))
+            last.notes, last.of = last.notes + slide.notes, last.of + 1
+        elif slide.rank == 2 and slide.kind in ("code", "numbers") and lines(slide) < 8:
+            last.notes += slide.notes
+        else:
+            chosen.append(slide)
+    return chosen
+
+
+def lines(slide):
+    """About how many lines of 70 letters its words and its code take."""
+    return sum(1 + len(line) // 70 for cell in slide.cells for line in cell.source.split("\n")
+               if line and not line.startswith(("```", "<p class")))
 
 
 def titled(section, kind=""):
@@ -235,6 +266,9 @@ def section_slides(level, name, body):
 
 def idea_slide(section, body):
     """Words without a heading: a slide where they name something new or list something."""
+    asked = next((p for p in body if p.startswith("**In your own words**")), None)
+    if asked:
+        return Slide("idea", [titled(section), new_markdown_cell(asked)], body, rank=1)
     lists = any(map(is_list, body))
     shows = spoken([p for p in body if not p.startswith(ASIDE)], 30) if lists or any("**" in p for p in body) else ""
     if "**" in shows or lists and shows:
@@ -288,10 +322,15 @@ def of_code(cell, section, asked):
     elif "<table" in html and fits("\n".join(plain_texts(cell, ""))):
         yield Slide("table", [titled(section), only(cell, html=True)], rank=2)
     elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
-        code = [f"```python\n{source}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
+        code = [f"```python\n{narrow(source)}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
         yield Slide("code", [titled(section), new_markdown_cell("\n\n".join(code))], rank=2)
     elif "\n" in numbers and fits(numbers):
         yield Slide("numbers", [titled(section), new_markdown_cell(f"```text\n{numbers}\n```")], rank=2)
+
+
+def narrow(source):
+    """Code with the comments of its long lines above them, so that its letters are larger."""
+    return re.sub(r"^( *)(?=.{70})(\S.*?) {2,}(#.*)$", r"\1\3\n\1\2", source, flags=re.MULTILINE)
 
 
 def mapped(cell):
@@ -311,17 +350,14 @@ def only(cell, html=False):
 
 
 def stacked(cell):
-    """The steps of steps.show on one place, each after the other."""
+    """The steps of steps.show, which come one after the other; the page decides whether all of them have room."""
     from bs4 import BeautifulSoup
 
     copy = only(cell, html=True)
     for output in copy.outputs:
         steps = BeautifulSoup(output.data["text/html"], "html.parser").div.find_all("div", recursive=False)
-        kinds = ["fragment fade-out", *["fragment fade-in-then-out"] * (len(steps) - 2), "fragment"]
-        order = [0, *range(len(steps) - 1)]  # the first goes when the second comes
         output.data["text/html"] = '<div class="steps">' + "".join(
-            f'<!--step--><div class="step {kind}" data-fragment-index="{i}">{step}</div>'
-            for kind, i, step in zip(kinds, order, steps, strict=True)) + "</div>"
+            f'<!--step--><div class="step{" fragment" * (i > 0)}">{step}</div>' for i, step in enumerate(steps)) + "</div>"
     return copy
 
 
