@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,8 +27,10 @@ def clocks():
         lesson08.clocks(step / 2)
         plt.gca().text(3.9, -4.75, f"place {step // 2}", ha="center", fontsize=17, weight="bold")
         plt.gca().set_ylim(-5.1, 1.8)
+        plt.gcf().set_size_inches(7.6, 5.4)  # as large as the night sky, beside which it stands
         frames.append(_picture(plt.gcf()))
     _write("clocks", frames)
+    _write("clocks-dark", [_turned_round(frame) for frame in frames])
 
 
 def night_sky(by_head, words):
@@ -52,6 +55,13 @@ def _picture(figure):
     return Image.open(file).convert("RGB")
 
 
+def _turned_round(picture):
+    """A picture for a dark page: light is dark, and a hue stays what it is."""
+    inverted = 255 - 0.945 * np.asarray(picture, dtype=float)
+    light = inverted @ [0.213, 0.715, 0.072]
+    return Image.fromarray((2 * light[..., None] - inverted).clip(0, 255).astype("uint8"))
+
+
 def _write(name, frames):
     """A loop of ``SECONDS``, the last frame for as long as is left of them, and that frame as a still."""
     FOLDER.mkdir(exist_ok=True)
@@ -65,7 +75,7 @@ def _write(name, frames):
 
 
 def main():
-    """Draw both."""
+    """Draw both, the clocks for light pages and dark ones."""
     import nbformat
     from nbclient import NotebookClient
 
