@@ -63,7 +63,9 @@ def table(columns, rows, caption=""):
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"A row has {len(row)} values for {len(columns)} columns: {row}.")
-    head = "".join(f"<th style='{_CELL}border-bottom:2px solid'>{escape(c)}</th>" for c in columns)
+    kinds = ["th" if column else "td" for column in columns]  # an empty heading heads nothing
+    head = "".join(f"<{kind} style='{_CELL}border-bottom:2px solid'>{escape(column)}</{kind}>"
+                   for kind, column in zip(kinds, columns, strict=True))
     body = "".join(
         f"<tr style='background:{'rgba(128,128,128,.09)' if i % 2 else 'none'}'>"
         + "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in row) + "</tr>"

@@ -11,19 +11,20 @@ INKS = {(0, 3): "#14724f", (1, 1): "#8a5a00", (1, 2): "#b02a70"}  # the same, fo
 THIN = "#b9bfc4"
 
 
-def head_lines(weights, tokens, second):
+def head_lines(weights, tokens, second=None):
     """One head as the head view has it: a line from each token, on the left, to each that it looks at, the broader the more.
 
-    ``weights``: ``(T, T)``; ``tokens``: T strings; ``second``: where the second sentence begins.
+    ``weights``: ``(T, T)``; ``tokens``: T strings; ``second``: where the second sentence begins, if there is one.
     """
-    _, ax = plt.subplots(figsize=(5.4, 5))
+    _, ax = plt.subplots(figsize=(5.4, 0.27 * len(tokens) + 1.5))
     _lines(ax, weights, plots.BLUE, width=5)
     for y, token in enumerate(tokens):
         ax.text(-0.04, y, token, ha="right", va="center", fontsize=14)
         ax.text(1.04, y, token, ha="left", va="center", fontsize=14)
     for x, ha, word in ((-0.04, "right", "query"), (1.04, "left", "key")):
         ax.text(x, -1.1, word, ha=ha, va="center", fontsize=12, style="italic", color=plots.GREY)
-    ax.axhline(second - 0.5, color=THIN, linewidth=1, linestyle=":")
+    if second is not None:
+        ax.axhline(second - 0.5, color=THIN, linewidth=1, linestyle=":")
     ax.set(xlim=(-0.5, 1.5), ylim=(len(tokens) - 0.5, -1.5))
     ax.axis("off")
     plots.as_written(ax.figure)
