@@ -111,7 +111,9 @@ class Claim:
         told = {title: entry[name] for name, title in titles.items() if name in entry}
         show.note("<br>".join([f"<b>{entry['id']} {escape(verdict)}.</b> "
                                f"{escape(result)} ({escape(interval)}; {escape(n)}).",
-                               *(f"<b>{title}:</b> {escape(words)}" for title, words in told.items())]),
+                               *(f"<b>{title}:</b> {escape(words)}" for title, words in told.items() if title != "Changed"),
+                               *(f"<details><summary>{title}</summary>{escape(words)}</details>"
+                                 for title, words in told.items() if title == "Changed")]),
                   "\n".join([f"{entry['id']} {verdict}. {result} ({interval}; {n}).",
                              *(f"{title}: {words}" for title, words in told.items())]), kind)
 
