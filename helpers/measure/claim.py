@@ -86,7 +86,7 @@ class Claim:
     def decide(self, n, result, interval, verdict, reach, **for_readers):
         """Enter what was found and show it. ``n``: of what how many; ``result`` and ``interval``: made of measured numbers;
         ``verdict``: see `verdict`; ``reach``: in which setting, and what would change it. ``for_readers``: ``plain``, what
-        was found in one sentence of at most 60 words; ``power``, the smallest effect that would have been noticed;
+        was found in one sentence of at most 30 words; ``power``, the smallest effect that would have been noticed;
         ``changed``, what of the criterion was changed after a run; ``kind``, one of ``claims.KINDS``. All are strings.
 
         `make experiments` writes the entry; otherwise it has to equal the register's. Raises TypeError for another name,
