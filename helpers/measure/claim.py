@@ -86,7 +86,7 @@ class Claim:
     def decide(self, n, result, interval, verdict, reach, **for_readers):
         """Enter what was found and show it. ``n``: of what how many; ``result`` and ``interval``: made of measured numbers;
         ``verdict``: see `verdict`; ``reach``: in which setting, and what would change it. ``for_readers``: ``plain``, what
-        was found in one sentence of at most 60 words; ``power``, the smallest effect that would have been noticed;
+        was found in one sentence of at most 30 words; ``power``, the smallest effect that would have been noticed;
         ``changed``, what of the criterion was changed after a run; ``kind``, one of ``claims.KINDS``. All are strings.
 
         `make experiments` writes the entry; otherwise it has to equal the register's. Raises TypeError for another name,
@@ -111,7 +111,9 @@ class Claim:
         told = {title: entry[name] for name, title in titles.items() if name in entry}
         show.note("<br>".join([f"<b>{entry['id']} {escape(verdict)}.</b> "
                                f"{escape(result)} ({escape(interval)}; {escape(n)}).",
-                               *(f"<b>{title}:</b> {escape(words)}" for title, words in told.items())]),
+                               *(f"<b>{title}:</b> {escape(words)}" for title, words in told.items() if title != "Changed"),
+                               *(f"<details><summary>{title}</summary>{escape(words)}</details>"
+                                 for title, words in told.items() if title == "Changed")]),
                   "\n".join([f"{entry['id']} {verdict}. {result} ({interval}; {n}).",
                              *(f"{title}: {words}" for title, words in told.items())]), kind)
 

@@ -12,7 +12,7 @@ FIELDS = ("id", "lesson", "claim", "source", "criterion", "baseline", "n", "resu
 FOR_READERS = ("plain", "power", "changed", "kind")  # what `helpers.measure.claim.Claim.decide` also enters where it is told
 VERDICTS = ("holds", "holds if", "holds in part", "does not hold", "not settled")
 KINDS = ("claim", "identity", "misprint")  # the last two are the second list: equalities, shapes, counts, our own code
-MOST_WORDS = 60  # of a plain sentence
+MOST_WORDS = 30  # of a plain sentence
 
 
 def register(path=None):

@@ -126,7 +126,7 @@ BAD = [  # rule, what breaks it, a word of the message, and the notebook if it i
     ("colab_first", without("colab"), "begin its code", SOLUTION),
     ("colab_first", at("colab", metadata={}), "folded away"),
     ("next_lesson", replace("(02_attention_as_a_weighted_average.ipynb)", "(https://example.org)"), "02_attention"),
-    ("what_people_say", replace("**Partly.** Of 80", "**True here.** Of 80"), "that is 'Partly'"),
+    ("what_people_say", replace("**Open.** Of 105", "**True here.** Of 105"), "that is 'Open'"),
     ("what_people_say", replace("**Open.** What comes", "Open. What comes"), "without a stamp"),
     ("what_people_say", replace("[C02](experiments", "[C99](experiments"), "not a claim of this lesson"),
     ("what_people_say", replace("- *King minus", "- a\n- *King minus"), "has 5 lines"),
