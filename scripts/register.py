@@ -106,7 +106,7 @@ def emphasis(text):
 
 
 def _template(name):
-    """The template ``name`` of the book, which knows a record's verdict and words, and where its lesson and its experiment are."""
+    """The template ``name``, which knows a record's verdict and words, and where its lesson and its experiment are."""
     from jinja2 import Environment, FileSystemLoader
 
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True)

@@ -86,12 +86,13 @@ def test_short_slides_are_joined():
     def slide(kind, *words, rank=0):
         return slides.Slide(kind, [new_markdown_cell(one) for one in words], [kind], rank)
 
-    made = slides.joined([slide("section", "## A"), slide("steps", '<p class="where">A</p>', "one"),
-                          slide("idea", '<p class="where">A</p>', "two"), slide("code", '<p class="where">A</p>', "three", rank=2),
+    where = '<p class="where">A</p>'
+    made = slides.joined([slide("section", "## A"), slide("steps", where, "one"),
+                          slide("idea", where, "two"), slide("code", where, "three", rank=2),
                           slide("vote", "four"), slide("code", "five", rank=2)])
     assert [(s.kind, [cell.source for cell in s.cells], s.notes) for s in made] == [
         ("steps", ["## A", "one"], ["section", "steps"]),
-        ("idea", ['<p class="where">A</p>', "two", "three"], ["idea", "code"]), ("vote", ["four"], ["vote", "code"])]
+        ("idea", [where, "two", "three"], ["idea", "code"]), ("vote", ["four"], ["vote", "code"])]
 
 
 def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
