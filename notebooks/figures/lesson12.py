@@ -32,9 +32,9 @@ def head_lines(weights, tokens, second=None):
 
 
 def _lines(ax, weights, colour, width):
-    """A line for each weight from 0.05 on, from its query at x = 0 to its key at x = 1."""
+    """A line for each weight above 0.1, from its query at x = 0 to its key at x = 1."""
     for (query, key), weight in np.ndenumerate(np.asarray(weights)):
-        if weight > 0.05:
+        if weight > 0.1:
             ax.plot([0, 1], [query, key], color=colour, linewidth=width * weight, alpha=0.3 + 0.7 * weight,
                     solid_capstyle="round")
 
@@ -339,7 +339,7 @@ def nearer_to_animal(gaps, groups):
 
     ``gaps``: ``(n, 3)``, differences of two cosines; ``groups``: {what they are said of: its n adjectives}, three.
     """
-    _, ax = plt.subplots(figsize=(5, 7.2))
+    _, ax = plt.subplots(figsize=(5, 6.6))
     y = 0
     for (of, words), column, colour, marker in zip(groups.items(), gaps.T, [plots.BLUE, plots.RED, plots.GREY], "osD",
                                                    strict=True):
