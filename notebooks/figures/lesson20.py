@@ -117,7 +117,7 @@ def looking_and_mattering(image, looked, lost):
             strength = max(0.0, float(value)) / max(values)
             corner = 2 * column + 0.15, 2 * row + 0.15
             ax.add_patch(FancyBboxPatch(corner, 1.7, 1.7, boxstyle="round,pad=0,rounding_size=0.3", facecolor="none",
-                                        edgecolor=plots.ORANGE, linewidth=0.2 + 6 * strength, alpha=0.9))
+                                        edgecolor=plots.ORANGE, linewidth=0.2 + 6 * strength, alpha=0.9, zorder=4))
         ax.set_title(title, fontsize=13)
         ax.text(4, 8.7, f"thicker: more {label}", ha="center", fontsize=11, color=plots.GREY)
         ax.set(xlim=(-0.4, 8.4), ylim=(9, -0.4), aspect="equal")
