@@ -370,12 +370,11 @@ def _textbook(s, n, z):
     return z * (s / n * (1 - s / n) / n) ** 0.5
 
 
-def _wilson(z=1.96, middle=lambda s, n, z: (s + z**2 / 2) / (n + z**2),
+@variants
+def _wilson(successes, n, *, z=1.96, middle=lambda s, n, z: (s + z**2 / 2) / (n + z**2),
             half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 4) ** 0.5):
-    def function(successes, n):
-        m, h = middle(successes, n, z), half(successes, n, z)
-        return m - h, m + h
-    return function
+    m, h = middle(successes, n, z), half(successes, n, z)
+    return m - h, m + h
 
 
 _CLOSE = 2e-4  # more than it makes if z² is 3.84, as in the text
