@@ -47,6 +47,9 @@ COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
         "small number to every length spoils tiny vectors."),
     Probe("wider", lambda rng: (rng.normal(size=(5, 7)), rng.normal(size=(3, 7))),
         "This fails on wider vectors: look for an axis or a size that only fits the small case."),
+    example("some zeros", (np.array([[1.0, 0.0], [1.0, -1.0]]), np.array([[2.0, 3.0]])),
+        "One row has a single 0 here, and the numbers of another add up to 0. Both have a direction: only a row whose "
+        "length is exactly 0 is a special case.", extreme=True),
     Probe("whole numbers", lambda rng: (rng.integers(1, 9, size=(2, 3)), rng.integers(1, 9, size=(2, 3))),
         "X and Y hold whole numbers here, and a cosine is no whole number.", draws=1, extreme=True),
     larger(lambda rng: (rng.normal(size=(9, 11)), rng.normal(size=(10, 11)))),

@@ -278,9 +278,8 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
         lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
     ("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits. Leave their "
         "places.", lambda z, heads, mean=False: z[:, _all_but(z, heads)]),
-    ("always-zero", "With mean=True the head's mean stands in its place, and yours is 0. Do you look at mean, and do you take the "
-        "mean before you write the 0?",
-        lambda z, heads, mean=False: ablate_heads(z, heads)),
+    ("always-zero", "With mean=True the head's mean stands in its place, and yours is 0. Do you look at mean, and "
+        "do you take the mean before you write the 0?", lambda z, heads, mean=False: ablate_heads(z, heads)),
     ("always-mean", "You never look at mean: when it is False, 0 stands in place of the head.",
         lambda z, heads, mean=False: ablate_heads(z, heads, True)),
     ("mean-per-position", "You average over the batch only, so each position keeps a mean of its own, "
