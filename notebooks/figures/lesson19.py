@@ -191,12 +191,12 @@ def scatter_of_gradients(gradients, noises):
     for ax, (name, found) in zip(axes.flat, gradients.items(), strict=True):
         along = found @ way
         aside = (found.square().sum(1) - along.square()).sqrt() / along.mean()
-        tips = [(x * (-1) ** n, y) for n, (x, y) in enumerate(zip(aside.tolist(), (along / along.mean()).tolist(), strict=True))]
-        ax.quiver(*np.zeros((2, len(tips))), *np.array(tips).T, angles="xy", scale_units="xy", scale=1, color=plots.BLUE,
-                  alpha=0.6, width=0.006)
+        side = (-1) ** torch.arange(len(found))  # left and right in turn
+        ax.quiver(*np.zeros((2, len(found))), side * aside, along / along.mean(), angles="xy", scale_units="xy", scale=1,
+                  color=plots.BLUE, alpha=0.6, width=0.006)
         ax.quiver(0, 0, 0, 1, angles="xy", scale_units="xy", scale=1, color=plots.ORANGE, width=0.018, zorder=3)
         ax.set(xlim=(-3.5, 3.5), ylim=(-0.3, 2.6), aspect="equal", xticks=[], yticks=[])
         ax.set_title(f"{name}: {noises[name]:.1f} times", fontsize=14)
-        for side in ax.spines.values():
-            side.set(visible=True, color=plots.GREY, alpha=0.4)
+        for line in ax.spines.values():
+            line.set(visible=True, color=plots.GREY, alpha=0.4)
     plt.show()
