@@ -219,8 +219,10 @@ def release(options):
     folder = listed.parent / called
     if students:
         codes = variants.read(listed, options.assignment).students
-        roster.write(roster.beside(listed), [replace(person, variant=codes[name]) for name, person in students], "folder",
-                     [variants.folder_of(name) for name, _ in students])
+        people = [replace(person, variant=codes[name]) for name, person in students]
+        added = roster.added(known_people) if known_people.exists() else {}
+        roster.write(known_people, people, {roster.FOLDER: [variants.folder_of(name) for name, _ in students]} | {
+            heading: [words.get(one.variant, "") for one in people] for heading, words in added.items()})
         if packed := exports.moodle_handout(listed.parent, called, students):
             print(f"For Moodle's \"Upload multiple feedback files in a zip\", which gives everybody their own: {packed}.")
     hand_out = (f"the {len(students)} notebooks in {folder}, a folder for each student" if students else

@@ -27,6 +27,7 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "
 APART = re.compile(r"[\s,;/_]+")  # between the words of a name
 STRANGE = re.compile(r"[@<>{}\[\]|=\\:;\"*?#$%^~!\ufffd]")  # in no name, but in e-mails, data and damaged text
 NOBODY = (("points", "possible"), ("student", "test"))  # lines of a gradebook of Canvas
+FOLDER = "folder"  # the column in which release says whose folder is which
 MOST_TOLD = 20
 UNCERTAIN = ("It cannot be told for certain whose notebook this is, and so by which variant to grade it: the teacher may "
              "name its folder after the student as the list of students does, with the number in brackets where two have "
@@ -183,12 +184,22 @@ def _person(row, columns):
                   *(marks._unguarded(values[what]) for what in ("login", "variant")))
 
 
-def write(path, people, column="", words=()):
-    """Write the list of a class as CSV, to be read by ``read``. ``column``: one more, for people, with these ``words``."""
-    lines = [(*COLUMNS, column), *((*astuple(one), more) for one, more in zip(people, words, strict=True))] if column else [
-        COLUMNS, *map(astuple, people)]
+def write(path, people, more=None):
+    """Write the list of a class as CSV, to be read by ``read``. ``more``: further columns, heading -> a word for each of
+    the ``people``."""
+    more = more or {}
+    lines = [(*COLUMNS, *more), *((*astuple(one), *words) for one, *words in zip(people, *more.values(), strict=True))]
     write_whole(Path(path), "\ufeff" + marks.csv_text(lines))
     return Path(path)
+
+
+def added(path):
+    """The columns that a teacher added to the list that ``release`` wrote: heading -> code of a variant -> what stands
+    there."""
+    lines = people_in(path)
+    headings = [heading for heading in (lines[0][0] if lines else ())
+                if heading and heading.strip().casefold() not in (*COLUMNS, FOLDER)]
+    return {heading: {person.variant: marks._unguarded(row[heading] or "") for row, person in lines} for heading in headings}
 
 
 def write_found(path, results, people):
@@ -201,7 +212,7 @@ def write_found(path, results, people):
             there.add(astuple(one))
             lines.append((replace(one, **{platform: result["id"]}) if platform else one, result["file"]))
     lines += [(one, "") for one in people if astuple(one) not in there]
-    return write(path, [one for one, _ in lines], "handed in", [file for _, file in lines])
+    return write(path, [one for one, _ in lines], {"handed in": [file for _, file in lines]})
 
 
 def beside(listed):

@@ -219,6 +219,15 @@ def test_release_writes_what_grade_reads(tmp_path, capsys):
     assert set(again) == {"1", "2", "3", "4"} and again["2"].login == "wz2" and again["3"].login == "so"
     assert {mark: again[mark].variant for mark in "123"} == {one.mark: one.variant for one in first}
     assert len(list((tmp_path / "out" / NAME).iterdir())) == 4
+    head, *lines = written.read_text(encoding="utf-8-sig").splitlines()
+    written.write_text("\n".join([f"{head},Team,note", *(f"{line},{n},=1+{n}" for n, line in enumerate(lines))]))
+    before = {row["variant"]: (row["Team"], row["note"].lstrip("'")) for row in marks.read_csv(written)}
+    (tmp_path / "last.csv").write_text("Student,ID\nLast One,5\n")
+    for students in ("more.csv", "last.csv"):
+        assert main([*arguments, str(tmp_path / students)]) == 0
+    after = {row["variant"]: (row["Team"], row["note"].lstrip("'")) for row in marks.read_csv(written)}
+    assert before.items() < after.items() and len(after) == 5, "columns of the teacher's own stay"
+    assert list(marks.read_csv(written)[0])[-3:] == ["folder", "Team", "note"]
 
 
 @needs_sandbox
