@@ -338,12 +338,19 @@ def _given(options):
 
 
 def _teams(options):
-    return teams.read(options.roster, options.column) if options.roster else ()
+    """Those of --roster, and those of the list beside the variants, which say the same or more."""
+    given = teams.read(options.roster, options.column) if options.roster else []
+    return [*given, *(teams.read(beside) if (beside := _beside(options)) else ())]
+
+
+def _beside(options):
+    """The list that release wrote beside that of the variants, or None."""
+    beside = roster.beside(options.variants) if options.variants else None
+    return beside if beside and beside.exists() else None
 
 
 def _people(options):
-    beside = roster.beside(options.variants) if options.variants else None
-    listed = roster.read(beside) if beside and beside.exists() else []
+    listed = roster.read(beside) if (beside := _beside(options)) else []
     return roster.joined(roster.read(options.roster, options.column), listed) if options.roster else listed
 
 

@@ -56,13 +56,14 @@ def shared(submissions, people, teams):
     alone = [one for one in submissions if id(one) not in of_teams]
     matches = roster.match(alone, people) if people else []
     of_person = {id(match.person): one for match, one in zip(matches, alone, strict=False) if match.person}
-    submissions = list(submissions)
+    submissions, placed = list(submissions), set()
     for team, folder in zip(teams, folders, strict=True):
-        mine = [person for member in team.members for person in _listed(member, people)]
+        mine = [person for member in team.members for person in _listed(member, people) if id(person) not in placed]
         theirs = [of_person[id(person)] for person in mine if id(person) in of_person]
         there = [one for one in [*theirs, *folder] if one.read]
         if not there or not mine or team.by_folder and not folder:
             continue
+        placed |= {id(person) for person in mine}  # two lists may name one team
         newest, every = max(there, key=lambda one: one.modified), []
         submissions = [one for one in submissions if not any(one is other for other in [*theirs, *folder])]
         more = [note for note in [f"The newest of {len(there)} notebooks of the team counts: {newest.file}."]

@@ -96,6 +96,24 @@ def test_a_team_is_graded_by_the_variant_that_it_hands_in(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_teams_of_the_list_beside_the_variants_count_by_themselves(tmp_path, capsys):
+    (tmp_path / "class.txt").write_text("Ada Lovelace\nBen Okri\nEva Lind\n")
+    assert main(["release", NAME, str(tmp_path / "handout"), "--variant", "v", "--students",
+                 str(tmp_path / "class.txt")]) == 0
+    listed = tmp_path / "handout" / f"{NAME}-variants.json"
+    head, *lines = roster.beside(listed).read_text(encoding="utf-8-sig").splitlines()
+    roster.beside(listed).write_text("\n".join([f"{head},team", *(
+        line + (",3" if line.startswith(("Ada", "Ben")) else ",") for line in lines)]))
+    hand_in(tmp_path, "Ada Lovelace", variant=variants.read(listed).students["Ada Lovelace"])
+    for more in (), ("--roster", str(roster.beside(listed))):
+        capsys.readouterr()
+        results, waiting = graded(tmp_path, "--variants", str(listed), *more)
+        assert set(results) == {"Ada Lovelace", "Ben Okri"}
+        assert results["Ada Lovelace"]["tests"] == results["Ben Okri"]["tests"] and set(waiting) == {"Ada Lovelace"}
+        assert "1 on the list of students are not among the submissions: Eva Lind." in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_moodles_own_teams(tmp_path, capsys):
     """Its download has a folder for each group, with a number that is another's in the worksheet, which says who is in it.
     """
