@@ -203,6 +203,7 @@ def release(options):
             raise variants.VariantError(f"{listed} says that {options.out} holds a variant, and this would be the public "
                                         "version: say --variant NAME, or name another folder.")
         proof.prove(options.assignment)
+        print(_points(options.assignment))
         print(f"Written: {assignment.release(options.assignment, options.out)}. Hand out this file.")
         return
     assignment.load(options.assignment)
@@ -228,8 +229,15 @@ def release(options):
     hand_out = (f"the {len(students)} notebooks in {folder}, a folder for each student" if students else
                 folder / f"{called}.ipynb")
     class_list = f", {roster.beside(listed)} (who is who, and whose folder is which)" if students else ""
+    print(_points(options.assignment))
     print(f"Hand out {hand_out}.")
     print(f"Keep for yourself: {listed} (for grade --variants){class_list} and the solutions in {folder}-solutions.")
+
+
+def _points(name):
+    task = assignment.load(name)
+    items = ", ".join(f"{item.grade_id.removeprefix('test-')} {item.points:g}" for item in (*task.tests, *task.questions))
+    return f"{task.points:g} points in all: {items}."
 
 
 def grade(options):

@@ -26,6 +26,8 @@ from classroom.tasks import Family, Scored, Task
 POINTS = re.compile(r"^# *(\d+(?:\.\d+)?) points?(?:: *(\S.*?))? *$", re.MULTILINE)  # of a test, or of a part of it
 RUBRIC = re.compile(r"^- (\d+(?:\.\d+)?) points?: (.+)$", re.MULTILINE)
 ALONE = re.compile(r"^\**(\d+(?:\.\d+)?) points?\.?\** *$", re.MULTILINE)  # of a free answer without a rubric
+LIKE_POINTS = re.compile(r"^[ \t]*(?:#|[-*+] ) *\d+(?:[.,]\d+)? *(?:[^\W\d_]+\.? *(?::.*)?|points?\b.*)$",
+                         re.MULTILINE | re.IGNORECASE)  # a number and a word, which may be meant for points
 VARIANTS = re.compile(r"^### BEGIN VARIANTS$(.*?)^### END VARIANTS$", re.MULTILINE | re.DOTALL)
 HOLE = re.compile(r"\{\{ *(\w+) *\}\}")
 MOST_VARIANTS = 10_000
@@ -78,6 +80,7 @@ def _marks(kind, source, number, names):
     if kind == "markdown":
         if not solution:
             return {}
+        _refuse_other_words(source, RUBRIC, "- 2 points: says why", number)
         points = [float(points) for points, _ in RUBRIC.findall(source)] or list(map(float, ALONE.findall(source)))
         if not points:
             raise OwnError(f"Cell {number} is a free answer without points: write lines such as '- 2 points: says why' "
@@ -91,6 +94,8 @@ def _marks(kind, source, number, names):
     if solution:
         name = next(iter(_names_in_order(source)), f"cell-{number}")
         return {"solution": True, "grade_id": _plain(name)} | ({"grade": True, "points": sum(points)} if points else {})
+    if points or "### BEGIN HIDDEN TESTS" in source or _of_the_course(source) or re.search("^assert ", source, re.MULTILINE):
+        _refuse_other_words(source, POINTS, "# 2 points: what is tested", number)
     if points or "### BEGIN HIDDEN TESTS" in source or _of_the_course(source):
         if not points:
             raise OwnError(f"Cell {number} is a test without points: write a line such as # 2 points into it, or "
@@ -98,6 +103,14 @@ def _marks(kind, source, number, names):
         tested = next((name for name in _mentions(_parsed(source, number)) if name in names), str(number))
         return {"grade": True, "locked": True, "grade_id": f"test-{_plain(tested)}", "points": sum(points)}
     return {"locked": True, "grade_id": f"given-{number}"}
+
+
+def _refuse_other_words(source, known, example, number):
+    """Raises OwnError at a line that looks like points and would count as none."""
+    for line in LIKE_POINTS.finditer(source):
+        if line[0].lstrip().startswith("#") == example.startswith("#") and not known.fullmatch(line[0]):
+            raise OwnError(f"Cell {number}: a line with points is {example!r}, with the English word in any language, and "
+                           f"here stands {line[0].strip()[:80]!r}: write points, or begin that line with another word.")
 
 
 def _mentions(tree):

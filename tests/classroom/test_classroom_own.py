@@ -74,7 +74,7 @@ def graded(name, code, trusted=True, **more):
     return {test["grade_id"]: test for test in result["tests"]}, result
 
 
-def test_what_it_asks_is_read(mine):
+def test_what_it_asks_is_read(mine, tmp_path, capsys):
     task = assignment.load(mine())
     assert [(test.grade_id, test.points, test.function, test.words) for test in task.tests] == [
         ("test-scaled", 4, "scaled", "A score"), ("test-largest", 2, "largest", "A value"),
@@ -82,6 +82,8 @@ def test_what_it_asks_is_read(mine):
     question, = task.questions
     assert (question.words, question.points, question.model, question.rubric) == (
         "Words", 1.5, "Because.", ((1, "because"), (0.5, "more")))
+    assert main(["release", task.file, str(tmp_path / "out"), "--variant", "v"]) == 0
+    assert "10.5 points in all: scaled 4, largest 2, softmax 3, answer 1.5." in capsys.readouterr().out
     released = json.dumps(assignment.strip(assignment.source(task.file)))
     assert "Of width 4." in released and "# 1 point: the score" in released
     for hidden in (str(SECRET), "np.sqrt", "Because", "VARIANTS", "BEGIN", "{{"):
@@ -97,6 +99,12 @@ def test_what_it_asks_is_read(mine):
      r"d_k = \[4, 8, 16\]"),
     ([cell("### BEGIN VARIANTS\nd_k = [4, 8]\n### END VARIANTS"), text("# {{dk}}"), cell(NAMES), cell("# 1 point")],
      "{{dk}} is not among"),
+    *(([cell(solution(SOFTMAX)), cell(f"# 1 point: a\nassert softmax\n{line}\nassert softmax")],
+       f"Cell 2: .*'{line.strip()}'")
+      for line in ("# 2 Punkte: b", "# 2 pts", "#2,5 points: b", "# 2 Points: b", "# 2 points - b", " # 2 points: b")),
+    ([cell(solution(SOFTMAX)), cell("# 2 puntos\nassert softmax")], "Cell 2: .*'# 2 puntos'"),
+    *(([text(f"### BEGIN SOLUTION\nSo.\n\n- 2 points: a\n{line}\n### END SOLUTION")], "Cell 1: .*here stands")
+      for line in ("- 2 Punkte: b", "* 2 points: b", "- 2 points", "- 1,5 points: b")),
     ([cell(solution(SOFTMAX)), cell("# 1 point\ndel softmax")], "Cell 2, a test, deletes softmax"),
     ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check(soft_max)")], "no exercise called 'soft_max'"),
     ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check('softmax')")], "name the function itself"),
