@@ -231,11 +231,13 @@ def _hidden(assignment, test, exercise, untouched, room, session, seed):
     try:
         outcome = room.judge(exercise, seed)
     except Slow:
-        return _test(test, "time limit", f"A test of this question did not end within {own.SECONDS} seconds."), None
+        return _test(test, "time limit", f"A test of this question did not end within {own.SECONDS} seconds."
+                     + _passed(test, exercise, room.passed)), None
     except NotJudged as stop:
         missing = stop.status == "function missing"  # of which the session knew before any input was made
         words = f"{test.function} {TOLD.get(stop.status, 'could not be called to the end')}, when a test of it ran."
-        return _test(test, stop.status, stop.reason if missing else words), None
+        words = (stop.reason if missing else words) + _passed(test, exercise, room.passed)
+        return _test(test, stop.status, words), None
     if not outcome and (why := session.why_unknown(room.trace)):
         return _test(test, "function missing", f"{test.function} {why}") | {"trace": _clean(room.trace)}, None
 
@@ -246,6 +248,13 @@ def _hidden(assignment, test, exercise, untouched, room, session, seed):
     points = round(test.points * outcome.share, 2)
     judged = _test(test, outcome.status, outcome.message, points) | {"trace": _clean(room.trace)[:2000]}
     return judged, None if outcome else is_right_for
+
+
+def _passed(test, exercise, parts):
+    """A sentence on the parts of a test that had passed when it was stopped, for whoever marks the test."""
+    share = sum(part.points for part in parts) / (sum(part.points for part in exercise.parts) or 1)
+    words = "; ".join(part.words or "a test" for part in parts)
+    return f" Until then tests of {test.points * share:g} of {test.points:g} points had passed: {words}." if parts else ""
 
 
 def _forecast(assignment, test, untouched, remote):

@@ -311,7 +311,7 @@ class Room:
     its error -> at which line of the student's, in words. Raises OwnError."""
 
     def __init__(self, raw, student, where):
-        self.student, self.where, self.calls, self.trace = student, where, [], ""
+        self.student, self.where, self.calls, self.trace, self.passed = student, where, [], "", []
         self.space = {"__name__": "__main__", "display": lambda *things, **more: None, "get_ipython": lambda: None}
         matplotlib.use("Agg")  # a figure of the teacher's opens no window
         for number, cell in enumerate(raw["cells"], 1):
@@ -355,14 +355,14 @@ class Room:
 
     def judge(self, tests, seed):
         """The ``Scored`` outcome of a test cell; ``trace`` says of the last failure what only the teacher may read. What
-        cannot be judged is raised."""
+        cannot be judged is raised, and ``passed`` holds each ``Part`` that passed until then."""
         for name in tests.names:
             if inspect.isclass(self.solution.get(name)):
                 raise OwnError(f"{tests.name} tests {name}, a class, and {TRAVELS}. Ask for a function that makes one and "
                                "calls it, and test that.")
             if name in self.solution and name not in self.space:
                 self.space[name] = self.student(name, self.solution[name])
-        self.trace, whys, earlier = "", [], ""
+        self.trace, self.passed, whys, earlier = "", [], [], ""
         random.seed(seed)
         np.random.seed(seed % 2**32)
         before = self._why(tests, tests.first)
@@ -370,6 +370,7 @@ class Room:
             why = self._why(tests, part.code, earlier) if before is None else before
             earlier = earlier or why or ""
             whys.append(why)
+            self.passed += [part] if why is None else []
         earned, most = sum(p.points for p, why in zip(tests.parts, whys, strict=True) if why is None), sum(
             p.points for p in tests.parts)
         share = earned / most if most else float(not any(whys))

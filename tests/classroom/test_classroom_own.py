@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from submissions import cell, data, needs_sandbox
 
-from classroom import assignment, batch, grading, own, proof, trial, variants, wire
+from classroom import assignment, batch, grading, own, proof, sandbox, trial, variants, wire
 from classroom.__main__ import main
 
 SECRET = 271828  # in every hidden input, and in no page
@@ -144,6 +144,11 @@ def test_parts_of_the_points_and_what_is_said_of_them(mine):
         "1 of 3 tests of this question passes.", "✓ 1 point: the score of a vector with itself",
         "✗ 2 points: the scores are divided by the root of the width. Divide by the root of the width.",
         "✗ 1 point: something may be added"]
+    loop = "def scaled(q, k, plus=0):\n    while plus: pass\n    return q @ k / 2"
+    hangs = graded(name, loop, limits=sandbox.Limits(call_seconds=1))[0]["test-scaled"]
+    assert (hangs["status"], hangs["points"]) == ("time limit", None) and hangs["message"].endswith(
+        "Until then tests of 3 of 4 points had passed: the score of a vector with itself; the scores are divided by the "
+        "root of the width.")
     none = graded(name, "def scaled(q, k, plus=0):\n    q @ k")[0]["test-scaled"]
     assert none["points"] == 0 and none["message"].count("gives back None: its last line needs a return") == 1
 
