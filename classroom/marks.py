@@ -5,6 +5,7 @@ import hashlib
 import io
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem
@@ -216,11 +217,16 @@ def _letters(text):
 
 
 def unknown(results, sheet):
-    """What the sheet has for students or items that the results do not have, in words."""
-    there = {(result["key"], item) for result in results for item in
-             (EVERYTHING, CODE, *(i["grade_id"] for i in (*result["tests"], *result["answers"])))}
-    return [f"{key}, {item}" for (key, item), (points, _) in sheet.items()
-            if points is not None and (key, item) not in there]
+    """What the sheet has for students or items that the results do not have, in words, with the nearest that there are."""
+    there = {result["key"]: [EVERYTHING, CODE, *(i["grade_id"] for i in (*result["tests"], *result["answers"]))]
+             for result in results}
+    return [f"{key}, {item}" + _nearest(*((item, there[key], "item") if key in there else (key, there, "key")))
+            for (key, item), (points, _) in sheet.items() if points is not None and item not in there.get(key, ())]
+
+
+def _nearest(word, words, what):
+    near = get_close_matches(word, words, 3, 0.5)
+    return f" (the nearest {what}{'s are' if len(near) > 1 else ' is'} {' or '.join(near)})" if near else ""
 
 
 def place(row):

@@ -295,6 +295,16 @@ def test_the_page_for_the_class_shows_points_before_all_are_marked(out):
     assert page.count("so far</span>") == 3 and "26 so far" in page
 
 
+def test_points_for_nobody_are_told_with_the_nearest_key_and_item():
+    made = [{"key": "Fatma_Yldz_7001384", "tests": [{"grade_id": "test-masked_weights"}], "answers": []},
+            {"key": "Ben_Okri", "tests": [], "answers": [{"grade_id": "answer-1"}]}]
+    sheet = {("Fatma_Yıldız_7001384", "test-masked_weights"): (3, ""), ("Fatma_Yldz_7001384", "masked_weights"): (3, ""),
+             ("Ben_Okri", "answer-1"): (1, ""), ("Zoe", "answer-1"): (1, "")}
+    assert marks.unknown(made, sheet) == [
+        "Fatma_Yıldız_7001384, test-masked_weights (the nearest key is Fatma_Yldz_7001384)",
+        "Fatma_Yldz_7001384, masked_weights (the nearest item is test-masked_weights)", "Zoe, answer-1"]
+
+
 def test_outside_the_environment_it_says_one_sentence():
     code = "import runpy, sys; sys.modules['numpy'] = None; runpy.run_module('classroom', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], cwd=grading.ROOT, capture_output=True, text=True)
