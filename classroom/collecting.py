@@ -234,7 +234,8 @@ def _wrapper(entries, assignment):
 
 def _inside(entry):
     """The entry as it is called in the folder at the top, if it is in one."""
-    return replace(entry, parts=entry.parts[1:]) if len(entry.parts) > 1 else entry
+    archives = tuple((depth - 1, when) for depth, when in entry.archives if depth > 1)  # the folder may have been one
+    return replace(entry, parts=entry.parts[1:], archives=archives) if len(entry.parts) > 1 else entry
 
 
 def _student(parts):
@@ -256,7 +257,7 @@ def _chosen(student, entries, assignment, functions):
         student.problem, student.status, student.read = (
             f"To look through what was handed in takes more than {READING_SECONDS} seconds of computing or "
             f"{READING_MEMORY // 2**30} GB of memory: hand in the notebook alone."), "refused", None
-        student.file, student.modified, student.earlier = "/".join(entries[0].parts), entries[0].modified, []
+        student.file, student.modified, student.earlier = "/".join(entries[0].parts), entries[0].came, []
         return student
 
 
@@ -277,7 +278,7 @@ def _choose(student, entries, assignment, functions):
     by_number = len(set(attached)) > 1 and all(attached)
 
     def age(entry):
-        return _attachment(entry) if by_number else 0, entry.modified
+        return _attachment(entry) if by_number else 0, entry.came, entry.modified
 
     newest = sorted(entries, key=lambda entry: (age(entry), names.numbered(entry.parts[-1]), entry.parts), reverse=True)
     notebooks = [entry for entry in newest if entry.may_be_notebook]
@@ -291,7 +292,7 @@ def _choose(student, entries, assignment, functions):
         entry, student.digest, student.variant = look.entry, look.digest, look.variant
         others = [other for other in mine if other.digest != look.digest][:MOST_ATTEMPTS - 1]
         student.earlier = [
-            Submission(student.student, student.id, student.folder, "/".join(other.entry.parts), other.entry.modified,
+            Submission(student.student, student.id, student.folder, "/".join(other.entry.parts), other.entry.came,
                        other.entry.read, other.digest, variant=other.variant) for other in others]
         if len(mine) > 1:
             student.which = f"{len(mine)} notebooks were handed in; the {which} counts: {entry.parts[-1]}."
@@ -308,7 +309,7 @@ def _choose(student, entries, assignment, functions):
     else:
         entry, files = newest[0], [entry.parts[-1] for entry in newest[:3]]
         student.problem = f"There is no notebook, only {', '.join(files)[:200]}.{names.remedies(files)}"
-    student.file, student.modified, student.read = "/".join(entry.parts), entry.modified, entry.read
+    student.file, student.modified, student.read = "/".join(entry.parts), entry.came, entry.read
     return student
 
 

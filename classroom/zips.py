@@ -39,6 +39,13 @@ class Entry:
     read: object = None
     problem: str = ""
     status: str = "refused"  # where there is a problem
+    archives: tuple = ()  # in which it lies, outermost first: (number of the parts that name it, when it is from)
+
+    @property
+    def came(self):
+        """When it was handed in, as far as can be told: the date of a student's archive counts, and not one inside it, which
+        the student's own machine wrote. A date of 0 is none."""
+        return next((when for _, when in self.archives if when > 0), self.modified)
 
     @property
     def may_be_notebook(self):
@@ -128,11 +135,12 @@ def _read_member(path, inside, most=notebook.LARGEST):
     return data
 
 
-def entries(path, where, refused, zone, modified=0.0, inside=(), room=None):
+def entries(path, where, refused, zone, modified=0.0, inside=(), room=None, archives=()):
     """The files in a zip, and in zips in it, each an ``Entry`` below ``where``; sentences on what was ``refused``.
 
     ``zone``: whose clock times are by; ``modified``: when the zip itself is from; ``inside``: the numbers of the zips in
-    which this one is; ``room``: how many zips, files in them and bytes of both the student whose zip this is may still have.
+    which this one is; ``room``: how many zips, files in them and bytes of both the student whose zip this is may still have;
+    ``archives``: as ``Entry`` has them, of those around this one.
     """
     label = "/".join(where) or path.name
     try:
@@ -149,7 +157,7 @@ def entries(path, where, refused, zone, modified=0.0, inside=(), room=None):
     name, where = where[-1:], (*where[:-1], names.stem_of(where[-1])) if where else ()
     if name and all(member.is_dir() for member in members):
         yield Entry(where + name, modified)
-    rooms = {}
+    rooms, archives = {}, (*archives, (len(where), modified)) if where else ()
     for number, member in enumerate(members):
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
         kind = names.kind_of(parts[-1]) if parts else ""
@@ -159,19 +167,20 @@ def entries(path, where, refused, zone, modified=0.0, inside=(), room=None):
         if ".." in parts or parts[0] == "/" or ":" in parts[0] or stat.S_ISLNK(member.external_attr >> 16):
             refused.append(f"{label}: {member.filename[:100]!r} leads out of the zip and was left out.")
             if where:
-                yield Entry((*where, "a file"), when, problem="A name in the zip leads out of it.")
+                yield Entry((*where, "a file"), when, problem="A name in the zip leads out of it.", archives=archives)
         elif not kind:
-            yield Entry(where + parts, when)
+            yield Entry(where + parts, when, archives=archives)
         elif kind != ".zip":
-            yield Entry(where + parts, when, partial(_read_member, path, (*inside, number)))
+            yield Entry(where + parts, when, partial(_read_member, path, (*inside, number)), archives=archives)
         elif len(inside) < 2:
             whole = where + parts  # those of one student, or of a zip of which nobody knows whose it is, share a room
             whose = next((i for i, part in enumerate(whole, 1) if names.by_platform(part)), len(where or whole))
             mine = room or rooms.setdefault(whole[:whose], {"zips": MOST_ZIPS, "files": MOST_FILES, "bytes": MOST_BYTES})
-            yield from entries(path, whole, refused, zone, when, (*inside, number), mine)
+            yield from entries(path, whole, refused, zone, when, (*inside, number), mine, archives)
         else:
             refused.append(f"{label}: {member.filename[:100]!r} is a zip in a zip in a zip and was left out.")
-            yield Entry(where + parts, when, problem="The notebook is in a zip in a zip in a zip.")
+            yield Entry(where + parts, when, problem="The notebook is in a zip in a zip in a zip.",
+                        archives=archives)
 
 
 class _TooMany(notebook.Refused):
