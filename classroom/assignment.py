@@ -94,9 +94,10 @@ def names():
     return sorted(path.parent.name for path in SOURCES.glob("*/*.ipynb") if path.stem == path.parent.name)
 
 
-def load(name):
-    """The ``Assignment`` called ``name``. Raises AssignmentError."""
-    raw, mine = source(name), tasks.is_own(name)
+def load(name, details=None):
+    """The ``Assignment`` called ``name``, with the ``details`` of a variant: function -> its details. Raises
+    AssignmentError."""
+    raw, mine = source(name, next(iter((details or {}).values()), None)), tasks.is_own(name)
     tests, questions, import_cells, heading, asked = [], [], [], "", ""
     for cell, handed_out in zip(raw["cells"], strip(raw)["cells"], strict=True):
         text = "".join(cell["source"])
@@ -117,7 +118,7 @@ def load(name):
                  for grade_id, points, words, names, _ in own.tests_of(raw, strip)]
     title, called = re.search(r"^# +(.+)$", "".join(raw["cells"][0]["source"]), re.MULTILINE), called_by(name)
     return Assignment(called, title[1] if title else called, tuple(tests), tuple(questions), tuple(import_cells),
-                      file=str(name) if mine else "")
+                      details=details or {}, file=str(name) if mine else "")
 
 
 def solution_of(text):

@@ -376,7 +376,7 @@ def _job(name, data, unreadable, details=None, *, trusted, limits, secret, given
     with_sheets = {function: next((one for one in (given or {}).get(function, ()) if tasks.without_sheet(one) == mine), mine)
                    for function, mine in (details or {}).items()}
     with sandbox.limited(JUDGING_MEMORY, JUDGING_SECONDS):
-        return grade_one(data, replace(load(name), limits=limits, details=with_sheets, given=given or {}),
+        return grade_one(data, replace(load(name, with_sheets), limits=limits, given=given or {}),
                          seed=seed_of(data, secret), trusted=trusted)
 
 

@@ -45,6 +45,9 @@ class Marking:
             mine = marks.read_sheet(out, self.path.name)
             self._write([{**row, "points": marks.number(points), "comment": comment} for row in self._rows(marks.SHEET)
                          for points, comment in [mine.get(marks.place(row), (None, ""))]])
+        details = {result["key"]: self.task.file and result.get("details") or {} for result in results}
+        tasks = {str(one): assignment.load(about["assignment"], one) for one in details.values()}
+        self.questions = {key: {q.grade_id: q for q in tasks[str(one)].questions} for key, one in details.items()}
         self.keys = sorted((result["key"] for result in results), key=_shuffled)
         self.items = []  # (key, item, why, text, most)
         for result in results:
@@ -56,16 +59,18 @@ class Marking:
     def page(self, nonce):
         """The whole page. ``nonce``: what its script has, and what the policy of its answer names."""
         marked, lines = marks.read_sheet(self.out, self.path.name), {marks.place(row): row for row in self._rows()}
-        rows = []
+        rows, asked = [], list(dict.fromkeys(q for mine in self.questions.values() for q in mine.values()))
+        numbers = {q: number for number, q in enumerate(asked)}
         for number, (key, item, why, text, most) in enumerate(self.items):
             points, comment = marked.get((key, item), (None, ""))
             why = (lines.get((key, item)) or {}).get("why") or why
-            rows.append({"number": number, "item": item, "student": self.keys.index(key) + 1, "text": text, "most": most,
+            rows.append({"number": number, "item": item, "question": numbers.get(self.questions[key].get(item)),
+                         "student": self.keys.index(key) + 1, "text": text, "most": most,
                          "name": self.students[key] if self.names else "", "points": points, "comment": comment,
                          "why": why if item.startswith("test-") or item in (marks.EVERYTHING, marks.CODE)
                          or why.startswith((marks.CHANGED, marks.TWO)) else ""})
-        questions = {q.grade_id: {"title": q.words, "text": q.text.partition("\n")[2], "most": q.points, "model": q.model,
-                                  "rubric": q.rubric} for q in self.task.questions}
+        questions = [{"title": q.words, "text": q.text.partition("\n")[2], "most": q.points, "model": q.model,
+                      "rubric": q.rubric} for q in asked]  # each student's of their variant
         return PAGES.get_template("mark.html").render(title=f"Marking {self.task.title}", nonce=nonce,
                                                       data={"rows": rows, "questions": questions, "then": self.then})
 

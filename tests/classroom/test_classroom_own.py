@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from submissions import cell, data, needs_sandbox
 
-from classroom import assignment, batch, grading, own, proof, sandbox, trial, variants, wire
+from classroom import assignment, batch, grading, marking, own, proof, sandbox, trial, variants, wire
 from classroom.__main__ import main
 
 SECRET = 271828  # in every hidden input, and in no page
@@ -40,7 +40,8 @@ assert np.isclose(scaled(q, k), twice((q @ k) / 2) / width ** 0.5), "Divide by t
 # 1 point: something may be added
 assert np.isclose(scaled(k, k, plus=4), 10 / width ** 0.5 + 4)
 ### END HIDDEN TESTS"""
-ANSWER = "Why?\n\n### BEGIN SOLUTION\nBecause.\n\n- 1 point: because\n- 0.5 points: more\n### END SOLUTION"
+ANSWER = ("## Words\nWhy at width {{d_k}}?\n\n### BEGIN SOLUTION\nBecause of {{d_k}}.\n\n"
+          "- 1 point: because\n- 0.5 points: more\n### END SOLUTION")
 NAMES = "### BEGIN SOLUTION\nlargest = {'d_k': {{d_k}}}\n### END SOLUTION"
 COURSE = "# 3 points\n### BEGIN HIDDEN TESTS\nfrom helpers.checks import check\nassert check(softmax)\n### END HIDDEN TESTS"
 SOFTMAX = "def softmax(x):\n    e = np.exp(x - x.max(axis=-1, keepdims=True))\n    return e / e.sum(axis=-1, keepdims=True)"
@@ -51,7 +52,7 @@ def book(*cells):
         text("# Scores"), cell("### BEGIN VARIANTS\nd_k = [4, 9, 16]\n### END VARIANTS"), cell(GIVEN),
         text("## A score (4 points)\nOf width {{d_k}}."), cell(solution(SCALED)), cell(TESTS),
         text("## A value"), cell(NAMES), cell("# 2 points\nassert largest == {'d_k': {{d_k}}}"),
-        text("## Of the course"), cell(solution(SOFTMAX)), cell(COURSE), text("## Words"), text(ANSWER))
+        text("## Of the course"), cell(solution(SOFTMAX)), cell(COURSE), text(ANSWER))
     return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
@@ -81,7 +82,7 @@ def test_what_it_asks_is_read(mine, tmp_path, capsys):
         ("test-softmax", 3, "softmax", "Of the course")]
     question, = task.questions
     assert (question.words, question.points, question.model, question.rubric) == (
-        "Words", 1.5, "Because.", ((1, "because"), (0.5, "more")))
+        "Words", 1.5, "Because of 4.", ((1, "because"), (0.5, "more")))
     assert main(["release", task.file, str(tmp_path / "out"), "--variant", "v"]) == 0
     assert "10.5 points in all: scaled 4, largest 2, softmax 3, answer 1.5." in capsys.readouterr().out
     released = json.dumps(assignment.strip(assignment.source(task.file)))
@@ -242,9 +243,17 @@ def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
         for one in raw["cells"]:
             if one["metadata"].get("nbgrader", {}).get("grade_id") == "scaled":
                 one["source"] = SCALED.replace("{{d_k}}", str(widths["Ada"]))
+            if one["metadata"].get("nbgrader", {}).get("grade_id") == "answer" and student != "Cy":
+                one["source"] = "So it is."
         (folder / "scores.ipynb").write_text(json.dumps(raw))
     assert main(["grade", name, str(out / "scores"), str(tmp_path / "graded"), trust, "--workers", "1", "--variants",
                  str(out / "scores-variants.json")]) == 0
+    page = marking.Marking(tmp_path / "graded", names=True).page("")
+    shown = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    asked = {row["name"]: shown["questions"][row["question"]] for row in shown["rows"] if row["item"] == "answer"}
+    assert set(asked) == {"Ada", "Ben"}, "an answer that was left as it was handed out, in any variant, waits for nobody"
+    for student, one in asked.items():
+        assert f"at width {widths[student]}?" in one["text"] and one["model"] == f"Because of {widths[student]}."
     os.remove(name)
     (tmp_path / "graded").rename(tmp_path / "moved")
     assert main(["feedback", str(tmp_path / "moved")]) == 0
