@@ -332,6 +332,8 @@ class Room:
                   and cell["cell_type"] == "code" for name in code_cells.names_of("".join(cell["source"]))}
         self.solution = {name: self.space.pop(name) for name in solved if name in self.space
                          and not inspect.ismodule(self.space[name])}
+        functions = code_cells.definitions("".join(cell["source"]) for cell in raw["cells"] if cell["cell_type"] == "code")
+        self.nothing = {name for name, places in functions.items() if not _gives_back(places[-1][1])}
         self.space |= {name: self._function(name, solution) for name, solution in self.solution.items()
                        if callable(solution) and not inspect.isclass(solution)}
 
@@ -346,7 +348,7 @@ class Room:
             except Exception as error:
                 self.calls[-1][2] = error
                 raise
-            self.calls[-1][1] = kind_of(value)
+            self.calls[-1][1] = "" if value is None and name in self.nothing else kind_of(value)
             return value
 
         remote = self.student(name, solution)
@@ -410,7 +412,7 @@ class Room:
             return earlier
         if kind == "None":
             return f"{name} gives back None: its last line needs a return. {words}".strip()
-        if not isinstance(error, AssertionError) and name and not words:
+        if not isinstance(error, AssertionError) and name and kind and not words:
             return f"The test cannot use what {name} gives back, {kind}."
         return words
 
@@ -431,6 +433,12 @@ def kind_of(value):
     if type(value).__name__ == "Tensor":
         return "a tensor"
     return "a number" if isinstance(value, np.generic) else kinds.get(type(value), "something of another kind")
+
+
+def _gives_back(function):
+    """Whether a function, as a syntax tree, gives back more than None."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) or isinstance(node, ast.Return) and node.value
+               and not (isinstance(node.value, ast.Constant) and node.value.value is None) for node in ast.walk(function))
 
 
 def _goes(form):

@@ -226,6 +226,21 @@ def test_what_travels():
         wire.decode(wire.encode({n: n for n in range(wire.MEMBERS + 1)}))
 
 
+def test_a_function_that_prints_needs_no_return(mine):
+    test = """# 1 point: it greets
+### BEGIN HIDDEN TESTS
+import contextlib, io
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    scaled("Ada")
+assert printed.getvalue().split()[1] == "Ada"
+### END HIDDEN TESTS"""
+    name = mine(cell(solution("def scaled(name):\n    print('Hello', name)")), cell(test))
+    proof.prove(name)
+    for wrong in "print('Bye', 'Ben')", "print('')":
+        judged = graded(name, f"def scaled(name):\n    {wrong}")[0]["test-scaled"]
+        assert (judged["points"], judged["message"]) == (0, "A test of this question does not pass.")
+
+
 @pytest.mark.slow
 def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
     """Three students, three variants; the results are whole where the teacher's file has gone."""
