@@ -7,7 +7,7 @@ or a person who would have two submissions, is nobody's: it is said and never gu
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -70,7 +70,6 @@ class Match:
     why: str = ""
     sure: bool = False
     refused: bool = False
-    among: list = field(default_factory=list)  # those whom the name would fit
 
 
 def keys_of(name):
@@ -282,7 +281,6 @@ def who(submissions, people, given):
                for key in [key_of(name)] for folder in (key, name_for_people(name, key))}
     matches = match(submissions, people, folders)
     carried = Counter(one.variant for one, mine in zip(submissions, matches, strict=True) if not mine.person)
-    flags = _told_apart(submissions, matches, owners, carried)
     claimed = {mine.person.variant for mine in matches if mine.person}
     wrong_list, whose = _most(matches), []
     for submission, mine in zip(submissions, matches, strict=True):
@@ -296,21 +294,8 @@ def who(submissions, people, given):
             flag = f"not matched to the list of students: {mine.why}"
         if not mine.person and wrong_list and (code or not codes):
             flag = ""
-        whose.append((mine.person, code, flag or flags.get(id(submission), "")))
+        whose.append((mine.person, code, flag))
     return whose, told(matches, submissions, people)
-
-
-def _told_apart(submissions, matches, owners, carried):
-    """Match those whose name two people have by the variant that their notebook carries, if one notebook alone has it and
-    nobody else is its owner; {id of the submission: a flag that says so}."""
-    claimed, flags = {id(mine.person) for mine in matches if mine.person}, {}
-    for submission, mine in zip(submissions, matches, strict=True):
-        owner = owners.get(submission.variant)
-        if any(owner is one for one in mine.among) and id(owner) not in claimed and carried[submission.variant] == 1:
-            mine.person = owner
-            flags[id(submission)] = (f"{len(mine.among)} on the list may be called {submission.student}; the notebook "
-                                     f"carries the variant of {owner.words}, and was taken for theirs")
-    return flags
 
 
 def _most(matches):
@@ -357,7 +342,7 @@ def _match(submission, numbers, exact, named, blind):
     if by_name or len(some) > 1:
         both = by_name or some
         names = first_few([one.words for one in both], MOST_TOLD)
-        return Match(why=f"{len(both)} on the list may be called so: {names}", refused=True, among=both)
+        return Match(why=f"{len(both)} on the list may be called so: {names}", refused=True)
     near = get_close_matches("".join(sorted(keys_of(submission.student))[-1:]), named, 1, 0.8)
     return Match(why=f"nobody called {submission.student} is on the list"
                      + (f"; {named[near[0]][0].name} comes nearest" if near else ""))
