@@ -65,10 +65,11 @@ def _points(value):
 
 def _csv(out, title, grades, due):
     items = list(dict.fromkeys(row.item for _, grade in grades for row in grade.rows if row.item != marks.EVERYTHING))
-    lines = [("student", "id", "file", f"handed in ({due.zone})", "status", "points", "maximum", "blank because", *items)]
+    lines = [("student", "id", "key", "file", f"handed in ({due.zone})", "status", "points", "maximum", "blank because",
+              *items)]
     for result, grade in grades:
         by_item = {row.item: _points(row.points) for row in grade.rows}
-        lines.append((result["student"], result["id"], result["file"], due.shown(result), result["status"],
+        lines.append((result["student"], result["id"], result["key"], result["file"], due.shown(result), result["status"],
                       _points(grade.total), _points(grade.most), grade.reason, *(by_item.get(item, "") for item in items)))
     return _write(out / "grades.csv", lines)
 

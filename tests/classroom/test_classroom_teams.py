@@ -77,6 +77,8 @@ def test_a_team_of_the_list_has_one_grade(tmp_path, capsys):
     assert main(["feedback", str(tmp_path / "out")]) == 0
     pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "out/feedback").glob("*.html")]
     assert len(pages) == 5 and sum("He was away." in page for page in pages) == 1
+    rows = {row["student"]: row for row in marks.read_csv(tmp_path / "out/grades.csv")}
+    assert rows["Ben Okri"]["key"] == ben and rows["Ben Okri"]["answer-cosine"] == "1", "where docs/teaching.md sends people"
     assert main(["copies", str(tmp_path / "out")]) == 0
     assert "Ben Okri" not in (tmp_path / "out/copies.html").read_text(encoding="utf-8"), "their code is one notebook's"
 
