@@ -59,15 +59,20 @@ def learning(histories, baseline):
     plt.show()
 
 
-def orders(images, shuffled):
-    """The same digits for us and for the model: ``images`` (n, 8, 8) above, their pixels in another order below."""
-    _, ax = plt.subplots(figsize=(6.6, 3.1))
+def orders(images, shuffled, answers=()):
+    """The same digits for us and for the model: ``images`` (n, 8, 8) above, their pixels in another order below, and below
+    those what the model reads, if ``answers`` (n,) says it."""
+    _, ax = plt.subplots(figsize=(6.6, 3.8 if len(answers) else 3.1))
     for number, (image, mixed) in enumerate(zip(images, shuffled, strict=True)):
         _pixels(ax, image, 9.5 * number, 0, 1)
         _pixels(ax, mixed, 9.5 * number, 10, 1)
     ax.text(0, -0.8, "as they were written", fontsize=12)
     ax.text(0, 19.6, "the same, all pixels in one other order", fontsize=12)
-    ax.set(xlim=(-0.3, 9.5 * len(images) - 1.2), ylim=(20, -2), aspect="equal")
+    for number, answer in enumerate(answers):
+        ax.text(9.5 * number + 4, 24.2, f"{answer}", ha="center", fontsize=20, weight="bold", color=plots.BLUE)
+    if len(answers):
+        ax.text(0, 26, "what the model reads in them", fontsize=12)
+    ax.set(xlim=(-0.3, 9.5 * len(images) - 1.2), ylim=(26.4 if len(answers) else 20, -2), aspect="equal")
     ax.axis("off")
     plots.as_drawn(ax.figure)
 
