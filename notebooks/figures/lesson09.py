@@ -172,11 +172,11 @@ def next_words(text, vocabulary, probabilities):
     shares = np.asarray(probabilities)
     best = np.argsort(-shares)[:10]
     _, ax = plt.subplots(figsize=(6.4, 0.48 * len(best) + 0.6))
-    top = 0.5 * shares[best].sum() * len(best)
+    thickness = 0.4 * len(best) * shares  # the same at both ends: nothing is lost on the way
+    top = 0.5 * thickness[best].sum()
     for row, index in enumerate(best):
-        thick = shares[index] * len(best)
-        middle = len(best) / 2 - row - 0.5
-        plots.ribbon(ax, (0, top, top - thick), (1, middle + thick / 5, middle - thick / 5),
+        thick, middle = thickness[index], len(best) / 2 - row - 0.5
+        plots.ribbon(ax, (0, top, top - thick), (1, middle + thick / 2, middle - thick / 2),
                      alpha=0.35 + 0.5 * shares[index] / shares[best[0]])
         top -= thick
         ax.text(1.02, middle, f"{shares[index]:.2f}  {vocabulary[index]}", va="center", fontsize=14)

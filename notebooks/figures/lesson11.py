@@ -7,13 +7,13 @@ from helpers import plots
 
 
 def surprises(words, p):
-    """The surprise of each word of a sentence as a bar, its probability on top. ``p``: ``(n,)``, each given those before."""
+    """The surprise of each word of a sentence as a bar, its probability below. ``p``: ``(n,)``, each given those before."""
     _, ax = plt.subplots(figsize=(6.6, 3.4))
     bars = ax.bar(range(len(p)), -np.log(p), color=plots.BLUE)
-    ax.bar_label(bars, [f"{x:.2f}" for x in p], padding=2, fontsize=13)
-    ax.set_xticks(range(len(p)), words, fontsize=14)
+    ax.bar_label(bars, [f"{abs(x):.1f}" for x in -np.log(p)], padding=2, fontsize=14, weight="bold", color=plots.BLUE)
+    ax.set_xticks(range(len(p)), [f"{word}\n{x:.2f}" for word, x in zip(words, p, strict=True)], fontsize=13)
     ax.set_ylabel("surprise in nats", fontsize=14)
-    ax.tick_params(axis="y", labelsize=13)
+    ax.set_yticks([])
     ax.margins(y=0.15)
     plots.as_written(ax.figure)
     plt.show()
