@@ -19,11 +19,10 @@ def board(text, react):
     from IPython.display import display
 
     signs = "".join(text.split())
-    cells = [ipywidgets.ToggleButton(value=sign == vision.INK, tooltip=f"row {i // 8 + 1}, column {i % 8 + 1}",
+    cells = [ipywidgets.ToggleButton(value=sign == vision.INK, button_style=INK if sign == vision.INK else "",
+                                     tooltip=f"row {i // 8 + 1}, column {i % 8 + 1}",
                                      layout={"width": "30px", "height": "30px", "margin": "0", "padding": "0"})
              for i, sign in enumerate(signs)]
-    for cell in cells:
-        cell.button_style = INK if cell.value else ""
     wipe = ipywidgets.Button(description="new sheet", layout={"width": "auto"})
     below = ipywidgets.Output()
 
