@@ -45,7 +45,7 @@ class Marking:
             mine = marks.read_sheet(out, self.path.name)
             self._write([{**row, "points": marks.number(points), "comment": comment} for row in self._rows(marks.SHEET)
                          for points, comment in [mine.get(marks.place(row), (None, ""))]])
-        details = {result["key"]: self.task.file and result.get("details") or {} for result in results}
+        details = {result["key"]: (result.get("details") or {}) if self.task.file else {} for result in results}
         tasks = {str(one): assignment.load(about["assignment"], one) for one in details.values()}
         self.questions = {key: {q.grade_id: q for q in tasks[str(one)].questions} for key, one in details.items()}
         self.keys = sorted((result["key"] for result in results), key=_shuffled)
