@@ -6,7 +6,7 @@ import sys
 from helpers import embeddings, minilm, tokens
 from helpers.store import model_files
 
-PACKAGES = {"lessons 01-08": ["numpy", "matplotlib", "ipywidgets"], "training, lessons 03-19": ["torch", "tqdm"],
+PACKAGES = {"lessons 01-08": ["numpy", "matplotlib", "ipywidgets"], "training, lessons 03-20": ["torch", "tqdm"],
             "the pretrained model": ["safetensors", "tokenizers"]}
 
 
