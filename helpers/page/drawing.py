@@ -135,67 +135,71 @@ def wide(number):
     return sheet, y + 168
 
 
+def turns(row, n):
+    """Where the n parts of a row are, from 54 to 306 and in every second row back; of four, the first ones."""
+    xs = [54, 180, 306] if n == 3 else [54, 138, 222, 306]
+    return xs[::-1] if row % 2 else xs
+
+
 def narrow(number):
-    """A sheet of 360 wide, for a telephone: the same in rows of four. Returns it and its height."""
+    """A sheet of 360 wide, for a telephone: the same in rows of four, there and back. Returns it and its height."""
     sheet, beside = blank(number, 12.5), number in ENCODER_BESIDE
     text, candidates = TRANSLATED if beside else (["the keys", "to the", "cabinet ▏"], WRITTEN[1])
     said = textwrap.wrap(LESSONS[number]["said"], 36)
     for i, some in enumerate(said):
         sheet.text(14, 27 + 18 * i, some, bold=True, start=True, size=14)
     sheet.legend(14, 33 + 18 * len(said))
-    columns, y = [54, 138, 222, 306], 68 + 18 * len(said)
-    parts = outer(number)
-    if "next" in parts:
-        sheet.arrow(f"dM330 {y + 129}H349V{y - 13}H54V{y - 6}")
-    begin = parts.index("block")  # below its box the block is opened
-    for row, some in enumerate((parts[:begin], parts[begin:])):
-        top, before = y + 104 * row, None
-        for x, part in zip([54, 170, 286] if len(some) == 3 else columns, some, strict=False):
-            half = 39 if part in ("text", "next") else 25
+    y, parts = 52 + 18 * len(said), outer(number)
+    begin, end = parts.index("block"), ("text", "next")
+    if "word" in parts:
+        sheet.arrow(f"uM54 {y + 112}V{y + 78}")
+    for row, some in enumerate((parts[:begin], parts[begin:])):  # there, and back below it
+        top, way = y + 104 * row, "l" if row else "r"
+        before = None
+        for x, part in zip(turns(row, len(some)), some, strict=True):
+            half = 39 if part in end else 25
             if before:
-                sheet.arrow(f"rM{before + 5} {top + 25}H{x - half - 5}")
+                sheet.arrow(f"{way}M{before} {top + 25}H{x + (half + 5) * (1 if row else -1)}")
             if half == 39:
                 sheet.box(part, x - 38, top, 78, 50, text if part == "text" else candidates)
             elif part == "word":
                 sheet.chip(x, top + 25, candidates[0][0])
             else:
                 sheet.part(part, x - 25, top, 50)
-            before = x + half
-        if not row:
-            sheet.arrow(f"rM{before + 4} {y + 25}H341v66H19v38H23")
+            before = x + (half + 5) * (-1 if row else 1)
+    sheet.arrow(f"dM306 {y + 84}V{y + 99}")  # below its box the block is opened
     y += 212
     if beside:
-        sheet.box("source", 112, y, 124, 50, ["the european", "economic area"])
-        sheet.arrow(f"rM242 {y + 25}H275")
-        sheet.part("encoder", 281, y, 50)
-        sheet.arrow(f"dM306 {y + 86}V{y + 102}")
-        sheet.line(f"M54 {y - 22}V{y + 100}")
+        sheet.box("source", 20, y, 124, 50, ["the european", "economic area"])
+        sheet.arrow(f"rM150 {y + 25}H191")
+        sheet.part("encoder", 197, y, 50)
+        sheet.arrow(f"dM222 {y + 86}V{y + 102}")
+        sheet.line(f"M306 {y - 22}V{y + 100}")
         y += 106
     row = inner(number)
     rows = [row[i:i + 4] for i in range(0, len(row), 4)]
     deep = 108 * len(rows) - 6
-    sheet.room(f"M14 {y}H44l10-10 10 10H346a9 9 0 0 1 9 9v{deep}a9 9 0 0 1-9 9H14a9 9 0 0 1-9-9v{-deep}a9 9 0 0 1 9-9z")
+    sheet.room(f"M14 {y}H296l10-10 10 10H346a9 9 0 0 1 9 9v{deep}a9 9 0 0 1-9 9H14a9 9 0 0 1-9-9v{-deep}a9 9 0 0 1 9-9z")
     y += 28
     sheet.room(f"M98 {y - 9}H349V{y + 196}H24V{y + 98}H98z", "page")
     sheet.text(315, y - 14, "attention", "quiet")
     sheet.text(100, y - 14, "inside a block", "quiet", start=True)
+    sheet.arrow(f"rM7 {y + 25}H38")
     way, start = sheet.known["add"] + "-edge", f"M11 {y + 25}"
     for i, some in enumerate(rows):
-        level = y + 108 * i + 25
-        if i:
-            sheet.arrow(f"rM335 {level - 108}h8v69H18v39H{49 - HALF.get(some[0], 25)}")
-        else:
-            sheet.arrow(f"rM7 {level}H38")
-        for x, part, before in zip(columns, some, (None, *some), strict=False):
-            left, right = (HALF.get(p, 25) for p in (part, before))
+        level, back = y + 108 * i + 25, -1 if i % 2 else 1
+        for x, part, before in zip(turns(i, 4), some, (None, *some), strict=False):
+            half = HALF.get(part, 25)
             if before:
-                sheet.arrow(f"rM{x - 84 + right + 5} {level}H{x - left - 5}")
+                sheet.arrow(f"{'rl'[i % 2]}M{x - back * (79 - HALF.get(before, 25))} {level}H{x - back * (half + 5)}")
+            elif i:
+                sheet.arrow(f"dM{x} {level - 46}V{level - (17 if part == 'add' else 30)}")
             if part == "norm" and i:
-                start = f"M{x - 24 if before else 18} {level}"
+                start = f"M{x - 24 * back} {level}" if before else f"M{x} {level - 40}"
             if part == "add":
-                sheet.arrow(f"d{start}V{level - 34}H{x}V{level - 16}", way)
+                sheet.arrow(f"d{start}V{level - 34}H{x}V{level - 16}" if before else f"r{start}V{level}H{x - 17}", way)
             sheet.part(part, x - 25, level - 25, 50)
-    sheet.line(f"M{columns[len(rows[-1]) - 1] + 18} {level}h12")
+    sheet.line(f"M{x + 18 * back} {level}h{12 * back}")
     return sheet, y + 108 * len(rows) - 6
 
 
