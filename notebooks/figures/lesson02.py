@@ -95,9 +95,9 @@ def date_asks(X, words, scores, weights):
                      grid(weights, "weights", columns=words, shade=True)],
          "Positive, and they sum to 1. Both steps together are the softmax."),
         ("Weight times vector", [grid(weights[:, None], "weights", words, shade=True), "×", grid(X, "X", columns=columns),
-                                 "=", grid(parts, "shares", words, columns)],
+                                 "=", grid(parts, "weighted rows", words, columns)],
          "How much of each word goes into the mixture."),
-        ("Output", [grid(parts, "shares", words, columns), "sum →",
+        ("Output", [grid(parts, "weighted rows", words, columns), "sum →",
                     grid(parts.sum(axis=0), "output", columns=columns, mark=True)],
          "The columns are added up (before rounding). date has gained romance and lost calendar."))
 

@@ -30,7 +30,7 @@ def stairs_and_slope(temperature, hard_attention, soft_attention, keys, values, 
     ax.plot(x, down, "o", color=plots.BLUE, markersize=14, zorder=5)
     ax.text(x, up - 5, "which way?", fontsize=15, ha="center")
     ax.text(68, 104, "longer: this way" if steep else "flat here too", fontsize=15, color=plots.BLUE)
-    for film, place in zip(films, [(2, 108), (22, 97), (51, 85), (72, 61.2)], strict=True):
+    for film, place in zip(films, [(2, 121), (29, 111), (51, 91), (79, 61.2)], strict=True):
         ax.text(*place, film, fontsize=12, color=plots.GREY)
     ax.set(xlim=(0, 101), ylim=(60, 125), xticks=[0, 50, 100])
     ax.set_xticklabels(["all adventure", "the wish turns →", "all romance"], fontsize=14)
@@ -78,9 +78,9 @@ def one_lookup(H, source, target):
                      grid(w[0], "weights", columns=source, shade=True)],
          "Positive, and they sum to 1. area has the largest."),
         ("Weight times value", [grid(w[0][:, None], "weights", source, shade=True), "×", grid(H, "values"), "=",
-                                grid(shares, "shares", source)],
+                                grid(shares, "weighted rows", source)],
          "How much of each state goes into the context."),
-        ("Context", [grid(shares, "shares", source), "sum →", grid(context[0], "c₁", mark=True), "with",
+        ("Context", [grid(shares, "weighted rows", source), "sum →", grid(context[0], "c₁", mark=True), "with",
                      grid(S[0], "s₁"), "→", grid("zone", "word")],
          "The first word is written from the context and the state."),
         ("The same at every word", [grid(S, "queries", ["s₁", "s₂", "s₃"]), "→",

@@ -106,7 +106,7 @@ def x_rays(rays, leak):
         colours[moved <= 1e-6 * moved.max()] = (1, 1, 1, 1)
         ax.imshow(colours)
         ax.plot([-0.5, len(moved) - 0.5], [-0.5, len(moved) - 0.5], color=plots.GREY, linewidth=1, linestyle=":")
-        ax.set_title(f"{name}\n{'leaks ✗' if leak[name] else 'honest ✓'}", fontsize=13, loc="center",
+        ax.set_title(f"{name}\n{'leaks ✗' if leak[name] else 'shows no leak ✓'}", fontsize=13, loc="center",
                      color=plots.RED if leak[name] else plots.GREEN)
         ax.set(xticks=[], yticks=[])
     for ax in panels[:, 0]:
