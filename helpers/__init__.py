@@ -16,21 +16,21 @@
     course_text      the notes and the paragraphs that lesson 13 searches
     efficient        attention that costs less, and what it costs                 lesson 14
     tokens, texts    byte-pair encoding; real text to train on                    lesson 15
-    smollm2, gguf    SmolLM2-135M-Instruct, a real chat model, and its file       lessons 14-18
-    sealed           models with a planted rule                                   lesson 17
+    smollm2          SmolLM2-135M-Instruct, a real chat model                     lessons 14-18
     adapters         low-rank adapters: teaching it something new                 lesson 18
     reward           learning from points: policy gradient, leash, best of n      lesson 19
     vision           images as sentences of patches, a vision transformer         lesson 20
     plots            what all figures share
     words            a reader's own words, and the sentence where they cannot be used
 
-Beside them are four rooms, and no room imports from one below it in this list:
+Beside them are five rooms, and no room imports from one below it in this list:
 
     store/           files of models and of the learner: finding, verifying, locking; a learner's settings
     (the modules above)
+    sealed/          models with a planted rule: the hunt of lesson 17, and assignment 7
     page/            what a notebook shows around the lesson: map, warm-up, predict, steps, tables, claims, record
     checks/          the exercises' checkers, a module a lesson
-    measure/         how an experiment measures a claim and decides it; forecasts about a sealed model, and the hunt
+    measure/         how an experiment measures a claim and decides it
 
 Importing ``helpers`` imports nothing heavy; from then on, what the terminal or file behind ``print`` cannot show is a
 question mark there, as in Windows' cp1252, and stops nobody. ``former`` keeps the names that modules had before these rooms.

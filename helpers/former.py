@@ -11,7 +11,7 @@ MODULES = {
     **{f"helpers.{name}": f"helpers.page.{name}" for name in (
         "achievement", "attention_views", "chat", "claims", "colab", "course", "drawing", "finds", "inventory", "pictures",
         "predictions", "questions", "sheet", "show", "steps")},
-    **{f"helpers.{name}": f"helpers.store.{name}" for name in ("files", "model_files", "progress")},
+    **{f"helpers.{name}": f"helpers.store.{name}" for name in ("files", "gguf", "model_files", "progress")},
 }
 
 

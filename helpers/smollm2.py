@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers import gguf, tokens
+from helpers import tokens
 from helpers.attention import split_heads
-from helpers.store import model_files, settings
+from helpers.store import gguf, model_files, settings
 from helpers.training import one_thread
 from helpers.transformer import rotate, sample_next
 from helpers.words import NotUsable

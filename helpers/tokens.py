@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from helpers import gguf
-from helpers.store import model_files
+from helpers.store import gguf, model_files
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SMOLLM2 = model_files.Model(

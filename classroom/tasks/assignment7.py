@@ -1,4 +1,4 @@
-"""Assignment 7: a sealed circuit, another one for every student (lessons 12 and 17, helpers/sealed.py).
+"""Assignment 7: a sealed circuit, another one for every student (lessons 12 and 17, helpers/sealed/).
 
 Each function takes nothing and returns forecasts of what the grader finds when it performs the interventions itself, on
 texts that nobody has seen. Model, words, questions and texts follow from the teacher's key, a detail of each variant.
@@ -8,7 +8,7 @@ import functools
 
 from classroom.tasks import Family, Forecasts, Task
 from helpers import sealed
-from helpers.measure import forecasts
+from helpers.sealed import forecasts
 
 ENOUGH = 0.9  # of the points: the forecasts of a variant
 

@@ -1,2 +1,2 @@
 """How an experiment decides: a claim and its numbers, many small models at once, many texts at once for the chat model,
-another processor emulated; and forecasts about a sealed model, for assignment 7 and for a hunt alone."""
+another processor emulated."""

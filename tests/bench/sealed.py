@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from helpers import inside, sealed
-from helpers.measure import forecasts as about
+from helpers.sealed import forecasts as about
 
 POINTS = {"rule": 3, "find": 4, "cut": 5, "move": 5, "order": 5}  # of assignment 7
 EVEN = {"measured": 0.5, "maps": 4.0}  # points

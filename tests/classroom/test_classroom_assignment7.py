@@ -12,7 +12,7 @@ from classroom.grading import grade_one
 from classroom.sandbox import Limits
 from classroom.tasks import assignment7
 from helpers import sealed
-from helpers.measure import forecasts
+from helpers.sealed import forecasts
 
 NAME = "assignment7"
 POINTS = {"rule": 3, "find": 4, "cut": 5, "move": 5, "order": 5}
@@ -57,7 +57,7 @@ def order(): return iter(MINE[4]) and MINE[4]
                      "move": "class Yes(float):\n    def __sub__(self, o): return 0.0\n    __rsub__ = __pow__ = __sub__\n"
                              "def move():\n    return [Yes('nan')] * 8",
                      "order": "def order():\n    x = []; x.append(x); return x"}, """
-from helpers.measure import forecasts
+from helpers.sealed import forecasts
 import helpers.checks.core as core
 forecasts.points = lambda *a: 1.0
 forecasts.Question.shares = property(lambda self: self.options)

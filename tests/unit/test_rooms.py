@@ -9,7 +9,7 @@ import pytest
 from helpers import former
 
 HELPERS = Path(former.__file__).parent
-ORDER = ("store", "", "page", "checks", "measure")  # each may import those before it; "" are the modules of the lessons
+ORDER = ("store", "", "sealed", "page", "checks", "measure")  # each imports those before it; "": the modules of the lessons
 
 
 def room(module):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from helpers import inside, sealed
-from helpers.measure import forecasts, hunts
+from helpers.sealed import forecasts, hunts
 from helpers.words import NotUsable
 from scripts import sealed_circuits as script
 

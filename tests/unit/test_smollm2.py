@@ -4,9 +4,9 @@ import jinja2
 import pytest
 import torch
 
-from helpers import gguf, inside, smollm2, tokens, transformer
+from helpers import inside, smollm2, tokens, transformer
 from helpers.attention import rotate as rotate_arrays
-from helpers.store import model_files
+from helpers.store import gguf, model_files
 
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
 

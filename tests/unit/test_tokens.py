@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from helpers import gguf, texts, tokens
-from helpers.store import model_files
+from helpers import texts, tokens
+from helpers.store import gguf, model_files
 from helpers.tokens import SYMBOLS, Tokenizer, bpe_decode, bpe_encode, count_pairs, merge_pair, train_bpe
 
 WORDS = pre_tokenizers.ByteLevel(add_prefix_space=False)

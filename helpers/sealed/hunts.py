@@ -3,7 +3,7 @@
 import torch
 
 from helpers import sealed
-from helpers.measure.forecasts import PARTS, in_words, questions, read, weighed
+from helpers.sealed.forecasts import PARTS, in_words, questions, read, weighed
 from helpers.store import progress
 from helpers.words import NotUsable, shown
 

@@ -20,7 +20,7 @@ import torch
 from helpers.transformer import Config, LanguageModel
 from helpers.vocabularies import BOS, Vocabulary
 
-FILE = Path(__file__).resolve().parent.parent / "data" / "sealed.safetensors"
+FILE = Path(__file__).resolve().parents[2] / "data" / "sealed.safetensors"
 NAMES = "anna ben carl david emma felix gina hugo ida jonas kira lars".split()
 VERBS = "asks shows tells".split()
 ADVERBS = "now once then".split()
