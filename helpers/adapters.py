@@ -1,11 +1,9 @@
 """Teach a chat model something new: low-rank adapters beside the frozen matrices of `smollm2.ChatModel` (lesson 18).
 
-The first four functions are the exercises of the lesson. The rest is what they are put to use in: `Adapter` holds
-the two thin
-matrices of every adapted one, `keep` computes once what the frozen layers say, `train` lets the adapter learn from it, and
-`exact`, `answers` and `text_loss` measure before and after. Examples are pairs (question, answer); a system message
-says what
-is asked for.
+The first four functions are the exercises of the lesson. The rest is what they are put to use in: `Adapter` holds the two
+thin matrices of every adapted one, `keep` computes once what the frozen layers say, `train` lets the adapter learn from it,
+and `exact`, `answers` and `text_loss` measure before and after. Examples are pairs (question, answer); a system message says
+what is asked for.
 
 Sources: Hu et al. 2021 (LoRA); Houlsby et al. 2019 (adapters).
 """
@@ -33,8 +31,7 @@ def lora_linear(x, W, A, B, alpha):
     """``x W + (alpha / r) (x A) B``: a frozen matrix, and two thin ones beside it. ``A B`` itself is never formed.
 
     ``x``: ``(..., d_in)``; ``W``: ``(d_in, d_out)``; ``A``: ``(d_in, r)``; ``B``: ``(r, d_out)``; ``alpha``: a number.
-    Returns
-    ``(..., d_out)``. Source: Hu et al. 2021, equation 3.
+    Returns ``(..., d_out)``. Source: Hu et al. 2021, equation 3.
     """
     return x @ W + alpha / A.shape[1] * (x @ A @ B)  # from the left: (..., r), then (..., d_out)
 
@@ -48,10 +45,8 @@ def answer_loss(logits, ids, first, pad=-1):
     """The mean loss of the answers' tokens: of token t given those before it, only where t ≥ ``first`` of its row.
 
     ``logits``: ``(B, T, V)``; ``ids``: ``(B, T)``; ``first``: ``(B,)``, where each answer begins; ``pad``: the id of
-    padding,
-    which counts nowhere, as token 0 does. Returns a scalar, one mean over all counted tokens. Raises ValueError when
-    there are
-    none. Source: Ouyang et al. 2022, section 3.5 (supervised fine-tuning).
+    padding, which counts nowhere, as token 0 does. Returns a scalar, one mean over all counted tokens. Raises ValueError
+    when there are none. Source: Ouyang et al. 2022, section 3.5 (supervised fine-tuning).
     """
     places = torch.arange(ids.shape[1])
     counted = ((places >= first[:, None]) & (ids != pad))[:, 1:]  # (B, T-1): token 0 has nothing before it
@@ -147,6 +142,7 @@ class Adapter(torch.nn.Module):
             return self._with(model, lambda W, A, B: merge(W, A, B, self.alpha))
 
     def _with(self, model, made):
+        """The model with ``made(W, A, B)`` in the place of each adapted matrix W."""
         layers = [dict(w) for w in model.layers]
         for place in self.A:
             layer, name = place.split("-")
@@ -188,37 +184,15 @@ class Adapter(torch.nn.Module):
         return cls(A, B, alpha)
 
 
-class Whole(torch.nn.Module):
-    """All numbers of some layers of a model, free to move: what an adapter is compared with. ``on`` as for an `Adapter`."""
-
-    def __init__(self, model, layers=range(20, 30), matrices=("W_q", "W_k", "W_v", "W_o", "W_gate", "W_up", "W_down")):
-        super().__init__()
-        self.W = torch.nn.ParameterDict({f"{layer}-{name}": torch.nn.Parameter(model.layers[layer][name].clone())
-                                         for layer in layers for name in matrices})
-
-    def on(self, model, linear=None):
-        layers = [dict(w) for w in model.layers]
-        for place, W in self.W.items():
-            layer, name = place.split("-")
-            layers[int(layer)][name] = W
-        return replace(model, layers=layers)
-
-    def below(self):
-        return min(int(place.split("-")[0]) for place in self.W)
-
-    def size(self):
-        return sum(part.numel() for part in self.parameters())
-
-
 # ---------------------------------------------------------------- examples, and how to learn from them
 
 
 def messages(question, system, shots=()):
     """A conversation that asks ``question``; ``shots``: pairs (question, answer) that are shown before it."""
-    said = [{"role": "system", "content": system}] if system else []
-    for asked, answered in shots:
-        said += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
-    return [*said, {"role": "user", "content": question}]
+    before = [{"role": "system", "content": system}] if system else []
+    for asked, answer in shots:
+        before += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
+    return [*before, {"role": "user", "content": question}]
 
 
 def example_ids(tokens, question, answer, system, shots=()):
@@ -307,11 +281,11 @@ def train(model, adapter, kept, steps=40, batch=4, lr=6e-3, seed=0, layer=smollm
 
 
 def _padded(model, rows, last, most=10**6):
-    """Read lists of ids in one batch, the shorter ones padded on the left, what they begin with in common (``most``
-    ids) once.
+    """Read lists of ids in one batch, the shorter ones padded on the left, what they begin with in common once: ``most``
+    ids of it at the most.
 
-    Returns (logits ``(B, last, V)`` of the last places, cache, pieces to go on with). Exact up to rounding: no
-    token sees padding, and the common keys are turned on, row by row, so that every distance is what it was.
+    Returns (logits ``(B, last, V)`` of the last places, cache, pieces to go on with). Exact up to rounding: no token sees
+    padding, and the common keys are turned on, row by row, so that every distance is what it was.
     """
     common = min(len(os.path.commonprefix(rows)), min(map(len, rows)) - 1, most)
     ends = [row[common:] for row in rows]
@@ -347,7 +321,7 @@ def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
     Raises NotUsable where a question is no text, or too long for the model."""
     prompts = [smollm2.prompt_ids(model.tokens, messages(text_in(q, like="Where is Rome?"), system, shots))
                for q in questions]
-    said, longest = [], max(map(len, prompts), default=0)
+    texts, longest = [], max(map(len, prompts), default=0)
     if longest + max_tokens > smollm2.LONGEST:
         raise NotUsable(f"A question has {longest:,} tokens with its template, and the model has learned to read "
                         f"{smollm2.LONGEST:,}: ask something shorter.")
@@ -360,8 +334,8 @@ def answers(model, questions, system=None, shots=(), max_tokens=40, at_once=32):
                 written.append(logits[:, -1].argmax(-1))
             for row in torch.stack(written, 1).tolist():
                 row = row[:row.index(smollm2.END)] if smollm2.END in row else row
-                said.append(b"".join(map(model.tokens.bytes_of, row)).decode("utf-8", "replace"))
-    return said
+                texts.append(b"".join(map(model.tokens.bytes_of, row)).decode("utf-8", "replace"))
+    return texts
 
 
 @settings.usual_torch()

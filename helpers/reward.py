@@ -383,20 +383,9 @@ def gradient(model, texts, weights, pieces=PIECES):
     return found
 
 
-# ---------------------------------------------------------------- rewards to play with
+# ---------------------------------------------------------------- a reward to play with
 
 
 def bears(words):
     """A point for each *bear* or *bears*."""
     return words.count("bear") + words.count("bears")
-
-
-def ends_soon(words):
-    """The fewer words, the better."""
-    return -len(words)
-
-
-def names_the_listener(words):
-    """A point when the listener of a story is named again: anna tells BEN that … and BEN thanks."""
-    listener = words[2] if words[1:2] == ["tells"] and len(words) > 3 else None
-    return float(listener in words[3:])
