@@ -6,9 +6,8 @@
     scenes, heads    coloured scenes for one head or two; heads named by scores   lesson 07
     seq2seq          the recurrent encoder-decoder that attention was made for    lesson 03
     transformer      torch: attention, block, encoder, decoder, whole models      lessons 09-18
-    vocabularies     words to ids and back                                        lessons 10-19
     translation      the English-French grammar                                   lesson 10
-    grammars         the grammar whose entropy is known                           lessons 11-19
+    grammars         the grammar whose entropy is known; words to ids and back    lessons 10-19
     reversing        digits in reverse, learned with one divisor or another       lesson 05
     training         the training loop                                            lessons 03-19
     inside           what heads do: rollout, scores, ablation, patching, lens     lessons 12-19

@@ -6,7 +6,8 @@ import importlib.util
 import sys
 
 MODULES = {
-    "helpers.corpora": "helpers.grammars", "helpers.experiment": "helpers.measure.claim",
+    "helpers.corpora": "helpers.grammars", "helpers.vocabularies": "helpers.grammars",
+    "helpers.experiment": "helpers.measure.claim",
     "helpers.jitter": "helpers.measure.jitter", "helpers.together": "helpers.measure.together",
     **{f"helpers.{name}": f"helpers.page.{name}" for name in (
         "achievement", "attention_views", "chat", "claims", "colab", "course", "drawing", "finds", "inventory", "pictures",

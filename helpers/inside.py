@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from helpers import vocabularies
+from helpers import grammars
 from helpers.smollm2 import PIECES, rms_norm
 from helpers.store import settings
 from helpers.transformer import Config, LanguageModel
@@ -326,7 +326,7 @@ def ask(model, frame, answers, least=4):
 
 @settings.usual_torch()
 def load_mini(path=None):
-    """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``vocabularies.Vocabulary``).
+    """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``grammars.Vocabulary``).
 
     Raises ValueError, in one sentence, when the file is missing, or is not this model.
     """
@@ -345,4 +345,4 @@ def load_mini(path=None):
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         kind = type(error).__name__
         raise ValueError(f"The file {path.name} does not hold the mini-transformer ({kind}); {repair}") from None
-    return model.eval(), vocabularies.Vocabulary(words[len(vocabularies.SPECIAL):])
+    return model.eval(), grammars.Vocabulary(words[len(grammars.SPECIAL):])

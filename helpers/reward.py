@@ -17,9 +17,9 @@ from tqdm.auto import tqdm
 
 from helpers import grammars, training
 from helpers.efficient import decode_step
+from helpers.grammars import BOS, PAD
 from helpers.inside import load_mini
 from helpers.store import progress, settings
-from helpers.vocabularies import BOS, PAD
 from helpers.words import NotUsable, number_in, shown
 
 PROMPTS = ("the", "a", "she", "they", "keys", "bears", "anna tells ben that", "the keys to the")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-from helpers.vocabularies import EOS, Vocabulary, pad
+from helpers.grammars import EOS, Vocabulary, pad
 
 ADJECTIVE_ORDER = ("quality", "before", "colour", "origin", "domain")  # in English
 LONGEST = 10  # English words in a text

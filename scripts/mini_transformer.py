@@ -9,7 +9,7 @@ import sys
 
 from safetensors.torch import save
 
-from helpers import grammars, training, vocabularies
+from helpers import grammars, training
 from helpers.inside import MINI_FILE
 from helpers.store.files import write_whole
 from helpers.transformer import Config, LanguageModel, language_model_loss
@@ -24,7 +24,7 @@ def build(path=MINI_FILE, train=TRAINING):
     with training.seeded(train["seed"]):
         model = LanguageModel(Config(len(grammar.vocabulary), **SETTINGS))
     training.fit(model, lambda generator: (grammar.write(32, SETTINGS["max_length"], generator).tokens,),
-                 lambda model, tokens: language_model_loss(model(tokens), tokens, vocabularies.PAD),
+                 lambda model, tokens: language_model_loss(model(tokens), tokens, grammars.PAD),
                  label="mini-transformer", **train)
     weights = {name: x.half().contiguous() for name, x in model.state_dict().items()}
     about = {"settings": SETTINGS, "training": train, "vocabulary": grammar.vocabulary.words}

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import safetensors.torch
 import torch
 
+from helpers.grammars import BOS, Vocabulary
 from helpers.transformer import Config, LanguageModel
-from helpers.vocabularies import BOS, Vocabulary
 
 FILE = Path(__file__).resolve().parents[2] / "data" / "sealed.safetensors"
 NAMES = "anna ben carl david emma felix gina hugo ida jonas kira lars".split()

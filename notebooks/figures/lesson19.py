@@ -5,8 +5,8 @@ import numpy as np
 import torch
 
 from helpers import plots, reward
+from helpers.grammars import BOS
 from helpers.page import steps
-from helpers.vocabularies import BOS
 
 INK = "#8a5a00"  # of words about what is orange
 LETTER = 6.62  # points, of the letters of a diary

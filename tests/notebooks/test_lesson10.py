@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from helpers import training, transformer, translation
 from helpers.checks import adopt_all
-from helpers.vocabularies import BOS, PAD
+from helpers.grammars import BOS, PAD
 
 COURSES = {name: getattr(transformer, name)
            for name in ("cross_attention", "decoder_block", "greedy_decode", "shift_right")}

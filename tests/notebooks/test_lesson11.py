@@ -12,9 +12,9 @@ from helpers import grammars, training, transformer
 from helpers.checks import adopt_all
 from helpers.checks.core import evaluate
 from helpers.checks.lesson11 import LOOP, check_loop, loop_that_runs, train
+from helpers.grammars import PAD
 from helpers.inside import load_mini
 from helpers.transformer import Config, LanguageModel
-from helpers.vocabularies import PAD
 from scripts import mini_transformer
 
 NAMES = ("language_model_loss", "language_model", "sample_next")

@@ -12,7 +12,7 @@ import pytest
 import torch
 from browser import FITS, REACHES, REPO, until
 
-from helpers import grammars, inside, vocabularies
+from helpers import grammars, inside
 from helpers.page import show
 from scripts import explainer, small_gpt
 
@@ -114,9 +114,9 @@ def test_the_page_computes_what_torch_computes(computer, mini):
     model, vocabulary = copy.deepcopy(mini[0]).double(), mini[1]
     chance = random.Random(0)
     written = grammars.agreement_grammar().write(100, 40, torch.Generator().manual_seed(0)).tokens.tolist()
-    texts = [[vocabularies.BOS], [vocabularies.BOS, *range(3, 66)]]
+    texts = [[grammars.BOS], [grammars.BOS, *range(3, 66)]]
     texts += [row[:chance.randint(2, 30)] for row in written]
-    texts += [[vocabularies.BOS, *chance.choices(range(3, len(vocabulary)), k=chance.randint(0, 20))] for _ in range(100)]
+    texts += [[grammars.BOS, *chance.choices(range(3, len(vocabulary)), k=chance.randint(0, 20))] for _ in range(100)]
     cases = [(ids, chance.random() < 0.7, chance.random() < 0.7, [f"{layer},{head}" for layer in (0, 1) for head in range(4)
               if chance.random() < 0.2], [layer for layer in (0, 1) if chance.random() < 0.2]) for ids in texts]
     cases[0] = (texts[0], True, True, [], [])
@@ -356,7 +356,7 @@ def test_from_the_whole_to_one_product_and_back(page, mini):
     """Five steps in by the keyboard, each with torch's numbers, and five out by Escape, to where one came from."""
     model = copy.deepcopy(mini[0]).double()
     with torch.no_grad():
-        _, weights = model(torch.tensor([[vocabularies.BOS, *ids_of(THANKS)]]), weights=True)
+        _, weights = model(torch.tensor([[grammars.BOS, *ids_of(THANKS)]]), weights=True)
     title, laws = page.locator("#h-inside"), page.locator("#formula div")
     assert page.locator(".plane").count() == 2 and "p(anna) = 0.997" in laws.last.inner_text()
     assert "would be followed by anna, 1.00" in page.locator(".plane").last.get_attribute("aria-label")

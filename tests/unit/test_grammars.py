@@ -6,9 +6,8 @@ import math
 import pytest
 import torch
 
-from helpers import vocabularies
-from helpers.grammars import HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number, with_s
-from helpers.vocabularies import BOS
+from helpers import grammars
+from helpers.grammars import BOS, HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number, with_s
 
 TOY = Grammar({  # "x" alone does not say which rule it came from, so that the reader's state is a mixture
     "S": ["3 THING.n DOES.n .", "1 A sees B and B sees A ."],
@@ -33,7 +32,7 @@ def seeded(seed):
 
 
 def ids(grammar, *texts):
-    return vocabularies.pad([[BOS, *grammar.vocabulary.encode(text)] for text in texts])
+    return grammars.pad([[BOS, *grammar.vocabulary.encode(text)] for text in texts])
 
 
 def sentences(grammar, symbols=("S",)):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import grammars, inside, training, vocabularies
+from helpers import grammars, inside, training
 from helpers.transformer import Config, Encoder, LanguageModel, language_model_loss
 from scripts import mini_transformer
 
@@ -149,7 +149,7 @@ def test_the_mini_transformer_is_as_good_as_lesson_12_says():
     logits = inside.trace(m, text.tokens).logits
     floor = -text.log_p[:, 1:].mean().item()
     with torch.no_grad():
-        assert 0 < language_model_loss(m(text.tokens), text.tokens, vocabularies.PAD).item() - floor < 0.08
+        assert 0 < language_model_loss(m(text.tokens), text.tokens, grammars.PAD).item() - floor < 0.08
     right = text.tokens[cases.row, cases.verb]
     score, n = logits[cases.row, cases.verb - 1], torch.arange(len(right))
     agrees = score[n, right] > score[n, grammars.other_number(vocabulary)[right]]
@@ -184,7 +184,7 @@ def test_a_missing_or_wrong_file_is_told_in_one_sentence(tmp_path):
         inside.load_mini(tmp_path / "cut.safetensors")
     from safetensors.torch import save_file
 
-    about = {"settings": {"d": 8, "n_heads": 2}, "vocabulary": [*vocabularies.SPECIAL, "a"]}
+    about = {"settings": {"d": 8, "n_heads": 2}, "vocabulary": [*grammars.SPECIAL, "a"]}
     save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors", {"about": json.dumps(about)})
     with pytest.raises(ValueError, match="other.safetensors does not hold"):
         inside.load_mini(tmp_path / "other.safetensors")

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers import grammars, inside, reward
-from helpers.vocabularies import PAD
+from helpers.grammars import PAD
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from helpers import training, transformer, translation
+from helpers.grammars import BOS, EOS, PAD
 from helpers.translation import (
     is_held_out,
     lexicon,
@@ -16,7 +17,6 @@ from helpers.translation import (
     translation_tensors,
     translation_vocabularies,
 )
-from helpers.vocabularies import BOS, EOS, PAD
 
 WORDS = lexicon()
 NOUNS, ADJECTIVES, VERBS = WORDS["noun"], WORDS["adjective"], WORDS["verb"]
