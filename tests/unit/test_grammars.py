@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from helpers import grammars
-from helpers.grammars import BOS, HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number, with_s
+from helpers.grammars import BOS, HOMOGRAPHS, Grammar, agreement_cases, agreement_grammar, other_number
 
 TOY = Grammar({  # "x" alone does not say which rule it came from, so that the reader's state is a mixture
     "S": ["3 THING.n DOES.n .", "1 A sees B and B sees A ."],
@@ -90,7 +90,7 @@ def test_homographs_are_as_often_nouns_as_verbs(made):
     noun = torch.tensor([tag.split(".")[0] in ("HEAD", "NOUN") for tag in grammar.tags])
     expected = grammar.visits()[:, None] * grammar.p  # (S, V) uses in a sentence
     for word in HOMOGRAPHS:
-        for form in (word, with_s(word)):
+        for form in (word, grammars.with_s(word)):
             if form in grammar.vocabulary.words:
                 i = grammar.vocabulary[form]
                 uses = [expected[:, i][noun[grammar.tag[:, i]] == kind].sum().item() for kind in (True, False)]
