@@ -143,8 +143,8 @@ def wheel(folder, name, version, files):
 def wheels(folder):
     """The course's own code and data and what else Pyodide does not carry, as wheels in ``folder``. Returns their names."""
     folder.mkdir(parents=True)
-    paths = [*sorted((ROOT / "helpers").rglob("*.py")), *sorted((ROOT / "notebooks/figures").glob("*.py")), DARK,
-             *(ROOT / "data" / name for name in DATA)]
+    paths = [*sorted((ROOT / "helpers").rglob("*.py")), *sorted((ROOT / "helpers").rglob("*.css")),
+             *sorted((ROOT / "notebooks/figures").glob("*.py")), *(ROOT / "data" / name for name in DATA)]
     files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
     files |= {path.name: path.read_bytes() for path in sorted(STANDINS.glob("*.py"))}
     files |= {name: bz2.compress(lzma.decompress(contents)) for name, contents in files.items() if name.endswith(".xz")}

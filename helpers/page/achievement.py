@@ -14,6 +14,7 @@ from helpers.store import progress
 from helpers.store.files import write_whole
 from helpers.words import NotUsable, page_in, shown
 
+STYLE = Path(__file__).with_name("record.css")
 HONEST = ("A program wrote this page on the learner's own computer, from a file that anybody can change. By itself it "
           "proves nothing: it is worth what the person who signs has seen.")
 
@@ -55,7 +56,7 @@ def page(name="", made=(), today=None):
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>A record of what I have done</title>
-<style>{STYLE}</style>
+<style>{STYLE.read_text(encoding="utf-8")}</style>
 <main><header><p>Attention and transformers, from similar words to a chat model in your own code{version}</p>
 <h1>{escape(name) or "<span class='blank' role='img' aria-label='a line for a name'></span>"}</h1>
 <p>{summary} {today.day} {MONTHS[today.month - 1]} {today.year}.</p></header>
@@ -95,14 +96,12 @@ def _gain():
     had = [when for when in inventory.TIMES if known.get(when) == "done"]
     if inventory.AFTER not in had:
         return "<p>Not taken twice, so there is no gain to tell.</p>"
-    given = {when: inventory.answers(when, known) for when in had}
-    right = {when: {q.id for q in inventory.items() if inventory.is_right(q, given[when][q.id])} for when in had}
+    themes = [inventory.right_by_theme(when, known) for when in had]
     rows = ""
-    for theme, name in questions.load()[0].items():
-        mine = [q.id for q in inventory.items() if q.theme == theme]
-        marks = "".join(f"<td>{sum(one in right[when] for one in mine)} of {len(mine)}</td>" for when in had)
+    for name in questions.load()[0].values():
+        marks = "".join(f"<td>{sum(right[name])} of {len(right[name])}</td>" for right in themes)
         rows += f"<tr><th scope='row'>{escape(name)}</th>{marks}</tr>"
-    most, totals = len(inventory.items()), [len(right[when]) for when in had]
+    most, totals = len(inventory.items()), [sum(map(sum, right.values())) for right in themes]
     rows += "<tr><th scope='row'>all</th>" + "".join(f"<td><b>{n} of {most}</b></td>" for n in totals) + "</tr>"
     share = inventory.normalised(*totals, most) if len(had) == 2 else None
     said = (f"The normalised gain is {share:.0%}: the share of what was not right yet that has become right."
@@ -113,29 +112,3 @@ def _gain():
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")
-STYLE = """
-@page{size:A4;margin:11mm 13mm}
-body{margin:0;background:#eef1f4;color:#1a1a1a;font:15px/1.4 system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}
-main{max-width:800px;margin:24px auto;padding:28px 36px;background:#fff;box-sizing:border-box;
--webkit-print-color-adjust:exact;print-color-adjust:exact}
-header p{margin:4px 0}h1{margin:10px 0 6px;font-size:30px;line-height:1.2}
-h2{font-size:17px;margin:20px 0 8px;padding-bottom:3px;border-bottom:2px solid #E69F00}
-.blank{display:inline-block;width:60%;height:1.1em;border-bottom:1px solid #1a1a1a}
-.lessons{list-style:none;margin:0;padding:0;display:grid;grid-template-columns:1fr 1fr;gap:7px 22px}
-.lessons li{display:flex;gap:9px;break-inside:avoid;font-size:14px;line-height:1.25}
-.lessons svg{flex:none}.open{color:#5f6871}.open svg{filter:grayscale(1);opacity:.55}
-small{display:block;font-size:12px;overflow-wrap:anywhere}
-.names{font-family:ui-monospace,monospace;font-size:10px;color:#46505a}
-table{border-collapse:collapse;font-size:13px}th,td{padding:2px 22px 2px 0;text-align:left;font-weight:normal}
-thead th{font-weight:bold}
-section p{font-size:13px;margin:6px 0}
-footer{break-inside:avoid;margin-top:22px;padding-top:10px;border-top:1px solid #a9b1b8}
-.signature{display:flex;gap:30px;margin-top:52px}
-.signature span{flex:1;border-top:1px solid #1a1a1a;padding-top:3px;font-size:12px}.signature span+span{flex:2}
-@media(max-width:560px){main{padding:16px;margin:0}.lessons{grid-template-columns:1fr}.signature{gap:12px}}
-@media print{body{background:#fff;font-size:10pt}main{margin:0;padding:0;max-width:none}
-h1{font-size:20pt;margin:4px 0}h2{font-size:12pt;margin:10px 0 5px}small{font-size:8pt}.names{font-size:6.6pt}
-.lessons{gap:4px 14px;grid-template-columns:1fr 1fr 1fr}.lessons svg{width:26px;height:26px}
-.lessons li{gap:7px;font-size:9pt}table,section p{font-size:8.5pt}th,td{padding:0 22px 0 0;line-height:1.25}
-section ul{margin:6px 0}footer{margin-top:10px}.signature{margin-top:44px}}
-"""

@@ -54,6 +54,13 @@ def is_right(question, given):
     return given[0] == RIGHT and (not question.reasons or given[1] == RIGHT)
 
 
+def right_by_theme(when, known):
+    """{name of a theme: which of its questions are right, a list of bools}. ``known``: as for `answers`."""
+    given = answers(when, known)
+    return {name: [is_right(q, given[q.id]) for q in items() if q.theme == theme]
+            for theme, name in questions.load()[0].items()}
+
+
 def by_chance():
     """How many are right on average when each option, and each reason, is drawn at random."""
     return sum(1 / len(q.options) / max(1, len(q.reasons)) for q in items())
@@ -91,20 +98,15 @@ def gain():
         _say("When you have answered the questions above for the second time, run this cell again: it shows what you have "
              "gained, theme by theme, and explains what is not right yet.")
         return
-    themes = questions.load()[0]
     given = {when: answers(when, known) for when in TIMES}
-    had = [when for when in TIMES if any(answer for answer, _ in given[when].values())]
-    right = {when: {q.id: is_right(q, given[when][q.id]) for q in items()} for when in TIMES}
-    rows = []
-    for theme, name in themes.items():
-        mine = [q.id for q in items() if q.theme == theme]
-        rows.append([name, *("●" * sum(right[when][i] for i in mine) + "○" * sum(not right[when][i] for i in mine)
-                             for when in had)])
-    totals = {when: sum(right[when].values()) for when in had}
+    themes = {when: right_by_theme(when, known) for when in TIMES if any(answer for answer, _ in given[when].values())}
+    rows = [[name, *("●" * sum(right[name]) + "○" * (len(right[name]) - sum(right[name])) for right in themes.values())]
+            for name in questions.load()[0].values()]
+    totals = {when: sum(map(sum, right.values())) for when, right in themes.items()}
     rows.append(["all", *(f"{n} of {len(items())}" for n in totals.values())])
-    show.table(["theme", *had], rows, "Right answers (●) in the attention inventory")
+    show.table(["theme", *themes], rows, "Right answers (●) in the attention inventory")
     _say(_in_words(totals), "good" if totals.get(AFTER, 0) > totals.get(BEFORE, 0) else "info")
-    if open_ := [q for q in items() if not right[AFTER][q.id]]:
+    if open_ := [q for q in items() if not is_right(q, given[AFTER][q.id])]:
         _say("<b>What is not right yet.</b>" + "".join(_explained(q, given) for q in open_))
 
 
@@ -195,10 +197,7 @@ def _show_questions(when, known):
         place[0] += step
         if place[0] == len(asked):
             progress.record(SECTION, when, "done")
-            edge, back = show.COLOURS["info"]
-            said = _kept(when, progress.load(SECTION))
-            whole.children = [ipywidgets.HTML(f"<div role='status' style='border-left:4px solid {edge};background:{back};"
-                                              f"padding:8px 14px'>{said}</div>")]
+            whole.children = [ipywidgets.HTML(show.box(_kept(when, progress.load(SECTION)), role="status"))]
             return
         question, options, reasons = asked[place[0]]
         head = (f"<div style='line-height:1.45'><small>{place[0] + 1} of {len(asked)}</small><br>"

@@ -1,12 +1,14 @@
 """A small picture for each lesson, and the map of the course that they make."""
 
 from html import escape
+from pathlib import Path
 
 from helpers.page import course
 from helpers.page.sheet import COLOURS, MAP, drawn, paint
 from helpers.store import progress
 
 NUMBERS = sorted(MAP["lessons"])
+STYLE = Path(__file__).with_name("course_map.css")
 
 
 def picture(number, size=96):
@@ -49,17 +51,5 @@ def course_map(lessons=None):
                      f'<p><a href="{lesson.file}"><b>{lesson.number} · {escape(lesson.title)}</b></a><br>'
                      f'{escape(lesson.afterwards)}<br><small>{said}</small></p></li>')
         lines.append(f"{lesson.number}  {lesson.title}: {lesson.afterwards} ({said})")
-    return f'<div class="course-map"><style>{STYLE}</style><ol>{"".join(stops)}</ol></div>', "\n".join(lines)
-
-
-STYLE = """
-.course-map{max-width:900px;margin:8px 0}
-.course-map ol{display:grid;grid-template-columns:repeat(auto-fill,minmax(152px,1fr));gap:20px 0}
-.course-map ol{list-style:none;margin:0;padding:0!important}
-.course-map li{margin:0;padding:0;position:relative}
-.course-map li svg{display:block;position:relative}
-.course-map li i{position:absolute;left:64px;right:0;top:30px;height:4px}
-.course-map li:last-child i{display:none}
-.course-map p{margin:6px 12px 0 2px;font-size:13px;line-height:1.35}
-.course-map a{text-decoration:none}
-"""
+    style = STYLE.read_text(encoding="utf-8")
+    return f'<div class="course-map"><style>\n{style}</style><ol>{"".join(stops)}</ol></div>', "\n".join(lines)

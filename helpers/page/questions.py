@@ -9,18 +9,12 @@ what is new or may come back, each from another lesson, and lessons just past mo
 import functools
 import random
 import re
-import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from helpers.page import show
+from helpers.page import course, show
 from helpers.store import progress
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TITLE, INTRO = "Warm-up, from memory.", "Three questions about earlier lessons."
 FILE = Path(__file__).resolve().parents[2] / "data" / "questions.toml"
@@ -62,7 +56,7 @@ def load(path=FILE):
     """
     questions = {}
     try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        data = course.tomllib.loads(Path(path).read_text(encoding="utf-8"))
         for entry in data["question"]:
             lists = {name: _options(entry.pop(name), name) for name in ("options", "reasons") if name in entry}
             question = Question(**entry, **lists)
@@ -185,9 +179,7 @@ def _show_buttons(asked, lesson):
                 answered.append(option)
                 answer(question, option, lesson)
             button.description = f"{'✗' if option.misconception else '✓'} {_plain(option.text)}"
-            edge, back = show.COLOURS["bad" if option.misconception else "good"]
-            told.value = (f"<div role='alert' style='border-left:4px solid {edge};background:{back};"
-                          f"padding:6px 12px;line-height:1.45'>{_said(option)}</div>")
+            told.value = show.box(_said(option), "bad" if option.misconception else "good", "alert")
 
         for button in buttons:
             button.on_click(click)

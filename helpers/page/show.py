@@ -47,11 +47,17 @@ def display(html, text, kind="text/html"):
     show({kind: html, "text/plain": text}, raw=True)
 
 
-def note(html, text, kind="info"):
-    """Show a boxed note. ``kind``: "info", "good", "bad" or "idle". ``html`` must be escaped."""
+def box(html, kind="info", role=""):
+    """HTML of a box. ``kind``: "info", "good", "bad" or "idle"; ``role``: "alert" or "status" where it appears later, so
+    that a screen reader reads it out. ``html`` must be escaped."""
     edge, background = COLOURS[kind]
-    display(f"<div style='border-left:4px solid {edge};background:{background};padding:8px 14px;"
-            f"margin:4px 0;max-width:820px;line-height:1.45'>{html}</div>", text)
+    return (f"<div{f' role={role!r}' if role else ''} style='border-left:4px solid {edge};background:{background};"
+            f"padding:8px 14px;margin:4px 0;max-width:820px;line-height:1.45'>{html}</div>")
+
+
+def note(html, text, kind="info"):
+    """Show a boxed note. ``kind`` and ``html``: as for `box`."""
+    display(box(html, kind), text)
 
 
 def table(columns, rows, caption=""):
