@@ -1,10 +1,11 @@
-"""The chat model, a file of progress of one's own, and git."""
+"""The chat model, a learner's file of progress or no learner, what is shown, and git."""
 
 import shutil
 
 import pytest
 
 from helpers import smollm2
+from helpers.page import show
 from helpers.store import model_files, progress
 
 
@@ -25,6 +26,28 @@ def file(tmp_path, monkeypatch):
     for name, empty in (("_memory", {}), ("_unsaved", {}), ("_told", set())):
         monkeypatch.setattr(progress, name, empty)
     return path
+
+
+@pytest.fixture
+def nobody(monkeypatch):
+    """No learner is present."""
+    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """What notes, tables and maps show: (HTML, text) each."""
+    shown = []
+    monkeypatch.setattr(show, "display", lambda html, text: shown.append((html, text)))
+    return shown
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """What is handed to IPython's display: widgets and figures, and (name, value) of each option."""
+    things = []
+    monkeypatch.setattr("IPython.display.display", lambda *more, **options: things.extend([*more, *options.items()]))
+    return things
 
 
 @pytest.fixture

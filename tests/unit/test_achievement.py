@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from helpers.page import achievement, inventory, show
+from helpers.page import achievement, inventory
 from helpers.page.course import LESSONS
 
 DAY = datetime.date(2027, 10, 31)
@@ -68,16 +68,14 @@ def test_a_file_has_its_size_and_its_digest(file, tmp_path):
     assert str(tmp_path) not in said
 
 
-def test_it_is_saved_where_it_is_said_and_only_for_a_learner(file, tmp_path, monkeypatch):
-    shown = []
-    monkeypatch.setattr(show, "display", lambda html, text: shown.append(text))
+def test_it_is_saved_where_it_is_said_and_only_for_a_learner(file, pages, tmp_path, monkeypatch):
     achievement.save(tmp_path / "my_record.html", "Ada")
     assert "<h1>Ada</h1>" in (tmp_path / "my_record.html").read_text(encoding="utf-8")
-    assert str(tmp_path / "my_record.html") in shown[0]
+    assert str(tmp_path / "my_record.html") in pages[0][1]
     with pytest.raises(ValueError, match=r"A page's name ends in .html, for example my_record.html; it is 'my_record'.$"):
         achievement.save("my_record")
     with pytest.raises(ValueError, match="is a list"):
         achievement.save(made="a reward of my own")
     monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
     achievement.save(tmp_path / "other.html")
-    assert "In your own copy" in shown[-1] and not (tmp_path / "other.html").exists()
+    assert "In your own copy" in pages[-1][1] and not (tmp_path / "other.html").exists()

@@ -6,13 +6,11 @@ import pytest
 
 from helpers import smollm2
 from helpers.page import chat
-from helpers.store import progress
 
 QUESTION = "What is the capital of France?"
 
 
-def test_the_box_without_a_kernel_is_the_conversation(model, monkeypatch):
-    monkeypatch.setattr(progress, "live", lambda: False)
+def test_the_box_without_a_kernel_is_the_conversation(model, nobody):
     talk = chat.box(model, QUESTION, max_tokens=20)
     assert talk.text() == "you: What is the capital of France?\nmodel: The capital of France is Paris."
     assert "Paris" in talk.html() and "title=" in talk.html() and "<script" not in talk.html()
@@ -88,12 +86,9 @@ def test_a_conversation_that_is_too_long_is_one_sentence_and_can_go_on(model, mo
     assert len(talk.memory["ids"]) <= 60 and talk.words[0]
 
 
-def test_the_box_takes_what_was_typed_even_when_it_arrives_after_enter(model, monkeypatch):
-    monkeypatch.setattr(progress, "live", lambda: True)
-    shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+def test_the_box_takes_what_was_typed_even_when_it_arrives_after_enter(model, file, displayed):
     talk = chat.box(model, max_tokens=2)
-    line, send, stop, _ = shown[0].children[1].children
+    line, send, stop, _ = displayed[0].children[1].children
     line._handle_custom_msg({"event": "submit"}, [])
     line.value = "Hello"
     for _ in range(600):

@@ -14,29 +14,10 @@ from hypothesis.extra.numpy import arrays
 
 from helpers import embeddings
 from helpers.embeddings import WordVectors, analogy, cosine_similarity, nearest_neighbours
-from helpers.minilm import (
-    find_model,
-)
+from helpers.minilm import find_model
 from scripts import word_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
-SENTENCES = """today's date went well
-i love bears
-she bears the pain
-bears won the game
-the hiking trail led us through bear country
-time flies like an arrow
-fruit flies like a banana
-the animal didn't cross the street because it was too tired
-the animal didn't cross the street because it was too wide
-the european economic area
-the woman ate the fish
-the fish ate the woman
-vincent van gogh painter
-william shakespeare playwright
-charles dickens writer
-the keys to the cabinet are
-king queen man woman paris arrow soar insect"""
 
 
 def matrices(most=6, fewest=1):
@@ -54,17 +35,9 @@ def vectors():
 # The formulas
 
 
-@given(matrices())
-def test_cosine_is_symmetric_bounded_and_one_with_itself(X):
-    similarity = cosine_similarity(X, X)
-    assert similarity.shape == (len(X), len(X))
-    np.testing.assert_allclose(similarity, similarity.T, atol=1e-12)
-    assert np.abs(similarity).max() <= 1 + 1e-12
-    np.testing.assert_allclose(np.diag(similarity), X.any(axis=1), atol=1e-12)  # a row of zeros: 0
-
-
 @given(matrices(), st.integers(0, 2**32 - 1))
 def test_cosine_equals_the_loop(X, seed):
+    """A row of zeros has similarity 0."""
     Y = np.random.default_rng(seed).normal(size=(4, X.shape[1]))
     Y[1] = 0
     similarity = cosine_similarity(X, Y)
@@ -110,13 +83,6 @@ def test_analogy_never_returns_an_input(V, data):
     assert np.array_equal(V, before)
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_analogy_completes_a_parallelogram(seed):
-    V = np.random.default_rng(seed).normal(size=(8, 20))
-    V[5] = V[1] - V[0] + V[2]
-    assert analogy(0, 1, 2, V) == 5
-
-
 def test_analogy_uses_raw_vectors():
     V = np.array([[10.0, 0], [0, 10], [1, 0], [-1, 1.2], [-1, 0.9], [0, 1]])
     # b - a + c = (-9, 10). With unit vectors it would be (0, 1), and the answer row 5.
@@ -142,8 +108,7 @@ def test_file_has_what_it_says(vectors):
     assert several == ["didn't", "soar", "soars", "today's"]
 
 
-def test_every_word_of_the_examples_is_known(vectors):
-    assert [word for word in SENTENCES.split() if word not in vectors] == []
+def test_every_word_that_the_course_needs_is_known(vectors):
     required = word_vectors.REQUIRED_FILE.read_text(encoding="utf-8").split("\n")
     assert required[-1] == "" and required[:-1] == sorted(set(required[:-1]))
     assert [word for word in required[:-1] if word not in vectors] == []
@@ -171,16 +136,9 @@ def test_exclude(vectors):
     assert [word for word, _ in vectors.nearest("king", 2, exclude=("kings",))] == ["queen", "monarch"]
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("fruut", "fruit or fruits?"),
-        ("King", "king, kings or taking?"),
-        ("xqzzzq", "none is spelt like it"),
-        (7, "none is spelt like it"),
-        (["a"], "none is spelt like it"),
-    ],
-)
+@pytest.mark.parametrize(("word", "meant"), [
+    ("fruut", "fruit or fruits?"), ("King", "king, kings or taking?"),
+    *((strange, "none is spelt like it") for strange in ("xqzzzq", 7, ["a"]))])
 def test_unknown_word(vectors, word, meant):
     """The message names the word and the known ones that are spelt like it."""
     for use in (vectors.__getitem__, vectors.index, lambda w: vectors.rows(["king", w])):

@@ -68,14 +68,6 @@ def one_sentence(text):
 
 # An old Python, or none
 
-@pytest.mark.parametrize("name", ["python2", "python3.6", "python3.8", "python3.9"])
-def test_an_old_python_says_so(name):
-    if not shutil.which(name) or subprocess.run([name, "-c", ""], capture_output=True).returncode:  # a shim of pyenv
-        pytest.skip(f"there is no {name} on this machine; its syntax is checked below")
-    done = subprocess.run([name, str(SCRIPT), "lab"], capture_output=True, text=True)
-    assert done.returncode == 1 and "Python 3.10 or newer is needed" in one_sentence(done.stderr)
-
-
 def test_the_script_keeps_to_old_syntax():
     source = SCRIPT.read_bytes().decode("ascii")  # Python 2 refuses anything else without a declaration
     tree = ast.parse(source, feature_version=(3, 4))

@@ -5,31 +5,18 @@ import re
 
 import pytest
 
-from helpers.page import inventory, questions, show
+from helpers.page import inventory, questions
 from helpers.store import progress
 
 ITEMS = inventory.items()
 
 
 @pytest.fixture
-def said(monkeypatch):
-    """All that is shown, as (html, text)."""
-    pages = []
-    monkeypatch.setattr(show, "display", lambda html, text: pages.append((html, text)))
-    return pages
-
-
-@pytest.fixture
-def widget(monkeypatch):
+def widget(displayed):
     """A function that takes the inventory and gives the box of questions."""
-    pytest.importorskip("ipywidgets")
-    import IPython.display
-    shown = []
-    monkeypatch.setattr(IPython.display, "display", shown.append)
-
     def start(when):
         inventory.take(when)
-        return shown.pop()
+        return displayed.pop()
     return start
 
 
@@ -113,16 +100,16 @@ def test_it_goes_on_where_it_was(file, widget):
     assert box.children[-1].children[0].disabled
 
 
-def test_the_gain_by_theme_and_what_is_not_right_yet(file, widget, said):
+def test_the_gain_by_theme_and_what_is_not_right_yet(file, widget, pages):
     easy, hard = [q for q in ITEMS if q.theme == "masks"], [q for q in ITEMS if q.theme in ("heads", "block")]
     inventory.gain()
-    assert "answered the questions above" in said.pop()[1]
+    assert "answered the questions above" in pages.pop()[1]
     answer_all(widget("before"), lambda q: q in easy)
     inventory.gain()
-    assert "answered the questions above" in said.pop()[1]  # the first time alone shows nothing
+    assert "answered the questions above" in pages.pop()[1]  # the first time alone shows nothing
     answer_all(widget("after"), lambda q: q not in hard)
     inventory.gain()
-    table, sentence, rest = (text for _, text in said)
+    table, sentence, rest = (text for _, text in pages)
     rows = {row.split("  ")[0]: row.split()[-2:] for row in table.splitlines()}
     assert rows["masks"] == ["●●●", "●●●"] and rows["heads"] == ["○○○", "○○○"] and rows["positions"] == ["○○○", "●●●"]
     assert re.search(r"all +3 of 24 +18 of 24", table)
@@ -158,19 +145,19 @@ def test_a_gain_that_is_none(before, after, words):
     assert words in inventory._in_words({"before": before, "after": after})
 
 
-def test_without_the_first_time_the_second_says_what_it_can(file, widget, said):
+def test_without_the_first_time_the_second_says_what_it_can(file, widget, pages):
     answer_all(widget("after"), lambda q: True)
     inventory.gain()
-    assert "24 are right" in said[1][1] or "24 of 24 are right" in said[1][1]
-    assert "nobody can say" in said[1][1] and len(said) == 2  # nothing is left to explain
+    assert "24 are right" in pages[1][1] or "24 of 24 are right" in pages[1][1]
+    assert "nobody can say" in pages[1][1] and len(pages) == 2  # nothing is left to explain
     inventory.take("before")
-    assert "too late for the first" in said[2][1]
+    assert "too late for the first" in pages[2][1]
 
 
-def test_what_was_kept_is_kept(file, widget, said):
+def test_what_was_kept_is_kept(file, widget, pages):
     answer_all(widget("before"), lambda q: True)
     inventory.take("before")
-    assert "24 of 24 are answered" in said[0][1] and "right" not in said[0][1].lower()
+    assert "24 of 24 are answered" in pages[0][1] and "right" not in pages[0][1].lower()
 
 
 @pytest.mark.parametrize("damaged", [None, 3, "right", [], ["right"], ["nonsense", None], [["right"], None], {"answer": 1}])
@@ -179,14 +166,13 @@ def test_a_damaged_answer_counts_as_none(damaged):
     assert all(given == [None, None] for given in inventory.answers("before", known).values())
 
 
-def test_without_a_learner_nothing_is_asked_or_kept(tmp_path, monkeypatch, said):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+def test_without_a_learner_nothing_is_asked_or_kept(nobody, tmp_path, monkeypatch, pages):
     monkeypatch.chdir(tmp_path)
     inventory.take("before")
     inventory.take("after")
     inventory.gain()
-    assert len(said) == 3 and not list(tmp_path.iterdir()) and "make lab" in said[0][1]
-    assert not any(o.text in text for _, text in said for q in ITEMS for o in q.options if len(o.text) > 20)
+    assert len(pages) == 3 and not list(tmp_path.iterdir()) and "make lab" in pages[0][1]
+    assert not any(o.text in text for _, text in pages for q in ITEMS for o in q.options if len(o.text) > 20)
 
 
 def test_another_word_is_told():

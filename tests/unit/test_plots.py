@@ -49,8 +49,7 @@ def test_word_map_marks_groups_by_colour_and_shape():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
 
 
-def test_slider_draws_its_start_when_nobody_is_there(monkeypatch):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+def test_slider_draws_its_start_when_nobody_is_there(nobody):
     drawn = []
     plots.slider(drawn.append, "k", [1, 2, 3], start=2)
     assert drawn == [2]
@@ -58,16 +57,8 @@ def test_slider_draws_its_start_when_nobody_is_there(monkeypatch):
         plots.slider(drawn.append, "k", [1, 2, 3], start=7)
 
 
-@pytest.fixture
-def shown(file, monkeypatch):
-    """What is displayed where a learner is present."""
-    things = []
-    monkeypatch.setattr("IPython.display.display", lambda *more, **about: things.extend([*more, *about.items()]))
-    return things
-
-
 @pytest.mark.parametrize("last, ahead", [(3, [1, 2, 3]), (40, [2])])
-def test_slider_shows_the_picture_of_its_value(shown, last, ahead):
+def test_slider_shows_the_picture_of_its_value(file, displayed, last, ahead):
     drawn = []
 
     def draw(value):
@@ -75,7 +66,7 @@ def test_slider_shows_the_picture_of_its_value(shown, last, ahead):
         plt.figure(figsize=(value, 1)).text(0.5, 0.5, value)
 
     plots.slider(draw, "k", range(1, last + 1), start=2)
-    handle, image = shown
+    handle, image = displayed
     assert drawn == ahead
     first = image.value
     handle.value = 3
@@ -85,8 +76,7 @@ def test_slider_shows_the_picture_of_its_value(shown, last, ahead):
     assert not plt.get_fignums()
 
 
-def test_boxes_draw_their_start_when_nobody_is_there(monkeypatch):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+def test_boxes_draw_their_start_when_nobody_is_there(nobody):
     drawn = []
     plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
     assert drawn == [[2]]
@@ -94,10 +84,10 @@ def test_boxes_draw_their_start_when_nobody_is_there(monkeypatch):
         plots.boxes(drawn.append, "cut", [1, 2, 3], start=[7])
 
 
-def test_boxes_redraw_when_one_is_ticked(shown):
+def test_boxes_redraw_when_one_is_ticked(file, displayed):
     drawn = []
     plots.boxes(drawn.append, "cut", [1, 2, 3], start=[2])
-    ticks = shown[0].children[1:]
+    ticks = displayed[0].children[1:]
     ticks[2].value = True
     ticks[1].value = False
     assert drawn == [[2], [2, 3], [3]]
@@ -120,8 +110,8 @@ def test_a_ribbon_joins_two_edges():
     assert {(0, 1), (0, 2), (10, 5), (10, 7)} <= {tuple(corner) for corner in corners.round(6)}
 
 
-def test_a_figure_that_keeps_its_colours_says_so(shown):
+def test_a_figure_that_keeps_its_colours_says_so(displayed):
     figure, _ = plt.subplots(facecolor="black")
     plots.as_drawn(figure)
-    assert shown == [figure, ("metadata", {"needs_background": "dark"})]
+    assert displayed == [figure, ("metadata", {"needs_background": "dark"})]
     assert not plt.fignum_exists(figure.number), "it is shown once"

@@ -121,8 +121,7 @@ def test_windows_has_locks_too(file, monkeypatch):
         assert waited
 
 
-def test_off_keeps_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+def test_off_keeps_nothing(nobody, tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_memory", {})
     monkeypatch.chdir(tmp_path)
     progress.record("exercises", "softmax", "passed")
@@ -166,18 +165,14 @@ def test_prediction_is_compared_with_the_measurement(file, asked, capsys):
         predictions.reveal("01-x", {"a": True, "b": True})
 
 
-def test_buttons_keep_the_choice(file, asked):
-    from unittest import mock
-
-    shown = []
-    with mock.patch("IPython.display.display", side_effect=lambda *things, **_: shown.extend(things)):
-        predictions.predict("01-y")
-        buttons = shown[-1]
-        assert buttons.value is None
-        buttons.value = "b"
-        predictions.predict("01-y")
+def test_buttons_keep_the_choice(file, asked, displayed):
+    predictions.predict("01-y")
+    buttons = displayed[-1]
+    assert buttons.value is None
+    buttons.value = "b"
+    predictions.predict("01-y")
     assert progress.load("predictions") == {"01-y": "b"}
-    assert shown[-1].value == "b"
+    assert displayed[-1].value == "b"
 
 
 def test_numbers_of_a_text_are_compared_to_the_digits_that_it_writes(capsys):

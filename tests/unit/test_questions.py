@@ -177,14 +177,10 @@ def test_an_older_entry_is_replaced(file):
     assert progress.load("questions")["02-mirror"]["lesson"] == "03"
 
 
-def test_buttons_tell_at_once_and_the_first_choice_counts(file, monkeypatch):
-    pytest.importorskip("ipywidgets")
-    import IPython.display
-    shown = []
-    monkeypatch.setattr(IPython.display, "display", shown.append)
+def test_buttons_tell_at_once_and_the_first_choice_counts(file, displayed):
     questions.warm_up("07")
     chosen = questions.choose("07", {})
-    boxes = shown[0].children[1:]
+    boxes = displayed[0].children[1:]
     assert len(boxes) == 3
     for question, box in zip(chosen, boxes, strict=True):
         heading, *buttons, told = box.children
@@ -201,11 +197,8 @@ def test_buttons_tell_at_once_and_the_first_choice_counts(file, monkeypatch):
     assert [p.name for p in file.parent.iterdir() if not p.name.endswith(".lock")] == [file.name]
 
 
-def test_without_a_learner_options_unfold_and_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+def test_without_a_learner_options_unfold_and_nothing_is_kept(nobody, pages, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pages = []
-    monkeypatch.setattr(questions.show, "display", lambda html, text: pages.append((html, text)))
     before = progress.load("questions")
     questions.warm_up("07")
     questions.warm_up("07")
@@ -222,11 +215,8 @@ def test_without_a_learner_options_unfold_and_nothing_is_kept(tmp_path, monkeypa
             assert (questions._plain(option.why) in answers) == (option.misconception is None)
 
 
-def test_without_a_learner_no_lesson_repeats_a_question(monkeypatch):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
-    pages = []
-    monkeypatch.setattr(questions.show, "display", lambda html, text: pages.append(text))
+def test_without_a_learner_no_lesson_repeats_a_question(nobody, pages):
     for lesson in LESSONS:
         questions.warm_up(lesson)
-    asked = [q.id for text in pages for q in ALL if questions._plain(q.ask) in text]
+    asked = [q.id for _, text in pages for q in ALL if questions._plain(q.ask) in text]
     assert len(asked) == len(set(asked)) == 3 * len(LESSONS)

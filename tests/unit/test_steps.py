@@ -1,19 +1,9 @@
 """The step-by-step view: a strip without a kernel, a slider with one, every number as text."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 
-from helpers.page import show, steps
-from helpers.store import progress
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    kept = []
-    monkeypatch.setattr(show, "display", lambda html, text: kept.append((html, text)))
-    return kept
+from helpers.page import steps
 
 
 def two():
@@ -22,22 +12,18 @@ def two():
             ("Weights", [steps.grid([0.25, 0.75], "weights", shade=True)], "Then.")]
 
 
-def test_a_page_without_a_kernel_has_every_step(monkeypatch, shown):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", "off")
+def test_a_page_without_a_kernel_has_every_step(nobody, pages):
     steps.show(*two())
-    (html, text), = shown
+    (html, text), = pages
     for words in ("1 · Scores", "2 · Weights", "1.00", "2.00", "0.25", "0.75", "First.", "Then."):
         assert words in html and words in text
     assert "&lt;b&gt;" in html and "<b>" not in html
     assert "<th></th>" not in html  # a screen reader would read out a heading without words
 
 
-def test_the_slider_shows_one_step_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTENTION_COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    assert progress.live()
-    with mock.patch("IPython.display.display") as display:
-        steps.show(*two())
-    slider, page = display.call_args.args[0].children
+def test_the_slider_shows_one_step_at_a_time(file, displayed):
+    steps.show(*two())
+    slider, page = displayed[0].children
     assert (slider.min, slider.max) == (1, 2)
     assert "Scores" in page.value and "Weights" not in page.value
     slider.value = 2

@@ -4,17 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import attention, training
-from helpers.transformer import (
-    POSITIONS,
-    Block,
-    Config,
-    Encoder,
-    LanguageModel,
-    MultiHeadAttention,
-    TranslationModel,
-    rotate,
-)
+from helpers import attention, training, transformer
+from helpers.transformer import POSITIONS, Block, Config, Encoder, MultiHeadAttention, TranslationModel
 
 
 def copy_attention(ours, theirs):
@@ -182,7 +173,7 @@ def test_translation_stops_when_every_sentence_has_ended():
 
 def test_a_language_model_continues_and_shows_its_states():
     with training.seeded(0):
-        model = LanguageModel(Config(9, d=8, n_heads=2, n_layers=2, mlp=16)).eval()
+        model = transformer.LanguageModel(Config(9, d=8, n_heads=2, n_layers=2, mlp=16)).eval()
     written = model.generate([3, 4], 7, lambda logits: logits.argmax())
     assert len(written) == 7 and written[:2] == [3, 4]
     for T in range(2, 7):
@@ -214,7 +205,7 @@ def test_encoder_shapes_masks_and_the_fast_path(positions, causal):
 def test_rotation_equals_the_numpy_one():
     x = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     expected = attention.rotate(x.numpy(), range(5))
-    torch.testing.assert_close(rotate(x), torch.as_tensor(expected), atol=1e-6, rtol=0)
+    torch.testing.assert_close(transformer.rotate(x), torch.as_tensor(expected), atol=1e-6, rtol=0)
 
 
 def test_bad_sizes_are_told():

@@ -8,15 +8,7 @@ import torch
 
 from helpers import training, transformer, translation
 from helpers.grammars import BOS, EOS, PAD
-from helpers.translation import (
-    is_held_out,
-    lexicon,
-    noun_phrase,
-    spelt,
-    translation_pairs,
-    translation_tensors,
-    translation_vocabularies,
-)
+from helpers.translation import is_held_out, lexicon, noun_phrase, spelt, translation_pairs
 
 WORDS = lexicon()
 NOUNS, ADJECTIVES, VERBS = WORDS["noun"], WORDS["adjective"], WORDS["verb"]
@@ -246,13 +238,8 @@ def test_alignments_cover_both_sides(of_kind):
         assert {place for places in pair.alignment for place in places} == set(range(len(pair.source))), pair
 
 
-def test_the_example_crosses():
-    pair = noun_phrase("the", ["european", "economic"], "area")
-    assert pair.target == ("la", "zone", "économique", "européenne")
-    assert pair.alignment == ((0,), (3,), (2,), (1,))
-
-
-def test_alignment_of_words_that_are_not_one_to_one():
+def test_alignment_of_words_that_cross_and_that_are_not_one_to_one():
+    assert noun_phrase("the", ["european", "economic"], "area").alignment == ((0,), (3,), (2,), (1,))
     assert noun_phrase("a", [], "potato").alignment == ((0,), (1,), (1,), (1,))
     assert noun_phrase("a", ["small"], "hiking trail").alignment == ((0,), (1,), (3,), (2,), (2,))
     assert noun_phrase("a", ["red"], "apple tree").alignment == ((0,), (2, 3), (1,))
@@ -279,15 +266,11 @@ def test_no_held_out_combination_in_training():
     assert all(any(is_held_out(*both) for both in pairs_of(pair)) for pair in held_out())
 
 
-def test_training_and_held_out_texts_differ():
-    assert not {pair.source for pair in train()} & {pair.source for pair in held_out()}
-
-
 def test_every_word_of_the_held_out_texts_is_learned_elsewhere():
     for side in (0, 1):
         known = {word for pair in train() for word in pair[side]}
         assert {word for pair in held_out() for word in pair[side]} <= known
-        assert len(known) >= 0.98 * (len(translation_vocabularies()[side]) - 3)
+        assert len(known) >= 0.98 * (len(translation.translation_vocabularies()[side]) - 3)
 
 
 def test_held_out_combinations_fit_and_leave_enough():
@@ -316,9 +299,9 @@ def test_no_two_translations_of_one_text():
 
 
 def test_tensors():
-    english, french = translation_vocabularies()
+    english, french = translation.translation_vocabularies()
     pairs = train()[:50]
-    source, target, aligned = translation_tensors(pairs)
+    source, target, aligned = translation.translation_tensors(pairs)
     assert source.shape[0] == target.shape[0] == 50 and aligned.shape == (50, target.shape[1], source.shape[1])
     assert aligned.dtype == torch.bool and source.dtype == target.dtype == torch.int64
     for n, pair in enumerate(pairs):

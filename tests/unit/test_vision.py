@@ -85,22 +85,6 @@ def test_an_image_moves_by_one_pixel_at_most():
     assert places == {(row, column) for row in (3, 4, 5) for column in (3, 4, 5)} and moved.sum() == 200
 
 
-def test_it_learns():
-    images, labels = vision.digits()
-    with training.seeded(0):
-        model = vision.VisionModel(d=16, n_layers=1)
-
-    def batch(generator):
-        chosen = torch.randint(0, vision.TRAINING, (64,), generator=generator)
-        return images[chosen], labels[chosen]
-
-    def loss(model, pictures, digits):
-        return torch.nn.functional.cross_entropy(model(pictures), digits)
-
-    training.fit(model, batch, loss, steps=120, lr=1e-2)
-    assert vision.accuracy(model, images[vision.TRAINING:], labels[vision.TRAINING:]) > 0.4
-
-
 def test_a_drawing_is_read_as_it_is_written():
     image = vision.drawing(SEVEN)
     ink = [[sign == "#" for sign in line] for line in SEVEN.split()]
@@ -116,12 +100,10 @@ def test_a_drawing_that_is_none_is_told(text, words):
         vision.drawing(text)
 
 
-def test_the_board_reacts_to_each_cell(monkeypatch):
-    shown, seen = [], []
-    monkeypatch.setattr(board.progress, "live", lambda: True)
-    monkeypatch.setattr("IPython.display.display", lambda *things: shown.extend(things))
+def test_the_board_reacts_to_each_cell(file, displayed):
+    seen = []
     board.board(SEVEN, seen.append)
-    grid, wipe, _ = shown[0].children
+    grid, wipe, _ = displayed[0].children
     assert len(grid.children) == 64 and torch.equal(seen[-1], vision.drawing(SEVEN))
     grid.children[0].value = True
     assert seen[-1][0, 0] == 1
