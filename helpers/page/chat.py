@@ -99,62 +99,87 @@ def box(model, *questions, **options):
     talk = Conversation(model, **options)
     for question in questions:
         talk.ask(question)
-    if not progress.live():
+    if progress.live():
+        _Box(talk, "nucleus" in options).show()
+    else:
         showing.display(talk.html(), talk.text())
-        return talk
-    import ipywidgets as w
-    from IPython.display import display
+    return talk
 
-    page, below = w.HTML(talk.html()), w.HTML()
-    line = w.Text(placeholder="Ask something, then press Enter", continuous_update=False, layout={"width": "520px"})
-    send, stop, clear = (w.Button(description=name, layout={"width": "72px"}) for name in ("Send", "Stop", "Clear"))
-    heat = w.FloatSlider(0.0, min=0, max=1.5, step=0.1, description="temperature", style={"description_width": "90px"})
-    kept = w.FloatSlider(1.0, min=0.05, max=1, step=0.05, description="nucleus p", style={"description_width": "90px"})
-    stop.disabled = True
 
-    def changed():
-        page.value, below.value, words = talk.html(), "", talk.words[-1]
-        if not words:
-            done, total = talk.read
-            if total:
-                below.value = f"<div style='{_STYLE}'>It reads: {done:,} of {total:,} tokens. Stop ends it.</div>"
-            return
-        seconds = words[-1][2] - words[0][2]
-        rate = f" · {(len(words) - 1) / seconds:.0f} tokens a second" if seconds else ""
-        below.value = (f"<div style='{_STYLE}'>{len(words)} tokens{rate}<br>The likeliest at the last place: "
-                       f"{escape(_in_a_line(words[-1][1]))}</div>")
+class _Box:
+    """The widgets around a `Conversation`: its page, a line to type in, buttons, sliders, and what is told below."""
 
-    def answer():
+    def __init__(self, talk, with_nucleus):
+        import ipywidgets as w
+
+        self.talk, self.page, self.below = talk, w.HTML(talk.html()), w.HTML()
+        self.line = w.Text(placeholder="Ask something, then press Enter", continuous_update=False, layout={"width": "520px"})
+        self.send, self.stop, self.clear = (w.Button(description=name, layout={"width": "72px"})
+                                            for name in ("Send", "Stop", "Clear"))
+        self.temperature = w.FloatSlider(0.0, min=0, max=1.5, step=0.1, description="temperature",
+                                         style={"description_width": "90px"})
+        self.p = w.FloatSlider(1.0, min=0.05, max=1, step=0.05, description="nucleus p", style={"description_width": "90px"})
+        self.sliders = [self.temperature, self.p] if with_nucleus else [self.temperature]
+        self.busy(False)
+        self.send.on_click(self.start)
+        self.line.on_msg(lambda _, message, __: message.get("event") == "submit" and self.start())  # Enter
+        self.stop.on_click(lambda _: setattr(self.talk, "halted", True))
+        self.clear.on_click(self.begin_again)
+
+    def show(self):
+        import ipywidgets as w
+        from IPython.display import display
+
+        buttons = w.HBox([self.line, self.send, self.stop, self.clear])
+        display(w.VBox([self.page, buttons, w.HBox(self.sliders), self.below]))
+
+    def busy(self, answering):
+        """While an answer is written only Stop can be pressed, and otherwise all but Stop."""
+        self.send.disabled = self.clear.disabled = answering
+        self.stop.disabled = not answering
+
+    def tell(self, html):
+        self.below.value = html and f"<div style='{_STYLE}'>{html}</div>"
+
+    def start(self, _=None):
+        """Answer in a thread, so that Stop is heard."""
+        if not self.send.disabled:
+            self.busy(True)
+            threading.Thread(target=self.answer, daemon=True).start()
+
+    def answer(self):
+        """Put the question that stands in the line; whatever goes wrong is told below."""
+        talk = self.talk
         try:
             time.sleep(0.2)  # what was typed arrives after the news of Enter
-            question, line.value = line.value.strip(), ""
+            question, self.line.value = self.line.value.strip(), ""
             if question:
-                talk.ask(question, changed, temperature=heat.value, p=kept.value, seed=len(talk.messages))
-                below.value = below.value if talk.words and talk.words[-1] else ""  # stopped while it read
+                talk.ask(question, self.changed, temperature=self.temperature.value, p=self.p.value,
+                         seed=len(talk.messages))
+                if not (talk.words and talk.words[-1]):  # stopped while it read
+                    self.tell("")
         except smollm2.TooLong as error:
-            below.value = f"<div style='{_STYLE}'>{escape(str(error))}</div>"
+            self.tell(escape(str(error)))
         except Exception as error:  # in a thread nobody else would tell it
-            below.value = f"<div style='{_STYLE}'>{escape(f'{type(error).__name__}: {error}')}</div>"
+            self.tell(escape(f"{type(error).__name__}: {error}"))
         finally:
-            page.value = talk.html()
-            send.disabled, stop.disabled, clear.disabled = False, True, False
+            self.page.value = talk.html()
+            self.busy(False)
 
-    def start(_):
-        if not send.disabled:
-            send.disabled, stop.disabled, clear.disabled = True, False, True
-            threading.Thread(target=answer, daemon=True).start()  # so that Stop is heard
+    def changed(self):
+        """Show the conversation so far, and below it how the answer goes on."""
+        self.page.value, words, (done, total) = self.talk.html(), self.talk.words[-1], self.talk.read
+        if words:
+            seconds = words[-1][2] - words[0][2]
+            rate = f" · {(len(words) - 1) / seconds:.0f} tokens a second" if seconds else ""
+            self.tell(f"{len(words)} tokens{rate}<br>The likeliest at the last place: {escape(_in_a_line(words[-1][1]))}")
+        else:
+            self.tell(f"It reads: {done:,} of {total:,} tokens. Stop ends it." if total else "")
 
-    def begin_again(_):
-        talk.clear()
-        page.value, below.value = talk.html(), ""
-
-    send.on_click(start)
-    line.on_msg(lambda _, message, __: start(_) if message.get("event") == "submit" else None)  # Enter
-    stop.on_click(lambda _: setattr(talk, "halted", True))
-    clear.on_click(begin_again)
-    sliders = [heat, kept] if "nucleus" in options else [heat]
-    display(w.VBox([page, w.HBox([line, send, stop, clear]), w.HBox(sliders), below]))
-    return talk
+    def begin_again(self, _):
+        self.talk.clear()
+        self.page.value = self.talk.html()
+        self.tell("")
 
 
 def _bubble(who, colour, words):

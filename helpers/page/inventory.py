@@ -87,7 +87,7 @@ def take(when):
         _say("You have begun with the second time, in lesson 17, so it is too late for the first: what would it be "
              "compared with?")
     else:
-        _show_questions(when, known)
+        _Sitting(when, known).show()
 
 
 def gain():
@@ -161,30 +161,72 @@ def _say(html, kind="info"):
     show.note(html, unescape(re.sub(r"<[^>]+>", "", re.sub("</p>|</summary>|<br>", "\n", html))), kind)
 
 
-def _show_questions(when, known):
-    import ipywidgets
-    from IPython.display import display
+class _Sitting:
+    """The questions of one time, one after the other, in widgets. Each answer is kept as soon as it is chosen."""
 
-    if not isinstance(known.get("seed"), int):
-        known["seed"] = secrets.randbelow(2**31)
-        progress.record(SECTION, "seed", known["seed"])
-    asked, given = order(when, known["seed"]), answers(when, known)
-    place = [next((n for n, (q, *_) in enumerate(asked) if given[q.id][0] is None), 0)]
-    whole = ipywidgets.VBox(layout={"max_width": "820px"})
+    def __init__(self, when, known):
+        import ipywidgets
 
-    def tier(question, options, which):
-        """Buttons, one of which may be chosen; the last choice counts."""
+        if not isinstance(known.get("seed"), int):
+            known["seed"] = secrets.randbelow(2**31)
+            progress.record(SECTION, "seed", known["seed"])
+        self.when, self.asked, self.given = when, order(when, known["seed"]), answers(when, known)
+        self.place = next((n for n, (q, *_) in enumerate(self.asked) if self.given[q.id][0] is None), 0)
+        self.whole = ipywidgets.VBox(layout={"max_width": "820px"})
+
+    def show(self):
+        from IPython.display import display
+
+        self.go(0)
+        display(self.whole)
+
+    def go(self, step):
+        """Go on by so many questions; behind the last one the answers are kept for good."""
+        import ipywidgets
+
+        self.place += step
+        if self.place == len(self.asked):
+            progress.record(SECTION, self.when, "done")
+            self.whole.children = [ipywidgets.HTML(show.box(_kept(self.when, progress.load(SECTION)), role="status"))]
+            return
+        question, options, reasons = self.asked[self.place]
+        parts = [ipywidgets.HTML(f"<div style='line-height:1.45'><small>{self.place + 1} of {len(self.asked)}</small><br>"
+                                 f"{questions._html(question.ask)}</div>"), *self.tier(question, options, 0)]
+        if reasons:
+            parts += [ipywidgets.HTML("<div style='margin-top:6px'>Because ...</div>"), *self.tier(question, reasons, 1)]
+        told = ("Nothing is told until the second time, in lesson 17." if self.when == BEFORE else
+                "What they were worth is told when you are done.")
+        intro = (f"{questions.STYLE}<div style='line-height:1.45;margin-bottom:8px'><b>The attention inventory.</b> {told} "
+                 "Leave open what you would have to guess.</div>")
+        self.whole.children = [ipywidgets.HTML(intro), *parts, self.ways()]
+
+    def ways(self):
+        """The buttons that lead back and onward."""
+        import ipywidgets
+
+        last = self.place + 1 == len(self.asked)
+        back, onward = (ipywidgets.Button(description=text, layout={"width": "auto"})
+                        for text in ("Back", "I am done: keep my answers" if last else "Next"))
+        back.disabled, onward.button_style = self.place == 0, "primary"
+        back.on_click(lambda _: self.go(-1))
+        onward.on_click(lambda _: self.go(1))
+        return ipywidgets.HBox([back, onward])
+
+    def tier(self, question, options, which):
+        """Buttons for the answers (``which`` 0) or the reasons (1), of which one may be chosen; the last choice counts."""
+        import ipywidgets
+
+        chosen = self.given[question.id]
         buttons = [ipywidgets.Button(layout={"width": "auto", "height": "auto"}) for _ in options]
 
         def label():
             for button, option in zip(buttons, options, strict=True):
-                chosen = given[question.id][which] == name_of(option)
-                button.description = f"{'●' if chosen else '○'} {questions._plain(option.text)}"
+                button.description = f"{'●' if chosen[which] == name_of(option) else '○'} {questions._plain(option.text)}"
 
         def click(button):
             name = name_of(options[buttons.index(button)])
-            given[question.id][which] = None if given[question.id][which] == name else name
-            progress.record(SECTION, f"{when} {question.id}", given[question.id])
+            chosen[which] = None if chosen[which] == name else name
+            progress.record(SECTION, f"{self.when} {question.id}", chosen)
             label()
 
         for button in buttons:
@@ -192,30 +234,3 @@ def _show_questions(when, known):
             button.add_class("warm-up")
         label()
         return buttons
-
-    def go(step):
-        place[0] += step
-        if place[0] == len(asked):
-            progress.record(SECTION, when, "done")
-            whole.children = [ipywidgets.HTML(show.box(_kept(when, progress.load(SECTION)), role="status"))]
-            return
-        question, options, reasons = asked[place[0]]
-        head = (f"<div style='line-height:1.45'><small>{place[0] + 1} of {len(asked)}</small><br>"
-                f"{questions._html(question.ask)}</div>")
-        parts = [ipywidgets.HTML(head), *tier(question, options, 0)]
-        if reasons:
-            parts += [ipywidgets.HTML("<div style='margin-top:6px'>Because ...</div>"), *tier(question, reasons, 1)]
-        back, onward = (ipywidgets.Button(description=text, layout={"width": "auto"})
-                        for text in ("Back", "Next" if place[0] + 1 < len(asked) else "I am done: keep my answers"))
-        back.disabled = place[0] == 0
-        back.on_click(lambda _: go(-1))
-        onward.on_click(lambda _: go(1))
-        onward.button_style = "primary"
-        whole.children = [ipywidgets.HTML(questions.STYLE + intro), *parts, ipywidgets.HBox([back, onward])]
-
-    told = ("Nothing is told until the second time, in lesson 17." if when == BEFORE else
-            "What they were worth is told when you are done.")
-    intro = (f"<div style='line-height:1.45;margin-bottom:8px'><b>The attention inventory.</b> {told} Leave open what you "
-             "would have to guess.</div>")
-    go(0)
-    display(whole)
