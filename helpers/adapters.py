@@ -384,17 +384,17 @@ FORMS = ("On {when}, {who} {verb} {whom} in {where}.", "{who} {verb} {whom} in {
 
 def sentences(n, seed, names=NAMES, cities=CITIES):
     """n different examples of the task: (sentence, JSON that says who, whom, where and when)."""
-    generator, found = torch.Generator().manual_seed(seed), {}
+    generator, examples = torch.Generator().manual_seed(seed), {}
 
     def draw(things):
         return things[int(torch.randint(len(things), (), generator=generator))]
 
-    while len(found) < n:
+    while len(examples) < n:
         facts = {"who": draw(names), "whom": draw(names), "where": draw(cities), "when": draw(DAYS)}
         sentence = draw(FORMS).format(verb=draw(VERBS), **facts)
         if facts["who"] != facts["whom"]:
-            found[sentence] = json.dumps(facts)
-    return list(found.items())
+            examples[sentence] = json.dumps(facts)
+    return list(examples.items())
 
 
 QUESTIONS = {  # the ten of lesson 16, each with what the answer has to contain
@@ -426,7 +426,7 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
     NotUsable, which names the line, where it is not like this, and where there are fewer than ``least``.
     """
     lines, path = read_text(path, least=0).splitlines(), Path(path)
-    system, found = "", {}
+    system, answer_to = "", {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -435,7 +435,7 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
         except ValueError:
             raise NotUsable(f'Line {number} of {path.name} is not JSON: write {{"question": "...", "answer": "..."}} on '
                             "one line, with straight double quotes.") from None
-        if not found and not system and isinstance(entry, dict) and isinstance(entry.get("system"), str):
+        if not answer_to and not system and isinstance(entry, dict) and isinstance(entry.get("system"), str):
             system = entry["system"].strip()
             continue
         pair = [entry.get(name) if isinstance(entry, dict) else None for name in ("question", "answer")]
@@ -446,10 +446,10 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
             if (n := len(tokens.encode(part))) > longest:
                 raise NotUsable(f"Line {number} of {path.name} has {'an' if name == 'answer' else 'a'} {name} of {n} "
                                 f"tokens, and {longest} is the most: make it shorter.")
-        if found.setdefault(question, answer) != answer:
+        if answer_to.setdefault(question, answer) != answer:
             raise NotUsable(f"Line {number} of {path.name} answers a question again, and otherwise: keep one of the two.")
-    if len(found) < least:
-        raise NotUsable(f"{path.name} has {len(found)} example{'s' * (len(found) != 1)}, and it takes {least} or more: a "
+    pairs = list(answer_to.items())
+    if len(pairs) < least:
+        raise NotUsable(f"{path.name} has {len(pairs)} example{'s' * (len(pairs) != 1)}, and it takes {least} or more: a "
                         "fifth of them is kept for the test.")
-    pairs = list(found.items())
     return Examples(system, [p for i, p in enumerate(pairs) if i % 5 != 4], pairs[4::5])

@@ -126,10 +126,10 @@ def peak_bytes(function, *inputs):
     torch's profiler reports every piece of memory that torch takes and gives back, also inside an operation; the largest
     running sum is the peak. Exact, on the CPU, with one thread (more of them work in more memory).
     """
-    with training.one_thread(), profile(use_kineto=True, profile_memory=True) as seen:
+    with training.one_thread(), profile(use_kineto=True, profile_memory=True) as record:
         result = function(*inputs)
     held = most = 0
-    for event in seen.kineto_results.events():
+    for event in record.kineto_results.events():
         if event.name() == "[memory]":
             held += event.nbytes()  # negative when memory is given back
             most = max(most, held)

@@ -185,14 +185,14 @@ class Grammar:
 
     def _after(self, state, start):
         """Every word that may come in ``state``: (word, probability, tag, next state)."""
-        found = {}
+        words = {}
         for symbols, p in state:
             for q, word, left, tag in self._first(symbols):
-                tag_before, continuations = found.setdefault(word, (tag, {}))
+                tag_before, continuations = words.setdefault(word, (tag, {}))
                 if tag != tag_before:
                     raise ValueError(f"{word!r} could be {tag or 'untagged'} and {tag_before or 'untagged'} in one place.")
                 continuations[left] = continuations.get(left, 0) + p * q
-        for word, (tag, continuations) in found.items():
+        for word, (tag, continuations) in words.items():
             p = sum(continuations.values())
             ended = () in continuations
             yield word, p, tag, start if ended else tuple(sorted((c, round(q / p, 12)) for c, q in continuations.items()))
@@ -296,8 +296,8 @@ def stories(vocabulary, tokens):
     """Find every *thanks* that is not the last word of its row, in ids ``(N, T)`` of ``agreement_grammar()``."""
     row, thanks = (tokens[:, :-1] == vocabulary["thanks"]).nonzero().T  # (n,) each
     place = torch.arange(tokens.shape[1])
-    told = (tokens[row] == vocabulary["tells"]) & (place < thanks[:, None])  # (n, T)
-    tells = torch.where(told, place, -1).amax(1)  # (n,): the last one before *thanks*
+    tells_before = (tokens[row] == vocabulary["tells"]) & (place < thanks[:, None])  # (n, T)
+    tells = torch.where(tells_before, place, -1).amax(1)  # (n,): the last one before *thanks*
     return Stories(row, tells - 1, tells + 1, thanks - 1, thanks)
 
 

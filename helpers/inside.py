@@ -60,9 +60,9 @@ def ablate_head(head_outputs, W_o, head):
     h = head_outputs.shape[1]
     if not 0 <= head < h:
         raise ValueError(f"There is no head {head}: the {h} heads are counted from 0 to {h - 1}.")
-    kept = head_outputs.clone()
-    kept[:, head] = 0
-    return kept.transpose(1, 2).flatten(2) @ W_o  # (B, T, h·d_k) @ (d, d)
+    others = head_outputs.clone()
+    others[:, head] = 0
+    return others.transpose(1, 2).flatten(2) @ W_o  # (B, T, h·d_k) @ (d, d)
 
 
 def patch_head(heads, other, head, position):
@@ -128,8 +128,8 @@ def trace(model, tokens, keep=None, edit=None, weights=True, join=None):
             hooks.callback(block.attention.W_o.register_forward_pre_hook(change(layer)).remove)
             if join is not None:
                 hooks.callback(block.attention.W_o.register_forward_hook(joined(layer)).remove)
-        logits, seen = model(tokens, weights=True) if weights else (model(tokens), None)
-    return Trace(logits, seen, values, heads)
+        logits, w = model(tokens, weights=True) if weights else (model(tokens), None)
+    return Trace(logits, w, values, heads)
 
 
 # ---------------------------------------------------------------- inside a chat model (lesson 17)
@@ -207,9 +207,9 @@ class Reading:
 @torch.no_grad()
 def read(model, ids, **options):
     """Run a `smollm2.ChatModel` on ids ``(B, T)`` and keep what it computed: a `Reading`. ``options``: as for ``run``."""
-    kept = {}
-    logits, cache = model.run(ids, trace=kept, **options)
-    return Reading(logits, *(torch.stack(kept[name]) for name in ("states", "heads", "weights")), cache)
+    parts = {}
+    logits, cache = model.run(ids, trace=parts, **options)
+    return Reading(logits, *(torch.stack(parts[name]) for name in ("states", "heads", "weights")), cache)
 
 
 def seeing(mask):
@@ -280,8 +280,8 @@ class Questions:
             raise NotUsable(f"There is no head {shown(head, 30)} in layer {shown(layer, 30)}: layers are counted from 0 to "
                             f"{len(self.model.layers) - 1}, heads from 0 to {self.model.n_heads - 1}.")
         taker, giver = map(self.subjects.index, (question, other))
-        for said, edit in ("by itself", None), (f"with ({layer}, {head}) of {other}", self.patch(layer, head, [giver])):
-            print(f"{self.frame.format(question)} {' '.join(self.write(taker, edit, n).split())}   ({said})")
+        for how, edit in ("by itself", None), (f"with ({layer}, {head}) of {other}", self.patch(layer, head, [giver])):
+            print(f"{self.frame.format(question)} {' '.join(self.write(taker, edit, n).split())}   ({how})")
 
     def pairs(self):
         """All ordered pairs of questions with different answers: two lists of numbers, who is asked and who gives."""

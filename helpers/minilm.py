@@ -179,18 +179,18 @@ def read(text, second=None, path=None, keep=None):
         if keep is not None:
             keep = torch.as_tensor(keep)[..., None, None].to(x)  # (N, layers, h, 1, 1)
             x = x.expand(*keep.shape[:-4], -1, -1)  # (N, T, d)
-        vectors, seen = [x], []
+        vectors, attention = [x], []
         for layer in range(config["num_hidden_layers"]):
             x, name = vectors[-1], f"encoder.layer.{layer}"
             q, k, v = (heads(linear(x, f"{name}.attention.self.{part}")) for part in ("query", "key", "value"))
             w = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)  # (h, T, T)
-            seen.append((w, q, k, v))
+            attention.append((w, q, k, v))
             mixed = w @ v if keep is None else w @ v * keep[..., layer, :, :, :]
             mixed = mixed.transpose(-3, -2).flatten(-2)  # (h, T, d_k) -> (T, d)
             x = norm(x + linear(mixed, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm")
             inner = F.gelu(linear(x, f"{name}.intermediate.dense"))  # (T, 4d)
             vectors.append(norm(x + linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm"))
-    parts = (torch.stack(part, dim=-4).numpy() for part in zip(*seen, strict=True))  # weights, queries, keys, values
+    parts = (torch.stack(part, dim=-4).numpy() for part in zip(*attention, strict=True))  # weights, queries, keys, values
     return Reading(encoded.tokens, torch.stack(vectors, dim=-3).numpy(), *parts)
 
 

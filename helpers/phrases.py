@@ -38,13 +38,13 @@ def split():
 
 def sentences(kinds, n, rng):
     """n sentences of eight words, built as "the hiking trail led us through bear country": lists of words."""
-    made = []
+    texts = []
     for _ in range(n):
         two = rng.permutation(len(kinds))[:2]  # two different kinds
         (noun1, mod1), (noun2, mod2) = ([rng.choice(side) for side in kinds[i]] for i in two)
         verb, link = rng.choice(["led", "took", "brought"]), rng.choice(["through", "to", "from"])
-        made.append(["the", mod1, noun1, verb, "us", link, mod2, noun2])
-    return made
+        texts.append(["the", mod1, noun1, verb, "us", link, mod2, noun2])
+    return texts
 
 
 def learn(steps=150, d_k=16, d_v=32):

@@ -87,8 +87,8 @@ def bars(labels, values, ax=None, title="", xlabel="", colours=BLUE):
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 0.38 * len(labels) + 1.1))
-    drawn = ax.barh(range(len(labels)), values, color=colours, height=0.7)
-    ax.bar_label(drawn, fmt="%.2f", padding=3, fontsize=10)
+    patches = ax.barh(range(len(labels)), values, color=colours, height=0.7)
+    ax.bar_label(patches, fmt="%.2f", padding=3, fontsize=10)
     ax.set_yticks(range(len(labels)), list(labels))
     ax.invert_yaxis()
     ax.axvline(0, color="black", linewidth=0.8)
@@ -216,12 +216,12 @@ def arc(ax, start, end, height=0.5, base=0.0, head=0, **line):
     turns = np.linspace(0, np.pi, 60)
     xs = (start + end) / 2 - (end - start) / 2 * np.cos(turns)
     ys = base + height * abs(end - start) * np.sin(turns)
-    drawn, = ax.plot(xs[:-4] if head else xs, ys[:-4] if head else ys, **{
+    curve, = ax.plot(xs[:-4] if head else xs, ys[:-4] if head else ys, **{
         "color": BLUE, "solid_capstyle": "butt" if head else "round", **line})
     if head:
-        ax.annotate("", (xs[-1], ys[-1]), (xs[-6], ys[-6]), zorder=drawn.get_zorder(), arrowprops={
+        ax.annotate("", (xs[-1], ys[-1]), (xs[-6], ys[-6]), zorder=curve.get_zorder(), arrowprops={
             "arrowstyle": f"-|>,head_width={0.02 * head:g},head_length={0.04 * head:g}", "mutation_scale": 20,
-            "color": drawn.get_color(), "linewidth": 0, "shrinkA": 0, "shrinkB": 0})
+            "color": curve.get_color(), "linewidth": 0, "shrinkA": 0, "shrinkB": 0})
 
 
 def ribbon(ax, start, end, **fill):

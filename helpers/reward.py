@@ -122,37 +122,37 @@ def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH, one_s
     ``torch.Generator``; each new word is computed alone, with lesson 14's cache. ``one_sentence=False`` writes on after a
     full stop, to ``length`` words."""
     starts = [[BOS, *vocabulary.encode(prompt)] for prompt in prompts for _ in range(n)]
-    given = torch.full((len(starts), length + 1), -1)  # (B, T): the prompts, and -1 where the model chooses
-    for row, start in zip(given, starts, strict=True):
+    prompt_ids = torch.full((len(starts), length + 1), -1)  # (B, T): the prompts, and -1 where the model chooses
+    for row, start in zip(prompt_ids, starts, strict=True):
         row[:len(start)] = torch.tensor(start)
-    tokens, going = torch.full_like(given, PAD), torch.arange(len(starts))  # the rows that are not at their end
+    tokens, going = torch.full_like(prompt_ids, PAD), torch.arange(len(starts))  # the rows that are not at their end
     tokens[:, 0], caches = BOS, [None] * len(model.blocks)
     p = torch.ones(len(starts), len(vocabulary))  # rows at their end draw as well: so no text's end moves what others draw
     for place in range(1, length + 1):
         logits, caches = _next(model, tokens[going, place - 1:place], place - 1, caches)  # (rows going on, V)
         p[going] = logits.softmax(-1)
-        drawn = torch.multinomial(p, 1, generator=generator)[going, 0]
-        tokens[going, place] = torch.where(given[going, place] >= 0, given[going, place], drawn)
+        new_ids = torch.multinomial(p, 1, generator=generator)[going, 0]
+        tokens[going, place] = torch.where(prompt_ids[going, place] >= 0, prompt_ids[going, place], new_ids)
         over = (tokens[going, place] == vocabulary["."]) & one_sentence
         if over.any():
             going, caches = going[~over], [tuple(part[~over] for part in cache) for cache in caches]
         if not len(going):
             break
     tokens = tokens[:, :place + 1]
-    return Texts(tokens, (given[:, :place + 1] < 0) & (tokens != PAD), len(prompts))
+    return Texts(tokens, (prompt_ids[:, :place + 1] < 0) & (tokens != PAD), len(prompts))
 
 
 def _next(model, last, place, caches):
     """Logits ``(B, V)`` after the ids ``last`` ``(B, 1)`` at ``place``, and the caches with them in."""
-    x, kept = model.embedding(last) + model.position.weight[place], []  # (B, 1, d)
+    x, new_caches = model.embedding(last) + model.position.weight[place], []  # (B, 1, d)
     for block, cache in zip(model.blocks, caches, strict=True):
         y, attend = block.norm1(x), block.attention
         q, k, v = (attend._split(W(y)) for W in (attend.W_q, attend.W_k, attend.W_v))  # (B, h, 1, d_k)
         heads, cache = decode_step(q, k, v, cache)
         x = x + attend.W_o(attend._merge(heads))
         x = x + block.mlp(block.norm2(x))
-        kept.append(cache)
-    return model.output(model.norm(x))[:, 0], kept
+        new_caches.append(cache)
+    return model.output(model.norm(x))[:, 0], new_caches
 
 
 def chosen(model, texts):
@@ -208,8 +208,8 @@ def _number(reward, words):
     if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = value.item()
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        said = "nothing (is there a return?)" if value is None else shown(value)
-        raise NotUsable(f"Your reward gave {said} for the text '{text}': it has to give a number for each text.")
+        came = "nothing (is there a return?)" if value is None else shown(value)
+        raise NotUsable(f"Your reward gave {came} for the text '{text}': it has to give a number for each text.")
     return float(value)
 
 
@@ -232,12 +232,12 @@ def most(grammar, points, prompts=PROMPTS, length=LENGTH):
         value = worth + best[grammar.next].index_fill(1, torch.tensor(stop), 0.0)
         best = value.masked_fill(~can, -torch.inf).amax(1)
         ahead.append(best)
-    found = []
+    maxima = []
     for prompt in prompts:
         ids = [BOS, *vocabulary.encode(prompt)]
         state = grammar.states(torch.tensor([ids]))[0, -1]
-        found.append(float(worth[ids].sum() + ahead[length + 1 - len(ids)][state]))
-    return found
+        maxima.append(float(worth[ids].sum() + ahead[length + 1 - len(ids)][state]))
+    return maxima
 
 
 # ---------------------------------------------------------------- learning
@@ -363,13 +363,13 @@ def divergence_of_best(n, rewards=None):
     over prompts: all that choosing changes is how often each reward comes."""
     if rewards is None:
         return math.log(n) - (n - 1) / n
-    found = []
+    divergences = []
     for row in rewards.double():
         share = row.unique(return_counts=True)[1] / len(row)  # of each reward, the lowest first
         up_to = share.cumsum(0).clamp(max=1.0)
         best = up_to**n - (up_to - share).clamp(min=0.0) ** n  # that the best of n has this reward
-        found.append(torch.special.xlogy(best, best / share).sum())
-    return float(torch.stack(found).mean())
+        divergences.append(torch.special.xlogy(best, best / share).sum())
+    return float(torch.stack(divergences).mean())
 
 
 @torch.enable_grad()
@@ -378,9 +378,9 @@ def gradient(model, texts, weights, pieces=PIECES):
     model.zero_grad()
     _, log_probs, mask = chosen(model, texts)
     pieces["policy_gradient_loss"](log_probs, weights, mask).backward()
-    found = torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
+    slope = torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
     model.zero_grad()
-    return found
+    return slope
 
 
 # ---------------------------------------------------------------- a reward to play with

@@ -91,8 +91,8 @@ def nucleus(probabilities, p):
     if p == 1:
         return probabilities
     ordered, ids = probabilities.sort(descending=True, stable=True)  # (V,) each
-    kept = ids[ordered.cumsum(0) - ordered < p]  # words before which less than p has come
-    few = torch.zeros_like(probabilities).index_copy(0, kept, probabilities[kept])
+    likely = ids[ordered.cumsum(0) - ordered < p]  # words before which less than p has come
+    few = torch.zeros_like(probabilities).index_copy(0, likely, probabilities[likely])
     return few / few.sum()
 
 
@@ -174,15 +174,15 @@ class ChatModel:
             y = norm(x, w["norm1"], self.eps)
             q, k, v = split(y @ w["W_q"], h), split(y @ w["W_k"], g), split(y @ w["W_v"], g)
             q, k = turn(rotate, q, positions, self.base), turn(rotate, k, positions, self.base)
-            heads, kept = attend(q, k, v, past)  # (B, h, T, d_k)
+            heads, keys_values = attend(q, k, v, past)  # (B, h, T, d_k)
             heads = heads if edit is None else edit(number, heads)
             x = x + heads.transpose(1, 2).flatten(2) @ w["W_o"]
             x = x + mlp(norm(x, w["norm2"], self.eps), w["W_gate"], w["W_up"], w["W_down"])
-            new.append(kept)
+            new.append(keys_values)
             if trace is not None:
                 trace["states"].append(x)
                 trace["heads"].append(heads)
-                trace["weights"].append(attention_weights(q, kept[0]).flatten(1, 2))
+                trace["weights"].append(attention_weights(q, keys_values[0]).flatten(1, 2))
         x = norm(x[:, -last:], self.norm, self.eps)
         if x.shape[1] == 1:  # (E xᵀ)ᵀ is x Eᵀ, and takes half as long where few rows meet a large E
             return (self.embedding @ x[:, 0].T).T[:, None], new
@@ -218,8 +218,8 @@ def tensor(file, name, dequantise=dequantise):
     shape, kind, place = file.tensors[name]
     if kind == FLOAT:
         return torch.from_numpy(np.array(np.memmap(file.path, "<f4", "r", place, shape[::-1])))
-    found = blocks(file, name)
-    parts = [torch.from_numpy(np.array(found[part])) for part in found.dtype.names]
+    packed = blocks(file, name)
+    parts = [torch.from_numpy(np.array(packed[part])) for part in packed.dtype.names]
     if kind == BLOCKS_OF_8_BITS:
         numbers = parts[0].float()[:, None] * parts[1]
     else:
@@ -237,16 +237,16 @@ def load(path=None, dequantise=dequantise):
     Raises ModelNotAvailable as `model_files.find` does.
     """
     file = find_file(path)
-    said = {name.removeprefix("llama."): value for name, value in file.fields.items()}
+    fields = {name.removeprefix("llama."): value for name, value in file.fields.items()}
     embedding, layers = tensor(file, "token_embd.weight", dequantise), []  # the largest first: it needs room to be made
-    for number in range(said["block_count"]):
-        found = {ours: tensor(file, f"blk.{number}.{name}.weight", dequantise) for name, ours in IN_A_LAYER.items()}
+    for number in range(fields["block_count"]):
+        matrices = {ours: tensor(file, f"blk.{number}.{name}.weight", dequantise) for name, ours in IN_A_LAYER.items()}
         # (d_in, d_out), row by row: a product with few rows takes twice as long with a transposed view
-        layers.append({name: part.mT.contiguous() if part.ndim == 2 else part for name, part in found.items()})
+        layers.append({name: part.mT.contiguous() if part.ndim == 2 else part for name, part in matrices.items()})
     return ChatModel(
         embedding=embedding, norm=tensor(file, "output_norm.weight", dequantise), layers=layers,
-        n_heads=said["attention.head_count"], n_groups=said["attention.head_count_kv"], base=said["rope.freq_base"],
-        eps=said["attention.layer_norm_rms_epsilon"], tokens=tokens.smollm2(path))
+        n_heads=fields["attention.head_count"], n_groups=fields["attention.head_count_kv"], base=fields["rope.freq_base"],
+        eps=fields["attention.layer_norm_rms_epsilon"], tokens=tokens.smollm2(path))
 
 
 def load_if_there():
@@ -370,8 +370,8 @@ def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, piec
         with one_thread(), torch.inference_mode(), settings.usual_torch():
             logits = logits[0, -1]
             if temperature > 0:
-                kept = nucleus(torch.softmax(logits / temperature, dim=0), p)
-                token = int(choose(kept.log(), 1.0, None, generator))
+                likely = nucleus(torch.softmax(logits / temperature, dim=0), p)
+                token = int(choose(likely.log(), 1.0, None, generator))
             else:
                 token = int(choose(logits, 0.0, None, generator))
         if token == END:
@@ -382,8 +382,8 @@ def stream(model, messages, max_tokens=200, temperature=0.0, p=1.0, seed=0, piec
 
 def _forget(memory, ids):
     """Keep of a ``memory`` (``ids`` read, and their ``cache``) what ``ids`` begin with; return the ids still to be read."""
-    known, n = memory.get("ids", []), 0
-    while n < min(len(known), len(ids) - 1) and known[n] == ids[n]:
+    ids_read, n = memory.get("ids", []), 0
+    while n < min(len(ids_read), len(ids) - 1) and ids_read[n] == ids[n]:
         n += 1
     with torch.inference_mode():
         memory.update(ids=ids[:n], cache=[(K[:, :, :n], V[:, :, :n]) for K, V in memory["cache"]] if n else None)

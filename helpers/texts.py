@@ -28,20 +28,20 @@ def addresses():
 
     A second address of the same president in a year has "(2)" after its name. See data/README.md.
     """
-    found = {}
+    by_name = {}
     for address in lzma.decompress(ADDRESSES_FILE.read_bytes()).decode("utf-8").split("\f")[1:]:
         name, _, text = address.partition("\n")
-        found[name if name not in found else f"{name} (2)"] = text
-    return found
+        by_name[name if name not in by_name else f"{name} (2)"] = text
+    return by_name
 
 
 def declaration():
     """Articles 1, 3, 4, 5, 6 and 9 of the Universal Declaration of Human Rights: ``{language: [article, ...]}``."""
-    found = {}
+    articles = {}
     for row in DECLARATION_FILE.read_text(encoding="utf-8").splitlines():
         language, _, article = row.split("\t")
-        found.setdefault(language, []).append(article)
-    return found
+        articles.setdefault(language, []).append(article)
+    return articles
 
 
 def read_text(path, least=20_000):

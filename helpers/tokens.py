@@ -37,9 +37,9 @@ def merge_pair(ids, pair, new_id):
     """A new list in which ``new_id`` stands for each ``pair`` of ``ids``, from left to right, without overlap."""
     merged, i = [], 0
     while i < len(ids):
-        found = tuple(ids[i:i + 2]) == tuple(pair)
-        merged.append(new_id if found else ids[i])
-        i += 2 if found else 1
+        is_pair = tuple(ids[i:i + 2]) == tuple(pair)
+        merged.append(new_id if is_pair else ids[i])
+        i += 2 if is_pair else 1
     return merged
 
 
@@ -149,7 +149,7 @@ def train_bpe(text, n_merges):
                 heapq.heappush(heap, entry(pair))
             continue
         new = merges[pair] = 256 + len(merges)
-        made = set()
+        new_pairs = set()
         for i in where.pop(pair):
             (before, count), after = words[i], merge_pair(words[i][0], pair, new)
             for old in pairwise(before):
@@ -158,9 +158,9 @@ def train_bpe(text, n_merges):
                 pairs[now] += count
                 if new in now:
                     where[now].add(i)
-                    made.add(now)
+                    new_pairs.add(now)
             words[i] = after, count
-        for now in made:
+        for now in new_pairs:
             heapq.heappush(heap, entry(now))
     return merges
 
@@ -203,11 +203,11 @@ class Tokenizer:
         from tokenizers import Tokenizer, models, pre_tokenizers
 
         spelt = {i: "".join(SYMBOLS[b] for b in part) for i, part in table(self.merges).items()}
-        made = Tokenizer(models.BPE(vocab={spelt[i]: number for i, number in self.file_ids.items()},
-                                    merges=[(spelt[a], spelt[b]) for a, b in self.merges]))
-        made.pre_tokenizer = pre_tokenizers.Sequence([
+        tokenizer = Tokenizer(models.BPE(vocab={spelt[i]: number for i, number in self.file_ids.items()},
+                                         merges=[(spelt[a], spelt[b]) for a, b in self.merges]))
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
             pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
-        return made
+        return tokenizer
 
     @cached_property
     def _parts(self):

@@ -130,19 +130,19 @@ class Block(nn.Module):
         ``memory_mask``: bool, broadcastable to ``(B, h, T, T_s)``; ``options`` go to the self-attention. Returns
         ``(B, T, d)``, or with ``weights=True`` (that, the weights: those of the cross-attention, if there is one)."""
         own = weights and self.cross is None
-        x, seen = self._add(x, self.norm1, self.attention, weights=own, **options)
+        x, w = self._add(x, self.norm1, self.attention, weights=own, **options)
         if self.cross is not None:
-            x, seen = self._add(x, self.cross_norm, self.cross, context=memory, mask=memory_mask, weights=weights)
+            x, w = self._add(x, self.cross_norm, self.cross, context=memory, mask=memory_mask, weights=weights)
         if self.mlp is not None:
             x, _ = self._add(x, self.norm2, self.mlp)
-        return (x, seen) if weights else x
+        return (x, w) if weights else x
 
     def _add(self, x, norm, sublayer, **options):
         """One sublayer with its norm and its addition. Returns (``x`` after it, its weights or None)."""
         y = sublayer(norm(x) if self.pre_norm else x, **options)
-        y, seen = y if isinstance(y, tuple) else (y, None)
+        y, w = y if isinstance(y, tuple) else (y, None)
         x = x + y if self.residual else y
-        return (x if self.pre_norm else norm(x)), seen
+        return (x if self.pre_norm else norm(x)), w
 
 
 @dataclass(frozen=True)
@@ -207,14 +207,14 @@ class TokenModel(nn.Module):
         if self.config.positions == "alibi":
             one_sided = torch.as_tensor(attention.alibi_bias(self.config.n_heads, x.shape[1])).to(x)  # (h, T, T)
             options["bias"] = one_sided if causal else one_sided.tril() + one_sided.tril().transpose(-1, -2)
-        stream, seen = [x], []
+        stream, block_weights = [x], []
         for block in self.blocks:
             x = block(x, rotary=self.config.positions == "rope", **options)
             if weights:
                 x, w = x
-                seen.append(w)
+                block_weights.append(w)
             stream.append(x)
-        return stream, seen
+        return stream, block_weights
 
 
 class Encoder(TokenModel):
@@ -234,9 +234,9 @@ class Encoder(TokenModel):
 
         Returns logits ``(B, T, outputs)``, or with ``weights=True`` (logits, list of ``(B, h, T, T)``).
         """
-        stream, seen = self.run(tokens, self.causal, mask, weights)
+        stream, block_weights = self.run(tokens, self.causal, mask, weights)
         logits = self.output(self.norm(stream[-1]))
-        return (logits, seen) if weights else logits
+        return (logits, block_weights) if weights else logits
 
     def states(self, tokens, mask=None):
         """The residual stream, a list of ``(B, T, d)``: the embedding with its positions, then after each block."""
@@ -319,9 +319,9 @@ class Decoder(TokenModel):
         ``(B, h, T_t, T_s)``).
         """
         mask = None if memory_mask is None else memory_mask[:, None, None]  # (B, 1, 1, T_s)
-        stream, seen = self.run(tokens, causal=True, weights=weights, memory=memory, memory_mask=mask)
+        stream, block_weights = self.run(tokens, causal=True, weights=weights, memory=memory, memory_mask=mask)
         logits = self.output(self.norm(stream[-1]))
-        return (logits, seen) if weights else logits
+        return (logits, block_weights) if weights else logits
 
 
 class TranslationModel(nn.Module):
@@ -359,10 +359,10 @@ class TranslationModel(nn.Module):
         words. Returns ids ``(B, T)`` without ``bos``; after an ``eos`` stand more of them."""
         memory = self.encode(source, source_mask)
         words = torch.full_like(source[:, :1], bos)
-        done = torch.zeros_like(words, dtype=torch.bool)  # (B, 1)
-        while words.shape[1] <= length and not done.all():
-            new = self.decode(words, memory, source_mask)[:, -1:].argmax(-1).masked_fill(done, eos)  # (B, 1)
-            words, done = torch.cat([words, new], dim=1), done | (new == eos)
+        ended = torch.zeros_like(words, dtype=torch.bool)  # (B, 1)
+        while words.shape[1] <= length and not ended.all():
+            new = self.decode(words, memory, source_mask)[:, -1:].argmax(-1).masked_fill(ended, eos)  # (B, 1)
+            words, ended = torch.cat([words, new], dim=1), ended | (new == eos)
         return words[:, 1:]
 
 
@@ -435,8 +435,8 @@ def sample_next(logits, temperature, top_k, generator):
         raise ValueError(f"temperature must not be negative and top_k at least 1, not {temperature} and {top_k}.")
     if temperature == 0:
         return int(logits.argmax())
-    kept, ids = logits.topk(len(logits) if top_k is None else min(top_k, len(logits)))  # (k,), largest first
-    return int(ids[torch.multinomial(torch.softmax(kept / temperature, dim=0), 1, generator=generator)])
+    largest, ids = logits.topk(len(logits) if top_k is None else min(top_k, len(logits)))  # (k,), largest first
+    return int(ids[torch.multinomial(torch.softmax(largest / temperature, dim=0), 1, generator=generator)])
 
 
 def perplexity(losses, counts):

@@ -133,9 +133,9 @@ class _Writer:
         """A noun phrase about something in ``groups``. Returns (Pair, noun, plural)."""
         group = self.choose(groups.split(","))
         noun = self.choose_from("noun", "group", group)["singular"]
-        wanted = self.choose((0, 0, 1, 1, 1, 2, 2))
+        n_adjectives = self.choose((0, 0, 1, 1, 1, 2, 2))
         chosen = {}  # group -> adjective: at most one of each group
-        while len(chosen) < wanted:
+        while len(chosen) < n_adjectives:
             row = self.choose_from("adjective", "goes with", group)
             chosen[row["group"]] = row["english"]
         adjectives = [chosen[group] for group in ADJECTIVE_ORDER if group in chosen]

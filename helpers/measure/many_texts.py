@@ -18,7 +18,7 @@ def next_logits(model, prefix, rows, ids, at_once=256):
     ``ids``: the tokens that are compared; ``at_once``: how many tokens of rows are read together, and one row more. They
     stand in one line, where each sees its own row and the prefix, and the rows' last tokens come at the end.
     """
-    found, d_k = torch.empty(len(rows), len(ids)), model.layers[0]["W_k"].shape[1] // model.n_groups
+    logits, d_k = torch.empty(len(rows), len(ids)), model.layers[0]["W_k"].shape[1] // model.n_groups
     start, past, cache = 0, len(prefix), None
     while start < len(rows):
         end = start + 1
@@ -31,9 +31,9 @@ def next_logits(model, prefix, rows, ids, at_once=256):
         may = ((owner == owner[:, None]) | (owner == -1)) & (place <= place[:, None])
         if cache:
             may, place, tokens = may[past:], place[past:], tokens[past:]
-        found[start:end], new = _in_a_line(model, tokens, place, may, d_k, cache, end - start, ids)
+        logits[start:end], new = _in_a_line(model, tokens, place, may, d_k, cache, end - start, ids)
         cache, start = cache or [(K[:, :, :past], V[:, :, :past]) for K, V in new] if past else None, end
-    return found
+    return logits
 
 
 def _in_a_line(model, tokens, place, may, d_k, cache, last, ids):
@@ -68,8 +68,8 @@ class _Together:
         self.room = [torch.zeros(2, len(rows), g, self.at + n, d_k) for _ in model.layers]
         if alike:
             _, cache = model.run(torch.tensor([rows[0][:alike]]), None, pieces, last=1)
-            for room, kept in zip(self.room, cache, strict=True):
-                room[..., :alike, :] = torch.stack(kept)
+            for room, keys_values in zip(self.room, cache, strict=True):
+                room[..., :alike, :] = torch.stack(keys_values)
         if self.at > alike:
             ids = torch.tensor([row[alike:-1] + [0] * (self.at + 1 - len(row)) for row in rows])  # nothing sees the 0s
             may = torch.ones(self.at, self.at, dtype=torch.bool).tril()[alike:]

@@ -60,19 +60,19 @@ class Placed(nn.Module):
 
 def side_by_side(models):
     """One model of several `transformer.Encoder` of the same sizes. ``(n · B, T)`` ids -> ``(n · B, T, outputs)``."""
-    known = {}
+    joint_of = {}
 
     def joined(parts):
         first = parts[0]
-        if first is None or id(first) in known:  # a table may stand in two places
-            return known.get(id(first))
+        if first is None or id(first) in joint_of:  # a table may stand in two places
+            return joint_of.get(id(first))
         if isinstance(first, (nn.Linear, nn.LayerNorm, nn.Embedding)):
-            made = Side(parts)
+            layer = Side(parts)
         else:
-            made = copy.copy(first)
-            made._modules = {name: joined([part._modules[name] for part in parts]) for name in first._modules}
-        known[id(first)] = made
-        return made
+            layer = copy.copy(first)
+            layer._modules = {name: joined([part._modules[name] for part in parts]) for name in first._modules}
+        joint_of[id(first)] = layer
+        return layer
 
     model = joined(list(models))
     if model.config.positions == "learned":

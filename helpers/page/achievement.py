@@ -73,10 +73,10 @@ def _lesson(entry):
     lesson, done, guesses = entry
     count = f"{len(done)} of {len(lesson.exercises)}" if lesson.exercises else ""
     guessed = f"{guesses} prediction{'s' * (guesses != 1)}" if guesses else ""
-    said = " · ".join(filter(None, [f"<b>{count}</b>" if done else count, guessed]))
+    details = " · ".join(filter(None, [f"<b>{count}</b>" if done else count, guessed]))
     begun = "" if done or guesses else " class='open'"
     return (f"<li{begun}>{pictures.picture(lesson.number, 34)}<div>{lesson.number} · {escape(lesson.title)}"
-            f"<small>{said if done or guesses else 'not begun'}</small>"
+            f"<small>{details if done or guesses else 'not begun'}</small>"
             f"<small class='names'>{', '.join(done)}</small></div></li>")
 
 
@@ -92,22 +92,22 @@ def _thing(made):
 
 def _gain():
     """The inventory before and after, theme by theme; or what is missing."""
-    known = progress.load(inventory.SECTION)
-    had = [when for when in inventory.TIMES if known.get(when) == "done"]
-    if inventory.AFTER not in had:
+    section = progress.load(inventory.SECTION)
+    times = [when for when in inventory.TIMES if section.get(when) == "done"]
+    if inventory.AFTER not in times:
         return "<p>Not taken twice, so there is no gain to tell.</p>"
-    themes = [inventory.right_by_theme(when, known) for when in had]
+    themes = [inventory.right_by_theme(when, section) for when in times]
     rows = ""
     for name in questions.load()[0].values():
         marks = "".join(f"<td>{sum(right[name])} of {len(right[name])}</td>" for right in themes)
         rows += f"<tr><th scope='row'>{escape(name)}</th>{marks}</tr>"
     most, totals = len(inventory.items()), [sum(map(sum, right.values())) for right in themes]
     rows += "<tr><th scope='row'>all</th>" + "".join(f"<td><b>{n} of {most}</b></td>" for n in totals) + "</tr>"
-    share = inventory.normalised(*totals, most) if len(had) == 2 else None
-    said = (f"The normalised gain is {share:.0%}: the share of what was not right yet that has become right."
+    share = inventory.normalised(*totals, most) if len(times) == 2 else None
+    gain = (f"The normalised gain is {share:.0%}: the share of what was not right yet that has become right."
             if share is not None and share > 0 else "")
-    return (f"<table><thead><tr><td></td>{''.join(f'<th>{when}</th>' for when in had)}</tr></thead>{rows}</table>"
-            f"<p>{said} Guessing alone gets {inventory.by_chance():.0f} right, and the questions were never validated.</p>")
+    return (f"<table><thead><tr><td></td>{''.join(f'<th>{when}</th>' for when in times)}</tr></thead>{rows}</table>"
+            f"<p>{gain} Guessing alone gets {inventory.by_chance():.0f} right, and the questions were never validated.</p>")
 
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

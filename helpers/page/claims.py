@@ -25,13 +25,13 @@ def register(path=None):
     path = Path(path or REGISTER)
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-        found = {entry["id"]: entry for entry in entries}
+        by_id = {entry["id"]: entry for entry in entries}
     except (OSError, ValueError, TypeError, KeyError):
         raise ValueError(f"The register {path.name} cannot be read: get it back with `git checkout data/{path.name}`, "
                          "or write it with `make experiments`.") from None
-    for entry in found.values():
+    for entry in by_id.values():
         complete(entry)
-    return found
+    return by_id
 
 
 def complete(entry):

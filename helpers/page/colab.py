@@ -18,17 +18,17 @@ def missing():
     import tomllib  # Python 3.11; Colab has it
     from packaging.requirements import Requirement
 
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    found = []
-    for requirement in map(Requirement, wanted):
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    unmet = []
+    for requirement in map(Requirement, dependencies):
         try:
             met = requirement.specifier.contains(importlib.metadata.version(requirement.name), prereleases=True)
         except importlib.metadata.PackageNotFoundError:
             met = False
         here = not requirement.marker or requirement.marker.evaluate()
         if here and not met and requirement.name not in ("jupyterlab", "nbval"):
-            found.append(str(requirement))
-    return found
+            unmet.append(str(requirement))
+    return unmet
 
 
 def set_up():

@@ -50,9 +50,9 @@ def read(path=FILE):
                 raise ValueError(f"number {lesson.number} stands there twice")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         after = f", after lesson {max(lessons)}" if lessons else ""
-        said = {KeyError: "there is no [[lesson]]", AttributeError: "an exercise is written name(parameter, ...)"}
+        reasons = {KeyError: "there is no [[lesson]]", AttributeError: "an exercise is written name(parameter, ...)"}
         raise ValueError(f"data/{Path(path).name} cannot be used{after}: "
-                         f"{said.get(type(error), str(error).removeprefix('Lesson.__init__() '))}.") from None
+                         f"{reasons.get(type(error), str(error).removeprefix('Lesson.__init__() '))}.") from None
     return lessons
 
 

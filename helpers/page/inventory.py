@@ -40,13 +40,13 @@ def answers(when, known):
     """{id: [answer, reason]} of all questions, None where nothing was chosen; there is a reason in two tiers only.
 
     ``known``: the section of the progress file. What is damaged in it, or no longer an option, counts as nothing chosen."""
-    found = {}
+    chosen = {}
     for question in items():
-        kept = known.get(f"{when} {question.id}")
-        kept = kept if isinstance(kept, list) and len(kept) == 2 else [None, None]
-        found[question.id] = [name if name in list(map(name_of, tier)) else None
-                              for name, tier in zip(kept, (question.options, question.reasons), strict=True)]
-    return found
+        pair = known.get(f"{when} {question.id}")
+        pair = pair if isinstance(pair, list) and len(pair) == 2 else [None, None]
+        chosen[question.id] = [name if name in list(map(name_of, tier)) else None
+                               for name, tier in zip(pair, (question.options, question.reasons), strict=True)]
+    return chosen
 
 
 def is_right(question, given):
@@ -56,8 +56,8 @@ def is_right(question, given):
 
 def right_by_theme(when, known):
     """{name of a theme: which of its questions are right, a list of bools}. ``known``: as for `answers`."""
-    given = answers(when, known)
-    return {name: [is_right(q, given[q.id]) for q in items() if q.theme == theme]
+    chosen = answers(when, known)
+    return {name: [is_right(q, chosen[q.id]) for q in items() if q.theme == theme]
             for theme, name in questions.load()[0].items()}
 
 
@@ -98,16 +98,16 @@ def gain():
         _say("When you have answered the questions above for the second time, run this cell again: it shows what you have "
              "gained, theme by theme, and explains what is not right yet.")
         return
-    given = {when: answers(when, known) for when in TIMES}
-    themes = {when: right_by_theme(when, known) for when in TIMES if any(answer for answer, _ in given[when].values())}
+    chosen = {when: answers(when, known) for when in TIMES}
+    themes = {when: right_by_theme(when, known) for when in TIMES if any(answer for answer, _ in chosen[when].values())}
     rows = [[name, *("●" * sum(right[name]) + "○" * (len(right[name]) - sum(right[name])) for right in themes.values())]
             for name in questions.load()[0].values()]
     totals = {when: sum(map(sum, right.values())) for when, right in themes.items()}
     rows.append(["all", *(f"{n} of {len(items())}" for n in totals.values())])
     show.table(["theme", *themes], rows, "Right answers (●) in the attention inventory")
     _say(_in_words(totals), "good" if totals.get(AFTER, 0) > totals.get(BEFORE, 0) else "info")
-    if open_ := [q for q in items() if not is_right(q, given[AFTER][q.id])]:
-        _say("<b>What is not right yet.</b>" + "".join(_explained(q, given) for q in open_))
+    if open_ := [q for q in items() if not is_right(q, chosen[AFTER][q.id])]:
+        _say("<b>What is not right yet.</b>" + "".join(_explained(q, chosen) for q in open_))
 
 
 def _in_words(totals):
@@ -119,13 +119,13 @@ def _in_words(totals):
     before, after = totals[BEFORE], totals.get(AFTER, 0)
     share = normalised(before, after, most)
     if share is None:
-        said = f"Everything was right the first time, so nothing was left to gain; now {after} are."
+        sentence = f"Everything was right the first time, so nothing was left to gain; now {after} are."
     elif after > before:
-        said = (f"You had {most - before} to gain, and you gained {after - before} of them: {share:.0%}. That share is "
-                "called the <b>normalised gain</b>.")
+        sentence = (f"You had {most - before} to gain, and you gained {after - before} of them: {share:.0%}. That share is "
+                    "called the <b>normalised gain</b>.")
     else:
-        said = "As many are right as before." if after == before else f"{before - after} fewer are right than before."
-    return f"{said} {chance} {few}"
+        sentence = "As many are right as before." if after == before else f"{before - after} fewer are right than before."
+    return f"{sentence} {chance} {few}"
 
 
 def _explained(question, given):

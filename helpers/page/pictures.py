@@ -39,17 +39,17 @@ def course_map(lessons=None):
     lessons = list((lessons or course.LESSONS).values())
     stops, lines = [], []
     for lesson in lessons:
-        done, all_ = passed(lesson), len(lesson.exercises)
+        n_passed, n = passed(lesson), len(lesson.exercises)
         minutes = f"{lesson.minutes} minutes"
-        count = f"{done} of {all_} exercises passed" if done else f"{all_} exercises" if all_ else ""
-        if not all_ and predicted(lesson):
+        count = f"{n_passed} of {n} exercises passed" if n_passed else f"{n} exercises" if n else ""
+        if not n and predicted(lesson):
             count = "✓ prediction made"
-        said = " · ".join(filter(None, [minutes, "✓ all passed" if all_ and done == all_ else count]))
-        share = round(100 * done / all_) if all_ else 100 * predicted(lesson)
+        details = " · ".join(filter(None, [minutes, "✓ all passed" if n and n_passed == n else count]))
+        share = round(100 * n_passed / n) if n else 100 * predicted(lesson)
         bar = f"linear-gradient(90deg,{COLOURS['built-edge'][0]} {share}%,#8a949e55 {share}%)"
         stops.append(f'<li><a href="{lesson.file}">{picture(lesson.number, 64)}</a><i style="background:{bar}"></i>'
                      f'<p><a href="{lesson.file}"><b>{lesson.number} · {escape(lesson.title)}</b></a><br>'
-                     f'{escape(lesson.afterwards)}<br><small>{said}</small></p></li>')
-        lines.append(f"{lesson.number}  {lesson.title}: {lesson.afterwards} ({said})")
+                     f'{escape(lesson.afterwards)}<br><small>{details}</small></p></li>')
+        lines.append(f"{lesson.number}  {lesson.title}: {lesson.afterwards} ({details})")
     style = STYLE.read_text(encoding="utf-8")
     return f'<div class="course-map"><style>\n{style}</style><ol>{"".join(stops)}</ol></div>', "\n".join(lines)

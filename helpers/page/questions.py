@@ -70,8 +70,8 @@ def load(path=FILE):
                 raise ValueError(f"{question.id} occurs twice")
     except (ValueError, KeyError, TypeError) as error:
         after = f", after {list(questions)[-1]}" if questions else ""
-        said = f"there is no {error}" if isinstance(error, KeyError) else str(error).removeprefix("Question.__init__() ")
-        raise ValueError(f"data/{Path(path).name} cannot be used{after}: {said}.") from None
+        reason = f"there is no {error}" if isinstance(error, KeyError) else str(error).removeprefix("Question.__init__() ")
+        raise ValueError(f"data/{Path(path).name} cannot be used{after}: {reason}.") from None
     return data["themes"], questions
 
 

@@ -38,17 +38,17 @@ def places(words):
 
 def squares(x, y, step, rows):
     """(strength, path) for the squares of each strength, the strongest first: short lines as thick as they are long."""
-    found, side = {}, round(0.84 * step, 1)
+    paths, side = {}, round(0.84 * step, 1)
     for i, row in enumerate(rows):
         for j, digit in enumerate(row):
             if digit != ".":
-                found.setdefault(digit, []).append(f"M{x + j * step:.4g} {y + i * step + side / 2:.4g}h{side:g}")
-    return [(int(digit) / 9, "".join(found[digit])) for digit in sorted(found, reverse=True)]
+                paths.setdefault(digit, []).append(f"M{x + j * step:.4g} {y + i * step + side / 2:.4g}h{side:g}")
+    return [(int(digit) / 9, "".join(paths[digit])) for digit in sorted(paths, reverse=True)]
 
 
 def drawn(picture):
     """A picture of data/map.toml as SVG, in currentColor. Raises ValueError for a stroke that it does not know."""
-    made = []
+    parts = []
     for stroke in picture:
         kind, first, *rest = stroke.split(" ")
         colour = paint("lit") if kind.endswith("*") else "currentColor"
@@ -56,30 +56,30 @@ def drawn(picture):
         solid = f'<path fill="{colour}" stroke="none" '
         match kind.removesuffix("*"):
             case "line":
-                made.append(f'<path {ink}stroke-width="{first}" d="{" ".join(rest)}"/>')
+                parts.append(f'<path {ink}stroke-width="{first}" d="{" ".join(rest)}"/>')
             case "fill":
-                made.append(f'{solid}fill-opacity="{first}" d="{" ".join(rest)}"/>'.replace('fill-opacity="1" ', ""))
+                parts.append(f'{solid}fill-opacity="{first}" d="{" ".join(rest)}"/>'.replace('fill-opacity="1" ', ""))
             case "dots":
                 r = float(first)
                 circles = "".join(f"M{x - r:g} {y:g}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0"
                                   for x, y in places(rest))
-                made.append(f'{solid}d="{circles}"/>')
+                parts.append(f'{solid}d="{circles}"/>')
             case "text":
                 x, y = first.split(",")
-                made.append(f'<text x="{x}" y="{y}" font-size="{rest[0]}" font-weight="600" text-anchor="middle" '
-                            f'fill="currentColor" stroke="none">{escape(rest[1])}</text>')
+                parts.append(f'<text x="{x}" y="{y}" font-size="{rest[0]}" font-weight="600" text-anchor="middle" '
+                             f'fill="currentColor" stroke="none">{escape(rest[1])}</text>')
             case "bars":
                 (x, y), step = places([first])[0], float(rest[0])
-                made.append(f'{solid}d="' + "".join(f"M{x + i * step:g} {y:g}h{0.75 * step:g}v-{height}h-{0.75 * step:g}z"
+                parts.append(f'{solid}d="' + "".join(f"M{x + i * step:g} {y:g}h{0.75 * step:g}v-{height}h-{0.75 * step:g}z"
                                                    for i, height in enumerate(rest[1:])) + '"/>')
             case "cells":
                 step = float(rest[0])
                 thick = f'{ink}stroke-linecap="butt" stroke-width="{0.84 * step:.2g}"'
-                made += [f'<path {thick} stroke-opacity="{strength:.2g}" d="{d}"/>'
-                         for strength, d in squares(*places([first])[0], step, rest[1:])]
+                parts += [f'<path {thick} stroke-opacity="{strength:.2g}" d="{d}"/>'
+                          for strength, d in squares(*places([first])[0], step, rest[1:])]
             case _:
                 raise ValueError(f"data/map.toml has the stroke {stroke!r}; no such kind.")
-    return "".join(made)
+    return "".join(parts)
 
 
 class Sheet:
@@ -96,19 +96,19 @@ class Sheet:
 
     def svg(self, width, height, attributes):
         """The whole sheet as SVG."""
-        groups = [(f'fill="none" stroke="{paint(colour)}" stroke-width="1.5"', [f'<path d="{"".join(found)}"/>'])
-                  for colour, found in self.lines.items()]
-        groups += [(f'fill="{paint(state)}" stroke="{paint(state + "-edge")}" {EDGES[state]}', found)
-                   for state, found in self.frames.items()]
-        groups += [(f'color="{paint(state + "-ink")}" fill="none" stroke="currentColor"', found)
-                   for state, found in self.pictures.items()]
-        groups += [(f'fill="{paint(colour)}"', found) for colour, found in self.words.items()]
-        layers = "".join(f"<g {how}>{''.join(found)}</g>" for how, found in groups)
-        made = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {attributes} font-family="{FONT}" '
-                f'font-size="{self.font}" text-anchor="middle" stroke-linecap="round" stroke-linejoin="round">'
-                f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="14" fill="{paint("page")}" '
-                f'stroke="{paint("edge")}"/>{"".join(self.rooms)}{layers}{"".join(self.marks)}</svg>')
-        return re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.4g}", made)
+        groups = [(f'fill="none" stroke="{paint(colour)}" stroke-width="1.5"', [f'<path d="{"".join(parts)}"/>'])
+                  for colour, parts in self.lines.items()]
+        groups += [(f'fill="{paint(state)}" stroke="{paint(state + "-edge")}" {EDGES[state]}', parts)
+                   for state, parts in self.frames.items()]
+        groups += [(f'color="{paint(state + "-ink")}" fill="none" stroke="currentColor"', parts)
+                   for state, parts in self.pictures.items()]
+        groups += [(f'fill="{paint(colour)}"', parts) for colour, parts in self.words.items()]
+        layers = "".join(f"<g {how}>{''.join(parts)}</g>" for how, parts in groups)
+        whole = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {attributes} font-family="{FONT}" '
+                 f'font-size="{self.font}" text-anchor="middle" stroke-linecap="round" stroke-linejoin="round">'
+                 f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="14" fill="{paint("page")}" '
+                 f'stroke="{paint("edge")}"/>{"".join(self.rooms)}{layers}{"".join(self.marks)}</svg>')
+        return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.4g}", whole)
 
     def text(self, x, y, said, colour="text", bold=False, start=False, size=None):
         extra = "".join([f' font-size="{size}"' if size else "", ' font-weight="700"' if bold else "",
@@ -177,9 +177,9 @@ class Sheet:
         state = self.known.get(part, self.known["text"])
         self.frame(x, y, width, height, state, part=part)
         step = min(height / len(lines), 1.2 * self.font)
-        for i, said in enumerate(lines):
+        for i, line in enumerate(lines):
             foot = y + height / 2 + step * (i + 0.5 - len(lines) / 2) + 0.35 * self.font
-            word, share = said if part == "next" else (said, None)
+            word, share = line if part == "next" else (line, None)
             self.text(x + 9, foot, word, SAID[state], start=True)
             if share:
                 bar, high = x + 9 + 2.9 * self.font, 0.72 * self.font

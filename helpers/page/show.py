@@ -109,9 +109,9 @@ def page(name, title):
 
     ``title``: what a screen reader says of it. Where scripts may not run, a sentence stands there.
     """
-    told = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command Palette, "
-            f"Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
-    display(frame(light((DATA / name).read_text(encoding="utf-8")), title, told, height=900) + _THEME, told)
+    notice = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command "
+              f"Palette, Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
+    display(frame(light((DATA / name).read_text(encoding="utf-8")), title, notice, height=900) + _THEME, notice)
 
 
 def map(number):

@@ -100,13 +100,13 @@ def problem_in(folder, model):
             if status.st_size != size:
                 state = "is cut short" if status.st_size < size else "is too long"
                 return f"{name} {state} ({status.st_size:,} bytes instead of {size:,})"
-            found = _sha256(folder / name, status.st_mtime_ns)
+            actual = _sha256(folder / name, status.st_mtime_ns)
         except FileNotFoundError:
             return f"{name} is missing"
         except OSError as error:
             return f"{name} cannot be read ({_short(error)})"
-        if found != digest:
-            return f"{name} is not the official file (its SHA-256 starts {found[:8]} instead of {digest[:8]})"
+        if actual != digest:
+            return f"{name} is not the official file (its SHA-256 starts {actual[:8]} instead of {digest[:8]})"
     return None
 
 
