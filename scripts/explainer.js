@@ -153,6 +153,7 @@ function drawWords() {
     node.textContent = model.name(id).replace(/^‑(?=.)/, ""); node.setAttribute("aria-pressed", t === has.place); node.tabIndex = t === has.place ? 0 : -1;
     node.classList.toggle("new", fresh && t === ids.length - 1 && t > 0 && t === has.place);
   });
+  $("press").textContent = `${has.text === THANKS ? "Ben thanks whoever told him something, so “thanks” has to look back at anna. " : ""}Press a word to see where it looks.`;
   layOut(); drawArcs(fresh); fresh = false;
 }
 let lay;  // where the words are: {down, at: [[x, y, half of its size across]], width, height, room}
@@ -188,7 +189,6 @@ function arc(i, j, l, h) {
   return `M${a} ${edge}C${a} ${out} ${b} ${out} ${b} ${edge}`;
 }
 function drawArcs(draws) {
-  $("press").textContent = `${has.text === THANKS ? "Ben thanks whoever told him something, so “thanks” has to look back at anna. " : ""}Press a word to see where it looks.`;
   const i = followed ?? has.place, box = document.querySelector(".arcs"), {width, height, down, at} = lay, parts = [], lit = ids.map(() => [0, ""]), best = [];
   box.setAttribute("viewBox", `0 0 ${width} ${height}`); box.setAttribute("width", width); box.setAttribute("height", height);
   const text = model.kind === "text", heads = headsOf().filter(({l, h}) => used(l, h));
