@@ -5,9 +5,11 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from sentences import refusal
 
 from helpers import inside
 from helpers.page import finds
+from helpers.words import NotUsable
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
 
@@ -81,9 +83,7 @@ def test_what_cannot_be_used_is_one_sentence(asked, tmp_path):
                   lambda: asked.rewrite("France", "Japan", 30, 4), lambda: asked.rewrite("France", "Japan", 23, "4"),
                   lambda: finds.save(find, tmp_path / "find.txt"), lambda: finds.save(find, 7),
                   lambda: finds.save(find, tmp_path / "nowhere" / "find.html")):
-        with pytest.raises(inside.NotUsable) as told:
-            wrong()
-        assert "\n" not in str(told.value) and told.value._render_traceback_() == [str(told.value)]
+        refusal(NotUsable, wrong)
 
 
 def test_the_causal_mask_written_out_changes_nothing(asked):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pooch
 import pytest
+from sentences import refusal
 
 from helpers.store import model_files
 from helpers.store.model_files import Model, ModelNotAvailable, find
@@ -46,13 +47,9 @@ def fill(folder, **changed):
     return folder
 
 
-def failure(*arguments, model=STAND_IN, **keywords):
-    """The message of the failure, which has to be one sentence."""
-    with pytest.raises(ModelNotAvailable) as error:
-        find(model, *arguments, **keywords)
-    message = str(error.value)
-    assert "\n" not in message and message.endswith(".") and ". " not in message, message
-    return message
+def failure(*arguments, model=STAND_IN, **options):
+    """The message of the failure."""
+    return refusal(ModelNotAvailable, find, model, *arguments, **options)
 
 
 # Where it is found

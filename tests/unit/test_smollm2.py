@@ -3,10 +3,12 @@
 import jinja2
 import pytest
 import torch
+from sentences import refusal
 
 from helpers import inside, smollm2, tokens, transformer
 from helpers.attention import rotate as rotate_arrays
 from helpers.store import gguf, model_files
+from helpers.words import NotUsable
 
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
 
@@ -69,9 +71,7 @@ def test_a_text_cannot_spell_the_signs_of_the_template(model):
 
 @pytest.mark.parametrize("messages", [[], "Hello", [{"role": "teacher", "content": "x"}], [{"role": "user"}], [("user",)]])
 def test_a_wrong_message_is_one_sentence(messages):
-    with pytest.raises(ValueError, match="Messages are a list") as error:
-        smollm2.prompt_ids(None, messages)
-    assert "\n" not in str(error.value)
+    assert "Messages are a list" in refusal(NotUsable, smollm2.prompt_ids, None, messages)
 
 
 def test_it_answers(model):
