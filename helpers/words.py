@@ -55,7 +55,9 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
     plain = unicodedata.normalize("NFC", text).replace("’", "'").lower()
     stop = r"|\." if known is not None and "." in known else ""  # in some languages the full stop is a word
     words = re.findall(WORD.pattern + stop, plain)
+    cut = []
     if known is not None:  # a compound that is not known may be two words that are; "won't" is not "won"
+        cut = [word for word in dict.fromkeys(words) if word not in known and word.removesuffix("'s") in known]
         words = [part for word in words for part in ([word] if word in known else word.removesuffix("'s").split("-"))]
     usable = [word for word in words if known is None or word in known]
     symbols = [sign for sign in WORD.sub(" ", plain) if unicodedata.category(sign)[0] in "SC" and not sign.isspace()]
@@ -70,6 +72,8 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
     if most is not None and len(usable) > most:
         raise NotUsable(f"This takes at most {most} word{'s' * (most > 1)}, and {shown(text)} has {len(usable)}: "
                         f"shorten it, or {example}.")
+    if cut:
+        print(f"Read without 's, which is not known here: {', '.join(cut[:8])}.")
     if missing:
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
         print(f"Left out, because it is not known here: {', '.join(missing[:8])}{rest}.")

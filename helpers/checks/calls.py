@@ -28,12 +28,12 @@ class Waiting(TimeLimit):
 
 @dataclass(frozen=True)
 class Result:
-    """What one call of an attempt came to. ``changed``: did it change its arguments?"""
+    """What one call of an attempt came to. ``changed``: the numbers of the arguments that it changed in place."""
 
     kind: str  # "value", "error" or "timeout"
     value: object = None  # the value returned, or in words the error or what took too long
     error: type | None = None
-    changed: bool = False
+    changed: tuple = ()
     printed: str = ""
 
 
@@ -61,7 +61,8 @@ def call(function, args, seconds, use=plain_use):
         return Result("timeout", _took_too_long(limit, seconds), printed=printed.getvalue())
     except (Exception, SystemExit) as error:
         return Result("error", error_text(error, function), type(error), printed=printed.getvalue())
-    return Result("value", value, changed=not _same_input(args, mine), printed=printed.getvalue())
+    changed = tuple(i for i, (before, after) in enumerate(zip(args, mine, strict=True)) if not _same_input(before, after))
+    return Result("value", value, changed=changed, printed=printed.getvalue())
 
 
 def copied(args):

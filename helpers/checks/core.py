@@ -292,6 +292,9 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=True):
     if misconception:
         return outcome("wrong", misconception.id, f"{words} {misconception.hint}\n{_case_text(exercise, shown)}")
     hint = first.case.probe.hint
+    if changing := next((t for t in failing if t.result.changed), None):
+        return outcome("wrong", "changes-input", f"Your function {_changes(exercise, changing)} That may be why the result "
+                                                 f"is wrong, too. {hint}\n{_case_text(exercise, changing)}")
     if _is_formless(trials):
         lost = lost_axes(first.case.expected, first.result.value)
         hint = f"The result does not have the right form yet. {lost}Compare it with what is expected:"
@@ -303,9 +306,8 @@ def _right(exercise, attempt, trials, seconds, more):
     for trial in trials:
         if trial.result.changed:
             return Outcome(exercise.name, "wrong", "changes-input",
-                           "The values are right, but your function changes its input in "
-                           "place, so the caller's data is lost. Work on a copy, or use x = x - m instead "
-                           f"of x -= m.\nIt was called with {describe(exercise.parameters, trial.case.args)}.")
+                           f"The values are right, but your function {_changes(exercise, trial)}\n"
+                           f"It was called with {describe(exercise.parameters, trial.case.args)}.")
     lines = ["Your function agrees with the reference on every random input."]
     losses = [t for t in trials if hasattr(t.case.expected, "detach") and t.case.expected.ndim == 0
               and t.case.expected.is_floating_point()]
@@ -385,6 +387,13 @@ def _case_text(exercise, trial):
     if trial.result.printed.strip():
         text += f"\nIt printed: {trial.result.printed.strip()[:300]}"
     return text
+
+
+def _changes(exercise, trial):
+    """What an attempt does to arguments that it changed in place, and what to write."""
+    name = exercise.parameters[trial.result.changed[0]]
+    return (f"changes {name} in place, so the caller's data is lost: {name} += … and {name}[…] = … write into what it was "
+            f"given, and so does a name that means the same. Work on a copy, or make something new: {name} = {name} + …")
 
 
 def _none_nudge(exercise, case):

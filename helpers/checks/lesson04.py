@@ -66,6 +66,12 @@ PROJECT = Exercise(project, probes=(
 ))
 
 
+@variants
+def _compared(Q, K, *, dot=lambda Q, K: Q @ _swap(K), divisor=lambda Q: 1, end=lambda scores: scores):
+    """The reference with another product, and with what is done to scores later."""
+    return end(dot(Q, K) / divisor(Q))
+
+
 def _cosines(Q, K):
     return (Q / np.linalg.norm(Q, axis=-1, keepdims=True)) @ _swap(K / np.linalg.norm(K, axis=-1,
                                                                                       keepdims=True))
@@ -91,25 +97,25 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
     larger(_normal((5, 6, 9, 11), (5, 6, 10, 11)), extreme=True),
 ), misconceptions=(
     ("scaled", "You divide by √d_k. That is coming in lesson 05; here the scores are plain dot products.",
-        lambda Q, K: Q @ _swap(K) / np.sqrt(Q.shape[-1])),
+        _compared(divisor=lambda Q: np.sqrt(Q.shape[-1]))),
     ("softmax", "You return weights. Scores come before the softmax: return the dot products themselves.",
-        lambda Q, K: softmax(Q @ _swap(K))),
+        _compared(end=softmax)),
     ("not-transposed", "Q @ K lets the rows of Q meet the columns of K. A query must meet a whole key, "
-        "which is a row: transpose K.", lambda Q, K: Q @ K),
+        "which is a row: transpose K.", _compared(dot=lambda Q, K: Q @ K)),
     ("keys-as-rows", "This is K Qᵀ: a row for each key. Queries are rows and keys are columns.",
-        lambda Q, K: K @ _swap(Q)),
+        _compared(dot=lambda Q, K: K @ _swap(Q))),
     ("all-axes-reversed", "Right for two axes, but K.T reverses all axes of a batch, the one that counts "
-        "sentences too. Which two have to change places? Swap only those.", lambda Q, K: Q @ K.T),
+        "sentences too. Which two have to change places? Swap only those.", _compared(dot=lambda Q, K: Q @ K.T)),
     ("first-axes-swapped", "Right for two axes, but you count them from the front. In a batch axis 0 "
-        "counts sentences. Swap the last two axes: -1 and -2.", lambda Q, K: Q @ np.swapaxes(K, 0, 1)),
+        "counts sentences. Swap the last two axes: -1 and -2.", _compared(dot=lambda Q, K: Q @ np.swapaxes(K, 0, 1))),
     ("three-axes-only", "You count the axes of K from the front, so only a batch (B, T, d_k) fits. Count "
         "from the end: the last two axes change places, however many stand in front.",
-        lambda Q, K: Q @ np.swapaxes(K, 1, 2)),
+        _compared(dot=lambda Q, K: Q @ np.swapaxes(K, 1, 2))),
     ("every-axis-named", "You name every axis of K, so only one number of axes fits. np.swapaxes needs "
         "only the two that change places: count them from the end, and it does not matter how many are "
-        "in front.", lambda Q, K: Q @ K.transpose(0, 2, 1)),
+        "in front.", _compared(dot=lambda Q, K: Q @ K.transpose(0, 2, 1))),
     ("two-axes-only", "Right for two axes (T, d_k), and for nothing else. A batch has more axes in front: swap "
-        "the last two of K (np.swapaxes) and leave the rest to @.", lambda Q, K: np.einsum("qd,kd->qk", Q, K)),
+        "the last two of K (np.swapaxes) and leave the rest to @.", _compared(dot=lambda Q, K: np.einsum("qd,kd->qk", Q, K))),
     ("loop-over-the-first-axis", "Right for two axes, but your loops run over the first axis, and in a batch that "
         "counts sentences. One @ does without loops.", lambda Q, K: np.array([[q @ k for k in K] for q in Q])),
     ("loop-over-queries", "Right for two axes, but your loop runs over the first axis of Q, and in a batch that "
@@ -121,18 +127,24 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
                                for i in range(Q.shape[0])])),
     ("dot-reversed", "Right for two axes, but K.T reverses all axes of a batch, and np.dot lets every "
         "sentence meet every other. The operator @ keeps the batch apart; and which two axes have to "
-        "change places?", lambda Q, K: np.dot(Q, K.T)),
+        "change places?", _compared(dot=lambda Q, K: np.dot(Q, K.T))),
     ("batch-meets-batch", "Right for two axes. With more, np.dot lets every sentence meet the keys of "
-        "every other sentence. The operator @ keeps the batch apart.", lambda Q, K: np.dot(Q, _swap(K))),
+        "every other sentence. The operator @ keeps the batch apart.", _compared(dot=lambda Q, K: np.dot(Q, _swap(K)))),
     ("same-place-only", "You compare query i with key i only. Every query must meet every key: that is a "
-        "matrix product.", lambda Q, K: (Q * K).sum(axis=-1)),
+        "matrix product.", _compared(dot=lambda Q, K: (Q * K).sum(axis=-1))),
     ("mixes-coordinates", "Qᵀ K compares columns and gives (d_k, d_k). Tokens are rows: the scores are "
-        "(T_q, T_k).", lambda Q, K: _swap(Q) @ K),
+        "(T_q, T_k).", _compared(dot=lambda Q, K: _swap(Q) @ K)),
     ("cosine", "You divide by the lengths, so these are cosines. Scores are plain dot products, lengths "
-        "included.", _cosines),
+        "included.", _compared(dot=_cosines)),
     ("keys-unused", "You compare the queries with themselves. The other side of the product is K.",
-        lambda Q, K: Q @ _swap(Q)),
+        _compared(dot=lambda Q, K: Q @ _swap(Q))),
 ))
+
+@variants
+def _form(W_q, W_k, *, product=lambda W_q, W_k: W_q @ W_k.T, power=0, end=lambda W: W):
+    """The reference with another product, divided by a power of d_k, or with something done to it later."""
+    return end(product(W_q, W_k) / W_q.shape[1] ** power)
+
 
 BILINEAR_FORM = Exercise(bilinear_form, probes=(
     Probe("d is 1", _normal((1, 3), (1, 3)), "With d = 1 the matrix is one number, of shape (1, 1): the "
@@ -148,19 +160,19 @@ BILINEAR_FORM = Exercise(bilinear_form, probes=(
     larger(_normal((9, 10), (9, 10))),
 ), misconceptions=(
     ("inner-axes", "W_qᵀ W_k is (d_k, d_k). The matrix stands between X and Xᵀ, so it must be (d, d).",
-        lambda W_q, W_k: W_q.T @ W_k),
+        _form(product=lambda W_q, W_k: W_q.T @ W_k)),
     ("keys-first", "This is the transpose: it scores as if keys were queries. In X W Xᵀ the left X "
-        "belongs to the queries.", lambda W_q, W_k: W_k @ W_q.T),
+        "belongs to the queries.", _form(product=lambda W_q, W_k: W_k @ W_q.T)),
     ("not-transposed", "A transpose is missing. (X W_k)ᵀ is W_kᵀ Xᵀ, so W_k arrives transposed.",
-        lambda W_q, W_k: W_q @ W_k),
+        _form(product=lambda W_q, W_k: W_q @ W_k)),
     ("symmetric-part", "You average the matrix with its transpose. Scores of queries and keys need not "
-        "be symmetric, and that is their point.", lambda W_q, W_k: (W_q @ W_k.T + W_k @ W_q.T) / 2),
+        "be symmetric, and that is their point.", _form(end=lambda W: (W + W.T) / 2)),
     ("queries-twice", "You use W_q on both sides, so the scores come out symmetric. The right factor "
-        "comes from W_k.", lambda W_q, W_k: W_q @ W_q.T),
+        "comes from W_k.", _form(product=lambda W_q, W_k: W_q @ W_q.T)),
     ("scaled", "You divide by √d_k. That is coming in lesson 05; here the scores are plain dot products.",
-        lambda W_q, W_k: W_q @ W_k.T / np.sqrt(W_q.shape[1])),
+        _form(power=0.5)),
     ("elementwise", "W_q * W_k multiplies entry by entry. You need a matrix product that gives (d, d).",
-        lambda W_q, W_k: W_q * W_k),
+        _form(product=lambda W_q, W_k: W_q * W_k)),
 ))
 
 
@@ -178,11 +190,11 @@ def _along(scores, axis):
 
 
 @variants
-def _attend(X, W_q, W_k, W_v, *, weigh=softmax, score=lambda Q, K: Q @ K.T, give=lambda w, V, X, Q, K: (w @ V, w),
+def _attend(X, W_q, W_k, W_v, *, weigh=softmax, score=lambda Q, K: Q @ K.T, power=0, give=lambda w, V, X, Q, K: (w @ V, w),
             roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_v)):
-    """Attention with one step exchanged."""
+    """Attention with one step exchanged, or scores divided by a power of d_k."""
     Q, K, V = roles(X, W_q, W_k, W_v)
-    return give(weigh(score(Q, K)), V, X, Q, K)
+    return give(weigh(score(Q, K) / K.shape[-1] ** power), V, X, Q, K)
 
 
 QKV_ATTENTION = Exercise(qkv_attention, probes=(
@@ -212,7 +224,7 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
     ("queries-as-values", "The weights are right, but you mix the queries. What is handed over is the "
         "value of the word that was found.", _attend(give=lambda w, V, X, Q, K: (w @ Q, w))),
     ("scaled", "You divide the scores by √d_k. That is coming in lesson 05; here the scores are plain dot "
-        "products.", lambda X, W_q, W_k, W_v: _attend(weigh=lambda S: softmax(S / W_q.shape[1]**0.5))(X, W_q, W_k, W_v)),
+        "products.", _attend(power=0.5)),
     ("results-exchanged", "Both results are right, but in the other order: first the output, then the "
         "weights.", _attend(give=lambda w, V, X, Q, K: (w, w @ V))),
     ("output-only", "The output is right, but the weights are missing. Return two things: output, "
@@ -234,10 +246,9 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_k, X @ W_k, X @ W_v))),
     ("nothing-projected",
         "You compare the words' own vectors, as in lesson 02. A score is a query with a key, and these "
-        "need W_q and W_k.", _attend(score=lambda Q, K: 0, weigh=lambda S: 0, give=lambda w, V, X, Q, K: (
-        softmax(X @ X.T) @ V, softmax(X @ X.T)))),
+        "need W_q and W_k.", _attend(roles=lambda X, W_q, W_k, W_v: (X, X, X @ W_v))),
     ("no-parameters", "This is the attention of lesson 02, without W_q, W_k and W_v. Each role needs its "
-        "projection first.", lambda X, W_q, W_k, W_v: (softmax(X @ X.T) @ X, softmax(X @ X.T))),
+        "projection first.", _attend(roles=lambda X, W_q, W_k, W_v: (X, X, X))),
     ("keys-not-transposed", "Q @ K lets the rows of Q meet the columns of K. A query meets a whole key, "
         "which is a row of K.", _attend(score=lambda Q, K: Q @ K)),
     ("mixes-coordinates", "Qᵀ K compares columns and gives (d_k, d_k). Words are rows, and every word "

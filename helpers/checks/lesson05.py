@@ -83,6 +83,8 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         "square root.", _attends(divisor=lambda Q, K, V: Q.shape[-1])),
     ("scaled-by-d_k-squared", "You divide by the square of d_k. That makes every weight the same; divide "
         "by the square root.", _attends(divisor=lambda Q, K, V: Q.shape[-1] ** 2)),
+    ("fourth-root", "You divide by the root of √d_k, which is d_k^¼. Divide the scores by √d_k, once; or the queries and "
+        "the keys, both of them, by d_k^¼.", _attends(divisor=lambda Q, K, V: Q.shape[-1] ** 0.25)),
     ("half-instead-of-root", "d_k ** 1/2 is (d_k ** 1) / 2, because ** comes first. Write d_k ** 0.5 or "
         "np.sqrt(d_k).", _attends(divisor=lambda Q, K, V: Q.shape[-1] / 2)),
     ("precedence", "scores / d_k ** 1/2 is scores / d_k, and then halved: ** comes first, then / from left to "

@@ -1,5 +1,7 @@
 """The exercises of lesson 08: sinusoidal positions, rotary positions, ALiBi."""
 
+import inspect
+
 import numpy as np
 
 from helpers.attention import alibi_bias, rotate, sinusoidal_encoding
@@ -172,9 +174,17 @@ def _added(x, positions):
     return x + _woven(np.sin(angles), np.cos(angles))
 
 
+def _with_a_base(function, x, positions, base=None):
+    """What a rotate gives. The base is asked of one that takes it, as lesson 16's does, and no other can be wrong there."""
+    if base is None:
+        return function(x, positions)
+    takes = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return function(x, positions, base) if len(takes) > 2 else _turn(x, _angles(x, positions, base=base))
+
+
 ROTATE = Exercise(rotate, nudges=(
     EACH_WITH_EACH,
-), probes=(
+), use=_with_a_base, probes=(
     Probe("position 0", lambda rng: (rng.normal(size=(1, 4)), np.array([0])),
         "At position 0 every angle is 0, so nothing turns: the result must be x itself."),
     Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), np.array([1])),
@@ -198,6 +208,8 @@ ROTATE = Exercise(rotate, nudges=(
     Probe("before the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([-5, -5, 9])),
         "Positions may be negative, and two rows may have the same. Use them as numbers in the angles, "
         "not to look up a row.", draws=1),
+    Probe("another base", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3), 50.0), "Your rotate takes a base, which "
+        "is 50 here: pair i turns by position · base^(-2i/d).", extreme=True),
     larger(_vectors((5, 6, 11, 12))),
 ), misconceptions=(
     ("half-split-pairs", "You pair column i with column i + d/2. Several libraries do that, and it is as "
@@ -211,6 +223,8 @@ ROTATE = Exercise(rotate, nudges=(
         lambda x, p: _turn(x, np.deg2rad(_angles(x, p)))),
     ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
         lambda x, p: _turn(x, _angles(x, p, base=1000.0))),
+    ("base-ignored", "Your rotate takes a base, and turns by 10000 whatever base it is given. Write base where 10000 was.",
+        lambda x, p, base=10000.0: rotate(x, p)),
     ("exponent-i", "Your later pairs turn too fast: the exponent is i/d. It is 2i/d, where i counts the "
         "pairs.", lambda x, p: _turn(x, _angles(x, p, step=1))),
     ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide "

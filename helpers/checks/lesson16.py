@@ -997,8 +997,8 @@ def runs(attempt):
     name = attempt.__name__
     course = course_pieces()[name]
     function, said = adopt(attempt, course, name)
-    if function is not course and name == "rotate":
-        function, said = _with_a_base(attempt, function)
+    if function is not course and name == "rotate" and len(inspect.signature(attempt).parameters) < 3:
+        mine, function = function, lambda x, positions, base=10000.0: turn(mine, x, positions, base)
     if function is not course and _too_slow(function, name):
         function, said = course, ("the course's (yours is right, but one call of it takes more than "
                                   f"{SLOWEST} times as long as a whole layer, and an answer would not end soon)")
@@ -1013,16 +1013,6 @@ def whose():
     mine = [name for name, said in _RUNNING.items() if said == "yours"]
     theirs = [name for name, said in _RUNNING.items() if said != "yours"]
     return " ".join([f"Yours: {', '.join(mine)}."] * bool(mine) + [f"The course's: {', '.join(theirs)}."] * bool(theirs))
-
-
-def _with_a_base(attempt, function):
-    """A rotate that has passed lesson 08's check, with a base: (function, whose)."""
-    if len(inspect.signature(attempt).parameters) < 3:
-        return lambda x, positions, base=10000.0: turn(function, x, positions, base), "yours"
-    x, places = torch.linspace(-1, 1, 24).reshape(3, 8), torch.arange(3, 6)
-    if torch.allclose(function(x, places, 50.0), rope(x, places, 50.0), atol=1e-5):
-        return function, "yours"
-    return rope, "the course's (yours turns by 10,000 whatever base it is given: write base where 10000 was)"
 
 
 def _too_slow(function, name):

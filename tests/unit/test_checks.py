@@ -290,6 +290,18 @@ def in_place(x):
     return softmax(x)
 
 
+def stream_in_place(x, memory, look_back, look_across, work, norm1, norm2, norm3):
+    for write in (lambda: look_back(norm1(x)), lambda: look_across(norm2(x), memory), lambda: work(norm3(x))):
+        x += write()
+    return x
+
+
+def table_in_place(ids, tokens, positions, blocks, norm, W_out):
+    """Right only where no word comes twice."""
+    tokens[ids] += positions[:ids.shape[1]]
+    return exercise("language_model").reference(ids, tokens, 0 * positions, blocks, norm, W_out)
+
+
 def heads_in_place(head_outputs, heads, mean=False):
     for head in heads:
         head_outputs[:, head] = head_outputs[:, head].mean(dim=(0, 1)) if mean else 0
@@ -350,6 +362,9 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     ("softmax", lambda x, axis: x, "error", "(x), in this order"),
     ("softmax", lambda x, axis: x, "error", "takes (x, axis)"),
     ("softmax", in_place, "changes-input", "Work on a copy"),
+    ("softmax", in_place, "changes-input", "x = x + …"),
+    ("decoder_block", stream_in_place, "changes-input", "x += …"),
+    ("language_model", table_in_place, "changes-input", "changes tokens in place"),
     ("ablate_heads", heads_in_place, "changes-input", ""),
     ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=0), "columns-sum-to-1", ""),  # and overflow
     ("self_attention", lambda X: None @ X, "error", "return nothing yet"),
@@ -390,6 +405,13 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     ("rotate", turned_in_place(1), "overwritten", "new array"),
     ("rotate", turned_in_place(-1), "overwritten-and-clockwise", "new array"),
     ("masked_attention", a_billion_below, "minus-a-billion", "mean of all hidden values"),
+    ("rotate", lambda x, p, base=10000.0: exercise("rotate").reference(x, p), "base-ignored", "Write base where 10000 was"),
+    ("scaled_dot_product_attention", lambda Q, K, V: (
+        (w := softmax(Q @ np.swapaxes(K, -1, -2) / Q.shape[-1] ** 0.25)) @ V, w), "fourth-root", "d_k^¼"),
+    ("qkv_attention", lambda X, W_q, W_k, W_v: (
+        (w := softmax((X @ W_q) @ (X @ W_k).T / W_k.shape[1] ** 0.5)).T @ (X @ W_v), w), "weights-transposed", "more than one"),
+    ("attention_scores", lambda Q, K: K @ np.swapaxes(Q, -1, -2) / Q.shape[-1] ** 0.5, "scaled", "more than one mistake"),
+    ("bilinear_form", lambda W_q, W_k: W_k @ W_q.T / W_q.shape[1] ** 0.5, "keys-first", "more than one mistake"),
     # two mistakes at once, and mistakes that had no hint of their own
     ("masked_attention", lambda Q, K, V, mask: scores_hidden(Q, K, V, ~mask, 1), "inverted", "more than one mistake"),
     ("masked_attention", lambda Q, K, V, mask: scores_hidden(

@@ -16,6 +16,8 @@ KNOWN = {"the", "date", "well", "known", "lion", "café", "don't"}
     ("cafe\u0301", ["café"], None),
     (["the", "lion date"], ["the", "lion", "date"], None),
     ("the 🐻 zebra", ["the"], "zebra, 🐻"),
+    ("the lion’s date", ["the", "lion", "date"], "without 's, which is not known here: lion's."),
+    ("the zebra's date", ["the", "date"], "not known here: zebra."),
 ])
 def test_words_are_taken_from_a_text(text, words, left_out, capsys):
     assert words_in(text, KNOWN) == words
