@@ -115,7 +115,7 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
         "only the two that change places: count them from the end, and it does not matter how many are "
         "in front.", _compared(dot=lambda Q, K: Q @ K.transpose(0, 2, 1))),
     ("two-axes-only", "Right for two axes (T, d_k), and for nothing else. A batch has more axes in front: swap "
-        "the last two of K (np.swapaxes) and leave the rest to @.", _compared(dot=lambda Q, K: np.einsum("qd,kd->qk", Q, K))),
+        "the last two of K (np.swapaxes), and @ does the rest.", _compared(dot=lambda Q, K: np.einsum("qd,kd->qk", Q, K))),
     ("loop-over-the-first-axis", "Right for two axes, but your loops run over the first axis, and in a batch that "
         "counts sentences. One @ does without loops.", lambda Q, K: np.array([[q @ k for k in K] for q in Q])),
     ("loop-over-queries", "Right for two axes, but your loop runs over the first axis of Q, and in a batch that "
@@ -139,6 +139,7 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
     ("keys-unused", "You compare the queries with themselves. The other side of the product is K.",
         _compared(dot=lambda Q, K: Q @ _swap(Q))),
 ))
+
 
 @variants
 def _form(W_q, W_k, *, product=lambda W_q, W_k: W_q @ W_k.T, power=0, end=lambda W: W):

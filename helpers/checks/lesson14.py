@@ -11,7 +11,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.checks.adopt import adopt_all
 from helpers.checks.core import Contract, Exercise, Probe, inputs, larger, variants
-from helpers.checks.pieces import joined, same, spread, spread_in_turn, tensor
+from helpers.checks.pieces import (
+    attends,
+    both,
+    joined,
+    rows_of_a_cache,
+    rows_of_groups,
+    rows_of_scaling,
+    same,
+    spread,
+    tensor,
+)
 from helpers.efficient import (
     decode_step,
     grouped_query_attention,
@@ -166,10 +176,8 @@ SLIDING_WINDOW_MASK = Exercise(sliding_window_mask, probes=(
 # ---------------------------------------------------------------- linear_attention
 
 
-def _attend(q, k, v, scale=None, dim=-1, mask=None):
-    scores = q @ k.mT / (math.sqrt(q.shape[-1]) if scale is None else scale(q))
-    scores = scores if mask is None else scores.masked_fill(~mask(q, k), -math.inf)
-    return torch.softmax(scores, dim=dim) @ v
+def _attend(q, k, v):
+    return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v
 
 
 def _elu_plus_1(x):
@@ -315,13 +323,9 @@ def _grouped_inputs(rng, B, h, g, T, d_k, T_k=None):
 
 
 @variants
-def _grouped(Q, K, V, *, keys=spread, values=spread, **options):
-    """The reference, with the groups of the keys or the values spread over the heads in another way."""
-    return _attend(Q, keys(K, Q.shape[1]), values(V, Q.shape[1]), **options)
-
-
-def _both(spread):
-    return _grouped(keys=spread, values=spread)
+def _grouped(Q, K, V, *, offset=lambda T, n: n, **faults):
+    """The reference: `attends` without a mask and a cache, with these faults."""
+    return attends(offset=offset, **faults)(Q, K, V)[0]
 
 
 _TRANSPOSE = (("first two dimensions of batch2|matrix transpose on tensors|of non-matrix", (
@@ -342,43 +346,27 @@ GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=_TRANSPOSE, p
         "One query and 7 keys, as when a model writes: K and V have another length than Q."),
     larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
 ), misconceptions=(
-    ("groups-in-turn", "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by "
-        "side: 0, 0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _both(spread_in_turn)),
-    ("keys-in-turn", "The values go to the right heads, the keys do not: you spread K over the heads in "
-        "turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(keys=spread_in_turn)),
-    ("values-in-turn", "The keys go to the right heads, the values do not: you spread V over the heads "
-        "in turn, 0, 1, 0, 1. It is 0, 0, 1, 1 for both.", _grouped(values=spread_in_turn)),
-    ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
-        _grouped(scale=lambda Q: 1.0)),
-    ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _grouped(scale=lambda Q: Q.shape[-1])),
-    ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
-        "scaled by its own width, √d_k.", _grouped(scale=lambda Q: math.sqrt(Q.shape[1] * Q.shape[-1]))),
-    ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
-        "(h / g).", _both(lambda x, h: x[:, :1])),
+    *rows_of_groups(_grouped), *rows_of_scaling(_grouped),
     ("groups-averaged", "You average the groups and give all heads the mean. Head i uses group i // (h / "
-        "g), as it stands.", _both(lambda x, h: x.mean(1, keepdim=True))),
-    ("softmax-over-queries",
-        "Your softmax runs over the queries. It runs over the keys, the last axis.", _grouped(dim=-2)),
+        "g), as it stands.", both(_grouped, lambda x, h: x.mean(1, keepdim=True))),
     ("no-softmax", "There is no softmax: the weights are the scores themselves.",
         lambda Q, K, V: Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ spread(V, Q.shape[1])),
     ("causal", "You hide the later keys. There is no mask here.",
-        _grouped(mask=lambda Q, K: torch.ones(Q.shape[2], K.shape[2]).tril().bool())),
+        _grouped(offset=lambda T, n: 0)),
     ("heads-lost", "You return g heads: the other queries are lost. The result has as many heads as Q.",
         lambda Q, K, V: _attend(Q[:, :K.shape[1]], K, V)),
     ("not-spread", "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
         "head the keys of its group, or put the queries of a group below each other.", _attend),
     ("divided-by-g", "Your head i uses group i // g. There are h // g heads in a group, so it is i // (h "
-        "// g).", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
+        "// g).", both(_grouped, lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
     ("repeated-g-times", "You repeat each head of keys g times. There are h // g query heads for each of "
-        "them.", _both(lambda x, h: x.repeat_interleave(x.shape[1], 1))),
+        "them.", both(_grouped, lambda x, h: x.repeat_interleave(x.shape[1], 1))),
     ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
         lambda Q, K, V: grouped_query_attention(Q, K, K)),
     ("weights-returned", "You return the weights. One product is left: weights @ V.",
         lambda Q, K, V: torch.softmax(Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]), -1)),
     ("tokens-before-heads", "You return (B, T, h, d_k). The axes stay in their order here: (B, h, T, "
         "d_k).", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2)),
-    ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
-        "later.", lambda Q, K, V: grouped_query_attention(Q, K, V).transpose(1, 2).flatten(2)),
 ), contracts=(
     Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
         _grouped_inputs(1, 4, 3, 2, 2)),
@@ -395,15 +383,13 @@ def _step_inputs(rng, B, h, t, d_k):
 
 
 @variants
-def _step(q, k, v, cache, *, join=joined, see=lambda K, V, k, v, cache: (K, V), keep=lambda K, V, k, v, cache: (K, V),
-          **options):
-    """The reference, with another way of joining, or another choice of what is seen and of what is kept."""
-    K, V = join(k, v, cache)
-    return _attend(q, *see(K, V, k, v, cache), **options), keep(K, V, k, v, cache)
+def _step(q, k, v, cache, **faults):
+    """The reference: `attends` with as many heads of keys as of queries, with these faults."""
+    return attends(spread_keys=same, spread_values=same, **faults)(q, k, v, cache)
 
 
-def _or_new(K, V, k, v, cache):
-    return (k, v) if cache is None else cache
+def _joining(join):
+    return _step(see=join, keep=join)
 
 
 def _stacked(k, v, cache):
@@ -442,57 +428,37 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "B = 2, h = 3, and 5 positions are cached: positions are axis -2 of (B, h, t, d_k)."),
     larger(_step_inputs(5, 6, 9, 11)),
 ), misconceptions=(
-    ("cache-not-used", "You do not look at `cache`: the new token sees only itself, and nothing of the "
-        "past is kept. Append k and v first.", lambda q, k, v, cache=None: (_attend(q, k, v), (k, v))),
+    *rows_of_a_cache(_step), *rows_of_scaling(_step),
     ("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all cached "
-        "positions as well.", _step(see=lambda K, V, k, v, cache: (k, v))),
+        "positions as well.", _step(see=lambda k, v, cache: (k, v))),
     ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
-        "then attend.", _step(see=_or_new)),
-    ("nothing-appended", "The output is right, but you give back the old cache: the next token will not "
-        "see this one. Return the longer one.", _step(keep=_or_new)),
+        "then attend.", _step(see=lambda k, v, cache: (k, v) if cache is None else cache)),
     ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the "
         "first token, and later without the new position. Return the longer one, (K, V).",
-        _step(keep=lambda K, V, k, v, cache: cache)),
-    ("keeps-the-new-only", "The output is right, but your new cache holds only the new position: the "
-        "others are lost for the next token.", _step(keep=lambda K, V, k, v, cache: (k, v))),
+        _step(keep=lambda k, v, cache: cache)),
     ("new-in-front", "You put the new position in front of the cached ones. The output is the same, but "
         "the cache is kept in the order of the text: append at the end.",
-        _step(keep=lambda K, V, k, v, cache: tuple(x.roll(1, -2) for x in (K, V)))),
+        _step(keep=lambda k, v, cache: tuple(x.roll(1, -2) for x in joined(k, v, cache)))),
     ("mask-of-one-row", "Your token sees only the first position: a causal mask for one query, as "
         "is_causal=True or tril make it, keeps its first column. No mask is needed, because nothing "
-        "later is in the cache.", _step(see=lambda K, V, k, v, cache: (K[..., :1, :], V[..., :1, :]))),
-    ("not-scaled",
-        "The scores are not scaled: divide them by √d_k before the softmax.", _step(scale=lambda q: 1.0)),
-    ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _step(scale=lambda q: q.shape[-1])),
+        "later is in the cache.", _step(see=lambda k, v, cache: tuple(x[..., :1, :] for x in joined(k, v, cache)))),
     ("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1, so every "
         "weight is 1. It runs over the keys, the last axis.", _step(dim=-2)),
-    ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
-        _step(keep=lambda K, V, k, v, cache: (V, K))),
     ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
-        _step(see=lambda K, V, k, v, cache: (K, K))),
-    ("values-not-appended", "You append k and not v, or cache only one of them. Both grow together.",
-        _step(keep=lambda K, V, k, v, cache: (K, v if cache is None else cache[1]))),
+        _step(see=lambda k, v, cache: 2 * joined(k, v, cache)[:1])),
     ("one-not-joined", "Only one of K and V is joined with the cache when you attend, so the weights and the "
         "values differ in their number of positions. Both grow together: torch.cat along dim=2, for K and for V.",
         lambda q, k, v, cache: (_attend(q, joined(k, v, cache)[0], v), joined(k, v, cache))),
-    ("along-the-heads", "You join the tensors along the axis of the heads. Positions are axis -2 of (B, "
-        "h, t, d_k).", _step(join=functools.partial(joined, axis=1))),
     ("along-the-features", "You join the tensors along their last axis, that of the d_k numbers. Positions are "
-        "axis -2 of (B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=-1))),
+        "axis -2 of (B, h, t, d_k): dim=2.", _joining(functools.partial(joined, axis=-1))),
     ("along-the-batch", "You join the tensors along axis 0, that of the texts, as torch.cat does when no dim is "
-        "given. Positions are axis -2 of (B, h, t, d_k): dim=2.", _step(join=functools.partial(joined, axis=0))),
+        "given. Positions are axis -2 of (B, h, t, d_k): dim=2.", _joining(functools.partial(joined, axis=0))),
     ("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the new position "
-        "behind the old ones, on an axis that is there.", _step(join=_stacked)),
+        "behind the old ones, on an axis that is there.", _joining(_stacked)),
     ("weights-returned", "You return the weights in place of the output. One product is left: weights @ "
         "V.", _weights_returned),
     ("cache-first", "You return the cache first. It is output, (K, V).",
         lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
-    ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
-        "(K, V).", lambda q, k, v, cache: decode_step(q, k, v, cache)[0]),
-    ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
-        "V).", lambda q, k, v, cache: (decode_step(q, k, v, cache)[0], *decode_step(q, k, v, cache)[1])),
-    ("none-not-handled", "For the first token the cache is None, and there is nothing to append to: then k and v "
-        "themselves are the keys and values.", lambda q, k, v, cache: decode_step(q, k, v, (cache[0], cache[1]))),
 ), contracts=(
     Contract("more than one new token", lambda rng: (*(tensor(rng, 1, 2, 3, 4) for _ in range(3)), None)),
 ))

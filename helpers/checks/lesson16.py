@@ -14,7 +14,18 @@ from torch.nn import functional as F
 from helpers.attention import split_heads
 from helpers.checks.adopt import adopt
 from helpers.checks.core import SECONDS, Contract, Exercise, Probe, call, example, inputs, larger, variants
-from helpers.checks.pieces import joined, same, single, spread, spread_in_turn, tensor
+from helpers.checks.pieces import (
+    attends,
+    both,
+    joined,
+    rows_of_a_cache,
+    rows_of_groups,
+    rows_of_scaling,
+    same,
+    single,
+    spread,
+    tensor,
+)
 from helpers.smollm2 import (
     SYSTEM,
     cached_attention,
@@ -505,30 +516,8 @@ def _cached_inputs(rng, B, h, g, T, t, d_k, std=1.0):
     return q, k, v, (single(rng, B, g, t, d_k, std=std), single(rng, B, g, t, d_k)) if t else None
 
 
-@variants
-def _attends(q, k, v, cache=None, *, see=joined, keep=joined, spread_keys=spread, spread_values=spread,
-             offset=lambda T, n: n - T, scale=lambda q: math.sqrt(q.shape[-1]), dim=-1, form=same,
-             hide=lambda scores, may: scores.masked_fill(~may, -math.inf), share=lambda weights, may: weights):
-    """The reference, with the faults that the arguments choose: ``offset(T, n)`` of the mask's diagonal, for T new
-    tokens and n keys; how scores are hidden; the axis ``dim`` of the softmax; what becomes of the weights, ``share``."""
-    h, T = q.shape[1:3]
-    K, V = see(k, v, cache)
-    may = torch.ones(T, K.shape[2]).tril(offset(T, K.shape[2])).bool()
-    scores = q @ spread_keys(K, h).mT / scale(q)
-    weights = share(torch.softmax(hide(scores, may), dim), may)
-    return form(weights @ spread_values(V, h)), keep(k, v, cache)
-
-
-def _both(spread):
-    return _attends(spread_keys=spread, spread_values=spread)
-
-
 def _new_first(k, v, cache):
     return (k, v) if cache is None else (torch.cat([k, cache[0]], 2), torch.cat([v, cache[1]], 2))
-
-
-def _along_heads(k, v, cache):
-    return joined(k, v, cache, axis=1)
 
 
 def _cache_spread(q, k, v, cache=None):
@@ -553,76 +542,41 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
         "3 use group 1, and new token i sees keys 0 to 2 + i."),
     larger(_cached_inputs(5, 10, 5, 9, 10, 11)),
 ), misconceptions=(
-    ("cache-not-used", "You do not look at `cache`: the new tokens see only each other, and nothing of the past "
-        "is kept. Append k and v first.", lambda q, k, v, cache=None: cached_attention(q, k, v, None)),
+    *rows_of_a_cache(attends), *rows_of_groups(attends), *rows_of_scaling(attends),
     ("no-offset", "Your mask begins at the left again: new token i sees keys 0 to i, as if nothing were "
         "cached. It stands at place t + i and sees keys 0 to t + i: tril(t), where t is the length of "
-        "the cache. (is_causal=True does the same wrong.)", _attends(offset=lambda T, n: 0)),
+        "the cache. (is_causal=True does the same wrong.)", attends(offset=lambda T, n: 0)),
     ("no-mask", "New tokens see those after them. New token i sees the cache and new tokens 0 to i.",
-        _attends(offset=lambda T, n: n)),
+        attends(offset=lambda T, n: n)),
     ("mask-only-without-a-cache", "With a cache you use no mask. That is right for one new token, and wrong for "
-        "several: they would see those after them.", _attends(offset=lambda T, n: 0 if n == T else n)),
+        "several: they would see those after them.", attends(offset=lambda T, n: 0 if n == T else n)),
     ("one-too-far", "Each new token also sees the one after it. The last key that new token i may see is "
-        "t + i, itself.", _attends(offset=lambda T, n: n - T + 1)),
+        "t + i, itself.", attends(offset=lambda T, n: n - T + 1)),
     ("does-not-see-itself", "A new token does not see itself, so the first of a text sees nothing. Token "
-        "i sees keys 0 to t + i, its own included.", _attends(offset=lambda T, n: n - T - 1)),
-    ("groups-in-turn", "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by "
-        "side: 0, 0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", _both(spread_in_turn)),
-    ("keys-in-turn", "The values go to the right heads, the keys do not: you spread them in turn, 0, 1, "
-        "0, 1. It is 0, 0, 1, 1 for both.", _attends(spread_keys=spread_in_turn)),
-    ("values-in-turn", "The keys go to the right heads, the values do not: you spread them in turn, 0, "
-        "1, 0, 1. It is 0, 0, 1, 1 for both.", _attends(spread_values=spread_in_turn)),
-    ("first-group-for-all", "All heads use group 0. That is right for g = 1 only: head i uses group i // "
-        "(h // g).", _both(lambda x, h: x[:, :1])),
+        "i sees keys 0 to t + i, its own included.", attends(offset=lambda T, n: n - T - 1)),
     ("cache-not-read", "Your new tokens do not see the cache, only each other. Put the cached keys and "
-        "values in front, then attend.", _attends(see=lambda k, v, cache: (k, v))),
-    ("nothing-appended", "The output is right, but you give back the old cache: the next token will not see "
-        "these. Return the longer one.", _attends(keep=lambda k, v, cache: (k, v) if cache is None else cache)),
-    ("keeps-the-new-only", "The output is right, but your new cache holds only the new tokens: the "
-        "others are lost for the next call.", _attends(keep=lambda k, v, cache: (k, v))),
+        "values in front, then attend.", attends(see=lambda k, v, cache: (k, v))),
     ("new-in-front", "You put the new tokens in front of the cached ones. The cache is kept in the order "
-        "of the text: append at the end.", _attends(see=_new_first, keep=_new_first)),
-    ("values-not-appended", "You append the keys and not the values to the cache you return. Both grow together.",
-        _attends(keep=lambda k, v, cache: (joined(k, v, cache)[0], v if cache is None else cache[1]))),
+        "of the text: append at the end.", attends(see=_new_first, keep=_new_first)),
     ("cache-spread", "You keep keys and values for every query head, h of them. The cache keeps g: that "
         "is what groups are for. Spread them over the heads after you have kept them.", _cache_spread),
-    ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
-        _attends(keep=lambda k, v, cache: joined(k, v, cache)[::-1])),
-    ("along-the-heads", "You join the tensors along the axis of the heads. Tokens are axis 2 of (B, g, "
-        "t, d_k).", _attends(see=_along_heads, keep=_along_heads)),
-    ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.",
-        _attends(scale=lambda q: 1.0)),
-    ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", _attends(scale=lambda q: q.shape[-1])),
-    ("scaled-by-the-model-width", "You divide by √(h · d_k), the root of the model's width. Each head is "
-        "scaled by its own width, √d_k.", _attends(scale=lambda q: math.sqrt(q.shape[1] * q.shape[-1]))),
-    ("softmax-over-queries",
-        "Your softmax runs over the queries. It runs over the keys, the last axis.", _attends(dim=-2)),
     ("masked-after-the-softmax", "You set the weights of hidden keys to 0 after the softmax, so the others no "
         "longer sum to 1. Hide the scores: -inf before the softmax.",
-        _attends(hide=lambda scores, may: scores, share=torch.mul)),
+        attends(hide=lambda scores, may: scores, share=torch.mul)),
     ("scores-hidden-with-0", "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use "
-        "-inf.", _attends(hide=torch.mul)),
-    ("merged", "You merge the heads, (B, T, h · d_k). Return them apart, (B, h, T, d_k): merging comes "
-        "later.", _attends(form=lambda out: out.transpose(1, 2).flatten(2))),
-    ("only-the-output", "You return the output alone. The caller needs the new cache too: return output, "
-        "(K, V).", lambda q, k, v, cache=None: cached_attention(q, k, v, cache)[0]),
-    ("three-values", "You return three things. Keys and values belong into one tuple: return output, (K, "
-        "V).", lambda q, k, v, cache=None: (cached_attention(q, k, v, cache)[0], *joined(k, v, cache))),
-    ("none-not-handled", "At the beginning the cache is None, and there is nothing to append to: then k "
-        "and v themselves are the keys and values.",
-        lambda q, k, v, cache=None: cached_attention(q, k, v, (cache[0], cache[1]))),
+        "-inf.", attends(hide=torch.mul)),
     ("offset-only-for-one", "You use no mask for one new token and a triangle that begins at the left "
         "for several, as with is_causal = T > 1. After a cache several new tokens need it further to "
-        "the right: new token i sees keys 0 to t + i.", _attends(offset=lambda T, n: n if T == 1 else 0)),
+        "the right: new token i sees keys 0 to t + i.", attends(offset=lambda T, n: n if T == 1 else 0)),
     ("mask-inverted", "Your mask is the wrong way round: it hides what a token may see. masked_fill fills where "
         "its mask is True, so hand it ~may.",
-        _attends(hide=lambda scores, may: scores.masked_fill(may, -math.inf))),
+        attends(hide=lambda scores, may: scores.masked_fill(may, -math.inf))),
     ("heads-divided-by-g", "You use group i // g. It is i // (h // g): h // g heads in a row share a group. Both "
-        "are the same for h = 4 and g = 2.", _both(lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
+        "are the same for h = 4 and g = 2.", both(attends, lambda x, h: x[:, [i // x.shape[1] for i in range(h)]])),
     ("groups-not-spread", "Your scores need as many heads of keys as of queries. Give every query head "
-        "its group: K.repeat_interleave(h // g, dim=1), after the cache is kept.", _both(same)),
+        "its group: K.repeat_interleave(h // g, dim=1), after the cache is kept.", both(attends, same)),
     ("along-the-width", "You join the tensors along another axis than that of the tokens, which is axis "
-        "2 of (B, g, t, d_k), or -2.", _attends(see=functools.partial(joined, axis=-1))),
+        "2 of (B, g, t, d_k), or -2.", attends(see=functools.partial(joined, axis=-1))),
 ), contracts=(
     Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
         _cached_inputs(1, 4, 3, 2, 0, 2)),

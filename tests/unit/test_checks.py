@@ -291,8 +291,9 @@ def in_place(x):
 
 
 def stream_in_place(x, memory, look_back, look_across, work, norm1, norm2, norm3):
-    for write in (lambda: look_back(norm1(x)), lambda: look_across(norm2(x), memory), lambda: work(norm3(x))):
-        x += write()
+    x += look_back(norm1(x))
+    x += look_across(norm2(x), memory)
+    x += work(norm3(x))
     return x
 
 
@@ -409,7 +410,8 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     ("scaled_dot_product_attention", lambda Q, K, V: (
         (w := softmax(Q @ np.swapaxes(K, -1, -2) / Q.shape[-1] ** 0.25)) @ V, w), "fourth-root", "d_k^¼"),
     ("qkv_attention", lambda X, W_q, W_k, W_v: (
-        (w := softmax((X @ W_q) @ (X @ W_k).T / W_k.shape[1] ** 0.5)).T @ (X @ W_v), w), "weights-transposed", "more than one"),
+        (w := softmax((X @ W_q) @ (X @ W_k).T / W_k.shape[1] ** 0.5)).T @ (X @ W_v), w), "weights-transposed",
+     "more than one mistake"),
     ("attention_scores", lambda Q, K: K @ np.swapaxes(Q, -1, -2) / Q.shape[-1] ** 0.5, "scaled", "more than one mistake"),
     ("bilinear_form", lambda W_q, W_k: W_k @ W_q.T / W_q.shape[1] ** 0.5, "keys-first", "more than one mistake"),
     # two mistakes at once, and mistakes that had no hint of their own
