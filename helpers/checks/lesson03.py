@@ -71,8 +71,6 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
         "are rows: keys @ query gives one score a key."),
     Probe("lengths differ", _crowd,
         "The keys have very different lengths here. Rank by the plain dot product, lengths included."),
-    Probe("more keys than numbers", _table(6, 2, 4),
-        "Here n = 6, d = 2 and m = 4: six scores, and one row of values, of shape (4,)."),
     Probe("far below zero",
         lambda rng: (np.array([1e3]), np.array([[-3e3], [-2e3], [-9e3]]), rng.normal(size=(3, 1))),
         "Every dot product is far below zero here. A search that starts from a number such as -1 finds "
@@ -137,10 +135,6 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         "softmax of the scores, the weighted sum of the values."),
     Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
         "and values are rows, one an entry."),
-    Probe("lengths differ", _crowd, "The keys have very different lengths here. The scores are plain dot "
-        "products, not scaled, lengths included."),
-    Probe("more keys than numbers", _table(6, 2, 4),
-        "Here n = 6, d = 2 and m = 4: the weights are (6,) and the output is (4,)."),
     Probe("m is 1", _table(3, 2, 1), "The values are one number wide here: the output "
         "still has an axis, (1,).", draws=1, extreme=True),
     larger(_table(10, 9, 11)),
@@ -223,10 +217,6 @@ ADDITIVE_SCORES = Exercise(additive_scores, probes=(
     Probe("state of zeros", _no_state, "The decoder state is all zeros here, so only U h_j is left inside tanh."),
     Probe("square", _network(3, 3, 3, 3), "All sizes are equal here, so a mixed-up axis "
         "raises no error. W @ s and U @ h_j: the matrix stands left of the vector.", draws=3),
-    Probe("every size differs", _network(4, 2, 5, 3), "Here T = 4, d_s = 2, d_h = 5 and "
-        "d_a = 3. W @ s is (3,), H @ U.T is (4, 3), and the scores are (4,)."),
-    Probe("T is d_a", _network(3, 2, 4, 3), "T and d_a are equal here, so a row can "
-        "pass for a column. W @ s, shape (d_a,), is added to every row of H @ U.T."),
     larger(_network(9, 10, 11, 12)),
 ), misconceptions=(
     ("no-tanh", "The tanh is missing. Without it the decoder state adds the same number to every score, "

@@ -29,12 +29,8 @@ PROJECT = Exercise(project, probes=(
         "and the wrong numbers. Tokens are rows: X W."),
     Probe("everything 3", _normal((3, 3), (3, 3)), "T, d and k are all 3 here, so every order of the "
         "factors has the right shape. Only X W is right."),
-    Probe("d is not k", _normal((5, 4), (4, 2)),
-        "The shape is right, the numbers are not: each row is that token times W."),
     Probe("a batch", _normal((2, 3, 4), (4, 5)), "X can have more axes in front, here a batch of 2 "
         "sentences. Only its last axis meets W.", extreme=True),
-    Probe("two axes in front", _normal((2, 4, 3, 5), (5, 1)),
-        "X has two more axes in front here. Only its last axis meets W.", extreme=True),
     larger(_normal((5, 6, 9, 10), (10, 11)), extreme=True),
 ), misconceptions=(
     ("W-transposed", "You multiply by the transpose of W. W is (d, k): its rows meet the d numbers of a "
@@ -82,18 +78,12 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
         "One query and one key give one score, their dot product, in an array of shape (1, 1)."),
     Probe("d_k is 1", _normal((2, 1), (3, 1)),
         "With d_k = 1 score [i, j] is just Q[i, 0] * K[j, 0]. The shape is (T_q, T_k)."),
-    Probe("as many queries as keys", _normal((2, 3), (2, 3)),
-        "Score [i, j] is the dot product of query i with key j, so the diagonal holds only i = j."),
     Probe("T_q is not T_k", _normal((2, 4), (5, 4)),
         "2 queries and 5 keys: the scores are (2, 5), a row for each query and a column for each key."),
-    Probe("long vectors", lambda rng: tuple(np.round(rng.normal(size=s) * 8) * 64 for s in ((3, 2), (4, 2))),
-        "The vectors are long here. Scores are plain dot products: nothing is divided or cut off."),
     Probe("a batch", _normal((2, 3, 4), (2, 5, 4)), "A batch of 2: every sentence meets its own keys, "
         "and the scores are (2, 3, 5). Swap only the last two axes.", extreme=True),
     Probe("a batch, everything 4", _normal((4, 4, 4), (4, 4, 4)), "A batch of 4: B, T_q, T_k and d_k are all 4 "
         "here, so K.T fits and gives the wrong numbers. Swap only the last two axes.", extreme=True),
-    Probe("a batch of heads", _normal((2, 4, 1, 3), (2, 4, 5, 3)), "Two axes in front, B = 2 and h = 4: "
-        "the scores are (2, 4, 1, 5). Swap only the last two axes.", extreme=True),
     larger(_normal((5, 6, 9, 11), (5, 6, 10, 11)), extreme=True),
 ), misconceptions=(
     ("scaled", "You divide by √d_k. That is coming in lesson 05; here the scores are plain dot products.",
@@ -156,8 +146,6 @@ BILINEAR_FORM = Exercise(bilinear_form, probes=(
         "turns the order round. What stands between X and Xᵀ?"),
     Probe("d_k below d", _normal((5, 2), (5, 2)),
         "W_q and W_k are (5, 2), and the matrix between X and Xᵀ must be (5, 5)."),
-    Probe("d_k above d", _normal((2, 4), (2, 4)),
-        "W_q and W_k are (2, 4), and the matrix between X and Xᵀ must be (2, 2)."),
     larger(_normal((9, 10), (9, 10))),
 ), misconceptions=(
     ("inner-axes", "W_qᵀ W_k is (d_k, d_k). The matrix stands between X and Xᵀ, so it must be (d, d).",
@@ -205,8 +193,6 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "hand: queries, keys and values, scores, weights, the mixture of the values."),
     Probe("everything 3", _sentence(3, 3, 3, 3), "T, d, d_k and d_v are all 3 here, so a mixed-up axis raises no "
         "error. Rows are tokens; in the table of weights a row is a query and a column is a key.", draws=3),
-    Probe("every size differs", _sentence(4, 3, 2, 5), "T = 4, d = 3, d_k = 2 and d_v = 5 here. The "
-        "weights are (4, 4), and each row is the softmax of one query's scores; the output is (4, 5)."),
     Probe("wide keys, narrow values", _sentence(3, 2, 6, 1), "d_k = 6 and d_v = 1 here: queries and keys "
         "may be wider than the tokens, and values as narrow as one number."),
     larger(_sentence(9, 10, 11, 12)),

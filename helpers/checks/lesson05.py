@@ -17,14 +17,6 @@ def _qkv(rng, *lead, T_q, T_k, d_k, d_v):
             rng.normal(size=(*lead, T_k, d_v)))
 
 
-def _far_from_zero(rng):
-    """Scores near 2,000 that differ by little: exp overflows, softmax does not saturate, float32 is exact."""
-    Q = np.round(rng.normal(size=(2, 4)) * 2) / 8
-    K = np.round(rng.normal(size=(3, 4)) * 2) / 8
-    Q[:, 0], K[:, 0] = 32, 64
-    return Q, K, rng.normal(size=(3, 2))
-
-
 def _swap(x):
     return np.swapaxes(x, -1, -2)
 
@@ -60,18 +52,12 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         "the scores: each output is the only row of V. Return two things, the output and the weights."),
     Probe("d_k is 1", _qkv(T_q=2, T_k=3, d_k=1, d_v=2), "With d_k = 1 the scale is √1 = 1, so "
         "this is plain attention: softmax(Q Kᵀ) V, softmax along each row of scores."),
-    Probe("scale", _qkv(T_q=2, T_k=3, d_k=5, d_v=4), "Plain attention is right when d_k "
+    Probe("scale", _qkv(T_q=1, T_k=2, d_k=5, d_v=1), "Plain attention is right when d_k "
         "= 1. Here d_k = 5: divide the scores by √5 before the softmax."),
-    Probe("more queries than keys", _qkv(T_q=6, T_k=2, d_k=3, d_v=7), "T_q = 6, T_k = 2, d_k = 3, d_v = 7: scores "
-        "and weights are (6, 2), the output is (6, 7). d_k is the last size of Q."),
     Probe("as many queries as keys", _qkv(T_q=3, T_k=3, d_k=4, d_v=2), "With T_q = T_k = 3 a wrong axis still "
         "gives the right shape. Row i of the scores belongs to query i, and each row of weights sums to 1."),
     Probe("a batch", _qkv(3, T_q=2, T_k=4, d_k=6, d_v=5), "Q, K and V have a batch axis in front "
         "here. Count axes from the end: swap the last two of K, d_k is Q.shape[-1]."),
-    Probe("batch and heads", _qkv(2, 3, T_q=5, T_k=4, d_k=7, d_v=1),
-        "Q has shape (B, h, T_q, d_k) here. Everything happens on the last two axes."),
-    Probe("scores far from 0", _far_from_zero, "All scores are near 1,000 here. Use a softmax that "
-        "subtracts the largest score of each row first.", extreme=True),
     example("rows far apart", (np.array([[1000.0], [-1000.0]]), np.array([[3.0], [0.0]]), np.array([[0.5, -1], [2, 1]])),
         "The scores of the two queries lie thousands apart here. Subtract from each row its own largest score, neither "
         "one number for all rows nor a mean: attention.softmax does it.", extreme=True),
@@ -189,8 +175,6 @@ SOFTMAX_JACOBIAN = Exercise(softmax_jacobian, probes=(
         "With a single score the weight is always 1, so its derivative is 0: the result is [[0]]."),
     Probe("two weights", _p(2), "With two weights the result is p_0 p_1 times [[1, -1], "
         "[-1, 1]]: what one weight gains, the other loses."),
-    Probe("three weights", _p(3),
-        "Entry [i, j] is p_i (δ_ij - p_j): p_i (1 - p_i) on the diagonal, -p_i p_j elsewhere."),
     Probe("some zeros", _with_zero,
         "Some weights are 0. Their rows and columns are 0; nothing is divided or takes a logarithm."),
     example("equal weights", (np.full(4, 0.25),), "All weights are equal here. δ_ij asks whether i and j "
@@ -289,10 +273,6 @@ WITHIN = 0.25  # of the reference: the draws may come in another order
 SCORE_VARIANCE = Exercise(score_variance, use=_products_behind, probes=(
     Probe("d_k is 5", _draws(5), "Draw n queries and n keys, (n, d_k) each; multiply entry by entry; sum "
         "each row to n dot products; take their variance. It should be near d_k = 5.", tolerance=WITHIN),
-    Probe("d_k is 3", _draws(3), "Here the variance should be near 3: the sum of three products, each "
-        "with variance 1.", tolerance=WITHIN),
-    Probe("d_k is 24", _draws(24),
-        "The variance should grow in step with d_k: here it should be near 24.", tolerance=WITHIN),
     Probe("wider draws", lambda rng: (6, N, _Wide(np.random.PCG64(rng.integers(2**32)))),
         "This call passes a generator whose numbers are twice as large (standard deviation 2). A product "
         "of two of them has variance 16, so six of them together have 96, not 6.", tolerance=WITHIN),

@@ -10,8 +10,6 @@ CAUSAL_MASK = Exercise(causal_mask, probes=(
     example("two tokens", (2,),
         "Two tokens: the first query sees the first key only, the second query sees both."),
     example("five tokens", (5,), "Row i, column j must be True exactly when j ≤ i."),
-    Probe("more tokens", lambda rng: (int(rng.integers(6, 12)),),
-        "Right for five tokens, but not for more: build the mask from T, not from a fixed size."),
 ), misconceptions=(
     ("strict-triangle", "The diagonal is False, so no token sees itself, and the first token sees "
         "nothing at all. The diagonal belongs to the mask.", lambda T: np.tri(T, k=-1, dtype=bool)),
@@ -38,22 +36,11 @@ CAUSAL_MASK = Exercise(causal_mask, probes=(
 ))
 
 
-def _lengths(rng):
-    """Four sentences, one of them as long as the batch, one of one token; B is not T."""
-    return np.concatenate([rng.permutation([7, 1]), rng.integers(2, 7, size=2)]), 7
-
-
 PADDING_MASK = Exercise(padding_mask, probes=(
     example("one sentence", (np.array([2]), 4),
         "One sentence of 2 tokens in 4 positions: the result is [[True, True, False, False]]."),
     example("full and short", (np.array([3, 1]), 3), "A sentence as long as T has no padding: its row is "
         "all True."),
-    Probe("as many sentences as positions", lambda rng: (rng.permutation([1, 2, 3]), 3),
-        "Here B equals T, so that a wrong broadcast makes no error: row b must hold lengths[b] times True."),
-    Probe("several sentences", _lengths,
-        "Each sentence has its own row, and row b is True in its first lengths[b] positions."),
-    Probe("room to spare", lambda rng: (rng.integers(1, 5, size=3), 8), "The result has T columns, even when "
-        "every sentence is shorter than T."),
     Probe("an empty sentence", lambda rng: (np.array([0, *rng.integers(1, 4, size=2)]), 4),
         "The first sentence has no tokens at all, so its row is all False.", extreme=True),
     larger(lambda rng: (rng.integers(1, 13, size=10), 12)),
@@ -113,11 +100,6 @@ def _zero_query(rng):
     Q, K, V = _qkv(rng, 2, 3, 2, 2)
     Q[0] = 0
     return Q, K, V, np.array([[True, True, False], [False, True, True]])
-
-
-def _lengths_of_keys(rng, B, T_k):
-    """(B, T_k): at least one key visible in each sentence, and in one of them all."""
-    return np.arange(T_k) < np.array([T_k, *rng.integers(1, T_k, size=B - 1)])[:, None]
 
 
 def _hidden_giant(rng):
@@ -208,8 +190,6 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "scores: Q Kᵀ divided by the root of d_k."),
     Probe("scores of zero", _zero_query, "The first query is all zeros here, so its scores are exactly "
         "0. A score of 0 is a score like any other: only the mask says what is hidden.", special=True),
-    Probe("sizes differ", lambda rng: (*_qkv(rng, 4, 5, 2, 3), _covering(rng, 4, 5)),
-        "T_q = 4 queries, T_k = 5 keys, d_k = 2, d_v = 3: scores and weights are (4, 5), the output is (4, 3)."),
     Probe("one mask for a batch", lambda rng: (*_qkv(rng, 3, 4, 5, 2, lead=(2,)), _covering(rng, 3, 4)),
         "Q, K and V have a batch axis in front, and one (T_q, T_k) mask serves all. Use the last axes "
         "only: np.swapaxes(K, -1, -2), softmax along axis=-1, and a mask that broadcasts."),
@@ -217,22 +197,12 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "Q, K and V are (B, h, T, d) here. Use the last two axes only, and let the mask broadcast to the scores."),
     Probe("one token", lambda rng: (*_qkv(rng, 1, 1, 3, 2), np.ones((1, 1), dtype=bool)),
         "One query and one visible key: the weight is 1 and the output is V itself.", extreme=True),
-    Probe("nothing hidden", lambda rng: (*_qkv(rng, 2, 3, 4, 1), np.ones((2, 3), dtype=bool)),
-        "The mask is all True, so the result is plain scaled dot-product attention.", extreme=True),
-    Probe("causal", lambda rng: (*_qkv(rng, 4, 4, 3, 2), np.tri(4, dtype=bool)), "With the causal mask the first "
-        "query sees only itself, so its output is the first row of V.", extreme=True),
-    Probe("padding", lambda rng: (*_qkv(rng, 3, 5, 4, 2, lead=(2,)), _lengths_of_keys(rng, 2, 5)[:, None]),
-        "The mask is (B, 1, T_k): the same keys are hidden from every query of a sentence.", extreme=True),
     Probe("hidden giant", _hidden_giant, "The hidden scores are larger than the visible ones by tens of "
         "thousands. They must be out before exp and its maximum are taken: put -inf (-1e4 is not low "
         "enough) into the scores, then a softmax that subtracts the largest score of each row, such as "
         "attention.softmax.", extreme=True),
     Probe("a query that sees nothing", _empty_row, "One row of the mask is all False. Its weights and "
         "its output are 0 by convention.", extreme=True),
-    Probe("an empty sentence",
-        lambda rng: (*_qkv(rng, 3, 4, 2, 5, lead=(2,)), (np.arange(4) < np.array([0, 3])[:, None])[:, None]),
-        "The first sentence of the batch is empty, so its mask is all False. Weights and outputs are 0 there, and "
-        "the other sentence must not notice.", extreme=True),
     Probe("rows far apart", _rows_far_apart, "Nothing is hidden here, so the weights of every query sum "
         "to 1: also of the one whose scores lie thousands below those of another, and of the one whose "
         "scores are all equal. Only the mask says who sees nothing.", draws=1, extreme=True),

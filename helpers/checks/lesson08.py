@@ -51,8 +51,6 @@ SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
         "exponent for i = 1 by hand."),
     Probe("more positions than columns", lambda rng: (int(rng.integers(9, 14)), 6),
         "T is larger than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
-    Probe("more columns than positions", lambda rng: (int(rng.integers(2, 5)), 16),
-        "T is smaller than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
 ), misconceptions=(
     ("concatenated", "All sines stand on the left and all cosines on the right. Some libraries do that, "
         "but here they alternate: sin in columns 0, 2, 4, … and cos in columns 1, 3, 5, …",
@@ -192,16 +190,10 @@ ROTATE = Exercise(rotate, nudges=(
     Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])),
         "Columns 0 and 1 turn by position · 1, columns 2 and 3 by position · 0.01. Check which columns "
         "form a pair."),
-    Probe("three pairs", lambda rng: (rng.normal(size=(1, 6)), np.array([int(rng.integers(2, 8))])),
-        "Pair i turns by position · 10000^(-2i/d). With d = 6 the exponents are 0, -1/3 and -2/3."),
     Probe("positions with gaps", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3)),
         "Row t turns by positions[t], which need not be t: the positions given may have gaps and any order."),
-    example("first pair everywhere", (np.tile([1.0, 0.0], (5, 4)), np.arange(5)),
-        "Every pair starts as (1, 0) here, so each must come out as (cos, sin) of its own angle."),
     Probe("batch and heads", _vectors((2, 3, 4, 10)), "x may have more axes in front, such as (B, h, T, "
         "d). Use x[..., 0::2], and angles of shape (T, d/2).", draws=1),
-    Probe("more positions than columns", _vectors((7, 6)),
-        "T = 7 and d = 6 here: the angles have shape (T, d/2) = (7, 3)."),
     Probe("far from the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([1000, 3, 40])),
         "A text may be long: at position 1000 the first pair turns by 1000, the second by 10, as "
         "anywhere else.", draws=1),
@@ -292,12 +284,8 @@ ALIBI_BIAS = Exercise(alibi_bias, nudges=(
         "With one head the slope is 2^(-8) = 1/256. Row 0 is [0, -inf] and row 1 is [-1/256, 0]."),
     example("two heads", (2, 3), "With two heads the slopes are 2^(-4) and 2^(-8). The row of the query "
         "i has -slope · (i - j) for each key j."),
-    Probe("three heads", lambda rng: (3, int(rng.integers(4, 7))), "With h heads the slopes are "
-        "2^(-8(head+1)/h) for head = 0 … h-1, and the first head has the steepest."),
     Probe("eight heads", lambda rng: (8, int(rng.integers(2, 6))), "With eight heads the slopes are 1/2, "
         "1/4, … 1/256."),
-    Probe("many positions", lambda rng: (int(rng.choice([4, 5])), 12),
-        "T is larger than h here: the result has shape (h, T, T), head first, then query, then key."),
 ), misconceptions=(
     ("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is "
         "steep, the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),

@@ -55,8 +55,6 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
         "0 for the token at position 1. The last logits predict a token that is not in the text."),
     Probe("one row", _text(1, 5, 4), "One row without padding, T = 5: logits 0 to 3 predict tokens 1 to "
         "4. The loss is the mean of these four."),
-    Probe("one row, padding", _text(1, 6, 5, padding=2), "The last two tokens are padding. Targets that "
-        "are padding do not count, in the sum or in the number to divide by."),
     Probe("two rows", _text(2, 3, 4), "Shift each row for itself: the last token of a row has nothing to "
         "do with the first of the next row."),
     Probe("rows of different lengths", _text(3, 6, 5, padding=4), "The rows are of different lengths. "
@@ -192,8 +190,6 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
     Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False),
         "There is no block. T = 3, and the table holds 6 places: only its first T rows are used, the "
         "same ones for both sentences."),
-    Probe("as many sentences as words", _model(3, 3, 5, 4, 6, n_blocks=0, norm=False),
-        "There is no block, and B = T = 3. positions[:T] belongs to the places, in every sentence alike."),
     Probe("one block", _whole_numbers([lambda x: 2 * x]),
         "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
     Probe("two blocks", _whole_numbers([lambda x: 2 * x, lambda x: x + 100]), "The first block doubles, the "
@@ -207,8 +203,6 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
         "blocks have norms of their own inside."),
     Probe("as many words as numbers", _model(2, 3, 4, 4, 5), "V = d = 4 here, so W_out is square. It is "
         "(d, V), so it stands on the right as it is: norm(x) @ W_out."),
-    Probe("two real blocks", _model(3, 4, 9, 6, 8), "B = 3, T = 4, V = 9, d = 6. First tokens and "
-        "positions, then every block, then the norm, then W_out."),
     larger(_model(10, 11, 13, 12, 14, n_blocks=4)),
 ), misconceptions=(
     ("no-positions", "positions is not used: your model cannot know which word came first. Add row t of "
@@ -385,10 +379,6 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         draws=1),
     Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None), "The logits are divided by the temperature "
         "before the softmax. At 7 the difference of 10.5 is a difference of 1.5.", **WIDE),
-    Probe("cold", _word([0.0, 0.1, 0.2, 1.6], 0.1, None), "A low temperature makes differences larger: "
-        "dividing 1.4 by 0.1 gives 14, so nearly all draws are the largest.", **WIDE),
-    Probe("the best two", _word([0.2, 1.0, 0.0, 0.8, 0.4], 1.0, 2, shuffle=False), "With top_k = 2 the words with "
-        "the two largest logits share all draws, and the others get none.", **WIDE),
     Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1),
         "With top_k = 1 there is one word left, the one with the largest logit.", draws=1),
     Probe("top_k above V", _word([0.0, 2.0, 4.0], 2.0, 5),
@@ -710,17 +700,14 @@ GENERATE = Exercise(generate, use=as_list, probes=(
         "next is in the last."),
     Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL "
         "that is there then, the first one included."),
-    Probe("six more", _begun(4, 6), "Six are written, each after all that are there."),
     Probe("another choice", _begun(3, 4, choose=lambda logits: int(logits.topk(2).indices[1])),
         "`choose` takes the second largest here. Use it, whatever it is."),
     Probe("a choice by the numbers", _begun(3, 3, choose=lambda logits: int(logits.abs().argmin())),
         "`choose` looks at the numbers here: it is given the logits as they are."),
     Probe("another choice by the numbers", _begun(2, 4, choose=lambda logits: int((logits - 1).abs().argmin())),
         "`choose` looks at the numbers here: it is given the logits as they are."),
-    Probe("a long text", _begun(9, 2), "Nine ids are there, and two more are asked for. n counts the new ones."),
     Probe("the id 0", _begun(3, 5, V=2, first=(0, 0, 0)), "There are two words, 0 and 1. The id 0 is one like any "
         "other."),
-    larger(_begun(12, 15, V=40)),
 ), misconceptions=(
     ("new-ones-only", "You give only what was written. What comes back is the whole list: ids, and the new ones "
         "behind them.", _written(back=lambda given, new: new)),
@@ -799,8 +786,6 @@ def _mean(losses, counts):
 PERPLEXITY = Exercise(perplexity, probes=(
     Probe("guessing", _guessing, "One batch whose loss is log(n): the model guesses among n words, and "
         "the perplexity is n, however many tokens there are."),
-    Probe("certain", lambda rng: (torch.zeros(2).double(), torch.tensor(rng.integers(1, 9, size=2))),
-        "A loss of 0 means that every word was certain: the perplexity is 1.", draws=1),
     Probe("two batches",
         lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=2)), torch.tensor(rng.permutation([2, 40]))),
         "One batch has 20 times the tokens of the other, so its loss counts 20 times as much."),

@@ -147,8 +147,6 @@ PREVIOUS_TOKEN_SCORE = Exercise(previous_token_score, nudges=NUDGES, probes=(
     Probe("looks back, ahead, at itself", _back_and_forth,
         "Head 0 always looks one token back here, so its score is 1; the other two never do.", draws=1),
     Probe("three tokens", _heads(1, 3), "Average the weights in row 1, column 0 and in row 2, column 1."),
-    Probe("as many heads as tokens", _heads(5, 5),
-        "There are 5 heads and 5 tokens here: count the axes from the back, query is -2 and key is -1."),
     Probe("looks back from every second token", _every_second, "The head looks one token back from two of four "
         "places here, so its score is ½. A weight of 0 counts in the mean like any other.", draws=1),
     larger(_heads(9, 10)),
@@ -245,9 +243,6 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
         "output of head 0 times the first half of the rows of W_o."),
     Probe("several tokens", _outputs(1, 3, 4, 2, 1), "B = 1, T = 4, h = 3. In the concatenation each "
         "token has the numbers of head 0 first, then those of head 1, and so on."),
-    Probe("batch", _outputs(5, 3, 4, 2), "B = 5, h = 3, T = 4: the heads are axis 1 of head_outputs."),
-    Probe("many heads", _outputs(2, 6, 3, 2),
-        "Head i owns rows i·d_k to (i+1)·d_k of W_o. Remove what goes through these rows."),
     larger(_outputs(5, 6, 9, 10)),
 ), misconceptions=(
     ("only-that-head", "You return the contribution of the head itself. Return the output without it.",

@@ -112,8 +112,6 @@ SLIDING_WINDOW_MASK = Exercise(sliding_window_mask, probes=(
         "With window = 1 a token sees itself and one neighbour on each side: three diagonals."),
     Probe("window 1, causal", lambda rng: (int(rng.integers(5, 8)), 1, True), "With window = 1 and causal a token "
         "sees itself and the one before it. Rows are queries, columns are keys."),
-    Probe("both sides", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), False),
-        "Without causal the window reaches the same distance to both sides: |i - j| ≤ window."),
     Probe("causal", lambda rng: (int(rng.integers(7, 11)), int(rng.integers(2, 4)), True),
         "With causal the query at i sees the keys from i - window to i."),
     larger(lambda rng: (int(rng.integers(18, 25)), int(rng.integers(5, 9)), bool(rng.integers(2)))),
@@ -255,9 +253,6 @@ LINEAR_ATTENTION = Exercise(linear_attention, use=_without_a_table, probes=(
         "φ gives 1 everywhere here, so all weights are equal and every output is the mean of V."),
     Probe("more features than dimensions", _linear_inputs(T=3, d=4, d_v=2, feature_map=_wider),
         "φ makes 8 features of 4 numbers here: φ(K)ᵀ V has shape (8, d_v), and Σ φ(k) has 8 numbers."),
-    Probe("as many tokens as features", _linear_inputs(T=4, d=4, d_v=4, feature_map=_elu_plus_1),
-        "T, d and d_v are all 4 here, so a wrong axis goes through without an error. Σ φ(k) runs over "
-        "the keys, axis -2."),
     Probe("a long text", _linear_inputs(T=97, T_k=101, d=3, d_v=2, feature_map=_elu_plus_1),
         "There are 97 queries and 101 keys here: nothing of size 97 × 101 is needed.", draws=1, extreme=True),
     larger(_linear_inputs(5, 6, T=9, T_k=10, d=11, d_v=12, feature_map=_elu_plus_1)),
@@ -424,8 +419,6 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "itself, so the output is v, and the new cache is (k, v)."),
     Probe("the second token", _step_inputs(1, 1, 1, 3), "One position is cached. The token sees it and "
         "itself, and the new cache holds 2 positions, the old one first."),
-    Probe("a batch", _step_inputs(2, 3, 5, 4),
-        "B = 2, h = 3, and 5 positions are cached: positions are axis -2 of (B, h, t, d_k)."),
     larger(_step_inputs(5, 6, 9, 11)),
 ), misconceptions=(
     *rows_of_a_cache(_step), *rows_of_scaling(_step),

@@ -76,8 +76,6 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
     example("no words", ({},), "Without words there are no pairs: the result is {}.", extreme=True),
     Probe("many words", lambda rng: (_words(rng),), "Several words of different lengths, some with ids "
         "above 255. Go through the neighbours of each word, and add the word's count for each.", draws=3),
-    Probe("more words", lambda rng: (_words(rng, 60, 12, 9),), "Sixty words of up to twelve ids. Is "
-        "there a number in your code that should come from a length?", draws=1),
 ), misconceptions=(
     ("count-ignored", "Each place counts 1, however often the word was seen. Add the word's count, "
         "because the pair is in each copy.", _counted(weight=lambda count: 1)),
@@ -199,8 +197,6 @@ MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
         "Both ids of a pair may be above 255. Here (300, 301) is merged."),
     example("nothing at all", ([], (A, B), 256), "Without ids the result is an empty list.", extreme=True),
     Probe("many ids", _with_pair, "Go from left to right, and jump over both ids after a merge.", draws=3),
-    Probe("more ids", lambda rng: _with_pair(rng, 90),
-        "Ninety ids. Is there a number in your code that should come from a length?", draws=1),
 ), misconceptions=(
     ("is-in-place-of-equals", "You compare numbers with `is`. It asks for the same object, and Python "
         "keeps one object for each number up to 256 only: compare with ==.",
@@ -318,16 +314,11 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         "ids goes first, wherever it was met: (97, 98) before (99, 100)."),
     example("a tie of the first ids", ({(A, D): 4, (A, B): 4}, 2), "Both pairs come 4 times and begin "
         "with 97. Then the second id decides: (97, 98) before (97, 100)."),
-    example("ties of numbers", ({(100, 98): 4, (97, 110): 4, (99, 101): 3, (98, 103): 3}, 4),
-        "Of pairs with equal counts the one with the lower first id goes first: (97, 110) before (100, "
-        "98). Python compares tuples in this way."),
     example("a merge of a merge", ({(A, B, C): 5, (D, C): 2}, 2), "First (a, b) becomes 256. Now 256 stands "
         "before c, so the second merge is (256, 99). Put the new id into the words, and count again."),
     example("counted again", ({(A, B, C): 5, (B, C): 1, (D, D, A): 4, (D, A): 1}, 4),
         "A merge takes pairs away: after (b, c) the pair (a, b) is gone, and (a, 256) has come. Count "
         "again after each merge."),
-    example("a new pair in a tie", ({(A, B, C): 5, (D, C): 5}, 3),
-        "After the first merge (256, c) and (d, c) both come 5 times. The lower pair is (100, 99)."),
     example("four of a kind", ({(A, A, A, A): 1, (C, D): 2}, 3), "In a a a a the pair (a, a) has three "
         "places: it is counted as by count_pairs, and merged twice."),
     example("byte 0", ({(0, A, 0): 4, (A, B): 3}, 2),
@@ -339,8 +330,6 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
     example("no words", ({}, 3), "Without words there is nothing to learn: the result is [].", extreme=True),
     Probe("many words", lambda rng: (_texts(rng), 6), "Several words. In each round: count the pairs, choose the "
         "most frequent one (of equals the lowest), put its new id into every word, and note the pair.", draws=4),
-    Probe("more words", lambda rng: (_texts(rng, 60, 12, 9), 40), "Sixty words and forty merges. Is "
-        "there a number in your code that should come from an argument?", draws=1),
 ), misconceptions=(
     ("ties-first-met", "Of pairs that are equally frequent you take the one that was met first, as "
         "max(pairs, key=pairs.get) does. Take the lowest: compare (-pairs[pair], pair), and the "
@@ -511,16 +500,11 @@ BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
         "First a b becomes 256, then 256 c becomes 257. Look again after each merge."),
     example("back to the left", ([A, B, C], {(B, C): 256, (A, B): 257, (A, 256): 258}),
         "First b c becomes 256. Then a is before 256, and this pair was learned as well: the result is [258]."),
-    example("frequent and late", ([B, C, A, B, A, B], {(B, C): 256, (C, A): 257, (A, B): 258, (258, A): 259}),
-        "What counts is which pair was learned first, not how often it is in this text."),
     example("neither frequent nor low", ([A, B, C, B, C], {(C, B): 256, (B, C): 257, (A, B): 258}),
         "What counts is which pair was learned first, not how often it is here, nor its ids."),
     example("a small piece learned early", ([A, A, A, A, B], {(A, A): 256, (256, B): 257, (256, 256): 258}),
         "After a a has become 256 both (256, 98) and (256, 256) fit. The first was learned earlier, and so it is "
         "merged, although it makes the smaller piece."),
-    example("early ones have large ids inside",
-        ([D, C, B, A, A, B], {(C, B): 256, (D, 256): 257, (B, A): 258, (A, A): 259, (A, B): 260}),
-        "The order of learning decides, not how small the ids of a pair are."),
     example("three of a kind", ([A, A, A], {(A, A): 256}),
         "From left to right: the first two are merged, and the third one is left over."),
     example("gaps", ([A, B, A, B, C], {(A, B): 300, (300, 300): 70_000}),
@@ -537,8 +521,6 @@ BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
     example("nothing at all", ([], {(A, B): 256}), "Without ids the result is an empty list.", extreme=True),
     Probe("a longer text", _text_and_merges, "Several merges compete. Among the pairs that stand side by side "
         "now, merge the one that was learned first; then look again, until none of them is in merges.", draws=6),
-    Probe("more", lambda rng: _text_and_merges(rng, 150, 25),
-        "150 bytes and 25 merges. Is there a number in your code that should come from a length?"),
 ), misconceptions=(
     ("left-first", "You merge the leftmost pair that can be merged. Look at all pairs first, and take "
         "the one that was learned earliest.", _by_rule(choose=lambda pairs, merges: pairs[0], merge=_merged(times=1))),
@@ -627,8 +609,6 @@ BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
         "bytes together, not characters."),
     example("blanks and zeros", ([32, 0, 256, 13, 10], {(A, B): 256}),
         "A blank, byte 0 and the end of a line are bytes like any others: nothing is cut off."),
-    example("twelve levels", ([267, C], _chain(12)),
-        "267 is the twelfth merge, each of the one before and b. Take apart until only bytes are left."),
     example("byte 0 in a merge", ([256, B], {(A, 0): 256}),
         "256 stands for a and byte 0, so the result is b'a\\x00b'. 0 is a byte like any other."),
     example("gaps", ([400, 300], {(A, B): 300, (C, D): 400}),
@@ -637,8 +617,6 @@ BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
         extreme=True),
     Probe("many ids", _ids_and_merges, "Merges of merges of merges. Build a table from id to bytes, in "
         "the order learned: when a merge comes, both of its parts are already there.", draws=3),
-    Probe("more ids", lambda rng: _ids_and_merges(rng, 60, 30), "Sixty ids and thirty merges. Is there a "
-        "number in your code that should come from a length?", draws=1),
 ), misconceptions=(
     ("text", "You return a string. Return the bytes: the ids of a piece of text may end in the middle of "
         "a character, and then no string is right.",
@@ -706,7 +684,6 @@ BITS_PER_BYTE = Exercise(bits_per_byte, use=as_list, probes=(
         "model that is sure and wrong needs more than 8 bits per byte."),
     example("more tokens than bytes", (math.log(2), 30, 20), "30 tokens for 20 bytes, since marks such "
         "as the end of a text have no bytes: 1.5 bits per byte."),
-    example("no loss", (0.0, 5, 9), "A loss of 0 is 0 bits, however long the text is.", extreme=True),
 ), misconceptions=(
     ("nats", "Your result is in nats. One bit is log 2 ≈ 0.69 nats: divide by log 2.",
         lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes),

@@ -143,8 +143,6 @@ def _changes(states):
 LOGIT_LENS = Exercise(logit_lens, probes=(
     Probe("one layer, one token", _states(1, 1, 2, 3, gain=1.0), "One state of two numbers, gain 1: "
         "divide it by the root of its mean square, then multiply by W_U. The shape is (1, 1, 3)."),
-    Probe("a large mean", _states(1, 2, 4, 3, shift=5.0),
-        "All numbers of a state are near 5 here. RMSNorm divides, and subtracts nothing.", special=True),
     Probe("several layers", _states(3, 2, 4, 5),
         "Three states: the result has shape (L, T, V) = (3, 2, 5), the first layer first."),
     Probe("a large eps", _states(2, 3, 4, 5, eps=2.0),
@@ -384,7 +382,6 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
     example("corrupt leads", _three([4.0, 1], [5.0, 1], [3.0, 1]), "The differences are 3 (clean), 4 (corrupt), 2 "
         "(patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as "
         "from 4 to 3, so the effect is 2.", extreme=True),
-    larger(_runs(40), draws=2),
 ), misconceptions=(
     ("clean-and-corrupt-swapped", "Clean and corrupt have changed places: your result is 1 where nothing "
         "comes back. Count from the corrupt run: (patched - corrupt) / (clean - corrupt).",

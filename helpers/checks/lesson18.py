@@ -64,8 +64,6 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
         "0, -6). Together (7, 2, -2)."),
     Probe("rank 1", _adapted(4, d_in=3, d_out=5, r=1, alpha=0.5),
         "r is 1 here, and alpha 0.5: the adapter's part is multiplied by 0.5."),
-    Probe("a rank and an alpha", _adapted(2, d_in=5, d_out=7, r=3, alpha=12.0),
-        "r is 3 and alpha 12: the adapter's part is multiplied by alpha / r = 4, and x W by nothing."),
     Probe("a square W", _adapted(2, d_in=6, d_out=6, r=3, alpha=1.5), "W is square here, so a transposed "
         "one goes through without an error. It is x @ W, as it is given.", special=True),
     Probe("a batch", _adapted(2, 3, d_in=5, d_out=4, r=2),
@@ -269,12 +267,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         "The last ids are padding. They count neither in the sum nor in the number to divide by."),
     Probe("two rows", _dialogues(2, 6, 4),
         "Each row has a first of its own: compare a row of places with first[:, None], which is (B, 1)."),
-    Probe("rows of different lengths", _dialogues(4, 7, 5, padding=3), "The answers have different "
-        "lengths. One mean over all counted tokens: each token has the same weight."),
     Probe("another id for padding", _dialogues(3, 6, 7, pad=2, padding=2),
         "pad is 2 here, and never -1. Use the argument pad."),
-    Probe("as many rows as places", _dialogues(5, 5, 5, padding=1), "B, T and V are all 5 here: the "
-        "softmax runs over the words, the last axis, and places are the middle one."),
     Probe("a token foreseen", _foreseen, "The model is sure of token 2 here, and right: its loss is 0, "
         "and it counts all the same. Count the places, not the losses above 0."),
     Probe("answers cut off", _cut_short,
@@ -390,7 +384,6 @@ WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
         "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
     Probe("any", _drawn, "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) "
         "times the root of successes · (n - successes) / n + z²/4, with z = 1.96.", draws=4, absolute=_CLOSE),
-    example("many", (930, 1000), "With 1,000 tries the interval is short: about 0.03 in all.", absolute=_CLOSE),
 ), misconceptions=(
     ("textbook-interval", "You take p ± 1.96 √(p (1 - p) / n). With 12 of 12 it says from 1 to 1, as if "
         "nothing could go wrong. Wilson's interval draws the middle towards a half, and never shrinks "

@@ -42,8 +42,6 @@ TO_PATCHES = Exercise(to_patches, probes=(
     example("by hand", (torch.arange(16.0).view(1, 4, 4), 2), "The pixels are 0 to 15 in reading order. The first "
         "patch is 0, 1, 4, 5, the second 2, 3, 6, 7."),
     Probe("wider than high", _images(1, 2, 6, 2), "H is 2 and W is 6: three patches in one row."),
-    Probe("higher than wide", _images(1, 6, 2, 2), "H is 6 and W is 2: three patches below each other."),
-    Probe("a batch", _images(3, 4, 6, 2), "B is 3. The first axis stays the images: patches never mix two of them."),
     larger(_images(9, 9, 12, 3)),
 ), misconceptions=(
     ("rows-of-pixels", "You cut the long row of pixels into pieces, so a patch is a strip of one line. A patch is a "
@@ -136,7 +134,6 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
     Probe("one patch", _model(1, 2, 2, 2, 3, 2, blocks=1), "There are two tokens: cls in front and one patch."),
     Probe("no positions", _model(2, 4, 4, 2, 5, 3, positions=0.0), "All positions are 0 here, so that only the "
         "patches, the blocks and the last step count."),
-    Probe("two blocks", _model(2, 4, 4, 2, 5, 3), "Two blocks, in their order; each gets what the one before it made."),
     Probe("not square", _model(2, 2, 6, 2, 4, 3, blocks=3), "The image is 2 by 6: N is 3, and there are 4 positions."),
     larger(_model(9, 9, 12, 3, 10, 9, blocks=3)),
 ), misconceptions=(
