@@ -19,15 +19,6 @@ def best(logits, k):
 # ---------------------------------------------------------------- wrong
 
 
-def place_in_the_list_at_temperature_0(logits, temperature, top_k, generator):
-    ids = torch.arange(len(logits))
-    if top_k is not None:
-        logits, ids = best(logits, top_k)
-    if temperature == 0:
-        return int(logits.argmax())
-    return int(ids[pick((logits / temperature).softmax(-1), generator)])
-
-
 def logits_divided_in_place(logits, temperature, top_k, generator):
     if temperature == 0:
         return int(logits.argmax())
@@ -60,12 +51,6 @@ def zero_rows_made_identity(attentions):
 def mean_of_the_weights_above_0(weights):
     below = weights.tril(-1).triu(-1)
     return below.sum((1, 2)) / (below > 0).sum((1, 2)).clamp(min=1)
-
-
-def sum_of_the_other_heads(z, W_o, head):
-    """Python's sum of no heads is the number 0."""
-    d_k = z.shape[-1]
-    return sum(z[:, i] @ W_o[i * d_k:(i + 1) * d_k] for i in range(z.shape[1]) if i != head)
 
 
 def all_scores_in_a_list(q, K, V, block):
@@ -112,11 +97,6 @@ def writes_into_a_tensor(logits_of, ids, n, choose):
     return text
 
 
-def asks_once(logits_of, ids, n, choose):
-    logits = logits_of(ids)[-1]
-    return [*ids, *(choose(logits) for _ in range(n))]
-
-
 def writes_into_the_callers_list(logits_of, ids, n, choose):
     for _ in range(n):
         ids.append(choose(logits_of(ids)[-1]))
@@ -138,16 +118,13 @@ def likeliest_of_the_first_place(logits_of, ids, n, choose):
 
 
 WRONG = [
-    ("generate", asks_once, "read-once"),
     ("generate", writes_into_the_callers_list, "changes-input"),
     ("generate", likeliest_up_to_n, "up-to-n"),
     ("generate", likeliest_of_the_first_place, "first-place"),
-    ("sample_next", place_in_the_list_at_temperature_0, "place-at-temperature-0"),
     ("sample_next", logits_divided_in_place, "changes-input"),
     ("map_weight_name", norm_of_the_embeddings_forgotten, None),
     ("attention_rollout", zero_rows_made_identity, None),
     ("previous_token_score", mean_of_the_weights_above_0, None),
-    ("ablate_head", sum_of_the_other_heads, "sum-of-nothing"),
     ("online_softmax_attention", all_scores_in_a_list, "all-scores-at-once"),
     ("online_softmax_attention", blocks_joined_at_the_end, "joined-at-the-end"),
     ("linear_attention", row_by_row, "quadratic"),

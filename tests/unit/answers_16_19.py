@@ -28,37 +28,12 @@ def formed_row_by_row(x, W, A, B, alpha):
     return x @ M
 
 
-def losses_above_0(logits, ids, first, pad=-1):
-    mask = ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, 1:]
-    loss = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:].clamp(min=0), reduction="none") * mask
-    return loss[loss > 0].mean()
-
-
 def lengths_below_0(logits, ids, first, pad=-1):
     """A row that ends before its answer begins counts less than no token."""
     ends, begins = (ids != pad).sum(1).tolist(), first.clamp(min=1).tolist()
     losses = [F.cross_entropy(z[b - 1:e - 1], row[b:e], reduction="sum")
               for z, row, b, e in zip(logits, ids, begins, ends, strict=True)]
     return sum(losses) / (sum(ends) - sum(begins))
-
-
-def products_not_0(log_probs, advantages, mask):
-    products = advantages[:, None] * log_probs * mask
-    return -products[products != 0].mean()
-
-
-def kl_of_two_logs(logits, reference_logits, mask):
-    """log_target=True is missing."""
-    return F.kl_div(reference_logits.log_softmax(-1), logits.log_softmax(-1), reduction="none").sum(-1)[mask].mean()
-
-
-def from_minus_100(sample, reward, n):
-    best, most = None, -100
-    for _ in range(n):
-        text = sample()
-        if reward(text) > most:
-            best, most = text, reward(text)
-    return best
 
 
 def turns_joined(messages, encode, start, end):
@@ -94,13 +69,6 @@ def conversation(text="{role}\n{content}", behind="\n", answer="assistant\n"):
     return chat_ids
 
 
-def keys_for_values(messages, encode, start, end):
-    ids = []
-    for role, content in messages:
-        ids += [start, *encode(f"{role}\n{content}"), end, *encode("\n")]
-    return [*ids, start, *encode("assistant\n")]
-
-
 def reader(answer, in_front=True):
     """An attempt at vision_transformer that ends with ``answer(x, norm, W_out)``, and forgets the ValueError."""
     def vision_transformer(images, size, W_in, cls, positions, blocks, norm, W_out):
@@ -114,27 +82,13 @@ def reader(answer, in_front=True):
 
 
 WRONG = [
-    ("chat_ids", conversation(text="{role}: {content}"), "role-with-a-colon"),
-    ("chat_ids", conversation(behind="", answer="assistant"), "no-line-after-end-nor-assistant"),
     ("chat_ids", conversation(text="{role}\n{content}\n", behind="", answer="assistant\n"), "line-before-end"),
-    ("chat_ids", keys_for_values, "names-of-the-keys"),
-    ("vision_transformer", reader(lambda x, norm, W_out: (norm(x[:, 0]) @ W_out).softmax(dim=-1)), "softmax"),
-    ("vision_transformer", reader(lambda x, norm, W_out: norm(x).mean(dim=1) @ W_out), "mean-after-the-norm"),
-    ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out).mean(dim=1)), "mean-after-the-norm"),
-    ("vision_transformer", reader(lambda x, norm, W_out: norm(x[:, 0]) @ W_out, in_front=False),
-     "cls-at-the-end-and-not-read"),
     ("rms_norm", lambda x, gain, eps=1e-3: exercise("rms_norm").reference(x, gain, eps), None),
     ("patching_effect", effect(lambda a, b, c: (c - b) / abs(a - b)), None),
     ("patching_effect", effect(lambda a, b, c: (c - b) / (a - b) if a > b else 0.0), None),
     ("lora_linear", formed_in_place, "product-formed"),
     ("lora_linear", formed_row_by_row, "product-formed"),
-    ("answer_loss", losses_above_0, "zeros-not-counted"),
     ("answer_loss", lengths_below_0, None),
-    ("policy_gradient_loss", products_not_0, "zeros-not-counted"),
-    ("kl_to_reference", kl_of_two_logs, "log-of-a-log"),
-    ("best_of_n", from_minus_100, "low-number-at-first"),
-    ("best_of_n", lambda sample, reward, n: max((reward(t), t) for t in [sample() for _ in range(n)])[1],
-     "equals-by-the-alphabet"),
 ]
 
 
