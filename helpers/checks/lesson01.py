@@ -32,9 +32,8 @@ def _also_whole(function, X, Y):
 
 
 COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
-    Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), rng.normal(size=(1, 2))),
-        "With one vector on each side the result is a table with one entry: the dot product divided by "
-        "both lengths."),
+    Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), rng.normal(size=(1, 2))), "With one vector on each side "
+        "the result is a table with one entry: the dot product divided by both lengths.", ),
     Probe("lengths differ",
         lambda rng: (rng.normal(size=(3, 2)) * [[0.1], [1], [50]], rng.normal(size=(2, 2)) * 9),
         "Cosine looks at directions only: making a vector longer must change nothing. Check both divisions."),
@@ -60,9 +59,8 @@ COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
         "by convention: treat a length of 0 apart.", lambda X, Y: X @ Y.T / (_norms(X) * _norms(Y).T)),
     ("constant-added", "You add a small number to every length, which makes every cosine a little too small. Only a length "
         "of exactly 0 is a special case.", lambda X, Y: X @ Y.T / ((_norms(X) + 1e-3) * (_norms(Y).T + 1e-3))),
-    ("lengths-of-columns", "You take the lengths down the columns. The vectors are rows: the length of a "
-        "row is the norm along axis 1.",
-        lambda X, Y: (X / np.linalg.norm(X, axis=0)) @ (Y / np.linalg.norm(Y, axis=0)).T),
+    ("lengths-of-columns", "You take the lengths down the columns. The vectors are rows: the length of a row is the "
+        "norm along axis 1.", lambda X, Y: (X / np.linalg.norm(X, axis=0)) @ (Y / np.linalg.norm(Y, axis=0)).T),
     ("lengths-along-axis-0", "You take the lengths along axis 0, so you get one for each column. The "
         "vectors are rows: the lengths of the rows are np.linalg.norm(X, axis=1).",
         lambda X, Y: X @ Y.T / (np.linalg.norm(X, axis=0)[:, None] * np.linalg.norm(Y, axis=0))),
@@ -115,9 +113,8 @@ NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
         "the query does. Rank by cosine."),
     Probe("all of them", lambda rng: (rng.normal(size=4), rng.normal(size=(5, 4)), 5),
         "With k = n every row must appear once, the most similar first."),
-    example("the query is a row", (np.array([1.0, 0]), np.array([[0, 1.0], [1, 0], [1, 1]]), 2),
-        "One of the rows is the query itself here, and it comes first like any other row. To leave it "
-        "out is the caller's business.", extreme=True),
+    example("the query is a row", (np.array([1.0, 0]), np.array([[0, 1.0], [1, 0], [1, 1]]), 2), "One of the rows "
+        "is the query itself here, and it comes first. To leave it out is the caller's business.", extreme=True),
     larger(lambda rng: (rng.normal(size=10), rng.normal(size=(11, 10)), 9)),
 ), misconceptions=(
     ("least-similar", "You return the least similar rows: argsort sorts from small to large.",
@@ -136,9 +133,8 @@ NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
         lambda q, V, k: np.sort(_k_nearest(_cosines(q, V), k))),
     ("absolute-value", "You rank by the size of the cosine and lose its sign: opposite vectors are not "
         "neighbours.", lambda q, V, k: _k_nearest(np.abs(_cosines(q, V)), k)),
-    ("row-not-taken", "Your result is a table with one row, because cosine_similarity(query[None, :], "
-        "vectors) has shape (1, n). Take that row with [0] before you sort.",
-        lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
+    ("row-not-taken", "Your result is a table with one row: cosine_similarity(query[None, :], vectors) is (1, n). "
+        "Take its row with [0] before you sort.", lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
     ("all-rows", "You return every row. Only the first k are asked for.",
         lambda q, V, k: _k_nearest(_cosines(q, V), len(V))),
 ), contracts=(
@@ -236,9 +232,8 @@ ANALOGY = Exercise(analogy, probes=(
         lambda a, b, c, V: _best(V @ _target(a, b, c, V), [a, b, c])),
     ("euclidean", "You rank by distance. Rank by cosine: only the direction counts.",
         lambda a, b, c, V: _best(-np.linalg.norm(V - _target(a, b, c, V), axis=1), [a, b, c])),
-    ("unit-vectors-first", "You shorten the vectors to length 1 before you subtract. That is a known "
-        "variant, but here the step uses the vectors as they are.",
-        lambda a, b, c, V: _best(_cosines(_target(a, b, c, _unit(V)), V), [a, b, c])),
+    ("unit-vectors-first", "You shorten the vectors to length 1 before you subtract. Here the step uses the vectors "
+        "as they are.", lambda a, b, c, V: _best(_cosines(_target(a, b, c, _unit(V)), V), [a, b, c])),
     ("returns-the-vector", "You return the target vector b - a + c. The answer is the index of the row "
         "that is most similar to it.", lambda a, b, c, V: _target(a, b, c, V)),
 ))

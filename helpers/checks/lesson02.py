@@ -34,9 +34,8 @@ SOFTMAX = Exercise(softmax, probes=(
         "Each row must sum to 1 by itself: softmax runs along the last axis, axis=-1."),
     Probe("huge scores", lambda rng: (_steps(rng, 3, 4) * 1e4,), "Scores of ±10,000 overflow exp. "
         "Subtract the largest score of each row first: the result is the same.", extreme=True),
-    Probe("rows far apart", lambda rng: (_steps(rng, 2, 3) + np.array([[1e4], [-1e4]]),),
-        "One row is near 10,000 and the other near -10,000. Each row needs its own maximum subtracted.",
-        extreme=True),
+    Probe("rows far apart", lambda rng: (_steps(rng, 2, 3) + np.array([[1e4], [-1e4]]),), "One row is near 10,000 "
+        "and the other near -10,000. Each row needs its own maximum subtracted.", extreme=True),
     larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
 ), misconceptions=(
     ("columns-sum-to-1", "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs "
@@ -44,17 +43,15 @@ SOFTMAX = Exercise(softmax, probes=(
     ("largest-of-each-column", "You subtract the largest score of each column, which changes the shares within a "
         "row. Subtract each row's own: np.max(x, axis=-1, keepdims=True).",
         lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
-    ("whole-array", "You divide by the sum of the whole array, so all the weights together sum to 1. "
-        "Each row must sum to 1: sum along axis=-1 with keepdims=True.",
-        lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
+    ("whole-array", "You divide by the sum of the whole array, so all weights together sum to 1. Each row must: sum "
+        "along axis=-1 with keepdims=True.", lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
     ("no-keepdims", "The sums lose an axis and no longer line up with their rows. keepdims=True keeps "
         "it, with size 1: one sum for each row.", lambda x: np.exp(x - x.max(axis=-1, keepdims=True))
         / np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1)),
     ("no-keepdims-and-overflow", "The sums lose an axis and no longer line up with their rows. keepdims=True "
         "keeps it, with size 1: one sum for each row.", lambda x: np.exp(x) / np.exp(x).sum(axis=-1)),
-    ("no-keepdims-anywhere", "The largest scores and the sums lose an axis and no longer line up with "
-        "their rows. keepdims=True keeps it, with size 1.",
-        lambda x: np.exp(x - x.max(axis=-1)) / np.exp(x - x.max(axis=-1)).sum(axis=-1)),
+    ("no-keepdims-anywhere", "The largest scores and the sums lose an axis and no longer line up with their rows: "
+        "keepdims=True keeps it.", lambda x: np.exp(x - x.max(axis=-1)) / np.exp(x - x.max(axis=-1)).sum(axis=-1)),
     ("no-keepdims-in-max", "The largest scores lose an axis and no longer line up with their rows. "
         "keepdims=True keeps it, with size 1.", lambda x: _softmax_without_max(x - x.max(axis=-1))),
     ("overflow", "Right for small scores, but exp(10000) overflows to inf and inf/inf is NaN. Subtract "
@@ -115,9 +112,8 @@ SELF_ATTENTION = Exercise(self_attention, probes=(
         "too: softmax takes exp first.", lambda X: _scores(X) / _scores(X).sum(axis=-1, keepdims=True) @ X),
     ("x-added", "You add X itself. That sum comes in lesson 09, around attention: here the result is the "
         "mixture alone.", lambda X: X + softmax(_scores(X)) @ X),
-    ("itself-masked", "You hide each token from itself. Here a token attends to itself as well; one "
-        "alone would have nothing to attend to.",
-        lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
+    ("itself-masked", "You hide each token from itself. Here it attends to itself as well; one alone would have "
+        "nothing to attend to.", lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
 ), nudges=(
     ("core dimension|not aligned", "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights "
         "times X gives (T, d). X.T @ X compares the columns."),
@@ -164,9 +160,8 @@ ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
         lambda w: -_plogp(w).sum(axis=-1) / np.log(2)),
     ("columns", "You sum down the columns. Each query's weights are a row: sum along the last axis.",
         lambda w: -_plogp(w).sum(axis=0)),
-    ("one-number", "Your result is one number for the whole array. Each row has its own entropy: sum "
-        "along the last axis, and do not pick entries with a mask such as w[w > 0], which flattens the "
-        "rows.", lambda w: -_plogp(w).sum()),
+    ("one-number", "Your result is one number for the whole array. Each row has its own: sum along the last axis, "
+        "and pick no entries with a mask such as w[w > 0], which flattens the rows.", lambda w: -_plogp(w).sum()),
     ("mean", "You take the mean over the keys. Entropy is the sum.", lambda w: -_plogp(w).mean(axis=-1)),
     ("divided-by-log-T", "You divide by log T. That is a useful number between 0 and 1, but entropy in "
         "nats is not divided.", lambda w: -_plogp(w).sum(axis=-1) / np.log(w.shape[-1])),

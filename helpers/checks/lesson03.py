@@ -176,9 +176,8 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         "output is (m,) and the weights are (n,).", lambda q, K, V: _with_weights(softmax(q[None, :] @ K.T), V)),
     ("weights-as-column", "The numbers are right, but the weights have an extra axis of length 1: (n, 1). Return "
         "them as (n,), without [:, None].", lambda q, K, V: (softmax(K @ q) @ V, softmax(K @ q)[:, None])),
-    ("output-as-row", "The numbers are right, but the output has an extra axis of length 1: (1, m). "
-        "weights @ values with weights of shape (n,) gives (m,).",
-        lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q))),
+    ("output-as-row", "The numbers are right, but the output has an extra axis of length 1: (1, m). weights @ "
+        "values with weights of shape (n,) gives (m,).", lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q))),
     ("column-and-row", "The numbers are right, but with extra axes of length 1: weights (n, 1), output "
         "(1, m). Leave out [:, None]: the output is (m,) and the weights are (n,).",
         lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q)[:, None])),
@@ -188,9 +187,8 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         lambda q, K, V: _with_weights(softmax(_cosines(q, K)), V)),
     ("sign", "The worst key gets the largest weight: look at the sign of the scores.",
         lambda q, K, V: _with_weights(softmax(-(K @ q)), V)),
-    ("divided-by-n", "The weights are right, but then you take a mean over the keys. The weights sum to "
-        "1 already: add the weighted values up.",
-        lambda q, K, V: ((softmax(K @ q)[:, None] * V).mean(axis=0), softmax(K @ q))),
+    ("divided-by-n", "The weights are right, but then you take a mean over the keys. The weights sum to 1 already: "
+        "add the weighted values up.", lambda q, K, V: ((softmax(K @ q)[:, None] * V).mean(axis=0), softmax(K @ q))),
     ("not-summed", "You weight each value, but do not add them up. The output is one row, of shape (m,).",
         lambda q, K, V: (softmax(K @ q)[:, None] * V, softmax(K @ q))),
 ))
@@ -229,12 +227,10 @@ ADDITIVE_SCORES = Exercise(additive_scores, probes=(
         "turns each row into one score.", lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U))),
     ("v-of-ones", "You add up the hidden layer without v. Each number must be weighted by v first.",
         lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)).sum(axis=1)),
-    ("scores-as-column", "The numbers are right, but with an extra axis of length 1: a column, (T, 1). "
-        "With v as it is, of shape (d_a,), hidden @ v has shape (T,).",
-        lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)) @ v[:, None]),
-    ("scores-as-row", "The numbers are right, but with an extra axis of length 1: a row, (1, T). With v "
-        "as it is, of shape (d_a,), the scores have shape (T,).",
-        lambda s, H, W, U, v: (np.tanh(_sum(s, H, W, U)) @ v)[None]),
+    ("scores-as-column", "The numbers are right, but in a column, (T, 1). With v as it is, of shape (d_a,), hidden "
+        "@ v has shape (T,).", lambda s, H, W, U, v: np.tanh(_sum(s, H, W, U)) @ v[:, None]),
+    ("scores-as-row", "The numbers are right, but with an extra axis of length 1: a row, (1, T). With v as it is, "
+        "of shape (d_a,), the scores have shape (T,).", lambda s, H, W, U, v: (np.tanh(_sum(s, H, W, U)) @ v)[None]),
     ("softmax-too", "You return attention weights. The exercise asks for the scores, before softmax.",
         lambda s, H, W, U, v: softmax(np.tanh(_sum(s, H, W, U)) @ v)),
     ("W-and-U-swapped", "W and U are swapped: W goes with the decoder state s, U with the encoder states "
@@ -255,9 +251,8 @@ ADDITIVE_SCORES = Exercise(additive_scores, probes=(
         "Add W s inside tanh.", lambda s, H, W, U, v: np.tanh(H @ U.T) @ v),
     ("sigmoid", "You use a sigmoid, which is always positive. The formula has tanh, between -1 and 1.",
         lambda s, H, W, U, v: 1 / (1 + np.exp(-_sum(s, H, W, U))) @ v),
-    ("state-as-column", "You add W s down the columns, so its first number goes to the first encoder "
-        "state. Add the whole of W s to every row of H @ U.T.",
-        lambda s, H, W, U, v: np.tanh((W @ s)[:, None] + H @ U.T) @ v),
+    ("state-as-column", "You add W s down the columns, so its first number goes to the first encoder state. Add the "
+        "whole of W s to every row of H @ U.T.", lambda s, H, W, U, v: np.tanh((W @ s)[:, None] + H @ U.T) @ v),
 ))
 
 EXERCISES = (HARD_ATTENTION, SOFT_ATTENTION, ADDITIVE_SCORES)

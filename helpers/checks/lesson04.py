@@ -37,9 +37,8 @@ PROJECT = Exercise(project, probes=(
         "token, so X W needs no transpose.", lambda X, W: X @ W.T),
     ("W-first", "You write W X, as texts do whose tokens are columns. Here tokens are rows, so W stands "
         "on the right.", lambda X, W: W @ X),
-    ("W-transposed-first",
-        "You write Wᵀ X, as for tokens that are columns: it meets the tokens with the wrong axis. Here "
-        "each token is a row of X, so X is on the left, and W needs no transpose.", lambda X, W: W.T @ X),
+    ("W-transposed-first", "You write Wᵀ X, as for tokens that are columns: it meets the tokens with the wrong "
+        "axis. Here each token is a row of X, so X is on the left, and W needs no transpose.", lambda X, W: W.T @ X),
     ("tokens-as-columns", "The numbers are right, but each token has become a column. Tokens are rows: "
         "the result is (..., T, k).", lambda X, W: W.T @ _swap(X)),
     ("elementwise", "X * W multiplies entry by entry. A projection is a matrix product: @ in Python.",
@@ -98,9 +97,8 @@ ATTENTION_SCORES = Exercise(attention_scores, probes=(
         "sentences too. Which two have to change places? Swap only those.", _compared(dot=lambda Q, K: Q @ K.T)),
     ("first-axes-swapped", "Right for two axes, but you count them from the front. In a batch axis 0 "
         "counts sentences. Swap the last two axes: -1 and -2.", _compared(dot=lambda Q, K: Q @ np.swapaxes(K, 0, 1))),
-    ("three-axes-only", "You count the axes of K from the front, so only a batch (B, T, d_k) fits. Count "
-        "from the end: the last two axes change places, however many stand in front.",
-        _compared(dot=lambda Q, K: Q @ np.swapaxes(K, 1, 2))),
+    ("three-axes-only", "You count the axes of K from the front, so only a batch (B, T, d_k) fits. Count from the "
+        "end: the last two change places.", _compared(dot=lambda Q, K: Q @ np.swapaxes(K, 1, 2))),
     ("every-axis-named", "You name every axis of K, so only one number of axes fits. np.swapaxes needs "
         "only the two that change places: count them from the end, and it does not matter how many are "
         "in front.", _compared(dot=lambda Q, K: Q @ K.transpose(0, 2, 1))),
@@ -197,9 +195,8 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "may be wider than the tokens, and values as narrow as one number."),
     larger(_sentence(9, 10, 11, 12)),
 ), misconceptions=(
-    ("softmax-over-the-queries", "Your weights sum to 1 down the columns, over the queries. Each query "
-        "shares out its own attention, so each row has to sum to 1: softmax runs over the keys, the "
-        "last axis.", _attend(weigh=lambda S: _along(S, 0))),
+    ("softmax-over-the-queries", "Your weights sum to 1 down the columns, over the queries. Each query shares out "
+        "its own attention: softmax runs over the keys, the last axis.", _attend(weigh=lambda S: _along(S, 0))),
     ("queries-and-keys-exchanged", "Your rows are keys and your columns are queries. The row of a word should say "
         "whom it looks at, so its query belongs to the row.", _attend(score=lambda Q, K: K @ Q.T)),
     ("weights-transposed", "The weights are right, but you turn the table over before you mix. Output i "
@@ -220,20 +217,16 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "the values.", _attend(give=lambda w, V, X, Q, K: w)),
     ("no-softmax", "You mix with the raw scores. They can be negative and sum to anything: what turns "
         "them into shares?", _attend(weigh=lambda S: S)),
-    ("scores-in-the-place-of-weights",
-        "The output is right, but what you return beside it are the scores, from before the softmax.",
-        lambda X, W_q, W_k, W_v: (qkv_attention(X, W_q, W_k, W_v)[0], X @ W_q @ (X @ W_k).T)),
+    ("scores-in-the-place-of-weights", "The output is right, but what you return beside it are the scores, from "
+        "before the softmax.", lambda X, W_q, W_k, W_v: (qkv_attention(X, W_q, W_k, W_v)[0], X @ W_q @ (X @ W_k).T)),
     ("whole-table-sums-to-1", "All your weights together sum to 1. Each row should: every query has one "
         "whole share to give.", _attend(weigh=lambda S: softmax(S.reshape(1, -1)).reshape(S.shape))),
-    ("keys-from-W_q", "You make queries and keys with the same matrix, so every score is the same in "
-        "both directions. Look at which matrix makes the keys.",
-        _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_q, X @ W_v))),
-    ("queries-from-W_k", "You make queries and keys with the same matrix, so every score is the same in "
-        "both directions. Look at which matrix makes the queries.",
-        _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_k, X @ W_k, X @ W_v))),
-    ("nothing-projected",
-        "You compare the words' own vectors, as in lesson 02. A score is a query with a key, and these "
-        "need W_q and W_k.", _attend(roles=lambda X, W_q, W_k, W_v: (X, X, X @ W_v))),
+    ("keys-from-W_q", "You make queries and keys with the same matrix, so all scores are symmetric. Look at which "
+        "matrix makes the keys.", _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_q, X @ W_v))),
+    ("queries-from-W_k", "You make queries and keys with the same matrix, so all scores are symmetric. Look at "
+        "which matrix makes the queries.", _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_k, X @ W_k, X @ W_v))),
+    ("nothing-projected", "You compare the words' own vectors, as in lesson 02. A score is a query with a key, and "
+        "these need W_q and W_k.", _attend(roles=lambda X, W_q, W_k, W_v: (X, X, X @ W_v))),
     ("no-parameters", "This is the attention of lesson 02, without W_q, W_k and W_v. Each role needs its "
         "projection first.", _attend(roles=lambda X, W_q, W_k, W_v: (X, X, X))),
     ("keys-not-transposed", "Q @ K lets the rows of Q meet the columns of K. A query meets a whole key, "
@@ -242,9 +235,8 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "meets every word: the table is (T, T).", _attend(score=lambda Q, K: Q.T @ K)),
     ("X-transposed", "You turn X over before you project it. Its rows are the words already: X @ W, as in the "
         "first exercise.", _attend(roles=lambda X, W_q, W_k, W_v: (X.T @ W_q, X.T @ W_k, X.T @ W_v))),
-    ("W-transposed", "You multiply by the transposes of the three matrices. Each is (d, …), so its rows "
-        "meet the d numbers of a word as they are.",
-        _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q.T, X @ W_k.T, X @ W_v.T))),
+    ("W-transposed", "You multiply by the transposes of the three matrices. Each is (d, …), so its rows meet the d "
+        "numbers of a word as they are.", _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q.T, X @ W_k.T, X @ W_v.T))),
     ("tokens-as-columns", "You write W X, as texts do whose tokens are columns. Here tokens are rows, so "
         "X is on the left.", _attend(roles=lambda X, W_q, W_k, W_v: (W_q @ X, W_k @ X, W_v @ X))),
     ("no-keepdims", "Each row should be divided by its own sum. Your sums lose an axis and divide the columns: "

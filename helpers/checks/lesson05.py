@@ -89,8 +89,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         "end: Q.shape[-1].", _attends(divisor=lambda Q, K, V: _root(Q, 1))),
     ("scaled-by-axis-0", "You divide by the square root of the first size of Q. d_k is the last one: "
         "Q.shape[-1].", _attends(divisor=lambda Q, K, V: _root(Q, 0))),
-    ("scaled-after-softmax", "You divide the weights, after the softmax, so they no longer sum to 1. "
-        "Divide the scores, before it.",
+    ("scaled-after-softmax", "You divide the weights, after the softmax, so they do not sum to 1. Divide the scores.",
         lambda Q, K, V: (softmax(_scores(Q, K)) / _root(Q, -1) @ V, softmax(_scores(Q, K)) / _root(Q, -1))),
     ("output-divided", "You divide the output by √d_k. Divide the scores, before the softmax, so that the weights "
         "change too.", lambda Q, K, V: (softmax(_scores(Q, K)) @ V / _root(Q, -1), softmax(_scores(Q, K)))),
@@ -105,12 +104,10 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
     ("no-keepdims-and-no-max", "The sum of each row loses its axis, so the division runs along the wrong "
         "one (or stops). Write e.sum(axis=-1, keepdims=True), and subtract the row's largest score "
         "before exp.", _attends(weigh=_softmax(keepdims=False, largest=_nothing))),
-    ("no-keepdims-twice", "The maximum and the sum of each row lose their axis, so they meet the wrong "
-        "rows (or stop). Both need keepdims=True.",
-        _attends(weigh=_softmax(keepdims=False, largest=lambda scores: scores.max(axis=-1)))),
-    ("max-without-keepdims", "The largest score of each row loses its axis, so it is subtracted from the wrong "
-        "row (or stops). Keep it: scores.max(axis=-1, keepdims=True).",
-        _attends(weigh=lambda scores: softmax(scores - scores.max(axis=-1)))),
+    ("no-keepdims-twice", "The maximum and the sum of each row lose their axis, so they meet the wrong rows. Both "
+        "need keepdims=True.", _attends(weigh=_softmax(keepdims=False, largest=lambda scores: scores.max(axis=-1)))),
+    ("max-without-keepdims", "The largest scores lose their axis, and are subtracted from the wrong rows. Keep it: "
+        "scores.max(axis=-1, keepdims=True).", _attends(weigh=lambda scores: softmax(scores - scores.max(axis=-1)))),
     ("softmax-over-everything", "All your weights together sum to 1. Each query has its own: softmax "
         "along axis=-1.", _attends(weigh=_softmax(axis=None))),
     ("no-softmax", "You use the scaled scores as weights. They must pass through softmax, so that each "
@@ -127,11 +124,9 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[1]),
     ("order-swapped", "Both results are right, in the wrong order: return output, weights.",
         lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[::-1]),
-    ("scores-instead-of-weights",
-        "The output is right, but the second result is the scores. Return what came out of the softmax.",
-        lambda Q, K, V: (scaled_dot_product_attention(Q, K, V)[0], _scores(Q, K) / _root(Q, -1))),
-    ("weights-transposed", "The output is right, but the weights you return are transposed. Row = query, "
-        "column = key: (T_q, T_k).",
+    ("scores-instead-of-weights", "The output is right, but the second result is the scores. Return what came out "
+        "of the softmax.", lambda Q, K, V: (scaled_dot_product_attention(Q, K, V)[0], _scores(Q, K) / _root(Q, -1))),
+    ("weights-transposed", "The output is right, the weights are transposed. Row = query, column = key: (T_q, T_k).",
         lambda Q, K, V: (lambda output, weights: (output, _swap(weights)))(*scaled_dot_product_attention(Q, K, V))),
     ("mixes-keys", "You mix the rows of K. The weights come from Q and K, and they mix the rows of V.",
         lambda Q, K, V: scaled_dot_product_attention(Q, K, K)),
@@ -139,18 +134,14 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         "Kᵀ, not K Qᵀ.", _attends(scores=lambda Q, K: _scores(K, Q))),
     ("plain-T", "K.T reverses all axes, which goes wrong as soon as there is a batch. Swap only two of "
         "them, as in the scores of lesson 04.", _attends(scores=lambda Q, K: Q @ K.T)),
-    ("batch-meets-batch", "Right for matrices. With a batch, np.dot lets every sentence meet the keys of "
-        "every other sentence. The operator @ keeps the batch apart.",
-        _attends(scores=lambda Q, K: np.dot(Q, _swap(K)))),
-    ("transpose-of-three-axes", "K.transpose(0, 2, 1) needs exactly three axes, and K may have any "
-        "number of them in front. Count from the end: np.swapaxes(K, -1, -2).",
-        _attends(scores=lambda Q, K: Q @ K.transpose(0, 2, 1))),
-    ("transpose-of-four-axes", "K.transpose(0, 1, 3, 2) needs exactly four axes, and K may have any "
-        "number of them in front. Count from the end: np.swapaxes(K, -1, -2).",
-        _attends(scores=lambda Q, K: Q @ K.transpose(0, 1, 3, 2))),
-    ("swapaxes-from-the-front", "np.swapaxes(K, 1, 2) counts from the front: the last two axes are 1 and "
-        "2 only if there are three. Count from the end: np.swapaxes(K, -1, -2).",
-        _attends(scores=lambda Q, K: Q @ np.swapaxes(K, 1, 2))),
+    ("batch-meets-batch", "Right for matrices. With a batch, np.dot lets every sentence meet the keys of every "
+        "other sentence. The operator @ keeps the batch apart.", _attends(scores=lambda Q, K: np.dot(Q, _swap(K)))),
+    ("transpose-of-three-axes", "K.transpose(0, 2, 1) needs three axes, and K may have any number of them in front. "
+        "Count from the end: np.swapaxes(K, -1, -2).", _attends(scores=lambda Q, K: Q @ K.transpose(0, 2, 1))),
+    ("transpose-of-four-axes", "K.transpose(0, 1, 3, 2) needs four axes, and K may have any number of them. Count "
+        "from the end: np.swapaxes(K, -1, -2).", _attends(scores=lambda Q, K: Q @ K.transpose(0, 1, 3, 2))),
+    ("swapaxes-from-the-front", "np.swapaxes(K, 1, 2) counts from the front: 1 and 2 are the last two of three axes "
+        "only. Count from the end: np.swapaxes(K, -1, -2).", _attends(scores=lambda Q, K: Q @ np.swapaxes(K, 1, 2))),
     ("values-first", "You compute V @ weights. A row of weights mixes the rows of V: the output is "
         "weights @ V.", _attends(mix=lambda weights, V: V @ weights)),
     ("entry-by-entry", "weights * V multiplies entry by entry. The output is a matrix product: weights @ "
@@ -186,9 +177,8 @@ SOFTMAX_JACOBIAN = Exercise(softmax_jacobian, probes=(
     ("too-little-on-the-diagonal", "Off the diagonal all is well. On it you subtract p_i p_i twice, once "
         "in p (1 - p) and once in the outer product: the outer product already does it, so put p alone "
         "on the diagonal.", lambda p: np.diag(p * (1 - p)) - np.outer(p, p)),
-    ("no-diag", "p - np.outer(p, p) subtracts the table from p in every row, because NumPy repeats a "
-        "vector as rows. The extra p_i belongs on the diagonal only: np.diag(p) puts it there.",
-        lambda p: p - np.outer(p, p)),
+    ("no-diag", "p - np.outer(p, p) subtracts the table from p in every row, because NumPy repeats a vector as "
+        "rows. The extra p_i belongs on the diagonal only: np.diag(p) puts it there.", lambda p: p - np.outer(p, p)),
     ("a-vector", "You return the n numbers p (1 - p), as for a sigmoid. Each weight depends on every "
         "score: the result is (n, n).", lambda p: p * (1 - p)),
     ("sign", "The sign is wrong. Raising a score raises its own weight: the diagonal is positive.",
@@ -285,9 +275,8 @@ SCORE_VARIANCE = Exercise(score_variance, use=_products_behind, probes=(
         "normals are twice as large: a product has variance 16, six of them 96.)", lambda d_k, n, rng: float(d_k)),
     ("standard-deviation", "You return the standard deviation. The variance is its square: use var.",
         lambda d_k, n, rng: _dots(d_k, n, rng).std()),
-    ("no-sum", "Your variance does not grow with d_k. A dot product is a sum of d_k products: sum each "
-        "row first, then take the variance, and divide nothing by d_k or √d_k.",
-        lambda d_k, n, rng: _products(d_k, n, rng).var()),
+    ("no-sum", "Your variance does not grow with d_k. A dot product is a sum of d_k products: sum each row, then "
+        "take the variance, and divide nothing by d_k or √d_k.", lambda d_k, n, rng: _products(d_k, n, rng).var()),
     ("mean-of-products", "You take the mean of each row. A dot product is the sum of the products.",
         lambda d_k, n, rng: _products(d_k, n, rng).mean(axis=1).var()),
     ("sum-of-everything", "You sum over the whole array, which leaves one number, and one number has "
@@ -300,8 +289,7 @@ SCORE_VARIANCE = Exercise(score_variance, use=_products_behind, probes=(
         lambda d_k, n, rng: rng.standard_normal((n, d_k)).sum(axis=1).var()),
     ("added", "You add the two vectors. A dot product multiplies them, entry by entry.",
         lambda d_k, n, rng: (rng.standard_normal((n, d_k)) + rng.standard_normal((n, d_k))).sum(axis=1).var()),
-    ("uniform-draws", "You draw from another distribution: rng.random is uniform between 0 and 1. Draw "
-        "standard normals, rng.standard_normal.",
+    ("uniform-draws", "rng.random draws uniformly between 0 and 1. Draw standard normals, rng.standard_normal.",
         lambda d_k, n, rng: (rng.random((n, d_k)) * rng.random((n, d_k))).sum(axis=1).var()),
     ("sizes-swapped", "n and d_k are swapped: you take the variance of d_k dot products of n terms each. "
         "Draw (n, d_k) and sum along axis=1.", lambda d_k, n, rng: _dots(n, d_k, rng).var()),

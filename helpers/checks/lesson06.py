@@ -197,10 +197,9 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "Q, K and V are (B, h, T, d) here. Use the last two axes only, and let the mask broadcast to the scores."),
     Probe("one token", lambda rng: (*_qkv(rng, 1, 1, 3, 2), np.ones((1, 1), dtype=bool)),
         "One query and one visible key: the weight is 1 and the output is V itself.", extreme=True),
-    Probe("hidden giant", _hidden_giant, "The hidden scores are larger than the visible ones by tens of "
-        "thousands. They must be out before exp and its maximum are taken: put -inf (-1e4 is not low "
-        "enough) into the scores, then a softmax that subtracts the largest score of each row, such as "
-        "attention.softmax.", extreme=True),
+    Probe("hidden giant", _hidden_giant, "The hidden scores are larger than the visible ones by tens of thousands. "
+        "They must be out before exp and its maximum are taken: put -inf (-1e4 is not low enough) into the scores, "
+        "then a softmax that subtracts the largest score of each row, such as attention.softmax.", extreme=True),
     Probe("a query that sees nothing", _empty_row, "One row of the mask is all False. Its weights and "
         "its output are 0 by convention.", extreme=True),
     Probe("rows far apart", _rows_far_apart, "Nothing is hidden here, so the weights of every query sum "
@@ -221,9 +220,8 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
     ("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a "
         "visible key can have a score of exactly 0. Ask the mask, not the scores: np.where(mask, "
         "scores, -np.inf).", _masked(hide=lambda scores, mask: np.where(scores * mask == 0, -np.inf, scores))),
-    ("infinity-times-zero", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores. "
-        "Choose instead of multiplying: np.where(mask, scores, -np.inf).",
-        _with_softmax_of(lambda s, m: s - np.inf * (1.0 - m))),
+    ("infinity-times-zero", "-inf times 0 is NaN, and so -inf * (1 - mask) ruins visible scores. Choose: "
+        "np.where(mask, scores, -np.inf).", _with_softmax_of(lambda s, m: s - np.inf * (1.0 - m))),
     ("infinity-times-zero-as-0", "-inf times 0 is NaN, so adding -inf * (1 - mask) ruins the visible scores, and "
         "you then turn the NaN into weights of 0. Choose instead of multiplying: np.where(mask, scores, -np.inf).",
         _masked(hide=lambda scores, mask: scores - np.inf * (1.0 - mask))),
@@ -249,9 +247,8 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "not.", _masked(hide=lambda scores, mask: np.where(mask & _causal(scores), scores, -np.inf))),
     ("mask-transposed", "You transpose the mask. Its rows are queries and its columns keys already, just "
         "like the scores.", lambda Q, K, V, mask: _masked()(Q, K, V, np.swapaxes(mask, -1, -2))),
-    ("every-axis-transposed", "Right for one sentence. With a batch in front, K.T turns round every "
-        "axis; np.swapaxes(K, -1, -2) swaps the last two only.",
-        _masked(scores=lambda Q, K: Q @ K.T / np.sqrt(Q.shape[-1]))),
+    ("every-axis-transposed", "Right for one sentence. With a batch in front, K.T turns every axis; np.swapaxes(K, "
+        "-1, -2) swaps the last two only.", _masked(scores=lambda Q, K: Q @ K.T / np.sqrt(Q.shape[-1]))),
     ("no-broadcast", f"Right for one sentence. {BOOLEAN_INDEX}", _masked(hide=_by_index)),
     ("batch-meets-batch", "Right for one sentence. With a batch, np.dot lets every sentence meet the "
         "keys of every other sentence. The operator @ keeps the batch apart.",
@@ -266,16 +263,14 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
     ("minus-a-billion-added", "Right wherever a query sees something. But where everything is hidden, all scores "
         "of the row sink by the same amount, and softmax does not notice: the row is not masked at all. Such a "
         "row must be 0.", _with_softmax_of(lambda s, m: s + np.where(m, 0.0, -1e9))),
-    ("nan-row", "Right wherever a query sees something. A row where everything is hidden is all -inf, "
-        "and softmax makes NaN of it. By convention its weights and its output are 0: treat such rows "
-        "apart.", _masked(finish=_mixed)),
+    ("nan-row", "Right wherever a query sees something. A row where everything is hidden is all -inf, and softmax "
+        "makes NaN of it. By convention its weights and output are 0: treat it apart.", _masked(finish=_mixed)),
     ("output-only", "You return only the output. Return two things: output, weights.",
         lambda *args: masked_attention(*args)[0]),
     ("weights-first", "You return the two results in the wrong order: first the output, then the weights.",
         lambda *args: masked_attention(*args)[::-1]),
-    ("scaled-by-len", "You divide by √len(K), the root of the number of keys, and in a batch of that of "
-        "sentences. It is the root of d_k, the last axis of Q.",
-        _masked(scores=lambda Q, K: attention_scores(Q, K) / np.sqrt(len(K)))),
+    ("scaled-by-len", "You divide by √len(K), the root of the number of keys, or of sentences. It is the root of "
+        "d_k, the last axis of Q.", _masked(scores=lambda Q, K: attention_scores(Q, K) / np.sqrt(len(K)))),
     ("multiplied-by-the-root", "You multiply the scores by √d_k. Divide by it: it is there to make them "
         "smaller.", _masked(scores=lambda Q, K: attention_scores(Q, K) * np.sqrt(Q.shape[-1]))),
     ("sum-over-the-first-axis", "You divide by e.sum(axis=0), the sums down the columns. Each query "

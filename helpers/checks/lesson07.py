@@ -97,8 +97,7 @@ MERGE_HEADS = Exercise(merge_heads, probes=(
         "Swap the axes of heads and tokens first; then join the last two.", _joined_in_memory),
     ("interleaved", "The numbers of the heads take turns: head 0, head 1, head 0, … All of head 0 comes "
         "first, then all of head 1.", _in_turns),
-    ("last-head-first", "The heads stand in reverse order. Head 0 comes first.",
-        lambda X: merge_heads(X[:, ::-1])),
+    ("last-head-first", "The heads stand in reverse order. Head 0 comes first.", lambda X: merge_heads(X[:, ::-1])),
     ("stacks-the-tokens", "You put the heads below each other, so there are h·T tokens of width d_k. Side by side "
         "means along the last axis: T tokens of width h·d_k.", lambda X: X.reshape(X.shape[0], -1, X.shape[3])),
     ("not-joined", "You swapped the axes and stopped: (B, T, h, d_k). Join the last two axes into one of "
@@ -109,10 +108,9 @@ MERGE_HEADS = Exercise(merge_heads, probes=(
         "them side by side.", lambda X: X.mean(axis=1)),
     ("batch-lost", "You join the batch with the tokens as well. The result keeps three axes: (B, T, "
         "h·d_k).", lambda X: merge_heads(X).reshape(-1, X.shape[1] * X.shape[3])),
-    ("joins-the-sentences", "np.concatenate takes X apart along its first axis, the batch, so it puts "
-        "*sentences* side by side, and heads stay apart: (h, T, B·d_k). It is the heads of one "
-        "sentence that belong side by side: swap axes 1 and 2 first, then let reshape join the last "
-        "two.", lambda X: np.concatenate(X, axis=-1)),
+    ("joins-the-sentences", "np.concatenate takes X apart along its first axis, the batch, so it puts *sentences* "
+        "side by side, and heads stay apart: (h, T, B·d_k). It is the heads of one sentence that belong side by "
+        "side: swap axes 1 and 2 first, then let reshape join the last two.", lambda X: np.concatenate(X, axis=-1)),
     ("joins-batch-and-heads", "np.concatenate takes X apart along its first axis, the batch, and joins that with "
         "the heads: (B·h, T, d_k). Sentences stay apart; it is the heads that belong side by side: swap axes 1 "
         "and 2 first, then let reshape join the last two.", lambda X: np.concatenate(X)),
@@ -209,9 +207,8 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
 ), probes=(
     Probe("one token", _inputs(1, 1, 2, 1), "With one token every weight is 1, so the "
         "result is X W_v W_o. The queries and keys do not matter here."),
-    Probe("one token, two heads", _inputs(2, 1, 4, 2),
-        "With one token every weight is 1 in every head, so the result is still X W_v W_o: what you "
-        "split you must merge in the same order, and W_o comes after the merge."),
+    Probe("one token, two heads", _inputs(2, 1, 4, 2), "With one token every weight is 1 in every head, so the "
+        "result is still X W_v W_o: merge in the order in which you split, and W_o comes after the merge.", ),
     Probe("one head", _inputs(1, 3, 2, 1),
         "One head is plain scaled dot-product attention of X W_q, X W_k and X W_v, followed by W_o."),
     Probe("equal sizes", _inputs(2, 2, 4, 2), "B, h, T and d_k are all 2 here, so a mix-up of axes raises no "
@@ -220,9 +217,8 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
         "With h = d each head is one number wide, and has its own (T, T) weights even so."),
     Probe("causal mask", _inputs(2, 5, 6, 2, causal_mask(5)), "mask is (T, T) here, True = may "
         "attend, the same for every sentence and head. It acts on the scores, before the softmax."),
-    Probe("padding mask", _inputs(3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :]),
-        "mask is (B, 1, 1, T) here: each sentence has its own, and it broadcasts over heads and queries as it "
-        "is."),
+    Probe("padding mask", _inputs(3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :]), "mask is (B, 1, 1, T) "
+        "here: each sentence has its own, and it broadcasts over heads and queries as it is.", ),
     Probe("a mask for each head", _each_head_its_own,
         "mask is (1, h, T, T) here, another for each head. It must meet scores of shape (B, h, T, T)."),
     Probe("a query that may see nothing", _fully_masked, "One query may attend to nothing here. By the "
@@ -263,9 +259,8 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
     ("reshape-without-transpose", "You split by reshape alone, which gives each head some tokens instead "
         "of a slice of every token. Cut the last axis into (h, d_k), then swap the axes of tokens and "
         "heads.", _mha(split=_reshape_only, merge=_joined_in_memory)),
-    ("split-by-reshape", "You split by reshape alone, although you merge well. Reshape deals the numbers "
-        "out in memory order: cut the last axis into (h, d_k), then swap the axes of tokens and heads.",
-        _mha(split=_reshape_only)),
+    ("split-by-reshape", "You split by reshape alone, which deals the numbers out in memory order: cut the last "
+        "axis into (h, d_k), then swap the axes of tokens and heads.", _mha(split=_reshape_only)),
     ("merged-by-reshape", "Your heads are right, and the merge scrambles them: (B, h, T, d_k) must become (B, T, "
         "h, d_k) before the last two axes are joined.", _mha(merge=_joined_in_memory)),
     ("attends-between-heads", "Your scores compare the heads of one token with each other, (B, T, h, h), because "
@@ -283,9 +278,8 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
         "so they are Q Kᵀ.", lambda X, Q, K, V, O, h, m: multi_head_attention(X, K, Q, V, O, h, m)),
     ("keys-and-values-swapped", "Keys and values are swapped: compare with X W_k, mix X W_v.",
         lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, V, K, O, h, m)),
-    ("weights-transposed", "You multiply by the transposed weight matrices, as torch.nn.Linear stores "
-        "them. Here it is X W, with W of shape (d_in, d_out).",
-        lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q.T, K.T, V.T, O.T, h, m)),
+    ("weights-transposed", "You multiply by the transposes, as torch.nn.Linear stores them. Here it is X W, with W "
+        "of shape (d_in, d_out).", lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q.T, K.T, V.T, O.T, h, m)),
     ("none-hides-all", "Without a mask your output is zeros. np.where takes None for False, so mask=None "
         "hides every key. Use True where the mask is None.",
         lambda X, Q, K, V, O, h, m: multi_head_attention(X, Q, K, V, O, h, False if m is None else m)),
@@ -332,12 +326,10 @@ COUNT_ATTENTION_PARAMETERS = Exercise(count_attention_parameters, probes=(
         "W_o is the fourth.", lambda d, h, bias: 3 * d * d + (3 * d if bias else 0)),
     ("times-heads", "You multiply by the number of heads. Each head is only d / h wide, so all of them together "
         "have the size of one head of width d.", lambda d, h, bias: h * (4 * d * d + (4 * d if bias else 0))),
-    ("matrices-times-heads", "You count four d × d matrices for every head. Each head is only d / h "
-        "wide, so all of them together have the size of one head of width d.",
-        lambda d, h, bias: h * 4 * d * d + (4 * d if bias else 0)),
-    ("projections-times-heads", "You give every head its own d × d matrices W_q, W_k and W_v. A head's "
-        "are only d × d_k, with d_k = d / h, so the h heads share one d × d.",
-        lambda d, h, bias: 3 * h * d * d + d * d + (4 * d if bias else 0)),
+    ("matrices-times-heads", "You count four d × d matrices for every head. Each head is d / h wide, so all "
+        "together have the size of one head of width d.", lambda d, h, bias: h * 4 * d * d + (4 * d if bias else 0)),
+    ("projections-times-heads", "You give every head d × d matrices W_q, W_k and W_v. A head's are d × d_k, d_k = d "
+        "/ h: all h share one d × d.", lambda d, h, bias: 3 * h * d * d + d * d + (4 * d if bias else 0)),
     ("one-head-only", "Each of your matrices has d · d_k numbers, with d_k = d / h. That is one head "
         "alone, or h heads that read only d_k numbers of a token. All h heads count, and each reads "
         "all d numbers.", lambda d, h, bias: 4 * d * (d // h) + (4 * d if bias else 0)),
@@ -351,9 +343,8 @@ COUNT_ATTENTION_PARAMETERS = Exercise(count_attention_parameters, probes=(
         lambda d, h, bias: 4 * d * d + (3 * d if bias else 0)),
     ("one-number-of-bias", "You add one number for each bias. A bias is a vector of d numbers.",
         lambda d, h, bias: 4 * d * d + (4 if bias else 0)),
-    ("not-a-whole-number",
-        "The number is right, and it is a float, because / was used. A count is a whole number: use //, "
-        "or do not divide at all.", lambda d, h, bias: float(count_attention_parameters(d, h, bias))),
+    ("not-a-whole-number", "The number is right, and it is a float, because / was used. A count is a whole number: "
+        "use //, or do not divide at all.", lambda d, h, bias: float(count_attention_parameters(d, h, bias))),
     ("bias-of-one-head", "Your biases are d / h long. All heads together need d numbers for each of the "
         "four.", lambda d, h, bias: 4 * d * d + (4 * (d // h) if bias else 0)),
 ), contracts=(
@@ -424,9 +415,8 @@ SPECIAL_SHARE = Exercise(special_share, probes=(
         lambda weights, special: special_share(weights, special).mean()),
     ("number-a-word-not-a-head", "You average over the heads, and keep a number for every word. Keep the heads, "
         "and average over the words: (h,).", _shares(over_queries=lambda sums, axis: sums.mean(axis=0))),
-    ("number-a-key", "You have added up over the words and kept the special keys. A word's weights are added up "
-        "over the keys, the last axis.",
-        _shares(over_keys=lambda rows, axis: rows.mean(axis=1), over_queries=lambda rows, axis: rows)),
+    ("number-a-key", "You have added up over the words. A word's weights are added up over the special keys, the "
+        "last axis.", _shares(over_keys=lambda rows, axis: rows.mean(axis=1), over_queries=lambda rows, axis: rows)),
     ("first-and-last", "You take the first and the last token for the special ones. `special` says which ones "
         "are.", lambda weights, special: weights[:, 1:-1][:, :, [0, -1]].sum(axis=-1).mean(axis=-1)),
     ("first-key", "You only count what goes to token 0. All special keys count; `special` says which ones are.",

@@ -52,9 +52,8 @@ SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
     Probe("more positions than columns", lambda rng: (int(rng.integers(9, 14)), 6),
         "T is larger than d here. Column pair i has the angle t · 10000^(-2i/d) in row t."),
 ), misconceptions=(
-    ("concatenated", "All sines stand on the left and all cosines on the right. Some libraries do that, "
-        "but here they alternate: sin in columns 0, 2, 4, … and cos in columns 1, 3, 5, …",
-        lambda T, d: _concatenated(sinusoidal_encoding(T, d))),
+    ("concatenated", "All sines stand left and all cosines right, as in some libraries. Here they alternate: sin in "
+        "columns 0, 2, 4, … and cos in columns 1, 3, 5, …", lambda T, d: _concatenated(sinusoidal_encoding(T, d))),
     ("sin-cos-swapped", "Sine and cosine have changed places. Sine goes into the even columns, so the "
         "first row is 0, 1, 0, 1, …", _waves(even=np.cos, odd=np.sin)),
     ("positions-from-1", "Your first row belongs to position 1. Positions count from 0: row 0 is 0, 1, "
@@ -76,13 +75,11 @@ SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
         _waves(omega=lambda d: 10000.0 ** (-np.arange(d // 2) / np.float64(d // 2 - 1)))),
     ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
         _waves(omega=lambda d: np.deg2rad(10000.0 ** (-np.arange(0, d, 2) / d)))),
-    ("times-2-pi", "You multiply the angle by 2π, so the first wave returns after every step. The angle "
-        "is t · ω_i, and the first wavelength is 2π positions.",
-        _waves(omega=lambda d: 2 * np.pi * 10000.0 ** (-np.arange(0, d, 2) / d))),
+    ("times-2-pi", "You multiply the angle by 2π, so the first wave returns after every step. The angle is t · ω_i; "
+        "the first wavelength is 2π.", _waves(omega=lambda d: 2 * np.pi * 10000.0 ** (-np.arange(0, d, 2) / d))),
     ("one-wave", "All pairs have the same wave, sin(t) and cos(t). Multiply t by ω_i = 10000^(-2i/d), "
         "which differs from pair to pair.", _waves(omega=lambda d: np.ones(d // 2))),
-    ("only-sines", "Every column is a sine. The odd columns hold the cosine of the same angle.",
-        _waves(odd=np.sin)),
+    ("only-sines", "Every column is a sine. The odd columns hold the cosine of the same angle.", _waves(odd=np.sin)),
     ("no-cosines", "The odd columns are all 0. They hold the cosine of the same angle as the column "
         "before.", _waves(odd=np.zeros_like)),
     ("transposed", "Rows and columns are swapped: a row for each position, a column for each dimension, "
@@ -187,26 +184,22 @@ ROTATE = Exercise(rotate, nudges=(
         "At position 0 every angle is 0, so nothing turns: the result must be x itself."),
     Probe("one pair", lambda rng: (rng.normal(size=(1, 2)), np.array([1])),
         "One pair (x, y) turned by the angle 1: (x cos 1 - y sin 1, x sin 1 + y cos 1), in radians."),
-    Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])),
-        "Columns 0 and 1 turn by position · 1, columns 2 and 3 by position · 0.01. Check which columns "
-        "form a pair."),
+    Probe("two pairs", lambda rng: (rng.normal(size=(1, 4)), np.array([int(rng.integers(2, 8))])), "Columns 0 and 1 "
+        "turn by position · 1, columns 2 and 3 by position · 0.01. Check which columns form a pair.", ),
     Probe("positions with gaps", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3)),
         "Row t turns by positions[t], which need not be t: the positions given may have gaps and any order."),
     Probe("batch and heads", _vectors((2, 3, 4, 10)), "x may have more axes in front, such as (B, h, T, "
         "d). Use x[..., 0::2], and angles of shape (T, d/2).", draws=1),
-    Probe("far from the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([1000, 3, 40])),
-        "A text may be long: at position 1000 the first pair turns by 1000, the second by 10, as "
-        "anywhere else.", draws=1),
-    Probe("before the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([-5, -5, 9])),
-        "Positions may be negative, and two rows may have the same. Use them as numbers in the angles, "
-        "not to look up a row.", draws=1),
+    Probe("far from the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([1000, 3, 40])), "A text may be "
+        "long: at position 1000 the first pair turns by 1000, the second by 10, as anywhere else.", draws=1),
+    Probe("before the beginning", lambda rng: (rng.normal(size=(3, 4)), np.array([-5, -5, 9])), "Positions may be "
+        "negative, and two rows may have the same. Use them in the angles, and not to look up a row.", draws=1),
     Probe("another base", lambda rng: (rng.normal(size=(3, 4)), _places(rng, 3), 50.0), "Your rotate takes a base, which "
         "is 50 here: pair i turns by position · base^(-2i/d).", extreme=True),
     larger(_vectors((5, 6, 11, 12))),
 ), misconceptions=(
-    ("half-split-pairs", "You pair column i with column i + d/2. Several libraries do that, and it is as "
-        "good, but weights made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 "
-        "form a pair.", _half_split),
+    ("half-split-pairs", "You pair column i with column i + d/2. Some libraries do, and it is as good, but weights "
+        "made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 form a pair.", _half_split),
     ("wrong-way", "You turn the other way round. The minus belongs to the first number of a pair: (x cos "
         "- y sin, x sin + y cos).", lambda x, p: _turn(x, -_angles(x, p))),
     ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change, so it is no "
@@ -227,24 +220,21 @@ ROTATE = Exercise(rotate, nudges=(
         lambda x, p: _turn(x, _angles(x, np.arange(len(p))))),
     ("positions-from-1", "You add 1 to the positions. At position 0 nothing turns.",
         lambda x, p: _turn(x, _angles(x, np.asarray(p) + 1))),
-    ("overwritten", "You change the even columns first, then use the changed ones for the odd columns. "
-        "Both need the old values. A slice such as x[..., 0::2] is no copy: it changes with x, so "
-        "write into a new array.", _overwritten),
+    ("overwritten", "You change the even columns first, then use the changed ones for the odd columns. Both need "
+        "the old values. A slice such as x[..., 0::2] is no copy: write into a new array.", _overwritten),
     ("overwritten-and-clockwise", "You turn the other way round, and you change the even columns before "
         "the odd ones are made of them. Right is (x cos - y sin, x sin + y cos), with the old x and y "
         "in both: write into a new array.", lambda x, p: _overwritten(x, p, clockwise=True)),
     ("halves-out", "The pairs are turned rightly, but you return all first members and then all second members. "
         "Put them back where they were, in columns 2i and 2i+1.", lambda x, p: _concatenated(rotate(x, p))),
-    ("angles-in-halves", "You mix two layouts: neighbours are turned together, but the angles are "
-        "repeated in halves, so that the two columns of a pair get different angles. Repeat each angle "
-        "twice in a row.", _angles_in_halves),
+    ("angles-in-halves", "You mix two layouts: neighbours are turned together, but the angles are repeated in "
+        "halves, so the columns of a pair differ. Repeat each angle twice in a row.", _angles_in_halves),
     ("partners-in-halves", "You mix two layouts: the angles are those of neighbours, but each column is turned "
         "together with the one half a row away. The partner of column 2i is column 2i+1.", _partners_in_halves),
     ("angle-for-each-column", "The two columns of a pair get different angles. There is one angle for "
         "each pair, d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
-    ("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in "
-        "front, such as (B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = "
-        "x.shape[-1].", _second_axis),
+    ("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in front, such as "
+        "(B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = x.shape[-1].", _second_axis),
     ("added", "You add sines and cosines to x. Rotary positions add nothing: they turn each pair of "
         "columns.", _added),
 ), contracts=(
@@ -289,9 +279,8 @@ ALIBI_BIAS = Exercise(alibi_bias, nudges=(
 ), misconceptions=(
     ("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is "
         "steep, the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),
-    ("slopes-from-0", "Your first head has slope 2^0 = 1: heads are counted from 0, so the exponent "
-        "needs a + 1. The exponents are -8(head+1)/h, so the last head has slope 2^(-8).",
-        lambda h, T: _bias(_slopes(h, 0), T)),
+    ("slopes-from-0", "Your first head has slope 2^0 = 1: heads are counted from 0, so the exponent needs a + 1. "
+        "The exponents are -8(head+1)/h, so the last head has slope 2^(-8).", lambda h, T: _bias(_slopes(h, 0), T)),
     ("slopes-for-8-heads", "Your slopes are 1/2, 1/4, 1/8, … whatever h is. That is right for 8 heads "
         "only: the exponent is -8(head+1)/h.", lambda h, T: _bias(2.0 ** -np.arange(1, h + 1), T)),
     ("slopes-reversed", "The heads are in reverse order: head 0 has the steepest slope, 2^(-8/h).",
@@ -322,10 +311,9 @@ ALIBI_BIAS = Exercise(alibi_bias, nudges=(
     ("key-position", "Your bias is slope · j, the key's own position. After softmax that gives the same weights, "
         "because each row is shifted by a constant; but here the diagonal is 0: use the distance i - j.",
         lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * np.arange(T), -np.inf)),
-    ("slopes-along-keys", "The slopes meet the keys, and not the heads: NumPy lines shapes up from the "
-        "right, so (h,) runs along the last axis of the distances. Each slope multiplies a whole (T, "
-        "T) matrix, so it needs two axes of length 1 behind it.",
-        lambda h, T: np.where(_distance(T) >= 0, -_slopes(h) * _distance(T), -np.inf)),
+    ("slopes-along-keys", "The slopes meet the keys, not the heads: NumPy lines up from the right, so (h,) runs "
+        "along the last axis of the distances. Each slope multiplies a whole (T, T) matrix, so it needs two axes of "
+        "length 1 behind it.", lambda h, T: np.where(_distance(T) >= 0, -_slopes(h) * _distance(T), -np.inf)),
     ("slopes-along-queries", "The slopes meet the queries, and not the heads: a column (h, 1) lines up with the "
         "(T, T) distances row by row. Each slope multiplies a whole (T, T) matrix, so it needs one more axis of "
         "length 1.", lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None] * _distance(T), -np.inf)),

@@ -113,9 +113,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
 ), misconceptions=(
     ("square-forgotten", "The mean of x - μ is always 0: what lies above the mean cancels what lies below. So "
         "your σ is √eps for every row. Square the deviations before you average them.", _mean_of(lambda d, x: d)),
-    ("square-forgotten-no-eps", "The mean of x - μ is always 0: what lies above the mean cancels what "
-        "lies below. You divide by its root, so by 0. Square the deviations before you average them, "
-        "and add eps.", _square_forgotten),
+    ("square-forgotten-no-eps", "The mean of x - μ is always 0: what lies above the mean cancels what lies below. "
+        "You divide by its root, 0. Square the deviations before you average, and add eps.", _square_forgotten),
     ("square-forgotten-eps-outside", "The mean of x - μ is always 0: what lies above the mean cancels what lies "
         "below. You divide by eps alone. Square the deviations before you average them, and add eps under the "
         "root.", lambda x, gain, bias, eps: _square_forgotten(x, gain, bias, eps, added=eps)),
@@ -129,9 +128,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "longer lines up with x. Give it to the mean and to the variance.", _axis_lost(steps=True)),
     ("keepdim-in-the-variance-only-step-by-step", "Your variance keeps its axis, your mean does not, so it no "
         "longer lines up with x. Give keepdim=True to both.", _axis_lost(variance=True, steps=True)),
-    ("std-alone", "You divide by torch's std. It divides by d - 1 unless you say correction=0, and eps "
-        "is missing: it is added to the variance, under the root.",
-        _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
+    ("std-alone", "You divide by torch's std. It divides by d - 1 without correction=0, and eps is missing: it goes "
+        "to the variance, under the root.", _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
     ("divides-by-d-minus-1", D_MINUS_1, _norm(correction=1)),
     ("divides-by-d-minus-1-no-bias", f"{D_MINUS_1} And bias is not used: add it at the end.",
         _norm(correction=1, finish=lambda y, gain, bias: gain * y)),
@@ -147,9 +145,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
     ("std-plus-eps-neither", "You divide by std + eps, with torch's std, which divides by d - 1. Here "
         "the variance divides by d (correction=0), and eps stands under the root. And gain and bias "
         "are not used.", _norm(correction=1, divisor=_outside, finish=same)),
-    ("std-plus-eps", "You divide by std + eps, with torch's std, which divides by d - 1. A well-known "
-        "tutorial does so too. Here the variance divides by d (correction=0), and eps stands under the "
-        "root.", _norm(correction=1, divisor=_outside)),
+    ("std-plus-eps", "You divide by std + eps, with torch's std, which divides by d - 1. Here the variance divides "
+        "by d (correction=0), and eps stands under the root.", _norm(correction=1, divisor=_outside)),
     ("eps-outside", "You add eps to the standard deviation. It is added to the variance, under the root: "
         "√(σ² + eps).", _norm(divisor=_outside)),
     ("no-eps", "eps is missing. A row of equal numbers then gives 0 / 0 = NaN. Add eps to the variance, "
@@ -165,9 +162,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "x - μ.", _mean_of(lambda d, x: x.square())),
     ("mean-absolute-deviation", "You divide by the mean of |x - μ|. The standard deviation is the root "
         "of the mean of (x - μ)².", _absolute),
-    ("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take the mean of "
-        "the squares: the result then has length √d, and variance 1.",
-        _mean_of(lambda d, x: d.square() * d.shape[-1])),
+    ("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take the mean of the "
+        "squares: the result then has length √d, and variance 1.", _mean_of(lambda d, x: d.square() * d.shape[-1])),
     ("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).",
         _norm(divisor=lambda variance, eps: 1)),
     ("across-tokens", "You normalise each column over the tokens (dim=-2), so the tokens mix. Each token "
@@ -185,8 +181,7 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "dim. Each token has its own: dim=-1, keepdim=True.", _norm(dims=None)),
     ("variance-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: x.var(correction=0).expand_as(x))),
     ("mean-square-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: d.square().mean().expand_as(x))),
-    ("no-gain", "gain is not used. Multiply the normalised x by it.",
-        _norm(finish=lambda y, gain, bias: y + bias)),
+    ("no-gain", "gain is not used. Multiply the normalised x by it.", _norm(finish=lambda y, gain, bias: y + bias)),
     ("no-bias", "bias is not used. Add it at the end.", _norm(finish=lambda y, gain, bias: gain * y)),
     ("neither-gain-nor-bias", "gain and bias are not used. Multiply the normalised x by gain, then add "
         "bias.", _norm(finish=same)),
@@ -194,8 +189,7 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         _norm(finish=lambda y, gain, bias: bias * y + gain)),
     ("bias-before-gain", "You add bias before you multiply by gain. It is gain · normalised + bias: bias "
         "comes last.", lambda x, gain, bias, eps: layer_norm(x, gain, gain * bias, eps)),
-    ("gain-first", "You multiply x by gain and add bias before normalising, which takes most of both out "
-        "again. Normalise first.",
+    ("gain-first", "You use gain and bias before normalising, which takes most of both out again. Normalise first.",
         lambda x, gain, bias, eps: layer_norm(gain * x + bias, torch.ones_like(gain), torch.zeros_like(bias), eps)),
 ))
 
@@ -275,9 +269,8 @@ FEED_FORWARD = Exercise(feed_forward, nudges=(
         "not into it.", lambda x, W1, b1, W2, b2: x + feed_forward(x, W1, b1, W2, b2)),
     ("first-layer-only", "You stop after the first layer. The hidden layer is multiplied by W2, which brings it "
         "back to d numbers, and b2 is added.", lambda x, W1, b1, W2, b2: torch.relu(x @ W1 + b1)),
-    ("transposed", "You transpose the matrices. torch's own nn.Linear and F.linear do, since they store "
-        "them as (out, in). Here they are (in, out): x @ W1.",
-        lambda x, W1, b1, W2, b2: F.linear(torch.relu(F.linear(x, W1, b1)), W2, b2)),
+    ("transposed", "You transpose the matrices. torch's nn.Linear and F.linear store them as (out, in). Here they "
+        "are (in, out): x @ W1.", lambda x, W1, b1, W2, b2: F.linear(torch.relu(F.linear(x, W1, b1)), W2, b2)),
     ("max-over-axis-0", "torch.max(h, 0) does not compare with 0: it takes the maximum along axis 0. Use "
         "torch.relu(h) or h.clamp(min=0).", _bend(lambda h: torch.max(h, 0).values)),
 ))
@@ -380,17 +373,15 @@ PRE_NORM_BLOCK = Exercise(pre_norm_block, nudges=(
         lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, n2)),
     ("no-norm2", "norm2 is not used. The MLP reads a normalised copy of the stream, too.",
         lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, same)),
-    ("norm-after-sublayer", "You normalise what a sublayer returns. The norm stands in front of the "
-        "sublayer: attention(norm1(x)).",
+    ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes first: attention(norm1(x)).",
         lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: n1(a(v)), lambda v: n2(f(v)), same, same)),
     ("attention-only", "The MLP is missing. After attention, add feed_forward of the normalised stream.",
         lambda x, a, f, n1, n2: x + a(n1(x))),
     ("first-of-a-pair", "You take [0] of what attention returns. The function that is given here returns "
         "one tensor, not a pair, so [0] is its first sentence, or its first row.",
         lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: a(v)[0], f, n1, n2)),
-    ("mlp-result-only-on-attention",
-        "The MLP reads norm2 of what attention returned, without the stream. It reads norm2 of the whole "
-        "sum.", _steps(first=lambda x, a, n: a(n(x)), second=lambda x, y, f, n: x + y + f(n(y)))),
+    ("mlp-result-only-on-attention", "The MLP reads norm2 of what attention returned, without the stream. It reads "
+        "norm2 of the whole sum.", _steps(first=lambda x, a, n: a(n(x)), second=lambda x, y, f, n: x + y + f(n(y)))),
 ))
 
 EXERCISES = (LAYER_NORM, FEED_FORWARD, PRE_NORM_BLOCK)

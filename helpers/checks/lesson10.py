@@ -73,9 +73,8 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
 ), probes=(
     Probe("one source word", _texts(1, 1, 1, 2, 2, 2, 2),
         "With one source word the weight is 1, so the output is that word's value, encoder_X @ W_v."),
-    Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4),
-        "One target word asks three source words: weights of shape (1, 1, 3) that sum to 1. Check which "
-        "text gives the queries, which the keys, and the division by √d_k."),
+    Probe("one target word", _texts(1, 1, 3, 4, 4, 4, 4), "One target word asks three source words: weights of "
+        "shape (1, 1, 3) that sum to 1. Which text gives the queries, and which the keys? And divide by √d_k.", ),
     Probe("every width differs", _texts(2, 3, 4, 5, 6, 7, 3), "Here d = 5, d_e = 6, d_k = 7 and d_v = 3. "
         "The scale is the root of d_k, the width of a query and of a key."),
     Probe("padding at the end", _texts(2, 4, 5, 4, 4, 4, 4, lengths=[2, 5]), "source_mask is (B, T_s), True at "
@@ -106,8 +105,7 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
         "brought back.", lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wk, m)),
     ("no-scaling", "The scores are not divided. Divide them by √d_k before the softmax, as in lesson 05.",
         _cross(scale=lambda d_k, d: 1.0)),
-    ("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.",
-        _cross(scale=lambda d_k, d: d_k)),
+    ("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.", _cross(scale=lambda d_k, d: d_k)),
     ("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: "
         "Q.shape[-1].", _cross(scale=lambda d_k, d: d ** 0.5)),
     ("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the "
@@ -116,17 +114,14 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
         "the softmax.", _cross(hide=same)),
     ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
         "Put -inf into the scores before it.", _cross(hide=same, share=lambda weights, mask: weights * mask[:, None])),
-    ("none-not-handled", "source_mask may be None, and None has no axes. Then nothing is hidden: use the "
-        "mask only `if source_mask is not None`.",
-        lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m[:, None][:, 0])),
-    ("none-unsqueezed", "source_mask may be None, which has no methods. Then nothing is hidden: use the "
-        "mask only `if source_mask is not None`.",
-        lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m.unsqueeze(1)[:, 0])),
+    ("none-not-handled", "source_mask may be None. Then nothing is hidden: use the mask only `if source_mask is not "
+        "None`.", lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m[:, None][:, 0])),
+    ("none-unsqueezed", "source_mask may be None. Then nothing is hidden: use the mask only `if source_mask is not "
+        "None`.", lambda dX, eX, Wq, Wk, Wv, m: cross_attention(dX, eX, Wq, Wk, Wv, m.unsqueeze(1)[:, 0])),
     ("mask-zero", "The masked scores are 0, and e to the 0 is 1: padding keeps weight. Use -inf.",
         _cross(hide=lambda scores, mask: _columns_hidden(scores, mask, 0.0))),
-    ("nan-from-zero-times-inf", "0 · inf is NaN, so multiplying a mask by -inf spoils the scores that "
-        "should stay. Use masked_fill or torch.where instead.",
-        _cross(hide=lambda scores, mask: scores + ~mask[:, None] * -torch.inf)),
+    ("nan-from-zero-times-inf", "0 · inf is NaN, so a mask times -inf spoils the scores that should stay. Use "
+        "masked_fill or torch.where.", _cross(hide=lambda scores, mask: scores + ~mask[:, None] * -torch.inf)),
     ("mask-inverted", "The words are hidden and the padding is seen. True in source_mask means: may be "
         "looked at.", _cross(hide=lambda scores, mask: _columns_hidden(scores, ~mask))),
     ("mask-on-rows", "You mask rows. Rows are target words; the padding belongs to the source words, the "
@@ -236,17 +231,15 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
         "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x), memory)."),
     Probe("MLP alone", _decoder_inputs(1, 3, 2, 4, back=False, across=False),
         "The two attentions return zeros here, so the result is x + feed_forward(norm3(x))."),
-    Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3),
-        "T = T_s = 4 here, so that nothing stops you from confusing x and memory. cross_attention(x, "
-        "memory) takes the normalised stream first and the memory, as it is, second."),
+    Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3), "T = T_s = 4 here, so x and memory may be "
+        "confused without an error. cross_attention(x, memory) takes the normed stream, and the memory as it is.", ),
     larger(_decoder_inputs(6, 9, 11, 10)),
 ), misconceptions=(
     ("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished output, and "
         "the encoder has a norm of its own: hand it over as it is.",
         lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
-    ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second "
-        "time and never at the source. Its second argument is memory.",
-        _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
+    ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second time and "
+        "never at the source. Its second argument is memory.", _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
     ("roles-swapped", "The two texts have changed places in cross_attention: the source asks and the "
         "text being written answers. The decoder asks, so its stream comes first: cross_attention(..., "
         "memory).", _three(second=lambda x, m, c, n: x + c(m, n(x)))),
@@ -281,8 +274,7 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
     ("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads norm1. It "
         "should be self-attention first, with norm1.",
         lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n1, n2, n3)),
-    ("mlp-before-cross", "The MLP comes before cross-attention, so it cannot work on what was found in "
-        "the source. It is the last of three.",
+    ("mlp-before-cross", "The MLP comes before cross-attention, and cannot use what that finds. It is the last.",
         lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n3, n2)),
     ("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It should be "
         "cross-attention second, with norm2, and the MLP third, with norm3.",
@@ -302,8 +294,7 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
     ("first-of-both-pairs", PAIR,
         _three(first=lambda x, s, n: x + s(n(x))[0], second=lambda x, m, c, n: x + c(n(x), m)[0])),
     ("old-queries", "Cross-attention asks with the x that came into the block, so it does not know what "
-        "self-attention has found. It reads the stream after the first sum.",
-        _sums(second=lambda x, y, c: y + c(x))),
+        "self-attention found. It reads the stream after the first sum.", _sums(second=lambda x, y, c: y + c(x))),
     ("norm-of-norm", "norm2 gets what norm1 returned, so cross-attention does not know what self-attention has "
         "found. norm2 gets the stream after the first sum.",
         lambda x, m, s, c, f, n1, n2, n3: _sums(second=lambda x, y, c: y + c(n1(x)))(x, m, s, c, f, n1, n2, n3)),
@@ -371,8 +362,7 @@ SHIFT_RIGHT = Exercise(shift_right, nudges=(
     ("longer-by-one", "bos is there, but nothing was dropped: the result has T + 1 columns. The last word is "
         "never read, because nothing comes after it.", lambda t, b: torch.cat([_start(t, b), t], dim=1)),
     ("first-dropped", "bos has taken the place of the first word, and the others have not moved. So the decoder "
-        "reads the very word it should write. Drop the last word, not the first.",
-        lambda t, b: torch.cat([_start(t, b), t[:, 1:]], dim=1)),
+        "reads what it should write. Drop the last one.", lambda t, b: torch.cat([_start(t, b), t[:, 1:]], dim=1)),
     ("not-shifted", "Nothing has moved: the decoder would read what it should write.", lambda t, b: t.clone()),
     ("first-repeated", "The first word stands everywhere: your loop overwrites each word before it is "
         "moved. Read from tokens and write to another tensor.", _first_repeated),
@@ -483,16 +473,14 @@ GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
     ("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.",
         _decode(stop=False)),
     ("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
-    ("bos-counted",
-        "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
+    ("bos-counted", "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
     ("without-bos", "next_logits is called without bos in front. A text begins with it: the first call "
         "is next_logits([bos]).", _decode(inputs=lambda bos, ids: list(ids))),
     ("last-id-only", "next_logits gets the last id alone. It needs all the ids so far: [bos, first, "
         "second, …].", _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
     ("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after "
         "every word.", _same_prefix),
-    ("argmin", "You take the id with the lowest score. Take the highest.",
-        _decode(pick=lambda s: int(s.argmin()))),
+    ("argmin", "You take the id with the lowest score. Take the highest.", _decode(pick=lambda s: int(s.argmin()))),
     ("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
         lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
     ("bos-filtered", "You take every bos out of the result. Only the one in front is left out; what was "

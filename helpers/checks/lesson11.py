@@ -69,30 +69,26 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
 ), misconceptions=(
     ("no-shift", "You compare the logits at t with the token at t. That token is what the model has just read; it "
         "has to predict the one after it, at t + 1.", _loss(pairs=lambda logits, tokens: (logits, tokens))),
-    ("backwards", "You shift the wrong way: the logits at t + 1 are compared with the token at t. The "
-        "model predicts the next token, not the one before.",
-        _loss(pairs=lambda logits, tokens: (logits[:, 1:], tokens[:, :-1]))),
+    ("backwards", "You shift the wrong way: the logits at t + 1 are compared with the token at t. It predicts the "
+        "next token, not the one before.", _loss(pairs=lambda logits, tokens: (logits[:, 1:], tokens[:, :-1]))),
     ("pad-counts", "Padding counts as a word to predict. Leave out the targets that equal pad.",
         _loss(mean=lambda loss, keep: loss.mean())),
-    ("pads-in-the-divisor", "The loss of padding is 0, but you divide by all targets. Divide by the "
-        "number of those that are not padding, or texts with much padding seem easy.",
-        _loss(mean=lambda loss, keep: (loss * keep).mean())),
+    ("pads-in-the-divisor", "The loss of padding is 0, but you divide by all targets. Divide by those that are not "
+        "padding, or texts with much padding seem easy.", _loss(mean=lambda loss, keep: (loss * keep).mean())),
     ("inputs-decide", "You leave out the places where the *input* is padding. Look at the target: at the "
         "last word of a row the input is a word, and the target is padding.", _loss(padding="input")),
     ("pad-is-0", "You take 0 for padding, whatever pad is. Compare the targets with the argument pad.",
         lambda logits, tokens, pad: language_model_loss(logits, tokens, 0)),
     ("sum", "You return the sum. The mean does not depend on how long the texts are: divide by the "
         "number of targets that are not padding.", _loss(mean=lambda loss, keep: (loss * keep).sum())),
-    ("mean-of-means", "You average each row first, and then the rows. So a word in a short row counts "
-        "more than one in a long row. Take one mean over all targets.",
-        _loss(mean=lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
+    ("mean-of-means", "You average each row first, and then the rows. So a word of a short row counts more. Take "
+        "one mean over all targets.", _loss(mean=lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
     ("rows-joined", "You flatten first and shift then, so the last logits of a row have to predict the first word "
         "of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].",
         _loss(pairs=lambda logits, tokens: (logits.flatten(0, 1)[None, :-1], tokens.flatten()[None, 1:]))),
     ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
         "logits themselves.", lambda logits, tokens, pad: language_model_loss(logits.softmax(-1), tokens, pad)),
-    ("softmax-over-positions",
-        "Your softmax runs over the positions. The probabilities of the V words sum to 1: use the last "
+    ("softmax-over-positions", "Your softmax runs over the positions. Those of the V words sum to 1: use the last "
         "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
     ("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
         "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
@@ -187,14 +183,12 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
     Probe("one sentence", _model(1, 3, 4, 2, 5, n_blocks=0, norm=False, ids=[[2, 0, 2]]),
         "No block, and a norm that changes nothing; the ids are 2, 0, 2. The word at place t gets row t "
         "of positions, so the two words with id 2 have different logits."),
-    Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False),
-        "There is no block. T = 3, and the table holds 6 places: only its first T rows are used, the "
-        "same ones for both sentences."),
+    Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False), "There is no block. T = "
+        "3, and the table holds 6 places: only its first T rows are used, the same ones for both sentences.", ),
     Probe("one block", _whole_numbers([lambda x: 2 * x]),
         "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
-    Probe("two blocks", _whole_numbers([lambda x: 2 * x, lambda x: x + 100]), "The first block doubles, the "
-        "second adds 100: each logit is 2 · (token + position) + 100. What one block returns is what the next one "
-        "gets."),
+    Probe("two blocks", _whole_numbers([lambda x: 2 * x, lambda x: x + 100]), "The first block doubles, the second "
+        "adds 100: each logit is 2 · (token + position) + 100. What one block returns is what the next one gets.", ),
     Probe("a norm without blocks", _whole_numbers([], norm=lambda x: x / 2 + 1000),
         "There is no block. The norm, here x / 2 + 1000, is used once, before W_out."),
     Probe("a norm after the blocks",
@@ -207,19 +201,16 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
 ), misconceptions=(
     ("no-positions", "positions is not used: your model cannot know which word came first. Add row t of "
         "it to the word at place t.", _gpt(join=same)),
-    ("positions-by-id", "You look up positions by the word's id. A position belongs to the place in the "
-        "text, whatever word is there: its first T rows, in their order.",
-        _gpt(places=lambda positions, ids: positions[ids])),
+    ("positions-by-id", "You look up positions by the word's id. It belongs to the place in the text, whatever word "
+        "is there: the first T rows, in their order.", _gpt(places=lambda positions, ids: positions[ids])),
     ("all-positions", "You add the whole table of positions. The text has T tokens, so only the first T "
         "of its rows are wanted.", _gpt(places=lambda positions, ids: positions)),
     ("positions-from-1", "Your first word gets row 1 of positions. Places are counted from 0.",
         _gpt(places=lambda positions, ids: positions[1:ids.shape[1] + 1])),
-    ("T-is-the-batch", "You take the number of sentences for T. ids is (B, T): its first axis counts "
-        "sentences, its second words, so T is ids.shape[1], and len(ids) is B.",
-        _gpt(places=lambda positions, ids: positions[:len(ids)])),
-    ("positions-along-the-batch", "Your positions go along the batch: sentence b gets row b. They belong "
-        "to the places, so positions[:T] is added as it is, (T, d) to (B, T, d).",
-        _gpt(places=lambda positions, ids: positions[:len(ids), None])),
+    ("T-is-the-batch", "You take the number of sentences for T. ids is (B, T): its second axis counts words, so T "
+        "is ids.shape[1], and len(ids) is B.", _gpt(places=lambda positions, ids: positions[:len(ids)])),
+    ("positions-along-the-batch", "Your positions go along the batch: sentence b gets row b. They belong to the "
+        "places: add positions[:T], (T, d).", _gpt(places=lambda positions, ids: positions[:len(ids), None])),
     ("scaled", "You multiply the word vectors by √d. The paper of 2017 did, and this model does not: "
         "tokens[ids] as it is.", _gpt(join=lambda words, places: words * words.shape[-1]**0.5 + places)),
     ("multiplied", "You multiply words by positions. Add them: where a position is near 0, a product "
@@ -234,8 +225,7 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
         "stream through each of them, and write the result back: x = block(x).", _gpt(run=same)),
     ("first-block-only", "Only the first block is used. Send what it returns through the next one, and "
         "so on.", _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
-    ("return-in-the-loop", "Your return is inside the loop, so the function ends after the first block. "
-        "Move it to the left, behind the loop.",
+    ("return-in-the-loop", "Your return is inside the loop, and ends it at the first block. Move it behind it.",
         lambda ids, E, P, blocks, *others: language_model(ids, E, P, blocks[:1], *others) if blocks else None),
     ("each-gets-the-words", "Every block gets the words as they were at first, and only the last one's result is "
         "kept. In the loop, write the result back: x = block(x).", _gpt(run=_each_gets_the_words)),
@@ -374,9 +364,8 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         "largest logits, divide by the temperature, softmax over what is left.", **WIDE),
     Probe("temperature 1", _word([0.0, 0.0, 1.8], 1.0, None),
         "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here.", **WIDE),
-    Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None),
-        "Eight words with nearly the same logit: each comes up about once in eight draws.", absolute=0.12,
-        draws=1),
+    Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None), "Eight words with "
+        "nearly the same logit: each comes up about once in eight draws.", absolute=0.12, draws=1),
     Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None), "The logits are divided by the temperature "
         "before the softmax. At 7 the difference of 10.5 is a difference of 1.5.", **WIDE),
     Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1),
@@ -385,12 +374,10 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it.", **WIDE),
     Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), "Temperature 0 is the limit of no "
         "chance at all: always the largest logit. Do not divide by 0.", draws=3),
-    Probe("temperature 0, the best two", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, 2, shuffle=False),
-        "Temperature 0 with top_k = 2: still the largest logit. Return its id, and not its place in a "
-        "sorted list.", draws=1),
-    Probe("nearly temperature 0", _word([5.0, 6.0, 7.0], 0.0001, None),
-        "At a temperature of 0.0001 every draw is the largest logit. Divide the logits by it first; "
-        "torch.softmax copes with numbers as large as these.", draws=1, extreme=True),
+    Probe("temperature 0, the best two", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, 2, shuffle=False), "Temperature 0 with "
+        "top_k = 2: still the largest logit. Return its id, and not its place in a sorted list.", draws=1),
+    Probe("nearly temperature 0", _word([5.0, 6.0, 7.0], 0.0001, None), "At a temperature of 0.0001 every draw is "
+        "the largest logit. Divide the logits by it first; torch.softmax copes with that.", draws=1, extreme=True),
     replace(larger(_word([0.02 * i for i in range(9)] + [1.5], 1.0, 9, shuffle=False)), **WIDE),
 ), misconceptions=(
     ("multiplied", "You multiply by the temperature. Divide: a high temperature makes the words more "
@@ -399,12 +386,10 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         "after it, all probabilities change alike, and normalising undoes that.", _sampler(warm=lambda z, t: z)),
     ("always-the-best", "You take the largest logit every time. Draw: each word has its probability, and argmax "
         "is only for temperature 0.", lambda z, t, k, g: int(z.argmax())),
-    ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of topk, which "
-        "is sorted: it is always 0. Return the id of the word.",
-        lambda z, t, k, g: 0 if t == 0 and k is not None else sample_next(z, t, k, g)),
-    ("overflows", "Right as long as the temperature is not very low. Then exp of a large number is "
-        "infinite, or a power of a probability is rounded to 0. Divide the logits by the temperature, "
-        "and give them to torch.softmax.", _overflows),
+    ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of topk, always "
+        "0. Return the word's id.", lambda z, t, k, g: 0 if t == 0 and k is not None else sample_next(z, t, k, g)),
+    ("overflows", "Right as long as the temperature is not very low. Then exp is infinite, or a power of a "
+        "probability rounds to 0. Divide the logits by the temperature, and use torch.softmax.", _overflows),
     ("divides-by-0", "At temperature 0 you divide by 0, and NaN cannot be drawn from. Take 0 separately: "
         "the word with the largest logit.", _sampler(zero=False)),
     ("top-k-ignored", "top_k has no effect. Only the words with the k largest logits may be drawn.",
@@ -428,9 +413,8 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         "count with it.", lambda z, t, k, g: sample_next(z, t, None if t == 0 else min(k, len(z)), g)),
     ("own-chance", "The draws do not depend on the generator: the same state gave other words. Pass it "
         "on: generator=generator.", _sampler(draw=lambda p, generator: _pick(p, None))),
-    ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the generator "
-        "that you are given, which moves on with each draw.",
-        _sampler(draw=lambda p, generator: _pick(p, torch.Generator().manual_seed(0)))),
+    ("seeded-inside", "Every call draws the same word, because you seed inside the function. Use the one given, "
+        "which moves on.", _sampler(draw=lambda p, generator: _pick(p, torch.Generator().manual_seed(0)))),
     ("tensor", "You return a tensor with one number in it. Return an int: int(...) or .item().",
         lambda z, t, k, g: z.argmax(-1, keepdim=True) if t == 0 else torch.tensor([sample_next(z, t, k, g)])),
     ("tensor-if-drawn", "What you draw is a tensor with one number in it. Return an int: int(...) or "
@@ -593,17 +577,14 @@ LOOP = Exercise(train, use=_trained, probes=(
     *((name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
     *((f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().", _turns(*parts, lost=True))
       for name, hint, parts in _ORDERS),
-    ("return-in-the-loop", "Only the first batch was used. Is your return inside the loop? Move it to the left, "
-        "behind the loop.",
+    ("return-in-the-loop", "Only the first batch was used. Is your return inside the loop? Move it behind the loop.",
         lambda model, batches, loss_of, optimizer: train(model, [next(iter(batches))], loss_of, optimizer)),
     ("first-batch-lost", "The first batch was not used. `for batch in batches` begins with it.",
         lambda model, batches, *others: train(model, [*batches][1:], *others)),
-    ("last-loss", "The training is right. Return the list of all losses, and not the last one: append each of "
-        "them in its turn.",
-        lambda model, batches, loss_of, optimizer: train(model, batches, loss_of, optimizer)[-1]),
-    ("last-loss-in-a-list", "The training is right, and your list holds one loss. Make the list once, before the "
-        "loop, and append to it in every turn.",
-        lambda model, batches, loss_of, optimizer: train(model, batches, loss_of, optimizer)[-1:]),
+    ("last-loss", "The training is right. Return the list of all losses, and not the last one: append each of them "
+        "in its turn.", lambda model, batches, loss_of, optimizer: train(model, batches, loss_of, optimizer)[-1]),
+    ("last-loss-in-a-list", "The training is right, and your list holds one loss. Make it before the loop, and "
+        "append in it.", lambda model, batches, loss_of, optimizer: train(model, batches, loss_of, optimizer)[-1:]),
     ("array", "The training is right. A list of plain numbers is asked for, and you make an array or a "
         "tensor of them. Return the list itself.", lambda *args: np.array(train(*args))),
     ("no-losses", "The training is right, and the list that you return is empty. Append the loss in "
@@ -611,9 +592,8 @@ LOOP = Exercise(train, use=_trained, probes=(
     ("tensors-kept", "The training is right. Keep the loss as a plain number, loss.item(), and not as a "
         "tensor: unless it is detached, it keeps with it everything that it was computed from.",
         _turns("clear", "backward", "step", "keep", lost=True)),
-    ("loss-after-the-step",
-        "The training is right. Keep the loss that you computed the gradient from; you compute it once "
-        "more after the step, which costs time and makes the model look better.", _loss_after_the_step),
+    ("loss-after-the-step", "The training is right. Keep the loss that you computed the gradient from; you compute "
+        "it once more after the step, which costs time and makes the model look better.", _loss_after_the_step),
     ("losses-summed", "You add up the losses and go backward through the total, which the steps before "
         "have used up. Each turn has a loss of its own.", _summed_losses),
 ), nudges=(
@@ -715,9 +695,8 @@ GENERATE = Exercise(generate, use=as_list, probes=(
         _written(back=lambda given, new: [*given, *new][-1])),
     ("read-once", "You ask the model once, before the loop. What it says changes with each word that is written: "
         "ask it in every turn.", _written(reads=lambda given, new: given)),
-    ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask it "
-        "in every turn, after all that is there.",
-        _written(reads=lambda given, new: given, back=lambda given, new: new)),
+    ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask in "
+        "every turn, after all there is.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
     ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. "
         "Write out.append(…) alone.", _append_assigned),
     ("last-id-read-only", "You give the model the last id alone, so that it knows of nothing before it. It reads "
@@ -805,16 +784,14 @@ PERPLEXITY = Exercise(perplexity, probes=(
         lambda losses, counts: 2 ** _mean(losses, counts)),
     ("sum", "You do not divide by the number of tokens, so a longer text is harder. Divide by Σ counts.",
         lambda losses, counts: (losses * counts).sum().clamp(max=600).exp()),
-    ("divided-by-batches", "You divide by the number of batches. The losses are weighted by tokens, so "
-        "divide by the number of tokens.",
-        lambda losses, counts: ((losses * counts).sum() / len(counts)).clamp(max=600).exp()),
+    ("divided-by-batches", "You divide by the number of batches. The losses are weighted by tokens: divide by the "
+        "number of tokens.", lambda losses, counts: ((losses * counts).sum() / len(counts)).clamp(max=600).exp()),
     ("losses-taken-for-sums", "You divide the sum of the losses by the tokens. Each loss is a mean already: "
         "multiply it by its count first.", lambda losses, counts: (losses.sum() / counts.sum()).exp()),
     ("sign", "Your perplexity is below 1: exp of minus the loss is a probability. Use exp of the loss.",
         lambda losses, counts: (-_mean(losses, counts)).exp()),
-    ("product", "You multiply the perplexities of the batches. That is exp of the sum of the losses: "
-        "divide by something first, namely weight by the tokens and divide by all of them.",
-        lambda losses, counts: losses.sum().exp()),
+    ("product", "You multiply the perplexities of the batches. That is exp of the sum of the losses: weight them by "
+        "the tokens first, and divide by all tokens.", lambda losses, counts: losses.sum().exp()),
 ), contracts=(
     Contract("a count missing", lambda rng: (torch.ones(3), torch.ones(2))),
     Contract("no tokens at all", lambda rng: (torch.ones(2), torch.zeros(2))),

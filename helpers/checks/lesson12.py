@@ -66,12 +66,10 @@ ATTENTION_ROLLOUT = Exercise(attention_rollout, nudges=NUDGES, probes=(
         "half identity, joined by a matrix product. The later layer is on the left."),
     Probe("three layers", _layers(3, 2, 4), "Go from the first layer up: multiply what you have so far, "
         "from the left, by the matrix of each next layer."),
-    Probe("a row of zeros", _with_a_padded_row(slice(None)),
-        "In one layer a query attends to nothing, as a padded one does: its weights are all 0. Only the "
-        "identity is left there, and the row must be brought back to sum 1.", extreme=True),
-    Probe("a row of zeros in one head", _with_a_padded_row(0),
-        "In one layer a query of one head attends to nothing, so its row of the mean sums to less than 1. Divide every "
-        "row by its own sum, whatever that is.", extreme=True),
+    Probe("a row of zeros", _with_a_padded_row(slice(None)), "In one layer a query attends to nothing, as a padded "
+        "one does: its weights are all 0. Only the identity is left: bring the row back to sum 1.", extreme=True),
+    Probe("a row of zeros in one head", _with_a_padded_row(0), "In one layer a query of one head attends to "
+        "nothing, so its row of the mean sums to less than 1. Divide every row by its own sum.", extreme=True),
 ), misconceptions=(
     ("no-identity", "You multiply the weights alone. In a real layer each token also keeps its own vector, "
         "through the residual stream: half of each layer's matrix is the identity.", _roll(own=0.0)),

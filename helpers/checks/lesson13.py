@@ -85,11 +85,9 @@ MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
         "letters finds both norms. Ask for the longer name first, or compare whole names.",
         _misread(r"\.attention\.output\.LayerNorm", ".output.LayerNorm")),
     ("outputs-anywhere", "Every name with attention.output contains .output as well, so W_o becomes W2 and norm1 "
-        "becomes norm2. Ask for the longer names first, or compare whole names.",
-        _misread(r"\.attention\.output\.", ".output.")),
-    ("attention-output-for-all", "You take every output for attention's: the MLP has an output too, W2, "
-        "b2 and norm2. Look at whether the word attention stands before it.",
-        _misread(r"(\d)\.output\.", r"\1.attention.output.")),
+        "becomes norm2. Ask for the longer names first.", _misread(r"\.attention\.output\.", ".output.")),
+    ("attention-output-for-all", "You take every output for attention's: the MLP has one too, W2, b2 and norm2. "
+        "Does the word attention stand before it?", _misread(r"(\d)\.output\.", r"\1.attention.output.")),
     ("first-digit", "You take one character as the number of the layer, and layer 11 has two. Split the "
         "name at its dots.", _altered(r"^(\d)\d+", r"\1")),
     ("last-digit", "You take the last digit of the layer's number only. Split the name at its dots.",
@@ -222,9 +220,8 @@ MEAN_POOL = Exercise(mean_pool, probes=(
         lambda hidden, mask: (hidden * _keep(mask)).sum(dim=1) / _keep(mask).sum(dim=1).sqrt()),
     ("special-tokens-left-out", "You leave out the first and the last token. [CLS] and [SEP] belong to "
         "the text that the model was trained to average: only padding is left out.", _without_ends),
-    ("minus-infinity", "You put -inf at the padding. That is for scores before a softmax. In a mean, a "
-        "position that must not count adds 0.",
-        lambda hidden, mask: hidden.masked_fill(_keep(mask) == 0, -torch.inf).mean(dim=1)),
+    ("minus-infinity", "You put -inf at the padding. That is for a softmax. In a mean, a position that must not "
+        "count adds 0.", lambda hidden, mask: hidden.masked_fill(_keep(mask) == 0, -torch.inf).mean(dim=1)),
     ("indexed-by-numbers", "A mask of 1 and 0 picks the rows number 1 and 0 when it is used as an index. "
         "Turn it into True and False first: mask.bool().",
         lambda hidden, mask: torch.stack([h[m].mean(dim=0) for h, m in zip(hidden, mask, strict=True)])),
@@ -289,9 +286,8 @@ SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
 ), misconceptions=(
     ("dot-product", "You rank by the dot product, so long rows win. Divide by the length of each row.",
         _ranked(lambda query, corpus: corpus @ query)),
-    ("euclidean", "You rank by the distance between the ends of the vectors. The cosine compares "
-        "directions: bring the rows and the query to length 1 first.",
-        _ranked(lambda query, corpus: -(corpus - query).norm(dim=-1))),
+    ("euclidean", "You rank by the distance between the ends of the vectors. The cosine compares directions: bring "
+        "the rows and the query to length 1 first.", _ranked(lambda query, corpus: -(corpus - query).norm(dim=-1))),
     ("worst-first", "Your rows come in rising order, so the worst are first. The largest cosine comes "
         "first.", _ranked(lambda query, corpus: -_cosine(query, corpus))),
     ("best-last", "You have the right rows, with the best one last. Turn the order round.",
@@ -300,12 +296,10 @@ SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
         lambda query, corpus, k: semantic_search(query, corpus, k).sort().values),
     ("scores", "You return the cosines. Return the row numbers.",
         lambda query, corpus, k: _cosine(query, corpus).sort(descending=True).values[:k]),
-    ("cosines-of-all-rows", "These are the cosines of all rows, in the order of the corpus. A search asks which "
-        "rows are best: sort them, largest first, and return the first k row numbers.",
-        lambda query, corpus, k: _cosine(query, corpus)),
-    ("cosines-of-the-first-rows", "You return the cosines of the first k rows, and no row has been "
-        "chosen yet. Sort all the cosines, largest first, and return the first k row numbers.",
-        lambda query, corpus, k: _cosine(query, corpus)[:k]),
+    ("cosines-of-all-rows", "These are the cosines of all rows, in the order of the corpus. A search asks which are "
+        "best: sort, largest first, and return k row numbers.", lambda query, corpus, k: _cosine(query, corpus)),
+    ("cosines-of-the-first-rows", "You return the cosines of the first k rows, and none is chosen yet. Sort all, "
+        "largest first, and return the first k row numbers.", lambda query, corpus, k: _cosine(query, corpus)[:k]),
     ("values-and-indices", "topk and sort give back two things, the values and the row numbers. Return "
         "the row numbers: .indices.", lambda query, corpus, k: tuple(_cosine(query, corpus).topk(k))),
     ("all-rows", "You return all rows. Only the first k are asked for.",
@@ -318,8 +312,7 @@ SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
         "vector: dim=-1.", _ranked(lambda query, corpus: F.normalize(corpus, dim=0) @ query)),
     ("absolute", "You rank by the size of the cosine without its sign, so a row that points away from "
         "the query comes out on top.", _ranked(lambda query, corpus: _cosine(query, corpus).abs())),
-    ("ranks", "You return the place of each row in the order. Return the row numbers in that order: one "
-        "argsort is enough.",
+    ("ranks", "You return the place of each row in the order. Return row numbers in that order: one argsort does.",
         lambda query, corpus, k: _cosine(query, corpus).argsort(descending=True, stable=True).argsort()[:k]),
     ("rows-themselves", "You return the vectors of the best rows. Return their numbers.",
         lambda query, corpus, k: corpus[semantic_search(query, corpus, k)]),

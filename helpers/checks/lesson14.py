@@ -157,14 +157,11 @@ SLIDING_WINDOW_MASK = Exercise(sliding_window_mask, probes=(
         "condition into brackets: (a <= b) & c.", _without_brackets),
     ("ends-cut-off", "Your first and last queries see nothing: a window that reaches beyond an end of "
         "the text is shorter there, and not empty.", _only_whole_windows),
-    ("slice-ends-early", "The last key of each window is missing. A slice a:b ends before b, so the "
-        "window of query i ends at i + 1 when causal, and else at i + window + 1.",
-        _by_slices(start=lambda i, w: max(0, i - w), more=0)),
-    ("negative-start", "Near the beginning i - window is negative, and a negative number in a slice "
-        "counts from the end, so the slice is empty. Begin at max(0, i - window).",
-        _by_slices(start=lambda i, w: i - w, more=1)),
-    ("additive", "You return what is added to the scores, 0 and -inf. The task asks for the mask itself, "
-        "True and False.",
+    ("slice-ends-early", "Each window's last key is missing. A slice a:b ends before b, so that of query i ends at "
+        "i + 1 when causal, and else at i + window + 1.", _by_slices(start=lambda i, w: max(0, i - w), more=0)),
+    ("negative-start", "Near the beginning i - window is negative, and a negative number in a slice counts from the "
+        "end, so the slice is empty. Begin at max(0, i - window).", _by_slices(start=lambda i, w: i - w, more=1)),
+    ("additive", "You return what is added to the scores, 0 and -inf. Return the mask itself, True and False.",
         lambda T, window, causal: torch.zeros(T, T).masked_fill(~sliding_window_mask(T, window, causal), -math.inf)),
 ), contracts=(
     Contract("a negative window", lambda rng: (4, -1, False)),
@@ -264,9 +261,8 @@ LINEAR_ATTENTION = Exercise(linear_attention, use=_without_a_table, probes=(
         "themselves: divide each row by φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: 1)),
     ("plain-softmax", "That is softmax attention: the feature map is not used. Here the weights are φ(q) "
         "· φ(k), divided by their sum.", lambda Q, K, V, feature_map: _attend(Q, K, V)),
-    ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the "
-        "place of exp, and the weights are only divided by their sum.",
-        _weighed(share=lambda weights: torch.softmax(weights, dim=-1))),
+    ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the place of "
+        "exp, and weights are divided by the sum.", _weighed(share=lambda weights: torch.softmax(weights, dim=-1))),
     ("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or weights can be "
         "negative.", _linear(q=same)),
     ("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or weights can be "
@@ -277,32 +273,27 @@ LINEAR_ATTENTION = Exercise(linear_attention, use=_without_a_table, probes=(
         "are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
     ("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
         _linear(q=_elu_plus_1, k=_elu_plus_1)),
-    ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: the softmax, for "
-        "which scaling is made, is gone.",
-        lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
+    ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: there is no softmax that needs "
+        "it.", lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
     ("causal", "Your queries see only the keys up to their own place. Here every query sees every key.",
         _weighed(share=lambda weights: _shares(weights.tril()))),
     ("divided-by-T", "You divide by the number of keys. The weights of a query sum to φ(q) · Σ φ(k): "
         "divide by that.", _linear(divisor=lambda a, b: b.shape[-2])),
     ("sum-of-all-weights", "You divide all rows by the same number, the sum over all pairs. Each query has its "
         "own, φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: _over_the_keys(a, b).sum(-2, keepdim=True))),
-    ("normalised-over-queries",
-        "Your weights sum to 1 over the queries. Each query divides by the sum over the keys: φ(q) · Σ "
-        "φ(k), where the sum runs over k.", _weighed(share=lambda weights: _shares(weights, dim=-2))),
+    ("normalised-over-queries", "Your weights sum to 1 over the queries. Each query divides by the sum over the "
+        "keys: φ(q) · Σ φ(k), where the sum runs over k.", _weighed(share=lambda weights: _shares(weights, dim=-2))),
     ("divided-without-the-query", "You divide by a sum of key features that does not depend on the query. The sum "
         "of a query's weights is φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: b.sum((-2, -1))[..., None, None])),
-    ("two-axes-only", "Your function is right for (T, d) and fails when there are axes in front, such as "
-        "(B, h, T, d). Count from the back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and "
-        "[..., None].", _two_axes_only),
+    ("two-axes-only", "Right for (T, d), but it fails with axes in front, such as (B, h, T, d). Count from the "
+        "back: K.mT in place of K.T, sum(dim=-2) in place of sum(0), and [..., None].", _two_axes_only),
     ("sum-not-a-column", "φ(K).sum(-2) has lost the axis of the keys, so φ(Q) @ φ(K).sum(-2) has one "
         "number for a query and no axis for them to be divided by. Make it a column first: "
         "φ(K).sum(-2)[..., None].", _linear(divisor=lambda a, b: a @ b.sum(-2))),
-    ("sum-over-the-features",
-        "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ φ(k), where "
-        "the sum runs over the keys, axis -2.", _linear(divisor=lambda a, b: a @ b.sum(-1)[..., None])),
-    ("sum-over-everything", "You divide everything by one number: .sum() without dim adds up all pairs, "
-        "heads and texts. Each query has its own sum, φ(q) · Σ φ(k).",
-        _linear(divisor=lambda a, b: _over_the_keys(a, b).sum())),
+    ("sum-over-the-features", "You sum φ(K) over its features, one number for each key. The divisor is φ(q) · Σ "
+        "φ(k), where the sum runs over the keys, axis -2.", _linear(divisor=lambda a, b: a @ b.sum(-1)[..., None])),
+    ("sum-over-everything", "You divide everything by one number: .sum() without dim adds up pairs, heads and "
+        "texts. Each query has its own, φ(q) · Σ φ(k).", _linear(divisor=lambda a, b: _over_the_keys(a, b).sum())),
     ("divided-by-the-query", "You divide by the sum of the query's own features. The weights of a query sum to "
         "φ(q) · Σ φ(k), so the keys have to be in it too.", _linear(divisor=lambda a, b: a.sum(-1, keepdim=True))),
 ))
@@ -346,8 +337,7 @@ GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=_TRANSPOSE, p
         "g), as it stands.", both(_grouped, lambda x, h: x.mean(1, keepdim=True))),
     ("no-softmax", "There is no softmax: the weights are the scores themselves.",
         lambda Q, K, V: Q @ spread(K, Q.shape[1]).mT / math.sqrt(Q.shape[-1]) @ spread(V, Q.shape[1])),
-    ("causal", "You hide the later keys. There is no mask here.",
-        _grouped(offset=lambda T, n: 0)),
+    ("causal", "You hide the later keys. There is no mask here.", _grouped(offset=lambda T, n: 0)),
     ("heads-lost", "You return g heads: the other queries are lost. The result has as many heads as Q.",
         lambda Q, K, V: _attend(Q[:, :K.shape[1]], K, V)),
     ("not-spread", "K and V have g heads and Q has h: torch lines them up only when g is 1 or h. Give each query "
@@ -426,9 +416,8 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "positions as well.", _step(see=lambda k, v, cache: (k, v))),
     ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
         "then attend.", _step(see=lambda k, v, cache: (k, v) if cache is None else cache)),
-    ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the "
-        "first token, and later without the new position. Return the longer one, (K, V).",
-        _step(keep=lambda k, v, cache: cache)),
+    ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the first token, "
+        "and later without the new position. Return the longer one, (K, V).", _step(keep=lambda k, v, cache: cache)),
     ("new-in-front", "You put the new position in front of the cached ones. The output is the same, but "
         "the cache is kept in the order of the text: append at the end.",
         _step(keep=lambda k, v, cache: tuple(x.roll(1, -2) for x in joined(k, v, cache)))),
@@ -560,12 +549,10 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
     Probe("the largest scores first", _with_scores(1500.0, 1499.0, 0.0, 1.0), "The first block has scores near "
         "1500 here, and exp(1500) is too large for a number: subtract the largest score so far before exp. The "
         "second block's are near 0: the largest so far stays 1500.", extreme=True),
-    Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0),
-        "The first block has scores near 0 here, the second one near 1500. The largest score so far "
-        "becomes 1500, and what was summed up before shrinks to 0.", extreme=True),
-    Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5),
-        "All scores are far below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0 "
-        "/ 0 is NaN.", extreme=True),
+    Probe("a far larger score comes later", _with_scores(0.0, 1.0, 1500.0, 2.0), "The first block has scores near 0 "
+        "here, the second one near 1500. Then the largest is 1500, and the sums so far shrink to 0.", extreme=True),
+    Probe("hugely negative scores", _with_scores(-1000.0, -1001.0, -1000.5, -900.0, -900.5), "All scores are far "
+        "below 0 here. Start the largest score at -inf: with 0, every exp is 0, and 0 / 0 is NaN.", extreme=True),
     Probe("a long text", _online_inputs(121, 5, 7, 4), "T = 121 and block = 4 here: compute the scores "
         "of one block inside the loop, and never all 121.", draws=1, extreme=True),
     larger(_online_inputs(11, 9, 10, 6)),
@@ -576,22 +563,19 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
     ("joined-at-the-end", "The numbers are right. But you keep a largest score and a total of every "
         "block and join them at the end, so they grow in number with the text. Keep one of each, and "
         "let what was summed up shrink in the loop.", _joined_at_the_end),
-    ("nothing-shrinks", "When a larger score turns up, what you have summed up so far stays as it was. "
-        "Multiply both total and output by exp(old largest - new largest).",
-        _loop(step=_step_with(shrink_total=False, shrink_output=False))),
+    ("nothing-shrinks", "When a larger score turns up, the sums so far stay as they were. Multiply total and output "
+        "by exp(old largest - new largest).", _loop(step=_step_with(shrink_total=False, shrink_output=False))),
     ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
         "were measured against the old largest score.", _loop(step=_step_with(shrink_total=False))),
     ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "
         "were measured against the old largest score.", _loop(step=_step_with(shrink_output=False))),
-    ("grows-instead", "You multiply by exp(new - old), which grows. What was summed up so far has to "
-        "shrink: exp(old - new).",
+    ("grows-instead", "You multiply by exp(new - old), which grows. The sums so far have to shrink: exp(old - new).",
         _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old) if old > -math.inf else 1.0))),
     ("turned-round-from-the-start", "Your result is NaN, even with one key. Is the exponent turned round? At the "
         "start the old largest score is -inf: exp(old - new) is 0, but exp(new - old) is infinite, and infinity "
         "times 0 is NaN.", _loop(step=_step_with(factor=lambda old, new: torch.exp(new - old)))),
-    ("largest-of-the-block", "You measure each block against its own largest score, so that the sums of "
-        "two blocks are in different units. Keep the largest score so far, and shrink what was summed "
-        "up before by exp(old - new).",
+    ("largest-of-the-block", "You measure each block against its own largest score, so the sums of two blocks have "
+        "different units. Keep the largest score so far, and shrink what was summed up before by exp(old - new).",
         _loop(step=_step_with(new=lambda largest, scores: scores.max(), shrink_total=False, shrink_output=False))),
     ("largest-forgotten", "Your largest score is that of the block, whatever came before. After a block "
         "of scores near 1500, one near 0 makes exp(old - new) overflow. Keep the largest so far, of "
@@ -599,9 +583,8 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
     ("block-means-averaged", "You take the softmax in each block and average the blocks. A block with "
         "larger scores must count for more: keep total and output apart, and divide once, at the end.",
         _each_block(lambda parts: parts.mean(0))),
-    ("block-results-added", "You take the softmax in each block and add the results, so the weights sum "
-        "to the number of blocks. Keep total and output apart, and divide once, at the end.",
-        _each_block(lambda parts: parts.sum(0))),
+    ("block-results-added", "You take the softmax in each block and add the results, so weights sum to the number "
+        "of blocks. Keep total and output apart, and divide at the end.", _each_block(lambda parts: parts.sum(0))),
     ("last-block-only", "Your result is that of the last block: the earlier ones are overwritten. Add to "
         "what is there.", _each_block(lambda parts: parts[-1])),
     ("first-block-only", "Your result is that of the first block: a return inside the loop, perhaps.",
@@ -615,9 +598,8 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
         "is 0 and the division fails. Start at -inf.", _loop(start=0.0)),
     ("not-scaled", "The scores are not scaled: divide them by √d.", _loop(scale=lambda q: 1.0)),
     ("scaled-by-d", "You divide by d. Lesson 05: it is √d.", _loop(scale=len)),
-    ("rest-forgotten", "The keys after the last full block are forgotten: T // block is too few blocks "
-        "when T is no multiple. Use range(0, T, block).",
-        _loop(starts=lambda T, block: range(0, T // block * block, block))),
+    ("rest-forgotten", "The keys after the last full block are forgotten: T // block is too few blocks when T is no "
+        "multiple. Use range(0, T, block).", _loop(starts=lambda T, block: range(0, T // block * block, block))),
     ("number-for-place", "You use the number of a block as the place where it begins, so the slices "
         "overlap and most keys are never read. Block i begins at i · block: range(0, T, block) counts "
         "in such steps.", _loop(starts=lambda T, block: range(-(-T // block)))),
@@ -626,9 +608,8 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
         _loop(step=_divided_in_the_loop, end=lambda largest, total, output: output)),
     ("divided-in-the-loop-and-behind", "You divide output by total in every block, and once more at the end. Keep "
         "the two apart in the loop, and divide once, behind it.", _loop(step=_divided_in_the_loop)),
-    ("new-block-shrinks", "You add the new block first and shrink afterwards, so the new block shrinks "
-        "too. It is measured against the new largest score already: shrink what was there, then add.",
-        _loop(step=_all_shrink)),
+    ("new-block-shrinks", "You add the new block first and shrink afterwards, so the new block shrinks too. It is "
+        "measured against the new largest score already: shrink what was there, then add.", _loop(step=_all_shrink)),
     ("not-subtracted", "What was there shrinks, and the exponentials of the new block are taken of the "
         "scores as they are. Both are measured against the new largest score: exp(scores - new).",
         _loop(step=_step_with(subtract=lambda largest, new: 0.0))),

@@ -83,9 +83,8 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
         _counted(pairs_of=lambda ids: dict.fromkeys(pairwise(ids)))),
     ("no-overlap", "In a a a you count (a, a) once. Here every place counts, also where two pairs "
         "overlap; only merging avoids that.", _counted(pairs_of=_no_overlap)),
-    ("last-word-wins", "A pair that is in several words keeps the count of the last one. Add to what is "
-        "there: pairs[pair] = pairs.get(pair, 0) + count.",
-        lambda words: {pair: count for ids, count in words.items() for pair in pairwise(ids)}),
+    ("last-word-wins", "Of several words the last one's count is kept. Add to it: pairs[pair] = pairs.get(pair, 0) "
+        "+ count.", lambda words: {pair: count for ids, count in words.items() for pair in pairwise(ids)}),
     ("order-ignored", "You count (a, b) and (b, a) as one pair. The order matters: 'th' is not 'ht'.",
         _counted(pairs_of=lambda ids: (tuple(sorted(pair)) for pair in pairwise(ids)))),
     ("across-words", "You count a pair of the last id of a word and the first one of the next. Words are "
@@ -121,8 +120,7 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
     ("half-a-pair-each-once", "Your last pair of each word holds one id alone: a word of n ids has n - 1 "
         "pairs. And each place counts as often as the word was seen.",
         _counted(pairs_of=lambda ids: (ids[i:i + 2] for i in range(len(ids))), weight=lambda count: 1)),
-    ("half-a-pair",
-        "Your last pair of each word holds one id alone. A word of n ids has n - 1 pairs.", _slices(2)),
+    ("half-a-pair", "Your last pair of each word holds one id alone. A word of n ids has n - 1 pairs.", _slices(2)),
 ), nudges=(
     ("unhashable type: 'list'", "A list cannot be a key of a dict. Make a tuple of the two ids: (a, b)."),
     ("^KeyError", "The pair is not in your dict yet when you add to it. pairs.get(pair, 0) gives 0 for "
@@ -190,17 +188,15 @@ MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
         "197 is not 97, and 985 is not 98. Compare the numbers themselves."),
     example("byte 0", ([10, 0, A, B, 0], (0, A), 256),
         "0 is an id like any other: (0, 97) is merged, and the 0 at the end stays."),
-    example("learned ids", (list(map(int, "300 97 301 300 97".split())), (int("300"), A), 302),
-        "Ids above 255 are in pairs as well. Here (300, 97) is merged. Compare numbers with ==, and not "
-        "with `is`."),
+    example("learned ids", (list(map(int, "300 97 301 300 97".split())), (int("300"), A), 302), "Ids above 255 are "
+        "in pairs as well. Here (300, 97) is merged. Compare numbers with ==, and not with `is`.", ),
     example("two learned ids", (list(map(int, "300 97 300 301 300".split())), (int("300"), int("301")), 302),
         "Both ids of a pair may be above 255. Here (300, 301) is merged."),
     example("nothing at all", ([], (A, B), 256), "Without ids the result is an empty list.", extreme=True),
     Probe("many ids", _with_pair, "Go from left to right, and jump over both ids after a merge.", draws=3),
 ), misconceptions=(
-    ("is-in-place-of-equals", "You compare numbers with `is`. It asks for the same object, and Python "
-        "keeps one object for each number up to 256 only: compare with ==.",
-        _merged(match=lambda a, b, pair: a is pair[0] and b is pair[1])),
+    ("is-in-place-of-equals", "You compare numbers with `is`. It asks for the same object, which Python keeps for "
+        "numbers up to 256 only: compare with ==.", _merged(match=lambda a, b, pair: a is pair[0] and b is pair[1])),
     ("overlap", "You use an id for two merges: a a a becomes two new ids. After a merge go on behind "
         "both ids.", _overlapping),
     ("second-id-stays", "The new id is there, and the second one of the pair as well. The new id stands "
@@ -223,21 +219,18 @@ MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
     ("nothing-merged-last-lost", "No place was found, and the last id is lost. A slice or [a, b] is a "
         "list, and never equal to a tuple: compare tuples with tuples. And the last id, which has no "
         "neighbour, stays.", lambda ids, pair, new_id: list(ids[:-1])),
-    ("each-neighbour", "You go through all neighbours and write one id for each: so the second id of a "
-        "merged pair comes again, and the last id never. A while loop can jump over two after a merge.",
-        _merged(step=1, last=False)),
+    ("each-neighbour", "You go through all neighbours and write one id for each: so a merged pair's second id comes "
+        "again, and the last id never. A while loop can jump over two after a merge.", _merged(step=1, last=False)),
     ("each-id-replaced", "You replace every id that is one of the two. They have to be side by side, in "
         "this order.", lambda ids, pair, new_id: [new_id if i in pair else i for i in ids]),
     ("written-as-text", 'You write the ids into a text and replace there: but "97 98" is also a part of '
         '"197 98". Compare the numbers themselves.', _in_a_text),
-    ("zero-lost", "An id of 0 is lost. `if i` takes 0 for false, and it is a byte like any other: mark a "
-        "place with None, or build a new list.",
-        lambda ids, pair, new_id: [i for i in merge_pair(ids, pair, new_id) if i]),
+    ("zero-lost", "An id of 0 is lost. `if i` takes 0 for false, and it is a byte like any other: mark a place with "
+        "None, or build a new list.", lambda ids, pair, new_id: [i for i in merge_pair(ids, pair, new_id) if i]),
     ("always-256", "You write 256 for the pair. The new id is the argument new_id.",
         _merged(put=lambda new_id: 256)),
-    ("from-the-right-first-lost",
-        "You go from right to left, and the loop ends before the first id, which is lost where no pair "
-        "begins with it. Go from left to right, and keep what is left over.", _from_the_right_first_lost),
+    ("from-the-right-first-lost", "You go from right to left, and the loop ends before the first id, which is lost "
+        "unless a pair begins with it. Go from left to right, and keep what is left.", _from_the_right_first_lost),
 ), nudges=(
     ("^IndexError", "You look at a neighbour that is not there: the last id has none. Or the list became "
         "shorter while a loop went through it: build a new list."),
@@ -316,9 +309,8 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         "with 97. Then the second id decides: (97, 98) before (97, 100)."),
     example("a merge of a merge", ({(A, B, C): 5, (D, C): 2}, 2), "First (a, b) becomes 256. Now 256 stands "
         "before c, so the second merge is (256, 99). Put the new id into the words, and count again."),
-    example("counted again", ({(A, B, C): 5, (B, C): 1, (D, D, A): 4, (D, A): 1}, 4),
-        "A merge takes pairs away: after (b, c) the pair (a, b) is gone, and (a, 256) has come. Count "
-        "again after each merge."),
+    example("counted again", ({(A, B, C): 5, (B, C): 1, (D, D, A): 4, (D, A): 1}, 4), "A merge takes pairs away: "
+        "after (b, c) the pair (a, b) is gone, and (a, 256) has come. Count again after each merge.", ),
     example("four of a kind", ({(A, A, A, A): 1, (C, D): 2}, 3), "In a a a a the pair (a, a) has three "
         "places: it is counted as by count_pairs, and merged twice."),
     example("byte 0", ({(0, A, 0): 4, (A, B): 3}, 2),
@@ -346,26 +338,23 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         "changes the words: merge, then count again.", _by_first_count),
     ("old-counts", "You merge, but choose by the counts of the beginning. New pairs come with each "
         "merge, such as (256, 99): count again each time.", _old_counts),
-    ("never-merged", "The same pair comes again and again: you count again, but the words stay as they "
-        "were. Put the new id into every word before the next round. (Or your merge_pair finds no pair "
-        "in a tuple: give it list(word).)", _never_merged),
+    ("never-merged", "The same pair comes again and again: you count again, but the words stay the same. Put the "
+        "new id into every word. (Or your merge_pair finds no pair in a tuple: give it list(word).)", _never_merged),
     ("crashes-at-the-end", "Your function stops with an error where no pair is left. Then it is done: "
         "leave the loop, and return the merges so far.", _learner(ends=lambda pairs: False)),
     ("always-256", "Every merge gets the id 256. The second one learned is 257, the third 258: 256 + "
         "len(merges), say.", _learner(step=0)),
     ("from-257", "Your new ids begin with 257. The bytes are 0 to 255, so the first new one is 256. "
         "(After merges.append the length is one more.)", _learner(first_id=257)),
-    ("from-255", "Your new ids begin with 255, which is a byte. The first new one is 256.",
-        _learner(first_id=255)),
+    ("from-255", "Your new ids begin with 255, which is a byte. The first new one is 256.", _learner(first_id=255)),
     ("counts-ignored", "You count each word once, however often it was seen. count_pairs(words) adds the "
         "counts.", _learner(count=_counted(weight=lambda count: 1))),
     ("counts-lost", "After the first merge every word counts 1. Carry its count over to the merged word.",
         _learner(carry=lambda words, pair: dict.fromkeys(words, 1))),
     ("only-the-merged", "Words that do not hold the merged pair are lost. Carry every word over, merged or not.",
         _learner(carry=lambda words, pair: {ids: n for ids, n in words.items() if pair in pairwise(ids)})),
-    ("zero-left-out", "You leave out pairs with the id 0, perhaps because `if a and b` takes 0 for "
-        "false. It is a byte like any other.",
-        _learner(count=_counted(pairs_of=lambda ids: (pair for pair in pairwise(ids) if all(pair))))),
+    ("zero-left-out", "You leave out pairs with the id 0, perhaps as `if a and b` takes 0 for false. It is a byte "
+        "too.", _learner(count=_counted(pairs_of=lambda ids: (pair for pair in pairwise(ids) if all(pair))))),
     ("bytes-only", "You prefer pairs of bytes, even where a pair with a new id is more frequent. A new "
         "id counts like any other.",
         _learner(
@@ -528,9 +517,8 @@ BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
         "first, and take the one that was learned earliest.", _by_rule(choose=lambda pairs, merges: pairs[0])),
     ("latest-first", "You merge the pair that was learned last. Early merges are the frequent ones: the smallest "
         "new id comes first.", _by_rule(choose=lambda pairs, merges: max(pairs, key=merges.get))),
-    ("most-frequent", "You merge the pair that is most frequent in this text. That is how merges are "
-        "learned. To encode, what was learned first comes first.",
-        _by_rule(choose=lambda pairs, merges: Counter(pairs).most_common(1)[0][0])),
+    ("most-frequent", "You merge the pair that is most frequent in this text. Merges are learned so. To encode, the "
+        "first learned comes first.", _by_rule(choose=lambda pairs, merges: Counter(pairs).most_common(1)[0][0])),
     ("lowest-pair", "You merge the pair with the lowest ids. The order of learning decides: compare "
         "merges[pair], not pair.", _by_rule(choose=lambda pairs, merges: min(pairs))),
     ("from-the-right", "You merge a pair from the right. In a a a the first two are merged: go from left "
@@ -604,9 +592,8 @@ BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
         "257 stands for 256 and c, and 256 for a b. Take apart until only bytes are left: b'abc'."),
     example("half a character", ([0xC3, B, 0xFF], {}),
         "Not all bytes are text: 0xC3 alone is half of a character. The result is bytes, as they are."),
-    example("a merge that ends in half a character", ([256, 0xA9], {(B, 0xC3): 256}),
-        "256 stands for b and the first half of é, and the second half comes as a token of its own. Put "
-        "bytes together, not characters."),
+    example("a merge that ends in half a character", ([256, 0xA9], {(B, 0xC3): 256}), "256 stands for b and the "
+        "first half of é, and the second half comes as a token of its own. Put bytes together, not characters.", ),
     example("blanks and zeros", ([32, 0, 256, 13, 10], {(A, B): 256}),
         "A blank, byte 0 and the end of a line are bytes like any others: nothing is cut off."),
     example("byte 0 in a merge", ([256, B], {(A, 0): 256}),
@@ -618,14 +605,12 @@ BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
     Probe("many ids", _ids_and_merges, "Merges of merges of merges. Build a table from id to bytes, in "
         "the order learned: when a merge comes, both of its parts are already there.", draws=3),
 ), misconceptions=(
-    ("text", "You return a string. Return the bytes: the ids of a piece of text may end in the middle of "
-        "a character, and then no string is right.",
-        lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "replace")),
+    ("text", "You return a string. Return the bytes: a piece of text may end in the middle of a character, and then "
+        "no string is right.", lambda ids, merges: bpe_decode(ids, merges).decode("utf-8", "replace")),
     ("text-or-an-error", "You decode to a string, and where the bytes are half of a character that stops "
         "with an error. Return the bytes.", lambda ids, merges: bpe_decode(ids, merges).decode()),
-    ("text-of-the-ids", "You make a string of the ids. Ids from 256 on are no bytes, they stand for "
-        "several; and not all bytes are text. Build a table from id to bytes, and return bytes.",
-        lambda ids, merges: bytes(ids).decode()),
+    ("text-of-the-ids", "You make a string of the ids. Ids from 256 on stand for several bytes, and not all bytes "
+        "are text. Build a table from id to bytes, and return bytes.", lambda ids, merges: bytes(ids).decode()),
     ("latin-text", "You make a character of each byte. Characters such as é consist of two bytes: return "
         "the bytes themselves.", lambda ids, merges: bpe_decode(ids, merges).decode("latin-1")),
     ("list", "These are the right numbers, in a list. Make bytes of them: bytes(numbers).",

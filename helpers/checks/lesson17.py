@@ -45,9 +45,8 @@ def _diagonal(offset, places=slice(None)):
 INDUCTION_SCORE = Exercise(induction_score, probes=(
     Probe("one repeated token", _heads(1, 3, 2), "Three tokens, period 2: only token 2 repeats one, "
         "token 0. What came after token 0 is token 1, so the score is the weight in row 2, column 1."),
-    Probe("four known heads", _known_heads, "Head 0 always looks at the token after the last occurrence "
-        "here, so its score is 1. The others look at that occurrence itself, one token back, and at "
-        "the first token: their score is 0.", draws=1),
+    Probe("four known heads", _known_heads, "Head 0 always looks at the token after the last occurrence: its score "
+        "is 1. The others look at that occurrence, one token back, and at token 0: their score is 0.", draws=1),
     Probe("as many heads as tokens", _heads(6, 6, 2),
         "There are 6 heads and 6 tokens here: count the axes from the back, query is -2 and key is -1."),
     Probe("period 1", _heads(2, 5, 1), "With period 1 every token is the one before it again. What came "
@@ -76,9 +75,8 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
         _score(over=lambda w, T, p: w.mean())),
     ("one-head", "You give the score of head 0 alone. Every head has one: shape (h,).",
         lambda w, p: induction_score(w[:1], p)),
-    ("block", "Two slices make a whole block of pairs: every query with every key in it. Index the pairs "
-        "(i, i - period + 1) one by one, or take a diagonal.",
-        lambda w, p: w[:, p:, 1:w.shape[-1] - p + 1].mean((-2, -1))),
+    ("block", "Two slices make a whole block of pairs: every query with every key in it. Index the pairs (i, i - "
+        "period + 1) one by one, or take a diagonal.", lambda w, p: w[:, p:, 1:w.shape[-1] - p + 1].mean((-2, -1))),
     ("largest", "You take the largest of the weights. The score is their mean.",
         _score(over=lambda w, T, p: w.amax(-1))),
     ("divided-by-period", "The sum is right, but you divide by the period. That is the number of places only when "
@@ -103,9 +101,8 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
         "one number for each head, the mean over its places.", _score(over=lambda w, T, p: w.mean(0))),
     ("diagonal-one-before", "This diagonal lies one place too far to the left: it looks BEFORE the last "
         "occurrence. The token that followed is one place to the right of it.", _diagonal(lambda p: -p - 1)),
-    ("transposed-over-T", "Rows and columns have changed places, and you divide by T. The query is the "
-        "row, and the mean is over the T - period tokens that repeat one.",
-        lambda w, p: _score(over=lambda w, T, p: w.sum(-1) / T)(w.mT, p)),
+    ("transposed-over-T", "Rows and columns have changed places, and you divide by T. The query is the row, and the "
+        "mean is over T - period repeated ones.", lambda w, p: _score(over=lambda w, T, p: w.sum(-1) / T)(w.mT, p)),
 ), contracts=(
     Contract("a period of 0", _heads(2, 4, 0)),
     Contract("a period as long as the text", _heads(2, 4, 4)),
@@ -187,18 +184,16 @@ LOGIT_LENS = Exercise(logit_lens, probes=(
         _lens(finish=lambda z: z.softmax(-1))),
     ("running-sum", "You add the states up. Each already holds all that the layers before it have "
         "written: the residual stream.", _lens(take=lambda s: list(torch.stack(list(s)).cumsum(0)))),
-    ("one-root-for-all", "You divide all layers and tokens by one number. Each token of each layer has "
-        "its own root: mean over the last axis, with keepdim=True.",
-        _lens(divide=lambda x, e: torch.sqrt(x.square().mean() + e))),
+    ("one-root-for-all", "You divide all layers and tokens by one number. Each token of each layer has its own: "
+        "mean over the last axis, with keepdim=True.", _lens(divide=lambda x, e: torch.sqrt(x.square().mean() + e))),
     ("log-probabilities", "You return logarithms of probabilities. The result is the logits: leave the "
         "log_softmax out.", _lens(finish=lambda z: z.log_softmax(-1))),
     ("last-token-only", "You read the last token alone. Give the logits at every token: shape (L, T, V).",
         _lens(finish=lambda z: z[:, -1])),
     ("what-each-layer-added", "You read what each layer added. The lens reads the whole stream after it: "
         "the states as they are.", _lens(take=_changes)),
-    ("length-without-eps", "You divide by the length of the vector, the root of the SUM of squares, and "
-        "without eps. RMSNorm takes the root of their mean, plus eps.",
-        _lens(divide=lambda x, e: x.norm(dim=-1, keepdim=True))),
+    ("length-without-eps", "You divide by the length of the vector, the root of the SUM of squares, without eps. "
+        "RMSNorm takes the root of the mean, plus eps.", _lens(divide=lambda x, e: x.norm(dim=-1, keepdim=True))),
     ("torch-std", "torch's std and var measure from the mean, and divide by d - 1. RMSNorm takes the root of the "
         "mean square, measured from 0.", _lens(divide=lambda x, e: x.std(-1, keepdim=True) + e)),
     ("last-layer-alone", "You give the logits of the last state alone, (T, V). Give one such table for "
@@ -294,9 +289,8 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
         "the head, else 0.", lambda z, heads, mean=False: ablate_heads(z, heads, not mean)),
     ("mean-of-everything", "You put the mean of the whole tensor in its place. Each head has its own "
         "mean, and each of its d_k numbers too.", _filled(put=lambda z, i: z.mean())),
-    ("mean-over-batch-and-heads",
-        "You average over the batch and the heads: axes 0 and 1 of (B, h, T, d_k). Positions are axis 2; "
-        "pick the head first, or average over axes 0 and 2.", _filled(put=lambda z, i: z.mean((0, 1)))),
+    ("mean-over-batch-and-heads", "You average over the batch and the heads: axes 0 and 1 of (B, h, T, d_k). Pick "
+        "the head first, or average over axes 0 and 2.", _filled(put=lambda z, i: z.mean((0, 1)))),
     ("minus-infinity", "You write minus infinity, as a mask does before a softmax. Here the softmax is "
         "long past: a head that says nothing is 0.", _filled(zero=-torch.inf)),
     ("texts-indexed", "z[i] is text i of the batch, with all its heads. The heads are axis 1: z[:, i].",
@@ -370,9 +364,8 @@ BOTH = "And count from the corrupted run, both above the line and below it: (pat
 PATCHING_EFFECT = Exercise(patching_effect, probes=(
     example("by hand", _three([4.0, 1, 2], [-3.0, 2, 0], [1.0, 0, 7]), "Right is word 0, wrong is word 1. The "
         "differences are 3 (clean), -5 (corrupt), 1 (patched): from -5 to 1 it is 6 of 8, so the effect is 0.75."),
-    example("another word leads", _three([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7]),
-        "Word 2 has the largest logit of the clean run here, and does not count: right is word 0, wrong "
-        "is word 1. Use the ids that are given. The effect is 0.75."),
+    example("another word leads", _three([4.0, 1, 9], [-3.0, 2, 0], [1.0, 0, 7]), "Word 2 has the largest logit of "
+        "the clean run here, and does not count: right is word 0, wrong is word 1. The effect is 0.75.", ),
     Probe("two words", _runs(2), "Two words only: right and wrong. Compare the differences of their logits."),
     Probe("many words", _runs(9), "Two of nine words count. Each run is judged by the logit of right "
         "minus the logit of wrong.", draws=4),
@@ -415,9 +408,8 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
         _effect(share=lambda a, b, c: c - b / (a - b))),
     ("brackets-forgotten-below", "A division comes before a subtraction: put brackets round clean - "
         "corrupt.", _effect(share=lambda a, b, c: (c - b) / a - b)),
-    ("brackets-inside", "You subtract corrupt[right] - corrupt[wrong] without brackets, so that its "
-        "second part is subtracted and not added. Compute the difference of each run first, in a "
-        "variable of its own.", _written_out()),
+    ("brackets-inside", "You subtract corrupt[right] - corrupt[wrong] without brackets, so that its second part is "
+        "subtracted. Compute the difference of each run first, in a variable of its own.", _written_out()),
     ("most-probable-words", "You take the words that lead in the runs. Which two words count is given: right and "
         "wrong.", lambda a, b, c, right, wrong: patching_effect(a, b, c, int(a.argmax()), int(b.argmax()))),
     ("right-only", LOGIT_OF_RIGHT, _effect(lead=lambda x, r, w: x[r])),
@@ -430,29 +422,24 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
         "effect.", lambda *args: abs(patching_effect(*args))),
     ("brackets-forgotten-twice", "A division comes before a subtraction: put brackets round patched - "
         "corrupt, and round clean - corrupt.", _effect(share=lambda a, b, c: c - b / a - b)),
-    ("brackets-inside-above", "Above the line you subtract corrupt[right] - corrupt[wrong] without "
-        "brackets, so that its second part is subtracted and not added. Compute the difference of each "
-        "run first.", _written_out(below=True)),
-    ("brackets-inside-below", "Below the line you subtract corrupt[right] - corrupt[wrong] without "
-        "brackets, so that its second part is subtracted and not added. Compute the difference of each "
-        "run first.", _written_out(above=True)),
+    ("brackets-inside-above", "Above the line you subtract corrupt[right] - corrupt[wrong] without brackets, so its "
+        "second part is subtracted too. Compute the difference of each run first.", _written_out(below=True)),
+    ("brackets-inside-below", "Below the line you subtract corrupt[right] - corrupt[wrong] without brackets, so its "
+        "second part is subtracted too. Compute the difference of each run first.", _written_out(above=True)),
     ("no-brackets-at-all", "There are no brackets in your formula, so only two of the terms are divided. "
         "Compute the difference of each run first, in a variable of its own.", _no_brackets_at_all),
     ("sign-turned", "The sign is turned round: below the line you have corrupt - clean. Subtract corrupt "
         "both times.", _effect(share=lambda a, b, c: (c - b) / (b - a))),
-    ("corrupt-and-patched-swapped", "Corrupt and patched have changed places: the argument in the middle "
-        "is the corrupted run, and the third the patched one.",
-        _effect(share=lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
+    ("corrupt-and-patched-swapped", "Corrupt and patched have changed places: the second argument is the corrupt "
+        "run, the third the patched.", _effect(share=lambda a, b, c: (b - c) / (a - c) if c != a else torch.inf)),
     ("not-from-corrupt", "Below the line is clean - corrupt, but above it the corrupted run is not subtracted: "
         "where nothing comes back the effect should be 0.", _effect(share=lambda a, b, c: c / (a - b))),
     ("word-by-word", "You divide for each of the two words, and then subtract. Subtract the logits "
         "first, in each run; then divide once.", _word_by_word),
-    ("whole-vector", "You give a number for each word of the vocabulary. The effect is one number, from "
-        "the logits of right and wrong.",
-        lambda clean, corrupt, patched, r, w: (patched - corrupt) / (clean - corrupt)),
-    ("size-of-the-lead", "You take the absolute difference of the two logits, so a run that prefers the "
-        "wrong word counts like one that prefers the right one. Keep the sign: right minus wrong.",
-        _effect(lead=lambda x, r, w: abs(x[r] - x[w]))),
+    ("whole-vector", "You give a number for each word of the vocabulary. The effect is one number, from the logits "
+        "of right and wrong.", lambda clean, corrupt, patched, r, w: (patched - corrupt) / (clean - corrupt)),
+    ("size-of-the-lead", "You take the absolute difference of the two logits, so one that prefers the wrong word "
+        "counts like the other. Keep the sign: right minus wrong.", _effect(lead=lambda x, r, w: abs(x[r] - x[w]))),
     ("probability-of-right", "You compare the probability of right alone. Use logits, and subtract that "
         "of wrong.", _effect(lead=lambda x, r, w: x.softmax(-1)[r])),
 ))

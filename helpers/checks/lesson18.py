@@ -73,9 +73,8 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
     ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
         "and would be computed for every input again, and so does W + A B. Go from the left: x A is thin, and "
         "then times B.", _scaled(thin=lambda x, A, B: x @ (A @ B))),
-    ("formed-and-not-divided", "You multiply by alpha alone; it is alpha / r. And you form a matrix of "
-        "W's size, A B or W + A B: go from the left, x A is thin, and then times B.",
-        lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
+    ("formed-and-not-divided", "You multiply by alpha alone, not alpha / r. And you form a matrix of W's size, A B: "
+        "go from the left, x A is thin, and then times B.", lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
     ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
         "A.", _scaled(scale=lambda alpha, A, B: alpha)),
     ("alpha-forgotten",
@@ -271,14 +270,12 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         "pad is 2 here, and never -1. Use the argument pad."),
     Probe("a token foreseen", _foreseen, "The model is sure of token 2 here, and right: its loss is 0, "
         "and it counts all the same. Count the places, not the losses above 0."),
-    Probe("answers cut off", _cut_short,
-        "Rows 1 and 2 end before their answers begin: no token of theirs counts, and the mean is that of "
-        "row 0. ValueError is for a batch in which no token counts at all.", draws=1, extreme=True),
+    Probe("answers cut off", _cut_short, "Rows 1 and 2 end before their answers begin: no token of theirs counts, "
+        "and the mean is that of row 0. ValueError is for a batch without any that counts.", draws=1, extreme=True),
     larger(_dialogues(9, 12, 11, padding=4)),
 ), misconceptions=(
-    ("question-counts", "The tokens of the question count as well. The model need not learn to ask: only "
-        "places t ≥ first of their row count.",
-        _by(_mean, lambda ids, first, pad: _counted(ids, torch.zeros_like(first), pad))),
+    ("question-counts", "The tokens of the question count as well. It need not learn to ask: only places t ≥ first "
+        "of their row count.", _by(_mean, lambda ids, first, pad: _counted(ids, torch.zeros_like(first), pad))),
     ("no-shift", "You compare the logits at t with the token at t, which the model has just read. The "
         "logits at t - 1 predict it.", _no_shift),
     ("no-shift-from-0", "You compare the logits at t with the token at t, which the model has just read, the first one too. "
@@ -294,9 +291,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
     ("later-than-first", "Where one token counts, your mask leaves nothing, and your own guard stops. "
         "The first token of the answer counts: is it >= and not >, and is the mask cut like the ids, "
         "[:, 1:]?", _guarded(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
-    ("one-too-early", "The last token of the question counts too: your mask is one place too early. "
-        "Build it over all places, and cut it like the ids, [:, 1:].",
-        _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, before=1))),
+    ("one-too-early", "The last token of the question counts too: your mask is one early. Build it over all places, "
+        "and cut it like ids: [:, 1:].", _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, before=1))),
     ("pad-counts", "Padding counts as a token of the answer. Leave out the places where ids equal pad.",
         _by(_mean, lambda ids, first, pad: _counted(ids, first, -10**9))),
     ("pads-in-the-divisor", "The loss of what does not count is 0, but you divide by all places. Divide "
@@ -305,9 +301,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         _by(lambda loss, keep: loss[keep].sum())),
     ("divided-by-rows", "You divide by the number of rows. Divide by the number of tokens that count.",
         _by(lambda loss, keep: loss[keep].sum() / len(loss))),
-    ("mean-of-means", "You average each answer first, and then the answers, so a token of a short one "
-        "weighs more. Take one mean over all counted tokens.",
-        _by(lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
+    ("mean-of-means", "You average each answer first, and then the answers, so tokens of short ones weigh more. "
+        "Take one mean over all counted ones.", _by(lambda loss, keep: ((loss * keep).sum(1) / keep.sum(1)).mean())),
     ("first-of-row-0", "You use the first of row 0 for all rows. Each row has its own: first[:, None].",
         _by(_mean, lambda ids, first, pad: _counted(ids, first[:1], pad))),
     ("earliest-first", "You let all rows begin at the earliest first. Each row has its own: first[:, "
@@ -332,9 +327,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         _by(lambda loss, keep: loss[keep].mean() / math.log(2))),
     ("not-averaged", "You give a loss for each token. Return one number, their mean.",
         _by(lambda loss, keep: loss[keep])),
-    ("zeros-not-counted", "You count the losses that are not 0. The loss of a token that counts may be 0 "
-        "too: divide by the number of places in your mask.",
-        _by(lambda loss, keep: (loss * keep).sum() / (loss * keep != 0).sum())),
+    ("zeros-not-counted", "You count the losses that are not 0. That of a token that counts may be 0 too: divide by "
+        "the places in your mask.", _by(lambda loss, keep: (loss * keep).sum() / (loss * keep != 0).sum())),
 ), nudges=(
     ("^ValueError: Expected input batch_size", "You have more ids than logits, or fewer. Token 0 never "
         "counts: where first is 0, first - 1 is -1, which counts from the end."),

@@ -44,9 +44,8 @@ ADVANTAGES = Exercise(advantages, probes=(
         "Five groups of two: the mean and the spread are taken along a row, over its n texts."),
     Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: "
         "does each row use its own mean? Keep the axis, with keepdim=True."),
-    Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6),
-        "The standard deviation is about as small as 1e-6 here: it shows where that number is added. It "
-        "is added to the standard deviation, after the root.", extreme=True),
+    Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The standard deviation is about as small as "
+        "1e-6 here: it shows where that is added: to the standard deviation, after the root.", extreme=True),
     example("equal rewards", (_tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 5.0]]),), "In the first group all texts got "
         "the same reward: none is better than usual, and all advantages are 0.", extreme=True),
     larger(_rewards(9, 11)),
@@ -83,9 +82,8 @@ ADVANTAGES = Exercise(advantages, probes=(
         "row. Keep the axis: keepdim=True.", _compared(spread=lambda r: r.std(-1, unbiased=False))),
     ("no-brackets", "A division comes before a subtraction: only the mean is divided. Put brackets round "
         "rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
-    ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The "
-        "standard deviation is measured from the mean.",
-        _compared(spread=lambda r: r.square().mean(-1, keepdim=True).sqrt())),
+    ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The standard "
+        "deviation begins at the mean.", _compared(spread=lambda r: r.square().mean(-1, keepdim=True).sqrt())),
     ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The standard "
         "deviation takes their mean.", _compared(spread=lambda r: (r - _mean(r)).norm(dim=-1, keepdim=True))),
     ("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
@@ -162,9 +160,8 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
 ), misconceptions=(
     ("sign", "The minus is missing. An optimiser makes the loss SMALLER, and the words of better texts "
         "should become more probable.", lambda p, a, m: _weighted(p, a, m).mean()),
-    ("mask-forgotten", "You average over all words. Those of the beginning, and what comes after the end "
-        "of a text, were not the model's choice: take only those where the mask is True.",
-        lambda p, a, m: -(a[:, None] * p).mean()),
+    ("mask-forgotten", "You average over all words. Those of the beginning and after the end of a text were not the "
+        "model's choice: take those where the mask is True.", lambda p, a, m: -(a[:, None] * p).mean()),
     ("divided-by-all", "The masked words are 0 above the line, but below it they are counted. Divide by "
         "the number of words that count, mask.sum().", lambda p, a, m: -(a[:, None] * p * m).mean()),
     ("sum", "You add up. Take the mean over the words that count, or long texts and large batches make "
@@ -180,14 +177,12 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
         "probability is what is needed.", lambda p, a, m: -_weighted(p.exp(), a, m).mean()),
     ("log-again", "You take the logarithm once more. The numbers are log probabilities already.",
         lambda p, a, m: -_weighted(torch.log(p.abs()), a, m).mean()),
-    ("softmax-again", "You take a softmax of the log probabilities over the words of a text. They are "
-        "one number for each word that was drawn, and ready to use.",
-        lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
+    ("softmax-again", "You take a softmax of the log probabilities over the words of a text. They are a number for "
+        "each word that was drawn, and ready to use.", lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
     ("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the last axis. It "
         "belongs to the texts: advantages[:, None].", lambda p, a, m: -(a * p)[m].mean()),
-    ("means-multiplied",
-        "You multiply the mean advantage by the mean log probability. Multiply first, word by word: that "
-        "is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
+    ("means-multiplied", "You multiply the mean advantage by the mean log probability. Multiply first, word by "
+        "word: that is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
     ("mask-turned", "You take the words where the mask is False. True means: this word counts.",
         lambda p, a, m: -_weighted(p, a, ~m).mean()),
     ("better-only", "You leave out what is worse than usual. Those texts teach too: their words become "
@@ -219,9 +214,8 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
         lambda p, a, m: -_weighted(p, a, m)),
     ("advantage-added", "You add the advantage. It multiplies the log probability, so that its sign "
         "decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
-    ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, the words "
-        "count too: divide by the number of words, mask.sum().",
-        lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
+    ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, words count too: divide "
+        "by mask.sum().", lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
 ), contracts=(
     Contract("a mask that counts no word", _drawn(2, 3, lengths=[0, 0])),
 ))
@@ -261,17 +255,14 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
         "it takes no part, and nothing is divided by its 0 words.", extreme=True),
     larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
 ), misconceptions=(
-    ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with "
-        "the policy's own probabilities, and subtract the reference's logarithm.",
-        lambda z, r, m: _kl(r, z)[m].mean()),
+    ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with the "
+        "policy's own probabilities, and subtract the reference's logarithm.", lambda z, r, m: _kl(r, z)[m].mean()),
     ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "
         "p.", lambda z, r, m: -_kl(z, r)[m].mean()),
-    ("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The mean is "
-        "taken over what the policy says.",
-        lambda z, r, m: (r.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
+    ("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The mean is over what the "
+        "policy says.", lambda z, r, m: (r.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
     ("raw-logits", "You subtract the logits as they are. Logits may differ by a constant that changes no "
-        "probability: take log_softmax of both first.",
-        lambda z, r, m: (z.softmax(-1) * (z - r)).sum(-1)[m].mean()),
+        "probability: take log_softmax of both first.", lambda z, r, m: (z.softmax(-1) * (z - r)).sum(-1)[m].mean()),
     ("unweighted", "You subtract the logarithms, and do not weight the differences with the policy's "
         "probabilities.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
     ("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
@@ -293,9 +284,8 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
         "over all words that count.", lambda z, r, m: _means_of_texts(_kl(z, r), m)),
     ("wrong-axis", "The softmax runs over the places of a text. It runs over the vocabulary, the last "
         "axis.", lambda z, r, m: _kl(z, r, axis=1)[m].mean()),
-    ("cross-entropy", "You give the cross-entropy, -Σ p log q, which is not 0 for equal models. Subtract "
-        "the policy's own entropy: log p - log q.",
-        lambda z, r, m: -(z.softmax(-1) * r.log_softmax(-1)).sum(-1)[m].mean()),
+    ("cross-entropy", "You give the cross-entropy, -Σ p log q, not 0 for equal models. Subtract the policy's own "
+        "entropy: log p - log q.", lambda z, r, m: -(z.softmax(-1) * r.log_softmax(-1)).sum(-1)[m].mean()),
     ("entropy", "Only the policy's own probabilities are used. Compare them with the reference's.",
         lambda z, r, m: -(z.softmax(-1) * z.log_softmax(-1)).sum(-1)[m].mean()),
     ("symmetric", "You average both directions. Only one is asked for: KL(policy ‖ reference).",
@@ -323,9 +313,8 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
     ("kl-div-of-probabilities", "torch's kl_div wants LOG probabilities of what is measured against, "
         "first, and the weights second: kl_div(log q, p). You hand it probabilities.",
         lambda z, r, m: F.kl_div(r.softmax(-1), z.softmax(-1), reduction="none").sum(-1)[m].mean()),
-    ("log-of-a-log", "Your result is not a number: a logarithm is taken of something negative. "
-        "log_softmax gives logarithms already; and torch's kl_div wants its second argument as "
-        "probabilities, if log_target=True does not say otherwise.",
+    ("log-of-a-log", "Your result is not a number: a logarithm is taken of something negative. log_softmax gives "
+        "logarithms already; and torch's kl_div wants probabilities second, if not told log_target=True.",
         lambda z, r, m: F.kl_div(r.log_softmax(-1), z.log_softmax(-1), reduction="none").sum(-1)[m].mean()),
 ), contracts=(
     Contract("a mask that counts no word", _two(2, 3, 4, lengths=[0, 0])),
@@ -473,9 +462,8 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
     ("equals-by-the-alphabet", "Of equally good texts you return the last in the alphabet: pairs (reward, text) "
         "are compared by their texts where the rewards are equal. Compare the rewards alone, with a key.",
         lambda sample, reward, n: max((reward(t), t) for t in _listed(sample, n))[1]),
-    ("cut-to-whole-numbers", "You cut the rewards to whole numbers, so two that differ by less than 1 "
-        "are equal. Compare them as they are.",
-        lambda sample, reward, n: max(_listed(sample, n), key=lambda text: int(reward(text)))),
+    ("cut-to-whole-numbers", "You cut the rewards to whole numbers, so two that differ by less than 1 are equal. "
+        "Do not cut them.", lambda sample, reward, n: max(_listed(sample, n), key=lambda text: int(reward(text)))),
     ("zero-taken-for-nothing", "You take a reward of 0 for none at all. Ask for what is not there yet "
         "with `is None`.", _zero_is_nothing),
 ), nudges=(
@@ -539,9 +527,8 @@ DPO_LOSS = Exercise(dpo_loss, probes=(
     ("beta-outside", "You multiply the loss by β. It multiplies the margin, inside σ, and so says how "
         "far is far enough.", _of_margin(lambda m, beta: beta * _minus_log(m))),
     ("divided-by-beta", "You divide the margin by β. Multiply it.", _of_margin(lambda m, beta: _minus_log(m / beta))),
-    ("log-of-sigma", "Right for ordinary margins. But where σ rounds to 0 its logarithm is minus "
-        "infinity: torch's logsigmoid computes both in one step.",
-        _of_margin(lambda m, beta: -torch.log(torch.sigmoid(beta * m)).mean())),
+    ("log-of-sigma", "Right for ordinary margins. But where σ rounds to 0 its logarithm is -inf: torch's logsigmoid "
+        "computes both in one step.", _of_margin(lambda m, beta: -torch.log(torch.sigmoid(beta * m)).mean())),
     ("sum", "You add up. Take the mean over the pairs.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m).sum())),
     ("mean-of-margins", "You take the mean of the margins first, and one loss of it. Each pair has a "
         "loss of its own: the mean comes last.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m.mean()))),
@@ -553,9 +540,8 @@ DPO_LOSS = Exercise(dpo_loss, probes=(
         _of_margin(lambda m, beta: (1 - beta * m).clamp(min=0).mean())),
     ("squared", "You square the distance of the margin from 1 / 2β, as IPO does. What is asked for is "
         "-log σ(βm).", _of_margin(lambda m, beta: (m - 1 / (2 * beta)).square().mean())),
-    ("references-crossed", "The references have changed places, or are added: from what the model says of "
-        "a text subtract what the reference says of the same text.",
-        lambda c, r, cr, rr, beta: _minus_log(beta * ((c - rr) - (r - cr)))),
+    ("references-crossed", "The references have changed places, or are added: from a text's log p subtract the "
+        "reference's of the same text.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - rr) - (r - cr)))),
     ("rises-added", "You add the two rises. The chosen text should rise, and the rejected one fall: "
         "subtract.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - cr) + (r - rr)))),
     ("chosen-only", "The rejected texts are not used. Half of what a pair says is which text is worse.",
