@@ -293,7 +293,7 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=True):
         return outcome("wrong", misconception.id, f"{words} {misconception.hint}\n{_case_text(exercise, shown)}")
     hint = first.case.probe.hint
     if changing := next((t for t in failing if t.result.changed), None):
-        return outcome("wrong", "changes-input", f"Your function {_changes(exercise, changing)} That may be why the result "
+        return outcome("wrong", "changes-input", f"Your function {_changes(exercise, changing)}. That may be why the result "
                                                  f"is wrong, too. {hint}\n{_case_text(exercise, changing)}")
     if _is_formless(trials):
         lost = lost_axes(first.case.expected, first.result.value)
@@ -306,7 +306,7 @@ def _right(exercise, attempt, trials, seconds, more):
     for trial in trials:
         if trial.result.changed:
             return Outcome(exercise.name, "wrong", "changes-input",
-                           f"The values are right, but your function {_changes(exercise, trial)}\n"
+                           f"The values are right, but your function {_changes(exercise, trial)}.\n"
                            f"It was called with {describe(exercise.parameters, trial.case.args)}.")
     lines = ["Your function agrees with the reference on every random input."]
     losses = [t for t in trials if hasattr(t.case.expected, "detach") and t.case.expected.ndim == 0
@@ -392,8 +392,8 @@ def _case_text(exercise, trial):
 def _changes(exercise, trial):
     """What an attempt does to arguments that it changed in place, and what to write."""
     name = exercise.parameters[trial.result.changed[0]]
-    return (f"changes {name} in place, so the caller's data is lost: {name} += … and {name}[…] = … write into what it was "
-            f"given, and so does a name that means the same. Work on a copy, or make something new: {name} = {name} + …")
+    return (f"changes its input in place, so the caller's data is lost: {name} += … and {name}[…] = … write into what it was "
+            f"given. Work on a copy, or make something new: {name} = {name} + …")
 
 
 def _none_nudge(exercise, case):

@@ -225,7 +225,7 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
         "stream through each of them, and write the result back: x = block(x).", _gpt(run=same)),
     ("first-block-only", "Only the first block is used. Send what it returns through the next one, and "
         "so on.", _gpt(run=lambda x, blocks, norm: blocks[0](x) if blocks else x)),
-    ("return-in-the-loop", "Your return is inside the loop, and ends it at the first block. Move it behind it.",
+    ("return-in-the-loop", "Your return is in the loop, and ends it at the first block. Move it behind the loop.",
         lambda ids, E, P, blocks, *others: language_model(ids, E, P, blocks[:1], *others) if blocks else None),
     ("each-gets-the-words", "Every block gets the words as they were at first, and only the last one's result is "
         "kept. In the loop, write the result back: x = block(x).", _gpt(run=_each_gets_the_words)),

@@ -328,7 +328,7 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     ("softmax", in_place, "changes-input", "Work on a copy"),
     ("softmax", in_place, "changes-input", "x = x + …"),
     ("decoder_block", stream_in_place, "changes-input", "x += …"),
-    ("language_model", table_in_place, "changes-input", "changes tokens in place"),
+    ("language_model", table_in_place, "changes-input", "tokens[…] = …"),
     ("ablate_heads", heads_in_place, "changes-input", ""),
     ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=0), "columns-sum-to-1", ""),  # and overflow
     ("self_attention", lambda X: None @ X, "error", "return nothing yet"),
