@@ -98,15 +98,17 @@ def load(name, details=None):
     """The ``Assignment`` called ``name``, with the ``details`` of a variant: function -> its details. Raises
     AssignmentError."""
     raw, mine = source(name, next(iter((details or {}).values()), None)), tasks.is_own(name)
-    tests, questions, import_cells, heading, asked = [], [], [], "", ""
+    tests, questions, import_cells, heading, asked = [], [], [], "", []
     for cell, handed_out in zip(raw["cells"], strip(raw)["cells"], strict=True):
         text = "".join(cell["source"])
         marks = cell["metadata"].get("nbgrader", {})
-        if cell["cell_type"] == "markdown" and own.title(text):
-            heading, asked = own.title(text), "".join(handed_out["source"]) if marks.get("solution") else text
+        if cell["cell_type"] == "markdown":
+            heading, asked = (title, []) if (title := own.title(text)) else (heading, asked)
+            asked.append("".join(handed_out["source"]).replace(ANSWER, "").strip())
         if marks.get("grade") and marks.get("solution") or marks.get("task"):
             model, rubric = without_rubric(solution_of(text))
-            questions.append(Question(marks["grade_id"], marks["points"], heading or marks["grade_id"], asked, model, rubric,
+            questions.append(Question(marks["grade_id"], marks["points"], heading or marks["grade_id"],
+                                      "\n\n".join(filter(None, asked)), model, rubric,
                                       "".join(handed_out["source"]), bool(marks.get("task"))))
         elif marks.get("grade") and not mine:
             tests.append(Test(marks["grade_id"], marks["points"]))

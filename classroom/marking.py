@@ -69,7 +69,7 @@ class Marking:
                          "name": self.students[key] if self.names else "", "points": points, "comment": comment,
                          "why": why if item.startswith("test-") or item in (marks.EVERYTHING, marks.CODE)
                          or why.startswith((marks.CHANGED, marks.TWO)) else ""})
-        questions = [{"title": q.words, "text": q.text.partition("\n")[2], "most": q.points, "model": q.model,
+        questions = [{"title": q.words, "text": re.sub(r"\A#+ .*\n?", "", q.text), "most": q.points, "model": q.model,
                       "rubric": q.rubric} for q in asked]  # each student's of their variant
         return PAGES.get_template("mark.html").render(title=f"Marking {self.task.title}", nonce=nonce,
                                                       data={"rows": rows, "questions": questions, "then": self.then})

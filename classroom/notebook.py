@@ -140,7 +140,7 @@ def text_below(book, question):
     heading, texts, below = re.search(r"^#+ .+$", question, re.MULTILINE), [], False
     for cell in book.cells:
         starts = cell.type != "markdown" or re.match(r"\s*#", cell.source)
-        if below and not starts:
+        if below and not starts and cell.source.strip() not in question:
             texts.append(cell.source.strip())
         below = bool(heading and cell.type == "markdown" and heading[0] in cell.source) or below and not starts
     return "\n\n".join(texts)

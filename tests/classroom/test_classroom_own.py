@@ -91,6 +91,25 @@ def test_what_it_asks_is_read(mine, tmp_path, capsys):
         assert hidden not in released
 
 
+@pytest.mark.parametrize("cells", [
+    ("## Words\n\nWhy?", "### BEGIN SOLUTION\nSo.\n2 points\n### END SOLUTION"),
+    ("## Words", "Why?", "### BEGIN SOLUTION\nSo.\n2 points\n### END SOLUTION"),
+    ("## Words\nWhy?\n### BEGIN SOLUTION\nSo.\n2 points\n### END SOLUTION",),
+    ("Why?", "### BEGIN SOLUTION\nSo.\n2 points\n### END SOLUTION")])
+def test_a_question_is_read_to_who_marks_it_however_its_cells_are_cut(mine, tmp_path, cells):
+    """And it is not taken for the answer, where that has lost the name of its cell."""
+    name = mine(*map(text, cells))
+    raw = assignment.strip(assignment.source(name))
+    for one in raw["cells"]:
+        one["source"], one["metadata"] = "".join(one["source"]).replace(assignment.ANSWER, "Because."), {}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/Ada.ipynb").write_text(json.dumps(raw))
+    [result] = batch.grade(name, tmp_path / "in", tmp_path / "out", trusted=True, workers=1, progress=False)
+    assert "Why?" not in str(result["answers"][0]["text"])
+    shown = json.loads(re.search(r'id="data">(.*?)</script>', marking.Marking(tmp_path / "out").page(""))[1])
+    assert [question["text"].strip() for question in shown["questions"]] == ["Why?"]
+
+
 @pytest.mark.parametrize(("cells", "words"), [
     ([text("# Nothing"), cell("x = 1")], "asks nothing"),
     ([cell(solution(SOFTMAX)), cell("### BEGIN HIDDEN TESTS\nassert softmax\n### END HIDDEN TESTS")], "Cell 2 .*without"),
