@@ -159,7 +159,7 @@ def _parser():
     option("--column", action="append", default=[], metavar="WHAT=HEADING", help=COLUMN)
     option(TRUST, dest="trusted", action="store_true", help="grade even where Gradescope has no sandbox")
 
-    option = verb("term", whole_term, "write a page over several assignments: who has what, mistakes, tests")
+    option = verb("term", whole_term, "write a page over several assignments: who has what, and which mistakes stay")
     option("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
     option("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
 
@@ -364,7 +364,7 @@ def _people(options):
 
 def whole_term(options):
     paths, notes = term.write_pages(options.graded, options.out)
-    print(f"Open {paths[0]}; the same for a spreadsheet: {', '.join(map(str, paths[1:]))}.")
+    print(f"Open {paths[0]}; the same for a spreadsheet: {paths[1]}.")
     for note in notes[:10]:
         print(note)
     if len(notes) > 10:

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from classroom import Problem, first_few, marks, quiz, reports, roster, term, worksheets
+from classroom import Problem, first_few, marks, quiz, reports, roster, worksheets
 from classroom.names import words_of
 from helpers.page import inventory as bank
 from helpers.page import questions
 from helpers.store.files import write_whole
 
 FEWEST = 10  # students, for an interval or a correlation
+CONFIDENCE = 0.95
 DRAWS = 4000  # of the bootstrap
 BLANK = {"", "-", "no answer", "noanswer"}
 NUMBERS = ("id number", "idnumber", "sis_id", "sis user id", "id", "student id", "email address", "email", "username")
@@ -243,7 +244,7 @@ def interval_of_gain(before, after, paired):
 def items(matrix, ids):
     """What each question tells: (id, share right with its interval, correlation with the rest with its interval)."""
     rests = [np.delete(matrix, n, axis=1).sum(1) for n in range(len(ids))]
-    return [(i, term.share_of(int(mine.sum()), len(mine)), term.correlation_of(mine.astype(bool).tolist(), rest.tolist()))
+    return [(i, share_of(int(mine.sum()), len(mine)), correlation_of(mine.astype(bool).tolist(), rest.tolist()))
             for i, mine, rest in zip(ids, matrix.T, rests, strict=True)]
 
 
@@ -264,6 +265,36 @@ def misconceptions(pairs, ids):
                                  "kept": held.count(name), "new": new, "others": len(both) - len(held),
                                  "now": held.count(name) + new})
     return sorted(rows, key=lambda row: (-row["now"], -row["held"]))
+
+
+def share_of(right, n):
+    """(share, low, high), with the Wilson interval; None where n is 0."""
+    from scipy.stats import binomtest  # takes half a second, which the other commands need not wait for
+
+    if not n:
+        return None
+    interval = binomtest(right, n).proportion_ci(CONFIDENCE, "wilson")
+    return right / n, float(interval.low), float(interval.high)
+
+
+def correlation_of(right, rest):
+    """(r, low, high) of being right with the rest of the points, with Fisher's interval; None where fewer
+    than FEWEST students or no variance leave nothing to compute. A perfect one has no interval: low and high
+    are None.
+
+    In simulated classes of 12 and 40, Fisher's interval held the true value in 91 to 97 cases of 100.
+    Percentiles of a bootstrap held it in 43 to 94: where nearly all are right, most samples miss the few who
+    are not.
+    """
+    from scipy.stats import pearsonr
+
+    if len(rest) < FEWEST or len(set(right)) < 2 or len(set(rest)) < 2:
+        return None
+    result = pearsonr(list(map(float, right)), list(map(float, rest)))
+    if abs(result.statistic) > 1 - 1e-9:
+        return float(result.statistic), None, None
+    interval = result.confidence_interval(CONFIDENCE)
+    return float(result.statistic), float(interval.low), float(interval.high)
 
 
 # ---------------------------------------------------------------- the page
@@ -288,7 +319,7 @@ def write_page(before, after, out, names=False):
         title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=bool(pairs),
         notes=notes, rows=_by_theme(B, A, [by_id[i].theme for i in ids], bool(pairs)), items=lines,
         chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST, misconceptions=misconceptions(pairs, ids),
-        students=_students(pairs, B, A) if names and pairs else [], interval=term._interval, draws=DRAWS)
+        students=_students(pairs, B, A) if names and pairs else [], interval=_interval, draws=DRAWS)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     written = {"gain.html": page, "gain_items.csv": _items_csv(lines)}
@@ -334,6 +365,19 @@ def _students(pairs, B, A):
 def _items_csv(lines):
     heads = [f"{when} {what}" for when in bank.TIMES for what in (
         "share right", "share low", "share high", "discrimination", "discrimination low", "discrimination high")]
-    rows = [(row["id"], row["theme"], *(value for when in bank.TIMES for part in row[when] for value in term._rounded(part)))
+    rows = [(row["id"], row["theme"], *(value for when in bank.TIMES for part in row[when] for value in _rounded(part)))
             for row in lines]
     return "\ufeff" + marks.csv_text([("id", "theme", *heads), *rows])
+
+
+def _interval(values, style):
+    """A value with its interval in words, "–" where there is none."""
+    if values is None:
+        return "–"
+    value, low, high = [number if number is None else style(round(number, 2) + 0.0).replace("-", "−")
+                        for number in values]  # + 0.0: there is no -0.00
+    return value if low is None else f"{value} ({low} to {high})"
+
+
+def _rounded(values):
+    return ["" if value is None else round(value, 4) for value in values or (None,) * 3]

@@ -1,8 +1,8 @@
-"""One page over the assignments of a term, from the folders that ``grade`` wrote: who has what, which
-mistakes stay, and what each test tells. Whose work belongs together is said wherever it is not certain."""
+"""One page over the assignments of a term, from the folders that ``grade`` wrote: who has what, and which
+mistakes stay. Whose work belongs together is said wherever it is not certain."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -10,11 +10,6 @@ from classroom import Problem, assignment, batch, collecting, dates, exports, fi
 from classroom.grading import FAILED
 from classroom.names import MOODLE, words_of
 from helpers.store.files import write_whole
-
-FEWEST = 10  # students, for a correlation and for words about a test
-NEARLY = 0.9  # a share right of this much is nearly everybody, and 1 minus this nearly nobody
-FEW = 3  # so few right or wrong that a correlation rests on single students
-CONFIDENCE = 0.95
 
 
 class TermError(Problem):
@@ -24,8 +19,9 @@ class TermError(Problem):
 @dataclass
 class Work:
     """What one student handed in for one assignment, as one folder has it. ``number``: the platform's, or "";
-    ``lasting``: whether it is the student's in every assignment; ``tests``: (grade_id, points or None, most,
-    status); ``mistakes``: {(misconception, function): hint}; ``version``: of what it was graded with."""
+    ``lasting``: whether it is the student's in every assignment; ``form``: tests and their points, the same for all of an
+    assignment that was graded with one version; ``mistakes``: {(misconception, function): hint}; ``version``: of what it
+    was graded with."""
 
     folder: str
     assignment: str
@@ -35,7 +31,7 @@ class Work:
     lasting: bool
     grade: marks.Grade
     status: str
-    tests: list
+    form: tuple
     mistakes: dict
     version: str
 
@@ -54,44 +50,20 @@ class Student:
         return [work for work in self.works if work.assignment == name]
 
 
-@dataclass
-class Item:
-    """What a test tells. ``share`` and ``correlation`` are (value, low, high), or None where there is nothing
-    to compute; ``n``: students in the correlation; ``words``: what is worth a look."""
-
-    grade_id: str
-    most: float
-    submitted: int
-    judged: int
-    not_started: int
-    right: int
-    share: tuple | None
-    correlation: tuple | None = None
-    n: int = 0
-    words: list = field(default_factory=list)
-
-
 def write_pages(folders, out):
-    """Write ``term.html``, ``term_students.csv`` and ``term_items.csv`` into ``out``; returns their paths,
-    and sentences on what a teacher should look at. ``folders``: those that ``grade`` wrote, in the order of
-    the term; several of one assignment are groups of a class. Raises TermError, NothingFound, SheetError."""
+    """Write ``term.html`` and ``term_students.csv`` into ``out``; returns their paths, and sentences on what a teacher
+    should look at. ``folders``: those that ``grade`` wrote, in the order of the term; several of one assignment are groups
+    of a class. Raises TermError, NothingFound, SheetError."""
     works, notes = read(folders)
     names = list(dict.fromkeys(work.assignment for work in works))
     students, unsure = match(works)
     titles = {name: _title(name) for name in names}
     short = {name: title.partition(" · ")[0] for name, title in titles.items()}
     short = short if len(set(short.values())) == len(names) else titles
-    conflicts, tests = [], {}
-    for name in names:
-        alone = []
-        for student in students:
-            mine = student.of(name)
-            alone += mine if len(mine) == 1 else []
-            if len(mine) > 1:
-                places = " and in ".join(work.folder for work in mine)
-                conflicts.append(f"{student.label}: {short[name]} is in {places}, and none of them counts here. Take "
-                                 f"what should not count from its submissions, and grade these again.")
-        tests[name] = items(alone)
+    conflicts = [
+        f"{student.label}: {short[name]} is in {' and in '.join(work.folder for work in mine)}, and none of them counts "
+        "here. Take what should not count from its submissions, and grade these again."
+        for name in names for student in students if len(mine := student.of(name)) > 1]
     persisting, gone = mistakes(students, names)
     folders = {name: dict.fromkeys(work.folder for work in works if work.assignment == name) for name in names}
     once = [one.label for one in students if not one.unsure and len({work.assignment for work in one.works}) == 1]
@@ -99,15 +71,12 @@ def write_pages(folders, out):
         title="The term", names=names, titles=titles, short=short, folders=folders, conflicts=conflicts,
         unsure=unsure, notes=notes, students=students, cell=_cell, most={name: _most(works, name) for name in names},
         once=once, by_name=sum(map(_by_name, students)), unmarked=_unmarked(students),
-        unjudged=_unjudged(students, names), persisting=persisting, gone=gone, tests=tests, interval=_interval,
-        fewest=FEWEST)
+        unjudged=_unjudged(students, names), persisting=persisting, gone=gone)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    written = {"term.html": page, "term_students.csv": _students_csv(students, names),
-               "term_items.csv": _items_csv(tests)}
-    for name, contents in written.items():
-        write_whole(out / name, contents)
-    return [out / name for name in written], conflicts + unsure + notes
+    write_whole(out / "term.html", page)
+    write_whole(out / "term_students.csv", _students_csv(students, names))
+    return [out / "term.html", out / "term_students.csv"], conflicts + unsure + notes
 
 
 def read(folders):
@@ -122,7 +91,7 @@ def read(folders):
     _refuse_the_same_again(works)
     for name in dict.fromkeys(work.assignment for work in works):
         mine = [work for work in works if work.assignment == name]
-        if len({work.version for work in mine}) > 1 or len(set(map(_form, mine))) > 1:
+        if len({work.version for work in mine}) > 1 or len({work.form for work in mine}) > 1:
             places = dict.fromkeys(work.folder for work in mine)
             notes.append(f"{name} was graded with different versions of the course, or different limits, in "
                          f"{' and '.join(places)}: its tests may differ. Grade all with one version.")
@@ -142,7 +111,7 @@ def _read(folder, notes):
     sheet, due = marks.read_sheet(folder), dates.read(folder, results)
     for path, result in zip(results.paths, results, strict=False):
         try:
-            works.append(_work(result, sheet, label, name, due.grade_of(result, sheet)))
+            works.append(_work(result, label, name, due.grade_of(result, sheet)))
         except (KeyError, TypeError, AttributeError, ValueError):
             raise TermError(f"{path} is not as grade writes it: delete it, and grade into {label} again.") from None
     if not works:
@@ -158,24 +127,16 @@ def _read(folder, notes):
     return works
 
 
-def _work(result, sheet, label, name, grade):
-    tests, mistakes_made = [], {}
+def _work(result, label, name, grade):
+    form, mistakes_made = tuple((test["grade_id"], test["most"]) for test in result["tests"]), {}
     for test in result["tests"]:
-        by_hand, _ = sheet.get((result["key"], test["grade_id"]), (None, ""))
-        points = test["points"] if by_hand is None else by_hand
-        tests.append((test["grade_id"], points, test["most"], test["status"]))
         if test["misconception"]:
             mistakes_made.setdefault((test["misconception"], test["function"]), test["message"].split("\n")[0])
     number, version = str(result["id"] or ""), (result.get("fingerprint") or "").partition(" ")[0]
     # Moodle's number is a student's in one assignment only: the same student has another in the next.
     lasting = bool(number) and not MOODLE.match(result["folder"])
     return Work(label, name, result["key"], str(result["student"]), number, lasting, grade,
-                result["status"], tests, mistakes_made, version)
-
-
-def _form(work):
-    """Tests and their points: they are the same for all of an assignment that was graded with one version."""
-    return tuple((grade_id, most) for grade_id, _, most, _ in work.tests)
+                result["status"], form, mistakes_made, version)
 
 
 def _refuse_the_same_again(works):
@@ -306,80 +267,6 @@ def mistakes(students, names):
     return rows, len(made) - len(rows)
 
 
-def items(works):
-    """An ``Item`` for each test of one assignment."""
-    forms = Counter(map(_form, works))
-    usual = dict(forms.most_common(1)[0][0]) if forms else {}
-    whole = [work for work in works if dict(_form(work)) == usual and all(test[1] is not None for test in work.tests)]
-    totals = [sum(points for _, points, _, _ in work.tests) for work in whole]
-    rows = []
-    for grade_id, most in {**usual, **{i: m for form in forms for i, m in form if i not in usual}}.items():
-        those = [test for work in works for test in work.tests if test[0] == grade_id]
-        judged = [test for test in those if test[1] is not None]
-        right = sum(points >= full for _, points, full, _ in judged)
-        untouched = sum(status == "not started" for _, _, _, status in judged)
-        item = Item(grade_id, most, len(those), len(judged), untouched, right, share_of(right, len(judged)))
-        if grade_id in usual:
-            mine = [next(points for i, points, _, _ in work.tests if i == grade_id) for work in whole]
-            rest = [total - points for total, points in zip(totals, mine, strict=True)]
-            item.n = len(whole)
-            item.correlation = correlation_of([points >= most for points in mine], rest)
-            item.words = _worth_a_look(item, sum(points >= most for points in mine))
-        rows.append(item)
-    return rows
-
-
-def share_of(right, n):
-    """(share, low, high), with the Wilson interval; None where n is 0."""
-    from scipy.stats import binomtest  # takes half a second, which the other commands need not wait for
-
-    if not n:
-        return None
-    interval = binomtest(right, n).proportion_ci(CONFIDENCE, "wilson")
-    return right / n, float(interval.low), float(interval.high)
-
-
-def correlation_of(right, rest):
-    """(r, low, high) of being right with the rest of the points, with Fisher's interval; None where fewer
-    than FEWEST students or no variance leave nothing to compute. A perfect one has no interval: low and high
-    are None.
-
-    In simulated classes of 12 and 40, Fisher's interval held the true value in 91 to 97 cases of 100.
-    Percentiles of a bootstrap held it in 43 to 94: where nearly all are right, most samples miss the few who
-    are not.
-    """
-    from scipy.stats import pearsonr
-
-    if len(rest) < FEWEST or len(set(right)) < 2 or len(set(rest)) < 2:
-        return None
-    result = pearsonr(list(map(float, right)), list(map(float, rest)))
-    if abs(result.statistic) > 1 - 1e-9:
-        return float(result.statistic), None, None
-    interval = result.confidence_interval(CONFIDENCE)
-    return float(result.statistic), float(interval.low), float(interval.high)
-
-
-def _worth_a_look(item, right):
-    """Sentences on a test, none where it looks sound. ``right``: how many of the ``n`` in the correlation are."""
-    if item.judged < FEWEST:
-        return ["Too few were judged to say anything."]
-    words, share, few = [], item.share[0], min((right, "right"), (item.n - right, "wrong"))
-    if share >= NEARLY:
-        who = "Everybody" if share == 1 else "Nearly everybody"
-        words.append(f"{who} is right: it hardly tells students apart.")
-    if 1 - share >= NEARLY:
-        who = "Nobody" if share == 0 else "Nearly nobody"
-        words.append(f"{who} is right: look at the task, the test and the lesson.")
-    if item.correlation and item.correlation[0] < 0:
-        high = item.correlation[2]
-        words.append("Those who are right here do worse in the rest: read the task and its test again."
-                     if high is None or high < 0 else
-                     "Those who are right here do worse in the rest, by so little that it may be chance.")
-    if item.correlation and few[0] < FEW:
-        words.append(f"Only {few[0]} {few[1]}: the correlation rests on {'one student' if few[0] == 1 else 'two students'}.")
-    return words
-
-
 def _title(name):
     try:
         return assignment.load(name).title
@@ -424,15 +311,6 @@ def _unmarked(students):
                    if work.grade.total is None and not _open_tests(work))
 
 
-def _interval(values, style):
-    """A value with its interval in words, "–" where there is none."""
-    if values is None:
-        return "–"
-    value, low, high = [number if number is None else style(round(number, 2) + 0.0).replace("-", "−")
-                        for number in values]  # + 0.0: there is no -0.00
-    return value if low is None else f"{value} ({low} to {high})"
-
-
 def _students_csv(students, names):
     columns = ("", " of", " blank because", " id", " folder", " mistakes")
     lines = [("student", *(name + column for name in names for column in columns))]
@@ -451,18 +329,3 @@ def _students_csv(students, names):
             line += ["; ".join(dict.fromkeys(values)) for values in lists]
         lines.append(line)
     return "\ufeff" + marks.csv_text(lines)
-
-
-def _items_csv(tests):
-    lines = [("assignment", "test", "points", "submitted", "judged", "not started", "right", "share right",
-              "share low", "share high", "correlation", "correlation low", "correlation high",
-              "students in the correlation", "worth a look")]
-    for name, found in tests.items():
-        lines += [(name, item.grade_id, item.most, item.submitted, item.judged, item.not_started, item.right,
-                   *_rounded(item.share), *_rounded(item.correlation), item.n, " ".join(item.words))
-                  for item in found]
-    return "\ufeff" + marks.csv_text(lines)
-
-
-def _rounded(values):
-    return ["" if value is None else round(value, 4) for value in values or (None,) * 3]

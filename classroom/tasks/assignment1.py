@@ -163,68 +163,62 @@ def _most_similar_pair(like, measure, first, start):
         return np.abs(cosines) if measure == "absolute" else cosines
 
     values = MEASURES[measure]
-    return Exercise(
-        reference=like(),
-        use=_use_pair,
-        probes=(
-            Probe("two rows", _rows(2, 3), f"With two rows there is one pair: {told(0, 1)}."),
-            Probe("five rows", _rows(5, 3), f"{compare}, for all pairs of two different rows, and return "
-                f"the two indices, counted from {start}, the {first} one first.", draws=3),
-            Probe("a pair at the end", _late_pair, "The best pair stands at the end here: every row must "
-                "be compared."),
-            Probe("lengths differ", _long_rows, f"The rows have very different lengths here. {compare}, "
-                "which look at directions only.", draws=3),
-            Probe("means differ", _levels, (
-                "Two rows lie far from 0 here, and two others differ by one number in all entries. "
-                + ("Subtract each row's own mean first." if measure == "centred" else
-                   "Take the cosines of the rows as they came.")
-            )),
-            Probe("opposite rows", _opposite, f"Two rows point in opposite directions here: {opposite}."),
-            Probe("rows of zeros", _with_zeros, "Two rows hold only zeros here. Their cosine with every "
-                "row is 0, and never NaN.", draws=5, extreme=True),
-            Probe("one of two rows is zeros", _one_of_zeros, "There are two rows here and one holds only "
-                f"zeros. Its cosine with the other is 0, and so {told(0, 1)} is the pair: a row of zeros "
-                "is not passed over.", draws=2, extreme=True),
-            larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
-        ),
-        misconceptions=mistakes(
-            ("itself", "You return a row with itself: its cosine is 1, always the largest. Leave the "
-                "diagonal out.", lambda X: told(*np.unravel_index(np.argmax(values(X)), (len(X),) * 2))),
-            (f"{other}-first", f"The right pair in the wrong order: the {first} index comes first.",
-                like(first=other)),
-            (f"counted-from-{1 - start}", f"The right pair, counted from {1 - start}. Here the first row "
-                f"has the index {start}.", like(start=1 - start)),
-            ("dot-product", f"You compare dot products, so long rows win. {compare}.",
-                largest_in(lambda X: X @ X.T)),
-            ("distance", f"You look for the smallest distance, which depends on lengths. {compare}.",
-                largest_in(lambda X: -np.linalg.norm(X[:, None] - X[None], axis=-1))),
-            ("least-similar", f"You return the least similar pair. Look for {largest}.",
-                largest_in(lambda X: -values(X))),
-            ("sign-kept", "You keep the sign of the cosine. Here opposite rows are as similar as"
-                " equal ones: take its absolute value.", like(measure="cosine")) if measure == "absolute" else
-            ("absolute-value", "You drop the sign of the cosine: opposite rows are not similar.",
-                largest_in(lambda X: np.abs(values(X)))),
-            ("not-centred", "You take the cosines of the rows as they came. Subtract each row's"
-                " own mean first.", like(measure="cosine")) if measure == "centred" else
-            ("centred", "You subtract each row's mean first. Take the cosines of the rows as they came.",
-                largest_in(lambda X: signed(MEASURES["centred"](X)))),
-            measure == "centred" and ("columns-centred", "You subtract the mean of each column."
-                " Subtract each row's own mean: axis=1.",
-                largest_in(lambda X: cosine_similarity(*[X - X.mean(axis=0)] * 2))),
-            measure == "absolute" and ("absolute-dot-product",
-                f"You compare absolute values of dot products, so long rows win. {compare}.",
-                largest_in(lambda X: np.abs(X @ X.T))),
-            ("the-cosine", "You return the cosine. The result is the two indices.",
-                lambda X: float(values(X)[most_similar_pair(X, measure=measure)])),
-            ("neighbours-only", "You compare each row with the next one only. Any two rows may be the "
-                "pair.", lambda X: (lambda i: told(i, i + 1))(int(np.argmax(np.diag(values(X), k=1))))),
-            ("zero-over-zero", "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the largest. The "
-                "cosine of such a row is 0 by convention.", largest_in(with_nan)),
-            ("zeros-passed-over", "You pass over NaN, and with it over rows of zeros. The cosine of such "
-                "a row is 0 by convention, so it may be one of the pair.",
-                largest_in(lambda X: np.nan_to_num(with_nan(X), nan=-np.inf))),
-        ),
-    )
+    return Exercise(like(), use=_use_pair, probes=(
+        Probe("two rows", _rows(2, 3), f"With two rows there is one pair: {told(0, 1)}."),
+        Probe("five rows", _rows(5, 3), f"{compare}, for all pairs of two different rows, and return "
+            f"the two indices, counted from {start}, the {first} one first.", draws=3),
+        Probe("a pair at the end", _late_pair, "The best pair stands at the end here: every row must "
+            "be compared."),
+        Probe("lengths differ", _long_rows, f"The rows have very different lengths here. {compare}, "
+            "which look at directions only.", draws=3),
+        Probe("means differ", _levels, (
+            "Two rows lie far from 0 here, and two others differ by one number in all entries. "
+            + ("Subtract each row's own mean first." if measure == "centred" else
+               "Take the cosines of the rows as they came.")
+        )),
+        Probe("opposite rows", _opposite, f"Two rows point in opposite directions here: {opposite}."),
+        Probe("rows of zeros", _with_zeros, "Two rows hold only zeros here. Their cosine with every "
+            "row is 0, and never NaN.", draws=5, extreme=True),
+        Probe("one of two rows is zeros", _one_of_zeros, "There are two rows here and one holds only "
+            f"zeros. Its cosine with the other is 0, and so {told(0, 1)} is the pair: a row of zeros "
+            "is not passed over.", draws=2, extreme=True),
+        larger(lambda rng: (rng.normal(size=(12, 11)) * ([0.1] * 8 + [1] * 3),), draws=4),
+    ), misconceptions=mistakes(
+        ("itself", "You return a row with itself: its cosine is 1, always the largest. Leave the "
+            "diagonal out.", lambda X: told(*np.unravel_index(np.argmax(values(X)), (len(X),) * 2))),
+        (f"{other}-first", f"The right pair in the wrong order: the {first} index comes first.",
+            like(first=other)),
+        (f"counted-from-{1 - start}", f"The right pair, counted from {1 - start}. Here the first row "
+            f"has the index {start}.", like(start=1 - start)),
+        ("dot-product", f"You compare dot products, so long rows win. {compare}.", largest_in(lambda X: X @ X.T)),
+        ("distance", f"You look for the smallest distance, which depends on lengths. {compare}.",
+            largest_in(lambda X: -np.linalg.norm(X[:, None] - X[None], axis=-1))),
+        ("least-similar", f"You return the least similar pair. Look for {largest}.",
+            largest_in(lambda X: -values(X))),
+        ("sign-kept", "You keep the sign of the cosine. Here opposite rows are as similar as"
+            " equal ones: take its absolute value.", like(measure="cosine")) if measure == "absolute" else
+        ("absolute-value", "You drop the sign of the cosine: opposite rows are not similar.",
+            largest_in(lambda X: np.abs(values(X)))),
+        ("not-centred", "You take the cosines of the rows as they came. Subtract each row's"
+            " own mean first.", like(measure="cosine")) if measure == "centred" else
+        ("centred", "You subtract each row's mean first. Take the cosines of the rows as they came.",
+            largest_in(lambda X: signed(MEASURES["centred"](X)))),
+        measure == "centred" and ("columns-centred", "You subtract the mean of each column."
+            " Subtract each row's own mean: axis=1.",
+            largest_in(lambda X: cosine_similarity(*[X - X.mean(axis=0)] * 2))),
+        measure == "absolute" and ("absolute-dot-product",
+            f"You compare absolute values of dot products, so long rows win. {compare}.",
+            largest_in(lambda X: np.abs(X @ X.T))),
+        ("the-cosine", "You return the cosine. The result is the two indices.",
+            lambda X: float(values(X)[most_similar_pair(X, measure=measure)])),
+        ("neighbours-only", "You compare each row with the next one only. Any two rows may be the "
+            "pair.", lambda X: (lambda i: told(i, i + 1))(int(np.argmax(np.diag(values(X), k=1))))),
+        ("zero-over-zero", "A row of zeros gives 0/0 = NaN, and argmax takes NaN for the largest. The "
+            "cosine of such a row is 0 by convention.", largest_in(with_nan)),
+        ("zeros-passed-over", "You pass over NaN, and with it over rows of zeros. The cosine of such "
+            "a row is 0 by convention, so it may be one of the pair.",
+            largest_in(lambda X: np.nan_to_num(with_nan(X), nan=-np.inf))),
+    ))
 
 
 CENTRED = "centred = X - X.mean(axis=1, keepdims=True)\n    "  # a line of the solutions
@@ -256,52 +250,46 @@ def _scores(rng, *shape):
     return np.round(rng.normal(size=shape) * 8) / 8
 
 
-SOFTMAX_WITH_TEMPERATURE = Exercise(
-    reference=softmax_with_temperature,
-    probes=(
-        Probe("temperature 1", lambda rng: (rng.normal(size=3), 1.0), "With temperature 1 this is the "
-            "ordinary softmax: exp of each score, divided by their sum."),
-        Probe("cold", lambda rng: (rng.normal(size=4), 0.4), "A temperature below 1 sharpens: divide the "
-            "scores by it before exp."),
-        Probe("warm rows", lambda rng: (rng.normal(size=(2, 3)) * 2, 3.0), "Each row must sum to 1 by "
-            "itself, and a temperature above 1 makes it more even."),
-        Probe("three axes", lambda rng: (rng.normal(size=(2, 3, 4)), 0.7), "x may have any number of "
-            "axes. Softmax runs along the last one."),
-        Probe("huge scores", lambda rng: (_scores(rng, 3, 4) * 1e3, 0.5), "Scores in the thousands "
-            "overflow exp. Subtract the largest of each row first.", extreme=True),
-        Probe("rows far apart", lambda rng: (_scores(rng, 2, 3) + np.array([[4e3], [-4e3]]), 2.0),
-            "The rows are far apart here: each needs its own maximum subtracted.", extreme=True),
-        Probe("very cold", lambda rng: (_scores(rng, 3, 4) * 4 + 6, 1 / 512), "The temperature is very "
-            "low here, so the divided scores are in the thousands and exp overflows unless the largest of "
-            "each row is subtracted.", extreme=True),
-        larger(lambda rng: (rng.normal(size=(5, 9, 10)), 1.5)),
-    ),
-    misconceptions=(
-        ("multiplied", "You multiply by the temperature. Divide: a low temperature must sharpen.",
-            lambda x, temperature: softmax(x * temperature)),
-        ("no-temperature", "The temperature has no effect in your function. Divide the scores by it "
-            "before exp. (Dividing after exp does nothing: it cancels in the division by the sum.)",
-            lambda x, temperature: softmax(x)),
-        ("weights-divided", "You divide the weights by the temperature, so that they no longer sum to 1. "
-            "Divide the scores, before exp.", lambda x, temperature: softmax(x) / temperature),
-        ("columns-sum-to-1", "Your weights sum to 1 along the first axis. Softmax runs along the last: "
-            "axis=-1.", lambda x, temperature: _softmax_along(x / temperature, 0)),
-        ("whole-array", "All weights together sum to 1. Each row must: sum along axis=-1 with "
-            "keepdims=True.",
-            lambda x, temperature: np.exp((x - x.max()) / temperature) / np.exp((x - x.max()) / temperature).sum()),
-        ("overflow", "Right for small scores, but exp of thousands overflows to inf, and inf/inf is NaN. "
-            "Subtract the largest score of each row before exp.",
-            lambda x, temperature: _softmax_without_max(x / temperature)),
-        ("global-maximum", "You subtract the maximum of the whole array. A row far below it becomes 0/0. "
-            "Subtract each row's own.", lambda x, temperature: _softmax_global_max(x / temperature)),
-        ("not-normalised", "You take exp and never divide by the sum of the row.",
-            lambda x, temperature: np.exp(x / temperature)),
-        ("square-root", "You divide by the square root of the temperature. Divide by the temperature "
-            "itself.", lambda x, temperature: softmax(x / np.sqrt(temperature))),
-    ),
-    contracts=(Contract("a temperature of 0", lambda rng: (rng.normal(size=3), 0.0)),
-               Contract("a negative temperature", lambda rng: (rng.normal(size=3), -1.0))),
-)
+SOFTMAX_WITH_TEMPERATURE = Exercise(softmax_with_temperature, probes=(
+    Probe("temperature 1", lambda rng: (rng.normal(size=3), 1.0), "With temperature 1 this is the "
+        "ordinary softmax: exp of each score, divided by their sum."),
+    Probe("cold", lambda rng: (rng.normal(size=4), 0.4), "A temperature below 1 sharpens: divide the "
+        "scores by it before exp."),
+    Probe("warm rows", lambda rng: (rng.normal(size=(2, 3)) * 2, 3.0), "Each row must sum to 1 by "
+        "itself, and a temperature above 1 makes it more even."),
+    Probe("three axes", lambda rng: (rng.normal(size=(2, 3, 4)), 0.7), "x may have any number of "
+        "axes. Softmax runs along the last one."),
+    Probe("huge scores", lambda rng: (_scores(rng, 3, 4) * 1e3, 0.5), "Scores in the thousands "
+        "overflow exp. Subtract the largest of each row first.", extreme=True),
+    Probe("rows far apart", lambda rng: (_scores(rng, 2, 3) + np.array([[4e3], [-4e3]]), 2.0),
+        "The rows are far apart here: each needs its own maximum subtracted.", extreme=True),
+    Probe("very cold", lambda rng: (_scores(rng, 3, 4) * 4 + 6, 1 / 512), "The temperature is very "
+        "low here, so the divided scores are in the thousands and exp overflows unless the largest of "
+        "each row is subtracted.", extreme=True),
+    larger(lambda rng: (rng.normal(size=(5, 9, 10)), 1.5)),
+), misconceptions=(
+    ("multiplied", "You multiply by the temperature. Divide: a low temperature must sharpen.",
+        lambda x, temperature: softmax(x * temperature)),
+    ("no-temperature", "The temperature has no effect in your function. Divide the scores by it "
+        "before exp. (Dividing after exp does nothing: it cancels in the division by the sum.)",
+        lambda x, temperature: softmax(x)),
+    ("weights-divided", "You divide the weights by the temperature, so that they no longer sum to 1. "
+        "Divide the scores, before exp.", lambda x, temperature: softmax(x) / temperature),
+    ("columns-sum-to-1", "Your weights sum to 1 along the first axis. Softmax runs along the last: "
+        "axis=-1.", lambda x, temperature: _softmax_along(x / temperature, 0)),
+    ("whole-array", "All weights together sum to 1. Each row must: sum along axis=-1 with keepdims=True.",
+        lambda x, temperature: np.exp((x - x.max()) / temperature) / np.exp((x - x.max()) / temperature).sum()),
+    ("overflow", "Right for small scores, but exp of thousands overflows to inf, and inf/inf is NaN. "
+        "Subtract the largest score of each row before exp.",
+        lambda x, temperature: _softmax_without_max(x / temperature)),
+    ("global-maximum", "You subtract the maximum of the whole array. A row far below it becomes 0/0. "
+        "Subtract each row's own.", lambda x, temperature: _softmax_global_max(x / temperature)),
+    ("not-normalised", "You take exp and never divide by the sum of the row.",
+        lambda x, temperature: np.exp(x / temperature)),
+    ("square-root", "You divide by the square root of the temperature. Divide by the temperature "
+        "itself.", lambda x, temperature: softmax(x / np.sqrt(temperature))),
+), contracts=(Contract("a temperature of 0", lambda rng: (rng.normal(size=3), 0.0)),
+           Contract("a negative temperature", lambda rng: (rng.normal(size=3), -1.0))))
 
 # ---------------------------------------------------------------- cosine_attention
 
@@ -343,61 +331,57 @@ def _cosine_attention(like, measure, output):
     def but(mixes):
         return f"Your weights are right, but {mixes}. The output is {of_the_weights}."
 
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one word", _words(1, 3, 0.5), f"A word alone has weight 1, so {alone}.", draws=1),
-            Probe("two words", _words(2, 2, 1.0), f"Follow the steps on two words: {cosines} (2, 2), "
-                f"divided by the temperature, softmax along each row. The output is {of_the_weights}."),
-            Probe("T is not d", _words(3, 5, 0.3), "T = 3 words of d = 5 numbers: the weights are (3, 3), "
-                "the output is (3, 5)."),
-            Probe("more words than numbers", _words(6, 2, 0.1), "The temperature is 0.1 here: the scores "
-                f"are the {cosines} divided by it, so up to 10."),
-            Probe("a word of zeros", _word_of_zeros, "One word is all zeros here. Its cosine with every "
-                "word is 0, never NaN.", extreme=True),
-            larger(_words(9, 10, 0.2)),
-        ),
-        misconceptions=mistakes(
-            ("dot-product", f"Your scores are dot products, so long words win. Use {cosines}.",
-                scored(lambda X, t: X @ X.T / t)),
-            like.others("measure", {
-                "cosine": ("not-centred", "Your scores are the cosines of the words as they came. Subtract"
-                    " each word's own mean first."),
-                "centred": ("centred", "You subtract each word's mean first. The scores are the cosines of"
-                    " the words as they came."),
-            }),
-            ("no-temperature", "The temperature has no effect in your function. Divide the cosines by it.",
-                scored(lambda X, t: values(X))),
-            ("multiplied", "You multiply by the temperature. Divide.", scored(lambda X, t: values(X) * t)),
-            ("scaled", "You also divide by √d. Cosines do not grow with d; the temperature alone does the "
-                "work here.", scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
-            like.others("output", {
-                "mixture": ("mixes-words-as-they-came", but("your output is the plain mixture of the words")),
-                "unit words": ("mixes-unit-rows", but("you mix rows of length 1")),
-                "unit mixture": ("unit-mixture", but("you divide each row of the mixture by its length")),
-                "added": ("added", but("you add the mixture to X")),
-            }),
-            output == "moved" and ("other-way",
-                f"Your sign is the other way round: you subtract the mixture. The output is {of_the_weights}.",
-                lambda X, t: (-right(X, t)[0], right(X, t)[1])),
-            measure == "centred" and ("mixes-centred-words",
-                f"Your scores are right, but centred words go into the output. It is {of_the_weights}.",
-                lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),
-            ("columns-sum-to-1", "Your weights sum to 1 down the columns. A row belongs to the word that "
-                "looks: axis=-1.", lambda X, t: attend(values(X) / t, X, axis=0)),
-            ("output-only", "You return the output alone. Return the weights as well: return output, "
-                "weights.", lambda X, t: right(X, t)[0]),
-            ("weights-only", f"You return the weights alone. The output is {of_the_weights}.",
-                lambda X, t: right(X, t)[1]),
-            ("order-swapped", "Both results are right, in the wrong order: return output, weights.",
-                lambda X, t: right(X, t)[::-1]),
-            ("itself-left-out", "You leave each word out of its own sum. Here a word attends to itself as "
-                "well.", without_itself),
-            ("zero-over-zero", "Right for ordinary words, but a word of zeros gives 0/0 = NaN. Its cosine "
-                "is 0 by convention.",
-                scored(lambda X, t: _cosines_with_nan(_centred(X) if measure == "centred" else X) / t)),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one word", _words(1, 3, 0.5), f"A word alone has weight 1, so {alone}.", draws=1),
+        Probe("two words", _words(2, 2, 1.0), f"Follow the steps on two words: {cosines} (2, 2), "
+            f"divided by the temperature, softmax along each row. The output is {of_the_weights}."),
+        Probe("T is not d", _words(3, 5, 0.3), "T = 3 words of d = 5 numbers: the weights are (3, 3), "
+            "the output is (3, 5)."),
+        Probe("more words than numbers", _words(6, 2, 0.1), "The temperature is 0.1 here: the scores "
+            f"are the {cosines} divided by it, so up to 10."),
+        Probe("a word of zeros", _word_of_zeros, "One word is all zeros here. Its cosine with every "
+            "word is 0, never NaN.", extreme=True),
+        larger(_words(9, 10, 0.2)),
+    ), misconceptions=mistakes(
+        ("dot-product", f"Your scores are dot products, so long words win. Use {cosines}.",
+            scored(lambda X, t: X @ X.T / t)),
+        like.others("measure", {
+            "cosine": ("not-centred", "Your scores are the cosines of the words as they came. Subtract"
+                " each word's own mean first."),
+            "centred": ("centred", "You subtract each word's mean first. The scores are the cosines of"
+                " the words as they came."),
+        }),
+        ("no-temperature", "The temperature has no effect in your function. Divide the cosines by it.",
+            scored(lambda X, t: values(X))),
+        ("multiplied", "You multiply by the temperature. Divide.", scored(lambda X, t: values(X) * t)),
+        ("scaled", "You also divide by √d. Cosines do not grow with d; the temperature alone does the "
+            "work here.", scored(lambda X, t: values(X) / t / np.sqrt(X.shape[1]))),
+        like.others("output", {
+            "mixture": ("mixes-words-as-they-came", but("your output is the plain mixture of the words")),
+            "unit words": ("mixes-unit-rows", but("you mix rows of length 1")),
+            "unit mixture": ("unit-mixture", but("you divide each row of the mixture by its length")),
+            "added": ("added", but("you add the mixture to X")),
+        }),
+        output == "moved" and ("other-way",
+            f"Your sign is the other way round: you subtract the mixture. The output is {of_the_weights}.",
+            lambda X, t: (-right(X, t)[0], right(X, t)[1])),
+        measure == "centred" and ("mixes-centred-words",
+            f"Your scores are right, but centred words go into the output. It is {of_the_weights}.",
+            lambda X, t: (OUTPUTS[output](right(X, t)[1], _centred(X)), right(X, t)[1])),
+        ("columns-sum-to-1", "Your weights sum to 1 down the columns. A row belongs to the word that "
+            "looks: axis=-1.", lambda X, t: attend(values(X) / t, X, axis=0)),
+        ("output-only", "You return the output alone. Return the weights as well: return output, "
+            "weights.", lambda X, t: right(X, t)[0]),
+        ("weights-only", f"You return the weights alone. The output is {of_the_weights}.",
+            lambda X, t: right(X, t)[1]),
+        ("order-swapped", "Both results are right, in the wrong order: return output, weights.",
+            lambda X, t: right(X, t)[::-1]),
+        ("itself-left-out", "You leave each word out of its own sum. Here a word attends to itself as "
+            "well.", without_itself),
+        ("zero-over-zero", "Right for ordinary words, but a word of zeros gives 0/0 = NaN. Its cosine "
+            "is 0 by convention.",
+            scored(lambda X, t: _cosines_with_nan(_centred(X) if measure == "centred" else X) / t)),
+    ))
 
 
 def _rounded(table):
@@ -477,8 +461,7 @@ def _effective_words(like, count, rows):
 
     halfway = {
         "entropy": (
-            ("entropy", "This is the entropy. The effective number of words is exp of it.",
-                counted(_entropy)),
+            ("entropy", "This is the entropy. The effective number of words is exp of it.", counted(_entropy)),
             ("sign", "The sign is wrong: the entropy is minus the sum of w log w.",
                 counted(lambda w: np.exp(-_entropy(w)))),
             ("bits", "You take the logarithm to base 2 and then exp. Both must have the same base.",
@@ -519,34 +502,30 @@ def _effective_words(like, count, rows):
         ("geometric-mean", "You take the mean of logarithms. The numbers themselves are averaged.",
             like(rows="geometric")),
     )
-    return Exercise(
-        reference=like(),
-        probes=(
-            Probe("one row", _weights(4), f"One row of weights gives one number: {formula}"
-                + (", with the natural logarithm." if count == "entropy" else ".")),
-            Probe("rows", _weights(2, 3), f"{over_rows}. Sum along the last axis."),
-            Probe("three axes", _weights(2, 3, 4), "The weights may have any number of axes. The last one "
-                f"holds the words. {over_rows}."),
-            Probe("some zeros", _some_zero, "Some weights are exactly 0 here. They add nothing"
-                + (": 0 log 0 counts as 0, not NaN." if count == "entropy" else "."), extreme=True),
-            larger(_weights(5, 9, 10)),
-        ),
-        misconceptions=mistakes(
-            halfway,
-            ("whole-array", "You sum over the whole array. Each row has its own number: axis=-1.",
-                lambda w: COUNTS[count](w, axis=None)),
-            ("first-axis", "You sum along the first axis. The words are on the last one: axis=-1.",
-                counted(lambda w: COUNTS[count](w, axis=0))),
-            like.others("count", {
-                "entropy": ("exp-of-the-entropy",
-                    f"This is exp of the entropy, another way to count. The task asks for {formula}."),
-                "squares": ("inverse-squares", "This is 1/Σ w², another way to count. The task asks for"
-                    f" {'exp of the entropy' if count == 'entropy' else formula}."),
-            }),
-            means if rows != "each" else ("averaged", "You return one number, the mean of all"
-                " rows. Each row has its own number.", like(rows="mean")),
-        ),
-    )
+    return Exercise(like(), probes=(
+        Probe("one row", _weights(4), f"One row of weights gives one number: {formula}"
+            + (", with the natural logarithm." if count == "entropy" else ".")),
+        Probe("rows", _weights(2, 3), f"{over_rows}. Sum along the last axis."),
+        Probe("three axes", _weights(2, 3, 4), "The weights may have any number of axes. The last one "
+            f"holds the words. {over_rows}."),
+        Probe("some zeros", _some_zero, "Some weights are exactly 0 here. They add nothing"
+            + (": 0 log 0 counts as 0, not NaN." if count == "entropy" else "."), extreme=True),
+        larger(_weights(5, 9, 10)),
+    ), misconceptions=mistakes(
+        halfway,
+        ("whole-array", "You sum over the whole array. Each row has its own number: axis=-1.",
+            lambda w: COUNTS[count](w, axis=None)),
+        ("first-axis", "You sum along the first axis. The words are on the last one: axis=-1.",
+            counted(lambda w: COUNTS[count](w, axis=0))),
+        like.others("count", {
+            "entropy": ("exp-of-the-entropy",
+                f"This is exp of the entropy, another way to count. The task asks for {formula}."),
+            "squares": ("inverse-squares", "This is 1/Σ w², another way to count. The task asks for"
+                f" {'exp of the entropy' if count == 'entropy' else formula}."),
+        }),
+        means if rows != "each" else ("averaged", "You return one number, the mean of all"
+            " rows. Each row has its own number.", like(rows="mean")),
+    ))
 
 
 def _effective_words_in_words(like, count, rows):

@@ -196,43 +196,35 @@ def _top_k_attention(like, score, result):
     large, stable, overflow = (
         ("in the thousands", "does not overflow", "exp of thousands overflows") if score in ("dot", "scaled") else
         ("far below 0", "subtracts the largest first", "exp of minus thousands is 0 for every key, and 0/0 is NaN"))
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("k is 1", _table(4, 2, 3, 1), "With k = 1 the best key has all the weight: the output "
-                "is its value."),
-            Probe("k is n", _table(3, 2, 2, 3), "With k = n nothing is left out: this is soft attention over"
-                " all keys." + ("" if score == "dot" else f" {are}")),
-            Probe("two of five", _table(5, 3, 2, 2), "The k largest scores share all the weight by "
-                "softmax; every other weight is exactly 0.", draws=3),
-            Probe("three of seven", _table(7, 4, 1, 3), f"n, d, m and k all differ here. {order}", draws=3),
-            Probe("large scores", _far(3000 if score == "absolute" else 100), f"The scores are {large} "
-                f"here: use a softmax that {stable}.", extreme=True),
-            larger(_table(11, 9, 10, 5)),
-        ),
-        misconceptions=(
-            ("all-keys", "You let every key take part. Only the k largest scores may have weight.",
-                looked_up(lambda scores, best: softmax(scores))),
-            ("not-normalised-again", "You drop small weights after the softmax, so the rest no longer "
-                "sums to 1. Choose first, then softmax over the chosen scores.", looked_up(cut_after)),
-            ("hidden-with-0", "You set the other scores to 0. exp(0) is 1, so they keep weight: -inf "
-                "gives exactly 0.",
-                looked_up(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
-            ("smallest", "You keep the k smallest scores: argsort sorts from small to large.",
-                looked_up(soft, worst=True)),
-            ("plain-mean", "The k best share equally in your function. Softmax over their scores gives "
-                "the better ones more.",
-                looked_up(lambda scores, best: np.isfinite(_kept(scores, best)) / len(best))),
-            *wrong_results,
-            *wrong_scores,
-            ("output-only", f"You return the output alone. Return {returned}.",
-                lambda *given: right(*given)[0]),
-            ("overflow", f"Right for small scores, but {overflow}. Subtract the largest score first, or "
-                "use attention.softmax.", looked_up(unstable)),
-        ),
-        contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
-                                                  rng.normal(size=(3, 2)), 0)),),
-    )
+    return Exercise(right, probes=(
+        Probe("k is 1", _table(4, 2, 3, 1), "With k = 1 the best key has all the weight: the output "
+            "is its value."),
+        Probe("k is n", _table(3, 2, 2, 3), "With k = n nothing is left out: this is soft attention over"
+            " all keys." + ("" if score == "dot" else f" {are}")),
+        Probe("two of five", _table(5, 3, 2, 2), "The k largest scores share all the weight by "
+            "softmax; every other weight is exactly 0.", draws=3),
+        Probe("three of seven", _table(7, 4, 1, 3), f"n, d, m and k all differ here. {order}", draws=3),
+        Probe("large scores", _far(3000 if score == "absolute" else 100), f"The scores are {large} "
+            f"here: use a softmax that {stable}.", extreme=True),
+        larger(_table(11, 9, 10, 5)),
+    ), misconceptions=(
+        ("all-keys", "You let every key take part. Only the k largest scores may have weight.",
+            looked_up(lambda scores, best: softmax(scores))),
+        ("not-normalised-again", "You drop small weights after the softmax, so the rest no longer "
+            "sums to 1. Choose first, then softmax over the chosen scores.", looked_up(cut_after)),
+        ("hidden-with-0", "You set the other scores to 0. exp(0) is 1, so they keep weight: -inf gives exactly "
+            "0.", looked_up(lambda scores, best: softmax(np.where(np.isfinite(_kept(scores, best)), scores, 0)))),
+        ("smallest", "You keep the k smallest scores: argsort sorts from small to large.",
+            looked_up(soft, worst=True)),
+        ("plain-mean", "The k best share equally in your function. Softmax over their scores gives the better "
+            "ones more.", looked_up(lambda scores, best: np.isfinite(_kept(scores, best)) / len(best))),
+        *wrong_results,
+        *wrong_scores,
+        ("output-only", f"You return the output alone. Return {returned}.", lambda *given: right(*given)[0]),
+        ("overflow", f"Right for small scores, but {overflow}. Subtract the largest score first, or "
+            "use attention.softmax.", looked_up(unstable)),
+    ), contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
+                                              rng.normal(size=(3, 2)), 0)),))
 
 
 def _numbers(table):
@@ -311,32 +303,26 @@ def _general_scores(like, W_turned, divided, turned):
         ("no-root", f"You divide by {divided}. It is the square root of {divided}.",
             lambda Q, K, W: right(Q, K, W) / np.sqrt((Q if divided == "d_q" else K).shape[1])),
     )
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one pair", given(1, 1, 2, 2), f"One query and one key give one number, {one}, in a (1, "
-                "1) array."),
-            Probe("square", given(3, 3, 3, 3), "Every size is 3 here, so every product fits: check the "
-                f"order, {all_of}{by}."),
-            Probe("more keys", given(2, 5, 3, 3), f"The result has a row for each {row} and a column for "
-                f"each {column}."),
-            Probe("widths differ", given(4, 2, 3, 5), "Queries have 3 numbers and keys 5. W leads from one to"
-                " the other." + (f" Divide by √{divided}." if by else "")),
-            larger(given(9, 10, 11, 12)),
-        ),
-        misconceptions=(
-            ("no-W", f"You leave W out where the shapes allow it. The score is {one}.", no_W),
-            ("W-ignored", f"W does not enter your result. The score is {one}.",
-                lambda Q, K, W: done(Q @ K.T, Q, K)),
-            ("W-transposed", f"You use W the wrong way round. The rows of W belong to the {of_rows}, its "
-                f"columns to the {of_columns}.", like(W_turned=not W_turned)),
-            ("transposed", f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: "
-                f"{all_of}{by}.", like(turned=not turned)),
-            *roots,
-            ("softmax", "You return weights. Stop at the scores.", lambda Q, K, W: softmax(right(Q, K, W))),
-            ("row-by-row", "You pair query i with key i only. Every query meets every key.", row_by_row),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one pair", given(1, 1, 2, 2), f"One query and one key give one number, {one}, in a (1, 1) array."),
+        Probe("square", given(3, 3, 3, 3), "Every size is 3 here, so every product fits: check the "
+            f"order, {all_of}{by}."),
+        Probe("more keys", given(2, 5, 3, 3), f"The result has a row for each {row} and a column for "
+            f"each {column}."),
+        Probe("widths differ", given(4, 2, 3, 5), "Queries have 3 numbers and keys 5. W leads from one to"
+            " the other." + (f" Divide by √{divided}." if by else "")),
+        larger(given(9, 10, 11, 12)),
+    ), misconceptions=(
+        ("no-W", f"You leave W out where the shapes allow it. The score is {one}.", no_W),
+        ("W-ignored", f"W does not enter your result. The score is {one}.", lambda Q, K, W: done(Q @ K.T, Q, K)),
+        ("W-transposed", f"You use W the wrong way round. The rows of W belong to the {of_rows}, its "
+            f"columns to the {of_columns}.", like(W_turned=not W_turned)),
+        ("transposed", f"Your rows belong to {'queries' if turned else 'keys'}. A row is a {row}: "
+            f"{all_of}{by}.", like(turned=not turned)),
+        *roots,
+        ("softmax", "You return weights. Stop at the scores.", lambda Q, K, W: softmax(right(Q, K, W))),
+        ("row-by-row", "You pair query i with key i only. Every query meets every key.", row_by_row),
+    ))
 
 
 def _general_scores_in_words(like, W_turned, divided, turned):
@@ -401,51 +387,47 @@ def _attention_head(like, divisor, W_turned, first):
         ("root-of-T" if divisor == "root" else "number-of-tokens", f"You divide by {of}the number of "
             "tokens. It is d_k, the width of the queries.", attend(lambda X, Q: scale(len(X)))),
     )
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one token", given(1, 3, 2, 2), f"A token alone has weight 1: the output is {names[2]}."),
-            Probe("two tokens", given(2, 3, 3, 3), f"Project, score, {step}, softmax along each row, mix "
-                "the values."),
-            Probe("all sizes differ", given(3, 5, 2, 4), "T = 3, d = 5, d_k = 2, d_v = 4: the weights are "
-                "(3, 3), the output (3, 4)."),
-            Probe("d_k is larger than d", given(4, 2, 6, 1), "d_k = 6 and d = 2 here"
-                + (", and the scores are not scaled." if divisor == "none" else f": {step}, the width of the queries.")),
-            Probe("long vectors", given(4, 3, 4, 2, size=40.0), "The scores are in the thousands here: "
-                "use a softmax that does not overflow.", extreme=True),
-            larger(given(9, 10, 11, 12, size=0.2)),
-        ),
-        misconceptions=mistakes(
-            like.others("divisor", {
-                "none": ("not-scaled", f"You do not divide the scores by {'√d_k' if of else 'd_k'}."),
-                "root": ("root", f"You divide by √d_k. {instead[divisor]}"),
-                "width": ("divided-by-d_k", f"You divide by d_k. {instead[divisor]}"),
-            }),
-            wrong_widths,
-            like.others("W_turned", {
-                False: ("matrices-not-transposed", "You multiply by the matrices as they are. Each of their"
-                    " rows makes one number of a query, a key or a value: multiply by their transposes."),
-                True: ("matrices-transposed", "You multiply by the transposes of the matrices. Multiply by"
-                    " the matrices as they are."),
-            }),
-            ("values-not-projected", f"You mix the rows of X. The values are {names[2]}.",
-                attend(roles=lambda X, Q, K, V: (Q, K, X))),
-            ("same-projection", f"You use W_q for the keys as well. The keys are {names[1]}.",
-                attend(roles=lambda X, Q, K, V: (Q, Q, V))),
-            ("roles-swapped", "Queries and keys have changed places: a row belongs to a query.",
-                attend(roles=lambda X, Q, K, V: (K, Q, V))),
-            ("columns-sum-to-1", "Your weights sum to 1 down the columns. Softmax runs over the keys, "
-                "axis -1.", attend(weigh=lambda scores: softmax(scores.T).T)),
-            ("no-softmax", "You mix with the raw scores. They must pass through softmax.",
-                attend(weigh=lambda scores: scores)),
-            ("order-swapped", f"Both results are right, in the wrong order: return {returned}.",
-                lambda *args: right(*args)[::-1]),
-            ("output-only", f"You return the output alone. Return {returned}.",
-                lambda *args: like(first="output")(*args)[0]),
-            ("overflow", "Right for small scores, but exp of thousands overflows. Subtract each row's "
-                "largest score, or use attention.softmax.", attend(weigh=naive)),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one token", given(1, 3, 2, 2), f"A token alone has weight 1: the output is {names[2]}."),
+        Probe("two tokens", given(2, 3, 3, 3), f"Project, score, {step}, softmax along each row, mix "
+            "the values."),
+        Probe("all sizes differ", given(3, 5, 2, 4), "T = 3, d = 5, d_k = 2, d_v = 4: the weights are "
+            "(3, 3), the output (3, 4)."),
+        Probe("d_k is larger than d", given(4, 2, 6, 1), "d_k = 6 and d = 2 here"
+            + (", and the scores are not scaled." if divisor == "none" else f": {step}, the width of the queries.")),
+        Probe("long vectors", given(4, 3, 4, 2, size=40.0), "The scores are in the thousands here: "
+            "use a softmax that does not overflow.", extreme=True),
+        larger(given(9, 10, 11, 12, size=0.2)),
+    ), misconceptions=mistakes(
+        like.others("divisor", {
+            "none": ("not-scaled", f"You do not divide the scores by {'√d_k' if of else 'd_k'}."),
+            "root": ("root", f"You divide by √d_k. {instead[divisor]}"),
+            "width": ("divided-by-d_k", f"You divide by d_k. {instead[divisor]}"),
+        }),
+        wrong_widths,
+        like.others("W_turned", {
+            False: ("matrices-not-transposed", "You multiply by the matrices as they are. Each of their"
+                " rows makes one number of a query, a key or a value: multiply by their transposes."),
+            True: ("matrices-transposed", "You multiply by the transposes of the matrices. Multiply by"
+                " the matrices as they are."),
+        }),
+        ("values-not-projected", f"You mix the rows of X. The values are {names[2]}.",
+            attend(roles=lambda X, Q, K, V: (Q, K, X))),
+        ("same-projection", f"You use W_q for the keys as well. The keys are {names[1]}.",
+            attend(roles=lambda X, Q, K, V: (Q, Q, V))),
+        ("roles-swapped", "Queries and keys have changed places: a row belongs to a query.",
+            attend(roles=lambda X, Q, K, V: (K, Q, V))),
+        ("columns-sum-to-1", "Your weights sum to 1 down the columns. Softmax runs over the keys, "
+            "axis -1.", attend(weigh=lambda scores: softmax(scores.T).T)),
+        ("no-softmax", "You mix with the raw scores. They must pass through softmax.",
+            attend(weigh=lambda scores: scores)),
+        ("order-swapped", f"Both results are right, in the wrong order: return {returned}.",
+            lambda *args: right(*args)[::-1]),
+        ("output-only", f"You return the output alone. Return {returned}.",
+            lambda *args: like(first="output")(*args)[0]),
+        ("overflow", "Right for small scores, but exp of thousands overflows. Subtract each row's "
+            "largest score, or use attention.softmax.", attend(weigh=naive)),
+    ))
 
 
 def _attention_head_in_words(like, divisor, W_turned, first):
@@ -484,35 +466,31 @@ def _sizes(low, high):
                         float(rng.uniform(1.5, 4)))
 
 
-UNIT_DIVISOR = Exercise(
-    reference=unit_divisor,
-    probes=(
-        Probe("standard normals", lambda rng: (int(rng.integers(2, 100)), 1.0, 1.0), "With both standard "
-            "deviations 1 this is the scaling of the Transformer, √d_k."),
-        Probe("few entries", _sizes(2, 6), "One product of two entries has variance σ_q² σ_k²; a sum of "
-            "d_k of them has d_k times that. Divide by its root."),
-        Probe("many entries", _sizes(200, 2000), "The variance of q·k is d_k σ_q² σ_k². The divisor is "
-            "its root.", draws=3),
-    ),
-    misconceptions=(
-        ("only-root", "The standard deviations do not enter your result: a product of wider numbers is "
-            "wider.", lambda d_k, a, b: np.sqrt(d_k)),
-        ("variance", "This is the variance of q·k. Divide by its root, the standard deviation.",
-            lambda d_k, a, b: d_k * a**2 * b**2),
-        ("no-root", "d_k stands without its root: standard deviations grow with √d_k.",
-            lambda d_k, a, b: d_k * a * b),
-        ("squares", "You multiply √d_k by variances. The root of σ² is σ.",
-            lambda d_k, a, b: np.sqrt(d_k) * a**2 * b**2),
-        ("sum", "You add the standard deviations. Entries are multiplied, so their deviations are as well.",
-            lambda d_k, a, b: np.sqrt(d_k) * (a + b)),
-        ("roots-of-deviations", "The root covers the deviations as well. They stand beside it.",
-            lambda d_k, a, b: np.sqrt(d_k * a * b)),
-        ("one-side", "Only the queries' deviation enters your result. The keys' matters as much.",
-            lambda d_k, a, b: np.sqrt(d_k) * a),
-        ("inverse", "This is the number to multiply with. The task asks for the divisor.",
-            lambda d_k, a, b: 1 / unit_divisor(d_k, a, b)),
-    ),
-)
+UNIT_DIVISOR = Exercise(unit_divisor, probes=(
+    Probe("standard normals", lambda rng: (int(rng.integers(2, 100)), 1.0, 1.0), "With both standard "
+        "deviations 1 this is the scaling of the Transformer, √d_k."),
+    Probe("few entries", _sizes(2, 6), "One product of two entries has variance σ_q² σ_k²; a sum of "
+        "d_k of them has d_k times that. Divide by its root."),
+    Probe("many entries", _sizes(200, 2000), "The variance of q·k is d_k σ_q² σ_k². The divisor is "
+        "its root.", draws=3),
+), misconceptions=(
+    ("only-root", "The standard deviations do not enter your result: a product of wider numbers is "
+        "wider.", lambda d_k, a, b: np.sqrt(d_k)),
+    ("variance", "This is the variance of q·k. Divide by its root, the standard deviation.",
+        lambda d_k, a, b: d_k * a**2 * b**2),
+    ("no-root", "d_k stands without its root: standard deviations grow with √d_k.",
+        lambda d_k, a, b: d_k * a * b),
+    ("squares", "You multiply √d_k by variances. The root of σ² is σ.",
+        lambda d_k, a, b: np.sqrt(d_k) * a**2 * b**2),
+    ("sum", "You add the standard deviations. Entries are multiplied, so their deviations are as well.",
+        lambda d_k, a, b: np.sqrt(d_k) * (a + b)),
+    ("roots-of-deviations", "The root covers the deviations as well. They stand beside it.",
+        lambda d_k, a, b: np.sqrt(d_k * a * b)),
+    ("one-side", "Only the queries' deviation enters your result. The keys' matters as much.",
+        lambda d_k, a, b: np.sqrt(d_k) * a),
+    ("inverse", "This is the number to multiply with. The task asks for the divisor.",
+        lambda d_k, a, b: 1 / unit_divisor(d_k, a, b)),
+))
 
 TASKS = {
     "top_k_attention": in_variants(

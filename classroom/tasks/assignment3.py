@@ -113,45 +113,39 @@ def _prefix_mask(like, beyond, prefix_sees):
             built(lambda back: BEYOND[beyond](np.abs(back)))),
     )
     rows = ", and the first two rows are True throughout" if everything else ""
-    return Exercise(
-        reference=right,
-        probes=(
-            example("no prefix", (0, 3), "Here prefix = 0" + (
-                ", so this is the causal mask: True on and below the diagonal." if beyond == "causal" else
-                f": {rule}.")),
-            example("a prefix of two", (2, 4), f"Every row is True in the first two columns{rows}; "
-                f"from there on {'it is causal' if beyond == 'causal' else rule}."),
-            Probe("drawn at random", lambda rng: (int(rng.integers(2, 4)), int(rng.integers(5, 9))),
-                "A row is a query, a column is a key. The first `prefix` columns are True for "
-                f"everybody{', and so are the first `prefix` rows' if everything else ''}."),
-            example("all prefix", (4, 4), "When all is prefix everybody sees everything."),
-            example("nine tokens", (1, 9), f"One token is the prefix. Beyond it {rule}."),
-        ),
-        misconceptions=mistakes(
-            ("causal-only", "The prefix has no effect: its tokens may be seen by everybody, from before "
-                "as well.", built(columns=nobody, rows=nobody)),
-            ("transposed", "Your mask is turned round. A row is a query"
-                + (": only the prefix sees what comes after it." if everything else "; the prefix fills columns."),
-                lambda p, T: right(p, T).T),
-            ("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
-                " sees everything too: fill its rows as well.", built(rows=nobody)) if everything else
-            ("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may see the "
-                "prefix: fill columns, not rows.", built(columns=nobody, rows=prefix_only)),
-            ("one-too-many", "Your prefix is one token too long: it holds the positions 0 to prefix - 1.",
-                lambda p, T: built()(p + 1, T)),
-            ("prefix-not-seen-later", "After the prefix nobody sees it in your mask. Its columns are True "
-                "in every row.", not_later),
-            ("not-itself", "A token must see itself: the diagonal is True.",
-                built(lambda back: BEYOND[beyond](back) & (back != 0))),
-            of_the_others,
-            ("numbers", "You return numbers. A mask is boolean.", lambda p, T: right(p, T).astype(float)),
-            ("inverted", "True and False have changed places: True means may attend.",
-                lambda p, T: ~right(p, T)),
-            ("everything", f"You let everybody see everything. After the prefix {rule}.",
-                lambda p, T: np.ones((T, T), dtype=bool)),
-        ),
-        contracts=(Contract("a prefix longer than T", lambda rng: (5, 3)),),
-    )
+    return Exercise(right, probes=(
+        example("no prefix", (0, 3), "Here prefix = 0" + (
+            ", so this is the causal mask: True on and below the diagonal." if beyond == "causal" else
+            f": {rule}.")),
+        example("a prefix of two", (2, 4), f"Every row is True in the first two columns{rows}; "
+            f"from there on {'it is causal' if beyond == 'causal' else rule}."),
+        Probe("drawn at random", lambda rng: (int(rng.integers(2, 4)), int(rng.integers(5, 9))),
+            "A row is a query, a column is a key. The first `prefix` columns are True for "
+            f"everybody{', and so are the first `prefix` rows' if everything else ''}."),
+        example("all prefix", (4, 4), "When all is prefix everybody sees everything."),
+        example("nine tokens", (1, 9), f"One token is the prefix. Beyond it {rule}."),
+    ), misconceptions=mistakes(
+        ("causal-only", "The prefix has no effect: its tokens may be seen by everybody, from before "
+            "as well.", built(columns=nobody, rows=nobody)),
+        ("transposed", "Your mask is turned round. A row is a query"
+            + (": only the prefix sees what comes after it." if everything else "; the prefix fills columns."),
+            lambda p, T: right(p, T).T),
+        ("columns-of-the-prefix", "Everybody sees the prefix in your mask, as they should. It"
+            " sees everything too: fill its rows as well.", built(rows=nobody)) if everything else
+        ("rows-of-the-prefix", "You let the prefix's tokens see everything. The others may see the "
+            "prefix: fill columns, not rows.", built(columns=nobody, rows=prefix_only)),
+        ("one-too-many", "Your prefix is one token too long: it holds the positions 0 to prefix - 1.",
+            lambda p, T: built()(p + 1, T)),
+        ("prefix-not-seen-later", "After the prefix nobody sees it in your mask. Its columns are True "
+            "in every row.", not_later),
+        ("not-itself", "A token must see itself: the diagonal is True.",
+            built(lambda back: BEYOND[beyond](back) & (back != 0))),
+        of_the_others,
+        ("numbers", "You return numbers. A mask is boolean.", lambda p, T: right(p, T).astype(float)),
+        ("inverted", "True and False have changed places: True means may attend.", lambda p, T: ~right(p, T)),
+        ("everything", f"You let everybody see everything. After the prefix {rule}.",
+            lambda p, T: np.ones((T, T), dtype=bool)),
+    ), contracts=(Contract("a prefix longer than T", lambda rng: (5, 3)),))
 
 
 def _prefix_mask_in_words(like, beyond, prefix_sees):
@@ -226,45 +220,39 @@ def _packed_mask(like, padding, blind, given):
         ("numbers", "You return numbers. A mask is boolean.", lambda s: right(s).astype(float)),
         ("inverted", turned_round, lambda s: ~right(s)),
     )
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one text", rows([0, 0, 0]), "With one text this is "
-                + ("the causal mask, with a batch axis in front: (1, 3, 3)." if given == "allowed" else
-                   f"a causal mask, of shape (1, 3, 3); {means}."), draws=1),
-            Probe("two texts", rows([0, 0, 1, 1]), "A token sees only its own text, and there only itself "
-                "and what came before.", draws=1),
-            Probe("padding", rows([5, 5, -1], [2, -1, -1]), f"{padding} is padding: it sees "
-                f"{sees[blind]}, and {'nobody' if blind == 'nothing' else 'no token of a text'} sees it.",
-                draws=1),
-            Probe("drawn at random", random_rows(3, 9), "The numbers of the texts are only names: they "
-                f"need not start at {padding + 1} or be in order."),
-            larger(random_rows(9, 12)),
-        ),
-        misconceptions=mistakes(
-            ("not-causal", "Tokens see the future of their own text. Each sees itself and what came "
-                "before.", texts(_same)),
-            ("one-text", "Tokens see the texts before their own. Compare the numbers of query and key.",
-                texts(lambda s: _triangle(s) & (s != padding)[:, None, :])),
-            ("padding-sees-padding", "Padding has the same number as other padding, so it sees it. It "
-                f"must see {sees[blind]}.", lambda s: give(_same(s) & _triangle(s))),
-            ("padding-sees-all-padding", "In your mask padding sees all padding of its row. It must see "
-                f"{sees[blind]}.", lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
-            like.others("blind", {other: (f"padding-sees-{other}", f"In your mask padding sees {sees[other]}. It"
-                f" must see {sees[blind]}.") for other in BLIND}),
-            ("transposed", "Your mask is turned round: row = query, column = key.",
-                lambda s: right(s).swapaxes(1, 2)),
-            ("not-itself",
-                "A token must see itself" + (", unless it is padding." if blind == "nothing" else "."),
-                texts(lambda s: _same(s) & _triangle(s, -1))),
-            ("order-of-numbers", "You let a token see texts with smaller numbers. The numbers are only "
-                "names: compare for equality.",
-                texts(lambda s: (s[:, :, None] >= s[:, None, :]) & _triangle(s) & (s != padding)[:, None, :])),
-            padding == -1 and ("zero-is-padding", "You treat text 0 as padding. Padding is -1.",
-                lambda s: right(np.where(s == 0, -1, s))),
-            of_the_form,
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one text", rows([0, 0, 0]), "With one text this is "
+            + ("the causal mask, with a batch axis in front: (1, 3, 3)." if given == "allowed" else
+               f"a causal mask, of shape (1, 3, 3); {means}."), draws=1),
+        Probe("two texts", rows([0, 0, 1, 1]), "A token sees only its own text, and there only itself "
+            "and what came before.", draws=1),
+        Probe("padding", rows([5, 5, -1], [2, -1, -1]), f"{padding} is padding: it sees {sees[blind]}, and "
+            f"{'nobody' if blind == 'nothing' else 'no token of a text'} sees it.", draws=1),
+        Probe("drawn at random", random_rows(3, 9), "The numbers of the texts are only names: they "
+            f"need not start at {padding + 1} or be in order."),
+        larger(random_rows(9, 12)),
+    ), misconceptions=mistakes(
+        ("not-causal", "Tokens see the future of their own text. Each sees itself and what came "
+            "before.", texts(_same)),
+        ("one-text", "Tokens see the texts before their own. Compare the numbers of query and key.",
+            texts(lambda s: _triangle(s) & (s != padding)[:, None, :])),
+        ("padding-sees-padding", "Padding has the same number as other padding, so it sees it. It "
+            f"must see {sees[blind]}.", lambda s: give(_same(s) & _triangle(s))),
+        ("padding-sees-all-padding", "In your mask padding sees all padding of its row. It must see "
+            f"{sees[blind]}.", lambda s: give(_same(s) & (_triangle(s) | (s == padding)[:, :, None]))),
+        like.others("blind", {other: (f"padding-sees-{other}", f"In your mask padding sees {sees[other]}. It"
+            f" must see {sees[blind]}.") for other in BLIND}),
+        ("transposed", "Your mask is turned round: row = query, column = key.",
+            lambda s: right(s).swapaxes(1, 2)),
+        ("not-itself", "A token must see itself" + (", unless it is padding." if blind == "nothing" else "."),
+            texts(lambda s: _same(s) & _triangle(s, -1))),
+        ("order-of-numbers", "You let a token see texts with smaller numbers. The numbers are only "
+            "names: compare for equality.",
+            texts(lambda s: (s[:, :, None] >= s[:, None, :]) & _triangle(s) & (s != padding)[:, None, :])),
+        padding == -1 and ("zero-is-padding", "You treat text 0 as padding. Padding is -1.",
+            lambda s: right(np.where(s == 0, -1, s))),
+        of_the_form,
+    ))
 
 
 def _packed_mask_in_words(like, padding, blind, given):
@@ -326,48 +314,43 @@ def _head_contribution(like, first, rows, axis, turned):
         ("rows", False): ("every h-th row, from row 0 on,", "rows i, i + h, i + 2h …"),
         ("columns", False): ("every h-th column, from column 0 on,", "columns i, i + h, i + 2h …"),
     }[lines, together]
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one head", inputs(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
-                f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."),
-            Probe("first of two", inputs(1, 2, 3, 2, 4, 0), f"Head {first} meets {first_lines} of W_o and "
-                "no others."),
-            Probe("last of three", inputs(2, 3, 4, 2, 6, 2), f"Head {'`head`' if first else 'i'} meets the"
-                f" {formula} of W_o" + (", where i = head - 1." if first else ".")),
-            Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the "
-                "result is (3, 2, 7).", draws=3),
-            larger(inputs(5, 9, 11, 10, 12, 8)),
-        ),
-        misconceptions=mistakes(
-            ("all-heads", "You add up all heads. Only one is asked for.", lambda X, W, i: whole(X, W)),
-            ("all-others", "You leave the head out and return the rest. Return what it adds itself.",
-                lambda X, W, i: whole(X, W) - right(X, W, i)),
-            ("counted-from-zero", "You count the heads from 0. Here head 1 is the first.",
-                like(first=0)) if first else
-            ("counted-from-1", "You count the heads from 1. Head 0 is the first.",
-                lambda X, W, i: right(X, W, i - 1)),
-            ("first-rows", f"You use the first {lines} of W_o for every head. Each head has its own"
-                + ("." if together else f": every h-th {lines[:-1]}."),
-                lambda X, W, i: output(X, W, i) @ (W.T if turned else W)[:X.shape[-1]]),
-            like.others("rows", {
-                "interleaved": ("every-hth-row", f"You take every h-th {lines[:-1]} of W_o. The heads stand"
-                    f" side by side, each with d_k neighbouring {lines}."),
-                "together": ("neighbouring-rows", f"You take d_k neighbouring {lines} of W_o. The heads are"
-                    f" interleaved: every h-th {lines[:-1]} belongs to a head."),
-            }),
-            turned and ("not-turned", "You take rows of W_o. Here it is (d, h · d_k): a head"
-                " meets columns of it, transposed.", like(turned=False)),
-            ("without-W_o", "You return the head's output without W_o. Its contribution to the sum has "
-                "passed through W_o.", output),
-            ("batch-for-head", f"You take an element of the batch. The heads are on axis {axis}: {at}.",
-                lambda X, W, i: whole(X, W)[i - first]),
-            ("token-for-head", f"You take a token. The heads are on axis {axis}: {at}.",
-                like(axis=3 - axis)),
-            ("divided-by-h", "You divide by the number of heads. Contributions are added, not averaged.",
-                lambda X, W, i: right(X, W, i) / X.shape[axis]),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one head", inputs(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
+            f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."),
+        Probe("first of two", inputs(1, 2, 3, 2, 4, 0), f"Head {first} meets {first_lines} of W_o and "
+            "no others."),
+        Probe("last of three", inputs(2, 3, 4, 2, 6, 2), f"Head {'`head`' if first else 'i'} meets the"
+            f" {formula} of W_o" + (", where i = head - 1." if first else ".")),
+        Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the "
+            "result is (3, 2, 7).", draws=3),
+        larger(inputs(5, 9, 11, 10, 12, 8)),
+    ), misconceptions=mistakes(
+        ("all-heads", "You add up all heads. Only one is asked for.", lambda X, W, i: whole(X, W)),
+        ("all-others", "You leave the head out and return the rest. Return what it adds itself.",
+            lambda X, W, i: whole(X, W) - right(X, W, i)),
+        ("counted-from-zero", "You count the heads from 0. Here head 1 is the first.",
+            like(first=0)) if first else
+        ("counted-from-1", "You count the heads from 1. Head 0 is the first.",
+            lambda X, W, i: right(X, W, i - 1)),
+        ("first-rows", f"You use the first {lines} of W_o for every head. Each head has its own"
+            + ("." if together else f": every h-th {lines[:-1]}."),
+            lambda X, W, i: output(X, W, i) @ (W.T if turned else W)[:X.shape[-1]]),
+        like.others("rows", {
+            "interleaved": ("every-hth-row", f"You take every h-th {lines[:-1]} of W_o. The heads stand"
+                f" side by side, each with d_k neighbouring {lines}."),
+            "together": ("neighbouring-rows", f"You take d_k neighbouring {lines} of W_o. The heads are"
+                f" interleaved: every h-th {lines[:-1]} belongs to a head."),
+        }),
+        turned and ("not-turned", "You take rows of W_o. Here it is (d, h · d_k): a head"
+            " meets columns of it, transposed.", like(turned=False)),
+        ("without-W_o", "You return the head's output without W_o. Its contribution to the sum has "
+            "passed through W_o.", output),
+        ("batch-for-head", f"You take an element of the batch. The heads are on axis {axis}: {at}.",
+            lambda X, W, i: whole(X, W)[i - first]),
+        ("token-for-head", f"You take a token. The heads are on axis {axis}: {at}.", like(axis=3 - axis)),
+        ("divided-by-h", "You divide by the number of heads. Contributions are added, not averaged.",
+            lambda X, W, i: right(X, W, i) / X.shape[axis]),
+    ))
 
 
 def _head_contribution_in_words(like, first, rows, axis, turned):
@@ -405,35 +388,28 @@ def _offsets(T):
     return position - position[:, None]
 
 
-RELATIVE_POSITIONS = Exercise(
-    reference=relative_positions,
-    probes=(
-        example("two tokens", (2, 3), "With a wide limit nothing is clipped: 0 on the diagonal "
-            "becomes the limit."),
-        example("clipped", (4, 1), "Limit 1: everything to the left is 0, the diagonal 1, "
-            "everything to the right 2."),
-        Probe("drawn at random", lambda rng: (int(rng.integers(6, 10)), int(rng.integers(2, 4))),
-            "Entry [i, j] is j - i, clipped to [-limit, limit], plus limit: whole numbers from 0 to 2 "
-            "limit."),
-    ),
-    misconceptions=(
-        ("sign", "The sign is turned round: key minus query, so that keys to the right have larger "
-            "numbers.", lambda T, limit: relative_positions(T, limit).T),
-        ("not-clipped", "You do not clip: beyond the limit all distances share a number.",
-            lambda T, limit: _offsets(T) + limit),
-        ("not-shifted", "You do not add the limit. The numbers are rows of a table, so they start at 0.",
-            lambda T, limit: np.clip(_offsets(T), -limit, limit)),
-        ("absolute", "You lose the direction: before and after are different.",
-            lambda T, limit: np.clip(np.abs(_offsets(T)), 0, limit)),
-        ("clipped-after", "You add the limit and then clip to [-limit, limit]. Clip first.",
-            lambda T, limit: np.clip(_offsets(T) + limit, -limit, limit)),
-        ("floats", "You return floats. Numbers of rows are whole numbers.",
-            lambda T, limit: relative_positions(T, limit).astype(float)),
-        ("modulo", "You wrap round at the limit. Clip: np.clip.",
-            lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
-    ),
-    contracts=(Contract("a limit of 0", lambda rng: (3, 0)),),
-)
+RELATIVE_POSITIONS = Exercise(relative_positions, probes=(
+    example("two tokens", (2, 3), "With a wide limit nothing is clipped: 0 on the diagonal becomes the limit."),
+    example("clipped", (4, 1), "Limit 1: everything to the left is 0, the diagonal 1, "
+        "everything to the right 2."),
+    Probe("drawn at random", lambda rng: (int(rng.integers(6, 10)), int(rng.integers(2, 4))),
+        "Entry [i, j] is j - i, clipped to [-limit, limit], plus limit: whole numbers from 0 to 2 limit."),
+), misconceptions=(
+    ("sign", "The sign is turned round: key minus query, so that keys to the right have larger "
+        "numbers.", lambda T, limit: relative_positions(T, limit).T),
+    ("not-clipped", "You do not clip: beyond the limit all distances share a number.",
+        lambda T, limit: _offsets(T) + limit),
+    ("not-shifted", "You do not add the limit. The numbers are rows of a table, so they start at 0.",
+        lambda T, limit: np.clip(_offsets(T), -limit, limit)),
+    ("absolute", "You lose the direction: before and after are different.",
+        lambda T, limit: np.clip(np.abs(_offsets(T)), 0, limit)),
+    ("clipped-after", "You add the limit and then clip to [-limit, limit]. Clip first.",
+        lambda T, limit: np.clip(_offsets(T) + limit, -limit, limit)),
+    ("floats", "You return floats. Numbers of rows are whole numbers.",
+        lambda T, limit: relative_positions(T, limit).astype(float)),
+    ("modulo", "You wrap round at the limit. Clip: np.clip.",
+        lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
+), contracts=(Contract("a limit of 0", lambda rng: (3, 0)),))
 
 TASKS = {
     "prefix_mask": in_variants(

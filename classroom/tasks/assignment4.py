@@ -103,44 +103,37 @@ def _rms_norm(like, part, plus_one, place):
             lambda x, g, eps: torch.cat([
                 entries(right(x, g, eps)), (x * (1 + g if plus_one else g))[..., x.shape[-1] // 2:]], dim=-1)),
     )
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one vector", even(4), f"One vector: divide by the root of {square_of}, then multiply "
-                f"by {'1 + gain' if plus_one else 'the gain'}."),
-            Probe("rows with a mean", even(2, 3, shift=4.0), "The mean is not subtracted here, unlike in "
-                "LayerNorm."),
-            Probe("three axes", even(2, 3, 5, scale=3.0), "Each vector along the last axis is treated by "
-                "itself."),
-            Probe("a large eps", even(3, 4, eps=2.0), f"eps is large here, to show {EPS[place][0]}."),
-            Probe("zeros", lambda rng: (torch.zeros(2, 4, dtype=torch.float64), normal(rng, 4), 1e-05),
-                "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
-            larger(even(5, 9, 10)),
-        ),
-        misconceptions=mistakes(
-            ("layer-norm", "You subtract the mean, as LayerNorm does. RMSNorm leaves the mean where it is.",
-                lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
-            ("no-root", "You divide by the mean square. Divide by its root.",
-                divided(mean_square, root=lambda square: square)),
-            ("sum", "You sum the squares. RMS takes their mean.",
-                divided(lambda x: entries(x).square().sum(dim=-1, keepdim=True))),
-            half and of_the_half,
-            like.others("place", {other: (f"eps-{other}", f"{EPS[other][1]} {EPS[place][2]}") for other in EPS}),
-            ("no-eps",
-                "eps has no effect in your function, and a vector of zeros gives NaN. " + EPS[place][3],
-                divided(mean_square, eps_in=lambda eps: 0.0)),
-            ("no-gain", f"You leave out the gain{': multiply by 1 + gain' if plus_one else ''}.",
-                lambda x, g, eps: right(x, torch.full_like(g, ones), eps)),
-            like.others("plus_one", {
-                False: ("gain-alone", "You multiply by the gain. Multiply by 1 + gain."),
-                True: ("gain-plus-one", "You multiply by 1 + gain. Multiply by the gain."),
-            }),
-            ("whole-array", "You take the mean square of everything. Each vector has its own: dim=-1, "
-                "keepdim=True.", divided(lambda x: entries(x).square().mean())),
-            ("first-axis", "You normalise along the first axis. A vector lies along the last: dim=-1.",
-                divided(lambda x: x.square().mean(dim=0, keepdim=True))),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one vector", even(4), f"One vector: divide by the root of {square_of}, then multiply "
+            f"by {'1 + gain' if plus_one else 'the gain'}."),
+        Probe("rows with a mean", even(2, 3, shift=4.0), "The mean is not subtracted here, unlike in LayerNorm."),
+        Probe("three axes", even(2, 3, 5, scale=3.0), "Each vector along the last axis is treated by itself."),
+        Probe("a large eps", even(3, 4, eps=2.0), f"eps is large here, to show {EPS[place][0]}."),
+        Probe("zeros", lambda rng: (torch.zeros(2, 4, dtype=torch.float64), normal(rng, 4), 1e-05),
+            "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
+        larger(even(5, 9, 10)),
+    ), misconceptions=mistakes(
+        ("layer-norm", "You subtract the mean, as LayerNorm does. RMSNorm leaves the mean where it is.",
+            lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
+        ("no-root", "You divide by the mean square. Divide by its root.",
+            divided(mean_square, root=lambda square: square)),
+        ("sum", "You sum the squares. RMS takes their mean.",
+            divided(lambda x: entries(x).square().sum(dim=-1, keepdim=True))),
+        half and of_the_half,
+        like.others("place", {other: (f"eps-{other}", f"{EPS[other][1]} {EPS[place][2]}") for other in EPS}),
+        ("no-eps", "eps has no effect in your function, and a vector of zeros gives NaN. " + EPS[place][3],
+            divided(mean_square, eps_in=lambda eps: 0.0)),
+        ("no-gain", f"You leave out the gain{': multiply by 1 + gain' if plus_one else ''}.",
+            lambda x, g, eps: right(x, torch.full_like(g, ones), eps)),
+        like.others("plus_one", {
+            False: ("gain-alone", "You multiply by the gain. Multiply by 1 + gain."),
+            True: ("gain-plus-one", "You multiply by 1 + gain. Multiply by the gain."),
+        }),
+        ("whole-array", "You take the mean square of everything. Each vector has its own: dim=-1, "
+            "keepdim=True.", divided(lambda x: entries(x).square().mean())),
+        ("first-axis", "You normalise along the first axis. A vector lies along the last: dim=-1.",
+            divided(lambda x: x.square().mean(dim=0, keepdim=True))),
+    ))
 
 
 def _rms_norm_in_words(like, part, plus_one, place):
@@ -192,38 +185,33 @@ def _gated_feed_forward(like, bend, plus_one):
         return lambda x, W_gate, W_up, W_down: join(x @ W_gate, x @ W_up + plus_one) @ W_down
 
     right = like()
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one number", _gated(1, 1, 1), "With one number each: "
-                f"{'z sigmoid' if bend == 'silu' and not plus_one else bend}(z) times {factor}, times "
-                "W_down, for z = x W_gate."),
-            Probe("wider inside", _gated(2, 5, 3), "d = 2 and m = 5: two products lead up to m, one leads "
-                "back to d."),
-            Probe("a batch", _gated(3, 4, 2, 5), "Any axes may stand in front; the last has the d numbers "
-                "of a token."),
-            larger(_gated(9, 10, 5, 11)),
-        ),
-        misconceptions=mistakes(
-            ("no-gate", f"You leave out the second factor, {second}.", joined(lambda gate, up: act(gate))),
-            like.others("bend", {other: (other,
-                f"You use {'the square of relu' if other == 'relu2' else other}. The gate is {formula}"
-                f"{', which is close, but not the same' if {bend, other} == {'silu', 'gelu'} else ''}.")
-                for other in BENDS}),
-            ("factors-swapped", f"{bend} stands on the wrong factor: it belongs to x W_gate.",
-                lambda x, a, b, c: right(x, b, a, c)),
-            ("added", "You add the two factors. A gate multiplies.",
-                joined(lambda gate, up: act(gate) + up)),
-            ("residual", "You add x. The residual connection belongs to the block around it.",
-                lambda x, a, b, c: x + right(x, a, b, c)),
-            ("both-gated", f"You apply {bend} to both factors. Only the gate is bent.",
-                joined(lambda gate, up: act(gate) * act(up))),
-            plus_one and ("one-left-out", f"You leave out the 1: the second factor is {second}.",
-                like(plus_one=False)),
-            plus_one and ("one-on-the-gate", "You add the 1 to the gate. It belongs to the other"
-                f" factor, {second}.", lambda x, a, b, c: ((act(x @ a) + 1) * (x @ b)) @ c),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one number", _gated(1, 1, 1), "With one number each: "
+            f"{'z sigmoid' if bend == 'silu' and not plus_one else bend}(z) times {factor}, times "
+            "W_down, for z = x W_gate."),
+        Probe("wider inside", _gated(2, 5, 3), "d = 2 and m = 5: two products lead up to m, one leads "
+            "back to d."),
+        Probe("a batch", _gated(3, 4, 2, 5), "Any axes may stand in front; the last has the d numbers "
+            "of a token."),
+        larger(_gated(9, 10, 5, 11)),
+    ), misconceptions=mistakes(
+        ("no-gate", f"You leave out the second factor, {second}.", joined(lambda gate, up: act(gate))),
+        like.others("bend", {other: (other,
+            f"You use {'the square of relu' if other == 'relu2' else other}. The gate is {formula}"
+            f"{', which is close, but not the same' if {bend, other} == {'silu', 'gelu'} else ''}.")
+            for other in BENDS}),
+        ("factors-swapped", f"{bend} stands on the wrong factor: it belongs to x W_gate.",
+            lambda x, a, b, c: right(x, b, a, c)),
+        ("added", "You add the two factors. A gate multiplies.", joined(lambda gate, up: act(gate) + up)),
+        ("residual", "You add x. The residual connection belongs to the block around it.",
+            lambda x, a, b, c: x + right(x, a, b, c)),
+        ("both-gated", f"You apply {bend} to both factors. Only the gate is bent.",
+            joined(lambda gate, up: act(gate) * act(up))),
+        plus_one and ("one-left-out", f"You leave out the 1: the second factor is {second}.",
+            like(plus_one=False)),
+        plus_one and ("one-on-the-gate", "You add the 1 to the gate. It belongs to the other"
+            f" factor, {second}.", lambda x, a, b, c: ((act(x @ a) + 1) * (x @ b)) @ c),
+    ))
 
 
 def _gated_feed_forward_in_words(like, bend, plus_one):
@@ -284,56 +272,50 @@ def _beam_step(like, given, best_last, costs):
 
     right = like()
 
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one beam", beams(1, 4, 2), "With one beam: its k best tokens, each with the old "
-                f"{'cost minus' if costs else 'score plus'} its log probability."),
-            Probe("k is 1", beams(3, 4, 1), "The best of all b · V continuations."),
-            Probe("three of two beams", beams(2, 5, 3), "All continuations of all beams compete with each "
-                "other; one beam may have several.", draws=4),
-            Probe("wider", beams(4, 9, 6), "b = 4, V = 9, k = 6: three results of shape (6,), sorted by "
-                f"{word}, best {'last' if best_last else 'first'}.", draws=4),
-            larger(beams(9, 10, 8)),
-        ),
-        misconceptions=mistakes(
-            ("one-each", "You take the best token of each beam. All continuations compete: a good beam "
-                "may go on twice.", one_each),
-            ("old-scores-ignored", "You look at the new log probabilities alone. The "
-                + ("cost of a continuation is the old cost minus the new log probability." if costs else
-                   "score of a continuation is the sum."), with_total(lambda s, L: L)),
-            ("product", f"You multiply {word}s and log probabilities. "
-                + ("Subtract: these are logarithms." if costs else "Logarithms of a product are added."),
-                with_total(lambda s, L: s * sign * L)),
-            ("probabilities",
-                "You "
-                f"{'subtract probabilities from costs' if costs else 'add probabilities to log scores'}. "
-                "Stay with logarithms.", with_total(lambda s, L: s + sign * (sign * L).exp())),
-            costs and ("costs-as-scores", "You treat the scores as log probabilities. They are"
-                " costs: subtract log probabilities from them, and the smallest is the best.", like(costs=False)),
-            costs and ("sign", "You add log probabilities to costs, which have the other sign."
-                " Subtract them.", with_total(lambda s, L: s - L)),
-            ("flat-index", "You return positions in the flattened table. Divide by V: the quotient is the "
-                "beam, the rest the token.", flat),
-            ("beam-and-token-swapped", f"Beams and tokens have changed places: {order}.",
-                with_total(added, lambda beams, tokens, best: give(tokens, beams, best))),
-            ("scores-first", f"The new {word}s stand first. They belong last: {order}.",
-                with_total(added, lambda *three: give(*three, f"scores, {given.removesuffix(', scores')}")))
-            if given.endswith("scores") else
-            ("scores-last", f"The new {word}s stand last. They belong first: {order}.",
-                with_total(added, lambda *three: give(*three, "beams, tokens, scores"))),
-            ("worst", "You return the worst continuations: the "
-                f"{'smallest cost' if costs else 'largest log probability'} is the best.",
-                with_total(added, largest=costs)),
-            ("divided-by-b", "You divide the position by the number of beams. A row of the table has V "
-                "entries.", with_total(added, width=lambda L: L.shape[0])),
-            like.others("best_last", {
-                False: ("best-first", "The right continuations, the best first. The best comes last."),
-                True: ("worst-first", "The right continuations, the best last. The best comes first."),
-            }),
-        ),
-        contracts=(Contract("a k larger than b · V", lambda rng: beams(1, 2, 3)(rng)),),
-    )
+    return Exercise(right, probes=(
+        Probe("one beam", beams(1, 4, 2), "With one beam: its k best tokens, each with the old "
+            f"{'cost minus' if costs else 'score plus'} its log probability."),
+        Probe("k is 1", beams(3, 4, 1), "The best of all b · V continuations."),
+        Probe("three of two beams", beams(2, 5, 3), "All continuations of all beams compete with each "
+            "other; one beam may have several.", draws=4),
+        Probe("wider", beams(4, 9, 6), "b = 4, V = 9, k = 6: three results of shape (6,), sorted by "
+            f"{word}, best {'last' if best_last else 'first'}.", draws=4),
+        larger(beams(9, 10, 8)),
+    ), misconceptions=mistakes(
+        ("one-each", "You take the best token of each beam. All continuations compete: a good beam "
+            "may go on twice.", one_each),
+        ("old-scores-ignored", "You look at the new log probabilities alone. The "
+            + ("cost of a continuation is the old cost minus the new log probability." if costs else
+               "score of a continuation is the sum."), with_total(lambda s, L: L)),
+        ("product", f"You multiply {word}s and log probabilities. "
+            + ("Subtract: these are logarithms." if costs else "Logarithms of a product are added."),
+            with_total(lambda s, L: s * sign * L)),
+        ("probabilities", "You "
+            f"{'subtract probabilities from costs' if costs else 'add probabilities to log scores'}. Stay with "
+            "logarithms.", with_total(lambda s, L: s + sign * (sign * L).exp())),
+        costs and ("costs-as-scores", "You treat the scores as log probabilities. They are"
+            " costs: subtract log probabilities from them, and the smallest is the best.", like(costs=False)),
+        costs and ("sign", "You add log probabilities to costs, which have the other sign."
+            " Subtract them.", with_total(lambda s, L: s - L)),
+        ("flat-index", "You return positions in the flattened table. Divide by V: the quotient is the "
+            "beam, the rest the token.", flat),
+        ("beam-and-token-swapped", f"Beams and tokens have changed places: {order}.",
+            with_total(added, lambda beams, tokens, best: give(tokens, beams, best))),
+        ("scores-first", f"The new {word}s stand first. They belong last: {order}.",
+            with_total(added, lambda *three: give(*three, f"scores, {given.removesuffix(', scores')}")))
+        if given.endswith("scores") else
+        ("scores-last", f"The new {word}s stand last. They belong first: {order}.",
+            with_total(added, lambda *three: give(*three, "beams, tokens, scores"))),
+        ("worst", "You return the worst continuations: the "
+            f"{'smallest cost' if costs else 'largest log probability'} is the best.",
+            with_total(added, largest=costs)),
+        ("divided-by-b", "You divide the position by the number of beams. A row of the table has V "
+            "entries.", with_total(added, width=lambda L: L.shape[0])),
+        like.others("best_last", {
+            False: ("best-first", "The right continuations, the best first. The best comes last."),
+            True: ("worst-first", "The right continuations, the best last. The best comes first."),
+        }),
+    ), contracts=(Contract("a k larger than b · V", lambda rng: beams(1, 2, 3)(rng)),))
 
 
 def _beam_step_in_words(like, given, best_last, costs):
@@ -389,42 +371,37 @@ def _mean_of_rows(logits, targets, pad):
     return (right.sum(1) / real.sum(1).clamp(min=1)).mean()
 
 
-TOKEN_ACCURACY = Exercise(
-    reference=token_accuracy,
-    probes=(
-        Probe("no padding", _text(1, 6, 5, padded=0.0), "The share of positions where the largest logit "
-            "is that of the target.", draws=3),
-        Probe("padding", _text(3, 8, 4), "Padding counts neither as right nor as a token: divide by the "
-            "number of real tokens.", draws=4),
-        Probe("uneven rows", _text(4, 9, 3, padded=0.6), "All tokens of the batch count alike, those of "
-            "short rows as well.", draws=4),
-        Probe("a single token", lambda rng: (torch.eye(3)[None, :2].double(), torch.tensor([[0, 2]]), 2),
-            "One real token, and it is right: the share is 1.", draws=1),
-        Probe("only padding", lambda rng: (normal(rng, 2, 3, 4), torch.full((2, 3), 1), 1),
-            "Nothing but padding: 0 by convention, not NaN.", extreme=True),
-        larger(_text(9, 10, 11)),
-    ),
-    misconceptions=(
-        ("padding-counts", "You count padding as well. Leave it out of both sums.",
-            lambda L, t, pad: (L.argmax(-1) == t).double().mean()),
-        ("divided-by-all", "You divide by all positions. Divide by the number of real tokens.",
-            lambda L, t, pad: _shares(L, t, pad)[0].double().mean()),
-        ("padding-is-right", "Padding adds to the right answers. Only real tokens may.",
-            lambda L, t, pad: (L.argmax(-1) == t).sum() / _shares(L, t, pad)[1].sum().clamp(min=1)),
-        ("mean-of-rows", "You average over rows, so tokens of short rows count for more. Sum over the "
-            "batch first.", _mean_of_rows),
-        ("error-rate", "This is the share of wrong tokens.",
-            lambda L, t, pad: 1 - token_accuracy(L, t, pad)),
-        ("count", "You return the number of right tokens. Divide by the number of real ones.",
-            lambda L, t, pad: _shares(L, t, pad)[0].sum().double()),
-        ("smallest", "You take the smallest logit. The model's choice is the largest.",
-            lambda L, t, pad: token_accuracy(-L, t, pad)),
-        ("shifted", "You compare with the token one place on. The targets are already in place here.",
-            lambda L, t, pad: token_accuracy(L[:, :-1], t[:, 1:], pad)),
-        ("zero-over-zero", "Right unless everything is padding: then 0/0 gives NaN, and 0 is asked for.",
-            lambda L, t, pad: _shares(L, t, pad)[0].sum() / _shares(L, t, pad)[1].sum()),
-    ),
-)
+TOKEN_ACCURACY = Exercise(token_accuracy, probes=(
+    Probe("no padding", _text(1, 6, 5, padded=0.0), "The share of positions where the largest logit "
+        "is that of the target.", draws=3),
+    Probe("padding", _text(3, 8, 4), "Padding counts neither as right nor as a token: divide by the "
+        "number of real tokens.", draws=4),
+    Probe("uneven rows", _text(4, 9, 3, padded=0.6), "All tokens of the batch count alike, those of "
+        "short rows as well.", draws=4),
+    Probe("a single token", lambda rng: (torch.eye(3)[None, :2].double(), torch.tensor([[0, 2]]), 2),
+        "One real token, and it is right: the share is 1.", draws=1),
+    Probe("only padding", lambda rng: (normal(rng, 2, 3, 4), torch.full((2, 3), 1), 1),
+        "Nothing but padding: 0 by convention, not NaN.", extreme=True),
+    larger(_text(9, 10, 11)),
+), misconceptions=(
+    ("padding-counts", "You count padding as well. Leave it out of both sums.",
+        lambda L, t, pad: (L.argmax(-1) == t).double().mean()),
+    ("divided-by-all", "You divide by all positions. Divide by the number of real tokens.",
+        lambda L, t, pad: _shares(L, t, pad)[0].double().mean()),
+    ("padding-is-right", "Padding adds to the right answers. Only real tokens may.",
+        lambda L, t, pad: (L.argmax(-1) == t).sum() / _shares(L, t, pad)[1].sum().clamp(min=1)),
+    ("mean-of-rows", "You average over rows, so tokens of short rows count for more. Sum over the "
+        "batch first.", _mean_of_rows),
+    ("error-rate", "This is the share of wrong tokens.", lambda L, t, pad: 1 - token_accuracy(L, t, pad)),
+    ("count", "You return the number of right tokens. Divide by the number of real ones.",
+        lambda L, t, pad: _shares(L, t, pad)[0].sum().double()),
+    ("smallest", "You take the smallest logit. The model's choice is the largest.",
+        lambda L, t, pad: token_accuracy(-L, t, pad)),
+    ("shifted", "You compare with the token one place on. The targets are already in place here.",
+        lambda L, t, pad: token_accuracy(L[:, :-1], t[:, 1:], pad)),
+    ("zero-over-zero", "Right unless everything is padding: then 0/0 gives NaN, and 0 is asked for.",
+        lambda L, t, pad: _shares(L, t, pad)[0].sum() / _shares(L, t, pad)[1].sum()),
+))
 
 TASKS = {
     "rms_norm": in_variants(

@@ -118,56 +118,50 @@ def _abs_norm(like, measure, offset, floor):
     signs = "which may be negative" if measure == "largest" else "in which numbers of both signs cancel"
     of_x = {"mean": "the mean of x", "largest": "the largest entry of x", "sum": "the sum of x"}[measure]
 
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one vector", _vectors(4), f"One vector: divide by {size}, then multiply by {gain}."),
-            Probe("rows with a mean", _vectors(2, 3, shift=4.0), "The mean of x is not subtracted here, "
-                "unlike in LayerNorm."),
-            Probe("three axes", _vectors(2, 3, 5, scale=3.0), "Each vector along the last axis is treated "
-                "by itself."),
-            Probe("a large eps", _small_and_large, f"eps is large here, to show {shows}: it is {eps_is}."),
-            Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), normal(rng, 3), 1e-5),
-                "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
-            larger(_vectors(5, 9, 10)),
-        ),
-        misconceptions=mistakes(
-            ("rms", f"You divide by the root of the mean square, as lesson 16 does. Here it is {size}.",
-                lambda x, g, eps: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * (offset + g)),
-            like.others("offset", {
-                0: ("gain-alone", "You multiply by the gain. Here it is 1 + gain, so that a gain of 0 changes"
-                    " nothing."),
-                1: ("one-plus-gain", "You multiply by 1 + gain. Here it is the gain alone."),
-            }),
-            ("no-gain", f"You leave out the gain: multiply by {gain}.",
-                lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps)),
-            ("gain-added", f"You add {gain}. It multiplies.",
-                lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps) + (offset + g)),
-            ("no-absolute", f"You divide by {of_x}, {signs}. Take absolute values first.",
-                lambda x, g, eps: divided(measured(x), x, g, eps)),
-            measure != "largest" and ("absolute-of-the-mean",
-                f"You take the absolute value of {of_x}. It is {size}.",
-                lambda x, g, eps: divided(measured(x).abs(), x, g, eps)),
-            like.others("measure", {
-                other: (other, f"You divide by {words}. Divide by {size}.") for other, words in SIZES.items()}),
-            ("mean-subtracted", "You subtract the mean of x first, as LayerNorm does. Leave it where it "
-                "is.", lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
-            ("eps-for-each", f"You add eps to x. It is {eps_is}.",
-                lambda x, g, eps: (x + eps) / measured((x + eps).abs()) * (offset + g)),
-            like.others("floor", {
-                False: ("eps-added", "You add eps. It is the least that you divide by: divide by eps where"
-                    f" {size} is smaller."),
-                True: ("eps-least", f"You divide by eps where {size} is smaller than it. eps is added, always."),
-            }),
-            ("no-eps", "eps has no effect in your function, and a vector of zeros gives NaN. It is "
-                f"{eps_is}.", lambda x, g, eps: x / measured(x.abs()) * (offset + g)),
-            ("whole-array", f"You take {size} over everything. Each vector has its own: dim=-1, "
-                "keepdim=True.",
-                lambda x, g, eps: divided(MEASURES[measure](x.abs().flatten(), dim=0), x, g, eps)),
-            ("first-axis", "You normalise along the first axis. A vector lies along the last: dim=-1.",
-                along(0)),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("one vector", _vectors(4), f"One vector: divide by {size}, then multiply by {gain}."),
+        Probe("rows with a mean", _vectors(2, 3, shift=4.0), "The mean of x is not subtracted here, "
+            "unlike in LayerNorm."),
+        Probe("three axes", _vectors(2, 3, 5, scale=3.0), "Each vector along the last axis is treated "
+            "by itself."),
+        Probe("a large eps", _small_and_large, f"eps is large here, to show {shows}: it is {eps_is}."),
+        Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), normal(rng, 3), 1e-5),
+            "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
+        larger(_vectors(5, 9, 10)),
+    ), misconceptions=mistakes(
+        ("rms", f"You divide by the root of the mean square, as lesson 16 does. Here it is {size}.",
+            lambda x, g, eps: x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * (offset + g)),
+        like.others("offset", {
+            0: ("gain-alone", "You multiply by the gain. Here it is 1 + gain, so that a gain of 0 changes"
+                " nothing."),
+            1: ("one-plus-gain", "You multiply by 1 + gain. Here it is the gain alone."),
+        }),
+        ("no-gain", f"You leave out the gain: multiply by {gain}.",
+            lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps)),
+        ("gain-added", f"You add {gain}. It multiplies.",
+            lambda x, g, eps: like(offset=1)(x, torch.zeros_like(g), eps) + (offset + g)),
+        ("no-absolute", f"You divide by {of_x}, {signs}. Take absolute values first.",
+            lambda x, g, eps: divided(measured(x), x, g, eps)),
+        measure != "largest" and ("absolute-of-the-mean",
+            f"You take the absolute value of {of_x}. It is {size}.",
+            lambda x, g, eps: divided(measured(x).abs(), x, g, eps)),
+        like.others("measure", {
+            other: (other, f"You divide by {words}. Divide by {size}.") for other, words in SIZES.items()}),
+        ("mean-subtracted", "You subtract the mean of x first, as LayerNorm does. Leave it where it "
+            "is.", lambda x, g, eps: right(x - x.mean(-1, keepdim=True), g, eps)),
+        ("eps-for-each", f"You add eps to x. It is {eps_is}.",
+            lambda x, g, eps: (x + eps) / measured((x + eps).abs()) * (offset + g)),
+        like.others("floor", {
+            False: ("eps-added", "You add eps. It is the least that you divide by: divide by eps where"
+                f" {size} is smaller."),
+            True: ("eps-least", f"You divide by eps where {size} is smaller than it. eps is added, always."),
+        }),
+        ("no-eps", "eps has no effect in your function, and a vector of zeros gives NaN. It is "
+            f"{eps_is}.", lambda x, g, eps: x / measured(x.abs()) * (offset + g)),
+        ("whole-array", f"You take {size} over everything. Each vector has its own: dim=-1, keepdim=True.",
+            lambda x, g, eps: divided(MEASURES[measure](x.abs().flatten(), dim=0), x, g, eps)),
+        ("first-axis", "You normalise along the first axis. A vector lies along the last: dim=-1.", along(0)),
+    ))
 
 
 def _abs_norm_in_words(like, measure, offset, floor):
@@ -242,41 +236,37 @@ def _packed_mlp(like, bend, gate):
     def wrongly(function):
         return joined(lambda straight, bent: straight * function(bent))
 
-    return Exercise(
-        reference=like(),
-        probes=(
-            Probe("one number", _packed(1, 1, 1), "d = m = 1: x W_in has two numbers, a and b. The result "
-                f"is {product} · W_out.", draws=3),
-            Probe("wider inside", _packed(2, 5, 3), "d = 2 and m = 5: x W_in has 10 columns. The left "
-                "five are a, the right five b."),
-            Probe("a batch", _packed(3, 4, 2, 5), "Any axes may stand in front; the last has the d "
-                "numbers of a token."),
-            larger(_packed(9, 10, 5, 11)),
-        ),
-        misconceptions=mistakes(
-            ("wrong-half", f"{name} stands on the {other} half. The gate is the {gate} one: {product}.",
-                like(gate=other)),
-            ("silu", f"You use SiLU, as lesson 16 does. Here the gate is {formula}.", like(bend="silu")),
-            ("silu-wrong-half", f"You use SiLU, and on the {other} half. Here it is {name}, on the {gate} "
-                f"half: {product}.", like(bend="silu", gate=other)),
-            *((id, f"{words} The gate is {formula}.", wrongly(function))
-              for id, words, function in ONLY_GELU if bend == "gelu"),
-            like.others("bend", {wrong: (wrong, f"You use {words}. The gate is {formula}.") for wrong, words in (
-                ("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))}),
-            ("both-bent", f"You apply {name} to both halves. Only the gate, the {gate} half, is bent.",
-                joined(lambda straight, bent: act(straight) * act(bent))),
-            ("product-bent", f"You apply {name} to the product. Bend the {gate} half first, then multiply.",
-                joined(lambda straight, bent: act(straight * bent))),
-            ("added", "You add the two halves. A gate multiplies.",
-                joined(lambda straight, bent: straight + act(bent))),
-            ("no-gate", f"You leave out the {other} half. It is {product}.",
-                joined(lambda straight, bent: act(bent))),
-            ("every-other", "You take every other column. a is the left half of the columns, b the right "
-                "half.", every_other),
-            ("residual", "You add x. The residual connection belongs to the block around it.",
-                lambda x, W_in, W_out: x + like()(x, W_in, W_out)),
-        ),
-    )
+    return Exercise(like(), probes=(
+        Probe("one number", _packed(1, 1, 1), "d = m = 1: x W_in has two numbers, a and b. The result "
+            f"is {product} · W_out.", draws=3),
+        Probe("wider inside", _packed(2, 5, 3), "d = 2 and m = 5: x W_in has 10 columns. The left "
+            "five are a, the right five b."),
+        Probe("a batch", _packed(3, 4, 2, 5), "Any axes may stand in front; the last has the d "
+            "numbers of a token."),
+        larger(_packed(9, 10, 5, 11)),
+    ), misconceptions=mistakes(
+        ("wrong-half", f"{name} stands on the {other} half. The gate is the {gate} one: {product}.",
+            like(gate=other)),
+        ("silu", f"You use SiLU, as lesson 16 does. Here the gate is {formula}.", like(bend="silu")),
+        ("silu-wrong-half", f"You use SiLU, and on the {other} half. Here it is {name}, on the {gate} "
+            f"half: {product}.", like(bend="silu", gate=other)),
+        *((id, f"{words} The gate is {formula}.", wrongly(function))
+          for id, words, function in ONLY_GELU if bend == "gelu"),
+        like.others("bend", {wrong: (wrong, f"You use {words}. The gate is {formula}.") for wrong, words in (
+            ("gelu", "GELU"), ("relu", "ReLU"), ("sigmoid", "the sigmoid"))}),
+        ("both-bent", f"You apply {name} to both halves. Only the gate, the {gate} half, is bent.",
+            joined(lambda straight, bent: act(straight) * act(bent))),
+        ("product-bent", f"You apply {name} to the product. Bend the {gate} half first, then multiply.",
+            joined(lambda straight, bent: act(straight * bent))),
+        ("added", "You add the two halves. A gate multiplies.",
+            joined(lambda straight, bent: straight + act(bent))),
+        ("no-gate", f"You leave out the {other} half. It is {product}.",
+            joined(lambda straight, bent: act(bent))),
+        ("every-other", "You take every other column. a is the left half of the columns, b the right "
+            "half.", every_other),
+        ("residual", "You add x. The residual connection belongs to the block around it.",
+            lambda x, W_in, W_out: x + like()(x, W_in, W_out)),
+    ))
 
 
 def _packed_mlp_in_words(like, bend, gate):
@@ -359,58 +349,53 @@ def _turn_half(like, base, turned, pairs):
         "neighbours": "the two numbers of a pair stay neighbours.",
         "halves": "the first numbers of all pairs come first, then the second ones."}[pairs]
 
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one pair", _tokens(3, 4), f"d = 4: columns {columns[0]}, columns {columns[1]} are one "
-                "pair, turned by the position itself.", absolute=1e-5),
-            Probe("two pairs", _tokens(4, 8), f"d = 8: of the {turned} four columns, the first pair is "
-                f"turned by p, the second by p · {base}^(-1/2).", absolute=1e-5),
-            Probe("one position", _tokens(1, 8, first=3), "One token at position 3: the positions need "
-                "not begin at 0.", absolute=1e-5),
-            Probe("heads", _tokens(2, 4, 5, 12, first=2, step=3), "x is (B, h, T, d) here, and positions "
-                "are 2, 5, 8 …: any axes may stand in front.", absolute=1e-5),
-            larger(_tokens(5, 7, 13, 24)),
-        ),
-        misconceptions=mistakes(
-            (f"{still}-half", f"You turn the {still} half of the columns. Here it is the {turned} half; "
-                f"the {still} stays as it is.", like(turned=still)),
-            ("all-columns", f"You turn all columns. Only the {turned} half is turned; the {still} stays "
-                "as it is.", _everything(base, pairs)),
-            ("lesson-08", "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is "
-                f"the {turned} half, with base {base}.", _everything(10000, "neighbours")),
-            like.others("base", {
-                number: (f"base-{number}", f"You use base {number}, as {whose}. Here it is {base}.") for number, whose in (
-                    (10000, "lesson 08 does"), (100000, "the model of lesson 16 does"), (1000, "many do"))}),
-            ("d-in-the-exponent", "You divide by all d columns in the exponent. Only d/2 are turned: pair "
-                "i has -2i / (d/2).", other(lambda i, m: float(base) ** (-i / (2 * m)))),
-            turned == "last" and ("places-in-the-whole", "You count the pairs from column 0. The"
-                " first pair that is turned has i = 0.", other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),
-            ("counted-from-1", "You count the pairs from 1. The first has i = 0 and is turned by the "
-                "position itself.", other(lambda i, m: float(base) ** (-(i + 1) / m))),
-            ("frequencies-grow", "Your later pairs turn faster. The exponent is negative: they turn more "
-                "slowly.", other(lambda i, m: float(base) ** (i / m))),
-            ("one-angle", f"All your pairs turn by the same angle. Pair i turns by p · {base}^(-2i / "
-                "(d/2)).", other(lambda i, m: torch.ones_like(i))),
-            (way, in_pairs, like(pairs=way)),
-            (f"put-back-in-{way}", f"The pairs are turned right and put back wrongly: {put_back}",
-                other(join=JOINS[way])),
-            ("other-way", "You turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos).",
-                lambda x, p: right(x, -p)),
-            ("mirrored", "This is a reflection and not a turn: one of the signs is wrong. (a, b) becomes "
-                "(a cos - b sin, a sin + b cos).", other(join=lambda a, b: JOINS[pairs](a, -b))),
-            ("turned-part-only", f"You return the turned half alone. The {still} half stands beside it, "
-                "as it was.", other(together=lambda stays, moved: moved)),
-            (f"turned-{'in-front' if turned == 'last' else 'behind'}", "The turned half stands "
-                f"{'in front' if turned == 'last' else 'behind'}. The order of the columns stays.",
-                other(together=lambda stays, moved: torch.cat(in_order(moved, stays), dim=-1))),
-            ("positions-ignored", "You count the rows of x. The positions are given, and need not begin "
-                "at 0.", lambda x, positions: right(x, AT(x.shape[-2]))),
-            ("one-based-positions", "You add 1 to the positions. Position 0 is not turned.",
-                lambda x, p: right(x, p + 1)),
-        ),
-        contracts=(Contract("a d that 4 does not divide", lambda rng: _tokens(2, 6)(rng)),),
-    )
+    return Exercise(right, probes=(
+        Probe("one pair", _tokens(3, 4), f"d = 4: columns {columns[0]}, columns {columns[1]} are one "
+            "pair, turned by the position itself.", absolute=1e-5),
+        Probe("two pairs", _tokens(4, 8), f"d = 8: of the {turned} four columns, the first pair is "
+            f"turned by p, the second by p · {base}^(-1/2).", absolute=1e-5),
+        Probe("one position", _tokens(1, 8, first=3), "One token at position 3: the positions need "
+            "not begin at 0.", absolute=1e-5),
+        Probe("heads", _tokens(2, 4, 5, 12, first=2, step=3), "x is (B, h, T, d) here, and positions "
+            "are 2, 5, 8 …: any axes may stand in front.", absolute=1e-5),
+        larger(_tokens(5, 7, 13, 24)),
+    ), misconceptions=mistakes(
+        (f"{still}-half", f"You turn the {still} half of the columns. Here it is the {turned} half; "
+            f"the {still} stays as it is.", like(turned=still)),
+        ("all-columns", f"You turn all columns. Only the {turned} half is turned; the {still} stays "
+            "as it is.", _everything(base, pairs)),
+        ("lesson-08", "This is lesson 08's rotate: it turns all columns, with base 10000. Here it is "
+            f"the {turned} half, with base {base}.", _everything(10000, "neighbours")),
+        like.others("base", {
+            number: (f"base-{number}", f"You use base {number}, as {whose}. Here it is {base}.") for number, whose in (
+                (10000, "lesson 08 does"), (100000, "the model of lesson 16 does"), (1000, "many do"))}),
+        ("d-in-the-exponent", "You divide by all d columns in the exponent. Only d/2 are turned: pair "
+            "i has -2i / (d/2).", other(lambda i, m: float(base) ** (-i / (2 * m)))),
+        turned == "last" and ("places-in-the-whole", "You count the pairs from column 0. The"
+            " first pair that is turned has i = 0.", other(lambda i, m: float(base) ** (-(i + m) / (2 * m)))),
+        ("counted-from-1", "You count the pairs from 1. The first has i = 0 and is turned by the "
+            "position itself.", other(lambda i, m: float(base) ** (-(i + 1) / m))),
+        ("frequencies-grow", "Your later pairs turn faster. The exponent is negative: they turn more "
+            "slowly.", other(lambda i, m: float(base) ** (i / m))),
+        ("one-angle", f"All your pairs turn by the same angle. Pair i turns by p · {base}^(-2i / "
+            "(d/2)).", other(lambda i, m: torch.ones_like(i))),
+        (way, in_pairs, like(pairs=way)),
+        (f"put-back-in-{way}", f"The pairs are turned right and put back wrongly: {put_back}",
+            other(join=JOINS[way])),
+        ("other-way", "You turn the other way: (a, b) becomes (a cos - b sin, a sin + b cos).",
+            lambda x, p: right(x, -p)),
+        ("mirrored", "This is a reflection and not a turn: one of the signs is wrong. (a, b) becomes "
+            "(a cos - b sin, a sin + b cos).", other(join=lambda a, b: JOINS[pairs](a, -b))),
+        ("turned-part-only", f"You return the turned half alone. The {still} half stands beside it, "
+            "as it was.", other(together=lambda stays, moved: moved)),
+        (f"turned-{'in-front' if turned == 'last' else 'behind'}", "The turned half stands "
+            f"{'in front' if turned == 'last' else 'behind'}. The order of the columns stays.",
+            other(together=lambda stays, moved: torch.cat(in_order(moved, stays), dim=-1))),
+        ("positions-ignored", "You count the rows of x. The positions are given, and need not begin "
+            "at 0.", lambda x, positions: right(x, AT(x.shape[-2]))),
+        ("one-based-positions", "You add 1 to the positions. Position 0 is not turned.",
+            lambda x, p: right(x, p + 1)),
+    ), contracts=(Contract("a d that 4 does not divide", lambda rng: _tokens(2, 6)(rng)),))
 
 
 def _turn_half_in_words(like, base, turned, pairs):
@@ -510,94 +495,83 @@ def _new_first(k, v, cache):
     return (k, v) if cache is None else _joined(*cache, (k, v))
 
 
-WINDOW_ATTENTION = Exercise(
-    reference=window_attention,
-    probes=(
-        Probe("one token, nothing cached", _cached(1, 1, 1, None, 2, 3), "One token without a cache sees "
-            "itself: the output is its value, and the cache holds it."),
-        Probe("a prompt within the window", _cached(1, 2, 3, None, 4, 5), "Three tokens, a window of "
-            "five, nothing cached: this is the triangle of lesson 06."),
-        Probe("a prompt longer than the window", _cached(2, 1, 6, None, 3, 3), "Six tokens, a window of "
-            "three: token 5 sees tokens 3, 4 and 5. The cache keeps tokens 4 and 5."),
-        Probe("one more token", _cached(1, 2, 1, 3, 4, 4), "Three tokens in the cache and a window of "
-            "four: the new token sees all of them and itself."),
-        Probe("several more tokens", _cached(2, 3, 4, 2, 5, 3), "Two cached tokens, four new ones, a "
-            "window of three. New token i stands at place t + i: it sees places t + i - 2 to t + i."),
-        Probe("a longer cache than the window", _cached(1, 2, 2, 7, 3, 3), "The cache may hold more than "
-            "the window: new tokens see only the last `window` tokens all the same, and the new cache is "
-            "cut."),
-        Probe("a cache of few", _cached(1, 1, 2, 1, 3, 6), "Three tokens in all and a window of six: "
-            "everything is seen and everything is kept."),
-        Probe("an empty cache", _cached(1, 1, 2, 0, 3, 3), "A cache of no tokens is like none."),
-        Probe("a window of one", _cached(1, 2, 3, 2, 4, 1), "With a window of one each token sees itself "
-            "alone, and the cache keeps 0 tokens: its shape is (B, h, 0, d_k)."),
-        larger(_cached(5, 6, 9, 7, 10, 8)),
-    ),
-    misconceptions=(
-        ("no-window", "The window has no effect on what is seen: tokens further back than `window` - 1 "
-            "are hidden.", _attends(hidden=lambda window, T, n: _hidden(n, T, n))),
-        ("no-window-at-all", "This is the attention of lesson 16: your window has no effect, neither on "
-            "what is seen nor on what is kept.",
-            _attends(hidden=lambda window, T, n: _hidden(n, T, n), keep=lambda window, *kv: _joined(*kv))),
-        ("window-one-larger", "Your tokens see one token too many: the token itself counts, so it sees "
-            "window - 1 before it.", _attends(hidden=lambda window, T, n: _hidden(window + 1, T, n))),
-        ("window-without-itself", "You count the window without the token itself, in what is seen and in "
-            "what is kept. It counts: window - 1 tokens before it.",
-            lambda q, k, v, cache, window: window_attention(q, k, v, cache, window, own=0)),
-        ("no-offset", "Your mask begins at the left again, as if nothing were cached. New token i stands "
-            "at place t + i.", _attends(hidden=_no_offset)),
-        ("both-sides", "Your window reaches to both sides: tokens see the future. Only the past is seen.",
-            _attends(hidden=lambda window, T, n: _back(T, n).abs() >= window)),
-        ("first-tokens-seen", "Your tokens see the first tokens of the text. The window holds the last "
-            "ones, up to the token itself.",
-            _attends(hidden=lambda window, T, n: _hidden(n, T, n) | (torch.arange(n) >= window) & ~_itself(T, n))),
-        ("cache-cut-only", "You cut the cache, and new tokens still see too far among themselves: a "
-            "prompt may be longer than the window.", _attends(hidden=lambda window, T, n: (
-                _hidden(n, T, n) | (torch.arange(n) < n - T) & _hidden(window, T, n)))),
-        ("cut-before", "You cut keys and values before attending. The first of several new tokens loses "
-            "cached ones that it may see: attend first, cut afterwards.", _cut_first),
-        ("cache-not-cut", "The output is right, and the cache grows for ever. Keep the last window - 1 "
-            "tokens: nobody sees the others again.", _attends(keep=lambda window, *kv: _joined(*kv))),
-        ("keeps-one-too-many", "The output is right, and the cache holds one token more than any new "
-            "token can see: keep window - 1.",
-            _attends(keep=lambda window, *kv: _last(window, *_joined(*kv)))),
-        ("keeps-one-too-few", "The output is right, and the cache holds one token too few. The next token "
-            "sees window - 1 before it.",
-            _attends(keep=lambda window, *kv: _last(max(window - 2, 0), *_joined(*kv)))),
-        ("minus-zero", "Right, except for a window of 1: [-0:] is everything, and nothing should be kept.",
-            _attends(keep=lambda window, *kv: tuple(x[:, :, -(window - 1):] for x in _joined(*kv)))),
-        ("keeps-the-first", "The output is right, and the cache keeps the first tokens of the text. Keep "
-            "the last.",
-            _attends(keep=lambda window, *kv: tuple(x[:, :, :window - 1] for x in _joined(*kv)))),
-        ("keeps-the-new-only", "The output is right, and your new cache holds new tokens only. Old ones "
-            "stay while somebody can see them.",
-            _attends(keep=lambda window, k, v, cache: _last(window - 1, k, v))),
-        ("old-cache", "The output is right, and you give back the old cache: the next token will not see "
-            "these.", _attends(keep=lambda window, k, v, cache: (k, v) if cache is None else cache)),
-        ("cache-not-read", "Your new tokens do not see the cache. Put it in front of the new keys and "
-            "values, then attend.", _attends(see=lambda k, v, cache: (k, v))),
-        ("new-in-front", "You put the new tokens in front of the cached ones. The cache is in the order "
-            "of the text.",
-            _attends(_new_first, keep=lambda window, *kv: _last(window - 1, *_new_first(*kv)))),
-        ("does-not-see-itself", "A new token does not see itself. The window ends with the token itself.",
-            _attends(hidden=lambda window, T, n: _hidden(window, T, n) | _itself(T, n))),
-        ("not-scaled", "The scores are not scaled: divide them by √d_k.", _attends(scale=lambda q: 1.0)),
-        ("columns-sum-to-1", "Your softmax runs over the queries. It runs over the keys, the last axis.",
-            _attends(axis=-2)),
-        ("hidden-with-0", "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use -inf.",
-            _attends(bar=0.0)),
-        ("not-normalised-again", "You set weights outside the window to 0 after the softmax, so the "
-            "others no longer sum to 1. Hide the scores before it.", _after_softmax),
-        ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
-            _attends(keep=lambda window, k, v, cache: _last(window - 1, *_joined(k, v, cache))[::-1])),
-        ("output-only", "You return the output alone. The caller needs the new cache too: return output, "
-            "(K, V).", lambda q, k, v, cache, window: window_attention(q, k, v, cache, window)[0]),
-        ("three-values", "You return three things. Keys and values belong into one tuple: return output, "
-            "(K, V).",
-            lambda q, k, v, cache, window: (lambda out, kept: (out, *kept))(*window_attention(q, k, v, cache, window))),
-    ),
-    contracts=(Contract("a window of 0", lambda rng: _cached(1, 1, 2, None, 2, 0)(rng)),),
-)
+WINDOW_ATTENTION = Exercise(window_attention, probes=(
+    Probe("one token, nothing cached", _cached(1, 1, 1, None, 2, 3), "One token without a cache sees "
+        "itself: the output is its value, and the cache holds it."),
+    Probe("a prompt within the window", _cached(1, 2, 3, None, 4, 5), "Three tokens, a window of "
+        "five, nothing cached: this is the triangle of lesson 06."),
+    Probe("a prompt longer than the window", _cached(2, 1, 6, None, 3, 3), "Six tokens, a window of "
+        "three: token 5 sees tokens 3, 4 and 5. The cache keeps tokens 4 and 5."),
+    Probe("one more token", _cached(1, 2, 1, 3, 4, 4), "Three tokens in the cache and a window of "
+        "four: the new token sees all of them and itself."),
+    Probe("several more tokens", _cached(2, 3, 4, 2, 5, 3), "Two cached tokens, four new ones, a "
+        "window of three. New token i stands at place t + i: it sees places t + i - 2 to t + i."),
+    Probe("a longer cache than the window", _cached(1, 2, 2, 7, 3, 3), "The cache may hold more than the window: "
+        "new tokens see only the last `window` tokens all the same, and the new cache is cut."),
+    Probe("a cache of few", _cached(1, 1, 2, 1, 3, 6), "Three tokens in all and a window of six: "
+        "everything is seen and everything is kept."),
+    Probe("an empty cache", _cached(1, 1, 2, 0, 3, 3), "A cache of no tokens is like none."),
+    Probe("a window of one", _cached(1, 2, 3, 2, 4, 1), "With a window of one each token sees itself "
+        "alone, and the cache keeps 0 tokens: its shape is (B, h, 0, d_k)."),
+    larger(_cached(5, 6, 9, 7, 10, 8)),
+), misconceptions=(
+    ("no-window", "The window has no effect on what is seen: tokens further back than `window` - 1 "
+        "are hidden.", _attends(hidden=lambda window, T, n: _hidden(n, T, n))),
+    ("no-window-at-all", "This is the attention of lesson 16: your window has no effect, neither on "
+        "what is seen nor on what is kept.",
+        _attends(hidden=lambda window, T, n: _hidden(n, T, n), keep=lambda window, *kv: _joined(*kv))),
+    ("window-one-larger", "Your tokens see one token too many: the token itself counts, so it sees "
+        "window - 1 before it.", _attends(hidden=lambda window, T, n: _hidden(window + 1, T, n))),
+    ("window-without-itself", "You count the window without the token itself, in what is seen and in "
+        "what is kept. It counts: window - 1 tokens before it.",
+        lambda q, k, v, cache, window: window_attention(q, k, v, cache, window, own=0)),
+    ("no-offset", "Your mask begins at the left again, as if nothing were cached. New token i stands "
+        "at place t + i.", _attends(hidden=_no_offset)),
+    ("both-sides", "Your window reaches to both sides: tokens see the future. Only the past is seen.",
+        _attends(hidden=lambda window, T, n: _back(T, n).abs() >= window)),
+    ("first-tokens-seen", "Your tokens see the first tokens of the text. The window holds the last "
+        "ones, up to the token itself.",
+        _attends(hidden=lambda window, T, n: _hidden(n, T, n) | (torch.arange(n) >= window) & ~_itself(T, n))),
+    ("cache-cut-only", "You cut the cache, and new tokens still see too far among themselves: a "
+        "prompt may be longer than the window.", _attends(hidden=lambda window, T, n: (
+            _hidden(n, T, n) | (torch.arange(n) < n - T) & _hidden(window, T, n)))),
+    ("cut-before", "You cut keys and values before attending. The first of several new tokens loses "
+        "cached ones that it may see: attend first, cut afterwards.", _cut_first),
+    ("cache-not-cut", "The output is right, and the cache grows for ever. Keep the last window - 1 "
+        "tokens: nobody sees the others again.", _attends(keep=lambda window, *kv: _joined(*kv))),
+    ("keeps-one-too-many", "The output is right, and the cache holds one token more than any new token can see: "
+        "keep window - 1.", _attends(keep=lambda window, *kv: _last(window, *_joined(*kv)))),
+    ("keeps-one-too-few", "The output is right, and the cache holds one token too few. The next token sees "
+        "window - 1 before it.", _attends(keep=lambda window, *kv: _last(max(window - 2, 0), *_joined(*kv)))),
+    ("minus-zero", "Right, except for a window of 1: [-0:] is everything, and nothing should be kept.",
+        _attends(keep=lambda window, *kv: tuple(x[:, :, -(window - 1):] for x in _joined(*kv)))),
+    ("keeps-the-first", "The output is right, and the cache keeps the first tokens of the text. Keep the last.",
+        _attends(keep=lambda window, *kv: tuple(x[:, :, :window - 1] for x in _joined(*kv)))),
+    ("keeps-the-new-only", "The output is right, and your new cache holds new tokens only. Old ones stay while "
+        "somebody can see them.", _attends(keep=lambda window, k, v, cache: _last(window - 1, k, v))),
+    ("old-cache", "The output is right, and you give back the old cache: the next token will not see "
+        "these.", _attends(keep=lambda window, k, v, cache: (k, v) if cache is None else cache)),
+    ("cache-not-read", "Your new tokens do not see the cache. Put it in front of the new keys and "
+        "values, then attend.", _attends(see=lambda k, v, cache: (k, v))),
+    ("new-in-front", "You put the new tokens in front of the cached ones. The cache is in the order of the text.",
+        _attends(_new_first, keep=lambda window, *kv: _last(window - 1, *_new_first(*kv)))),
+    ("does-not-see-itself", "A new token does not see itself. The window ends with the token itself.",
+        _attends(hidden=lambda window, T, n: _hidden(window, T, n) | _itself(T, n))),
+    ("not-scaled", "The scores are not scaled: divide them by √d_k.", _attends(scale=lambda q: 1.0)),
+    ("columns-sum-to-1", "Your softmax runs over the queries. It runs over the keys, the last axis.",
+        _attends(axis=-2)),
+    ("hidden-with-0", "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use -inf.",
+        _attends(bar=0.0)),
+    ("not-normalised-again", "You set weights outside the window to 0 after the softmax, so the "
+        "others no longer sum to 1. Hide the scores before it.", _after_softmax),
+    ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
+        _attends(keep=lambda window, k, v, cache: _last(window - 1, *_joined(k, v, cache))[::-1])),
+    ("output-only", "You return the output alone. The caller needs the new cache too: return output, "
+        "(K, V).", lambda q, k, v, cache, window: window_attention(q, k, v, cache, window)[0]),
+    ("three-values", "You return three things. Keys and values belong into one tuple: return output, "
+        "(K, V).",
+        lambda q, k, v, cache, window: (lambda out, kept: (out, *kept))(*window_attention(q, k, v, cache, window))),
+), contracts=(Contract("a window of 0", lambda rng: _cached(1, 1, 2, None, 2, 0)(rng)),))
 
 # ---------------------------------------------------------------- min_p
 
@@ -643,73 +617,63 @@ def _naive(logits, temperature, p):
     return few / few.sum()
 
 
-MIN_P = Exercise(
-    reference=min_p,
-    probes=(
-        Probe("by hand", _shares(0.5, 0.3, 0.15, 0.05, temperature=1.0, p=0.4), "0.5, 0.3, 0.15, 0.05 in "
-            "some order and p = 0.4: words with at least 0.4 · 0.5 = 0.2 stay, with 0.5/0.8 = 0.625 and "
-            "0.375."),
-        Probe("hot", _shares(0.5, 0.3, 0.15, 0.05, temperature=2.0, p=0.4), "The same words at "
-            "temperature 2: the same two stay, since the cut comes before the temperature."),
-        Probe("cold", _shares(0.4, 0.35, 0.15, 0.1, temperature=0.25, p=0.3), "A low temperature: three "
-            "words stay, since the cut comes before the temperature."),
-        Probe("p is 1", lambda rng: (torch.tensor(rng.permutation([2.0, 2.0, 1.0, 0.0])), 0.5, 1.0),
-            "p = 1, and two words are equally probable: both have at least 1 times the best, so both stay."),
-        Probe("p is 0", _logits(6, 1.5, 0.0), "p = 0: every word stays, and only the temperature acts."),
-        Probe("many words", _logits(30, 0.7, 0.1), "Compare each probability with p times the largest. "
-            "Those below it get 0.", draws=4),
-        Probe("a large logit", _shares(0.4, 0.35, 0.15, 0.1, temperature=0.25, p=0.3, shift=5000.0),
-            "Logits near 5000: exp overflows unless the largest logit is subtracted first, as "
-            "torch.softmax does.", extreme=True),
-        Probe("words ruled out", _shares(0.5, 0.3, 0.15, 0.05, 0.0, temperature=2.0, p=0.4), "A logit of "
-            "-inf is a word that was ruled out: its probability is 0, and stays 0.", extreme=True),
-        larger(_logits(400, 1.3, 0.02)),
-    ),
-    misconceptions=(
-        ("temperature-first", "You apply the temperature and then cut. Here the cut comes first, on the "
-            "probabilities at temperature 1.",
-            lambda logits, temperature, p: min_p(logits / temperature, 1.0, p)),
-        ("temperature-twice", "The temperature acts twice: on the probabilities that you cut, and again "
-            "on what stays.", lambda logits, temperature, p: min_p(logits / temperature, temperature, p)),
-        ("no-temperature", "The temperature has no effect. Divide the logits of the words that stay by it.",
-            lambda logits, temperature, p: min_p(logits, 1.0, p)),
-        ("multiplied", "You multiply by the temperature. Divide: a high temperature makes words more "
-            "alike.", lambda logits, temperature, p: min_p(logits, 1 / temperature, p)),
-        ("threshold", "You keep words with probability p or more. The bar is p times the largest "
-            "probability.", _kept(lambda probabilities, p: probabilities >= p)),
-        ("nucleus", "This is the nucleus of lesson 16: the fewest words with probability p together. Here "
-            "the bar is p times the largest probability.", _kept(_nucleus)),
-        ("nucleus-of-lesson-16", "You call the nucleus of lesson 16: the fewest words with probability p "
-            "together, and no p of 0. Here the bar is p times the largest probability.",
-            _nucleus_of_lesson_16),
-        ("share-of-the-logit", "You compare logits. p is a share of the largest probability: take a "
-            "softmax first.",
-            lambda logits, temperature, p: torch.softmax(
-                (logits / temperature).masked_fill(logits < p * logits.max(), -math.inf), dim=-1)),
-        ("more-than-p", "A word with exactly p times the best is dropped. At least p times is enough: ≥.",
-            _kept(lambda probabilities, p: probabilities > p * probabilities.max())),
-        ("mean-as-the-bar", "You compare with the mean probability. The bar is p times the largest.",
-            lambda logits, temperature, p: min_p(logits, temperature, p, yardstick=torch.mean)),
-        ("the-others", "You keep the words below the bar and drop those above.",
-            _kept(lambda probabilities, p: ~_near_the_best(probabilities, p) | (p == 0))),
-        ("not-normalised-again", "What stays does not sum to 1. Normalise again after the cut.",
-            _finished(lambda logits, t, gone: torch.softmax(logits / t, dim=-1).masked_fill(gone, 0.0))),
-        ("hidden-with-0", "You set the logits of dropped words to 0, which is a logit like any other. Use "
-            "-inf.",
-            _finished(lambda logits, t, gone: torch.softmax(logits.masked_fill(gone, 0.0) / t, dim=-1))),
-        ("logits-back", "You return logits. Probabilities are asked for: a softmax is missing at the end.",
-            _finished(lambda logits, t, gone: (logits / t).masked_fill(gone, -math.inf))),
-        ("kept-only", "You return only the words that stay. The result has shape (V,), with 0 for the "
-            "others.",
-            lambda logits, temperature, p: (lambda few: few[few > 0])(min_p(logits, temperature, p))),
-        ("best-only", "You keep only the most probable word. All with at least p times its probability "
-            "stay.", _kept(lambda probabilities, p: probabilities == probabilities.max())),
-        ("overflow", "Right for small logits. exp of a large one overflows: subtract the largest first, "
-            "or use torch.softmax.", _naive),
-    ),
-    contracts=(Contract("a p above 1", lambda rng: (torch.tensor([0.0, 1.0]), 1.0, 1.5)),
-               Contract("a temperature of 0", lambda rng: (torch.tensor([0.0, 1.0]), 0.0, 0.5))),
-)
+MIN_P = Exercise(min_p, probes=(
+    Probe("by hand", _shares(0.5, 0.3, 0.15, 0.05, temperature=1.0, p=0.4), "0.5, 0.3, 0.15, 0.05 in some order "
+        "and p = 0.4: words with at least 0.4 · 0.5 = 0.2 stay, with 0.5/0.8 = 0.625 and 0.375."),
+    Probe("hot", _shares(0.5, 0.3, 0.15, 0.05, temperature=2.0, p=0.4), "The same words at "
+        "temperature 2: the same two stay, since the cut comes before the temperature."),
+    Probe("cold", _shares(0.4, 0.35, 0.15, 0.1, temperature=0.25, p=0.3), "A low temperature: three "
+        "words stay, since the cut comes before the temperature."),
+    Probe("p is 1", lambda rng: (torch.tensor(rng.permutation([2.0, 2.0, 1.0, 0.0])), 0.5, 1.0),
+        "p = 1, and two words are equally probable: both have at least 1 times the best, so both stay."),
+    Probe("p is 0", _logits(6, 1.5, 0.0), "p = 0: every word stays, and only the temperature acts."),
+    Probe("many words", _logits(30, 0.7, 0.1), "Compare each probability with p times the largest. "
+        "Those below it get 0.", draws=4),
+    Probe("a large logit", _shares(0.4, 0.35, 0.15, 0.1, temperature=0.25, p=0.3, shift=5000.0),
+        "Logits near 5000: exp overflows unless the largest logit is subtracted first, as "
+        "torch.softmax does.", extreme=True),
+    Probe("words ruled out", _shares(0.5, 0.3, 0.15, 0.05, 0.0, temperature=2.0, p=0.4), "A logit of "
+        "-inf is a word that was ruled out: its probability is 0, and stays 0.", extreme=True),
+    larger(_logits(400, 1.3, 0.02)),
+), misconceptions=(
+    ("temperature-first", "You apply the temperature and then cut. Here the cut comes first, on the "
+        "probabilities at temperature 1.", lambda logits, temperature, p: min_p(logits / temperature, 1.0, p)),
+    ("temperature-twice", "The temperature acts twice: on the probabilities that you cut, and again "
+        "on what stays.", lambda logits, temperature, p: min_p(logits / temperature, temperature, p)),
+    ("no-temperature", "The temperature has no effect. Divide the logits of the words that stay by it.",
+        lambda logits, temperature, p: min_p(logits, 1.0, p)),
+    ("multiplied", "You multiply by the temperature. Divide: a high temperature makes words more "
+        "alike.", lambda logits, temperature, p: min_p(logits, 1 / temperature, p)),
+    ("threshold", "You keep words with probability p or more. The bar is p times the largest "
+        "probability.", _kept(lambda probabilities, p: probabilities >= p)),
+    ("nucleus", "This is the nucleus of lesson 16: the fewest words with probability p together. Here "
+        "the bar is p times the largest probability.", _kept(_nucleus)),
+    ("nucleus-of-lesson-16", "You call the nucleus of lesson 16: the fewest words with probability p together, "
+        "and no p of 0. Here the bar is p times the largest probability.", _nucleus_of_lesson_16),
+    ("share-of-the-logit", "You compare logits. p is a share of the largest probability: take a "
+        "softmax first.",
+        lambda logits, temperature, p: torch.softmax(
+            (logits / temperature).masked_fill(logits < p * logits.max(), -math.inf), dim=-1)),
+    ("more-than-p", "A word with exactly p times the best is dropped. At least p times is enough: ≥.",
+        _kept(lambda probabilities, p: probabilities > p * probabilities.max())),
+    ("mean-as-the-bar", "You compare with the mean probability. The bar is p times the largest.",
+        lambda logits, temperature, p: min_p(logits, temperature, p, yardstick=torch.mean)),
+    ("the-others", "You keep the words below the bar and drop those above.",
+        _kept(lambda probabilities, p: ~_near_the_best(probabilities, p) | (p == 0))),
+    ("not-normalised-again", "What stays does not sum to 1. Normalise again after the cut.",
+        _finished(lambda logits, t, gone: torch.softmax(logits / t, dim=-1).masked_fill(gone, 0.0))),
+    ("hidden-with-0", "You set the logits of dropped words to 0, which is a logit like any other. Use -inf.",
+        _finished(lambda logits, t, gone: torch.softmax(logits.masked_fill(gone, 0.0) / t, dim=-1))),
+    ("logits-back", "You return logits. Probabilities are asked for: a softmax is missing at the end.",
+        _finished(lambda logits, t, gone: (logits / t).masked_fill(gone, -math.inf))),
+    ("kept-only", "You return only the words that stay. The result has shape (V,), with 0 for the others.",
+        lambda logits, temperature, p: (lambda few: few[few > 0])(min_p(logits, temperature, p))),
+    ("best-only", "You keep only the most probable word. All with at least p times its probability "
+        "stay.", _kept(lambda probabilities, p: probabilities == probabilities.max())),
+    ("overflow", "Right for small logits. exp of a large one overflows: subtract the largest first, "
+        "or use torch.softmax.", _naive),
+), contracts=(Contract("a p above 1", lambda rng: (torch.tensor([0.0, 1.0]), 1.0, 1.5)),
+           Contract("a temperature of 0", lambda rng: (torch.tensor([0.0, 1.0]), 0.0, 0.5))))
 
 TASKS = {
     "abs_norm": in_variants(

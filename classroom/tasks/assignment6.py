@@ -105,79 +105,71 @@ def _adapter_output(like, strength, place):
     of_the_rank = () if strength == "plain" else (
         ("no-strength", f"You add the adapter's part as it is. Its strength is {factor}.",
             scaled(lambda alpha, A, B: 1.0)),
-        ("multiplied-by-it", f"You multiply where you should divide: the strength is {factor}, so that "
-            "more columns count less each.",
-            scaled(lambda alpha, A, B: alpha**2 / of_alpha(alpha, A.shape[1]))),
+        ("multiplied-by-it", f"You multiply where you should divide: the strength is {factor}, so that more "
+            "columns count less each.", scaled(lambda alpha, A, B: alpha**2 / of_alpha(alpha, A.shape[1]))),
         ("rows-of-a", "You take the number of rows of A, which is d_in. r is the number of its columns: "
             "A.shape[1].", scaled(lambda alpha, A, B: of_alpha(alpha, A.shape[0]))),
         ("columns-of-b", "You take the number of columns of B, which is d_out. r is the number of its "
             "rows: B.shape[0].", scaled(lambda alpha, A, B: of_alpha(alpha, B.shape[1]))),
     )
 
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)), "B is 0, so the "
-                f"adapter adds nothing. The gain multiplies {gained}."),
-            Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), "W is 0: what comes "
-                f"out is the adapter's part. Its strength is {factor}; the gain multiplies {gained}."),
-            Probe("rank 1", _adapter(4, d_in=3, d_out=5, r=1, alpha=0.5), "r is 1 here and alpha 0.5. The "
-                f"gain multiplies {gained}."),
-            Probe("a rank and an alpha", _adapter(2, d_in=6, d_out=7, r=4, alpha=12.0), "r is 4 and alpha "
-                f"12: the adapter's part is multiplied by {of_alpha(12, 4):g}."),
-            Probe("a square W", _adapter(2, d_in=6, d_out=6, r=3, alpha=1.5), "W is square here, so what "
-                "does not fit elsewhere goes through without an error: x @ W, and the gain has a number "
-                "for each output."),
-            Probe("a batch", _adapter(2, 3, d_in=5, d_out=4, r=2), "x is (B, T, d_in) here: any axes may "
-                "stand in front of the last."),
-            larger(_adapter(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
-        ),
-        misconceptions=mistakes(
-            like.others("strength", {
-                "rank": ("strength-rank", f"You multiply by alpha / r, as lesson 18 does. {here}"),
-                "root": ("strength-root", f"You divide alpha by the root of r. {here}"),
-                "plain": ("strength-plain", f"You multiply by alpha alone. {here}"),
-            }),
-            of_the_rank,
-            strength == "root" and ("root-of-alpha-too", "You take the root of alpha as well. Only"
-                " r is under it: alpha / √r.", scaled(lambda alpha, A, B: math.sqrt(alpha / A.shape[1]))),
-            strength == "root" and ("square", "You divide by r². It is the root of r.",
-                scaled(lambda alpha, A, B: alpha / A.shape[1] ** 2)),
-            ("alpha-unused", f"Your function does not use alpha. The adapter's strength is {factor}.",
-                scaled(lambda alpha, A, B: of_alpha(1, A.shape[1]))),
-            ("upside-down", f"Your factor is upside down. It is {factor}.",
-                scaled(lambda alpha, A, B: 1 / of_alpha(alpha, A.shape[1]))),
-            like.others("place", {
-                "path": ("gain-on-path", f"You multiply only the adapter's part by the gain. {on}"),
-                "whole": ("gain-on-whole", f"You multiply the whole sum by the gain. {on}"),
-                "frozen": ("gain-on-frozen", f"You multiply x W by the gain, and not the adapter. {on}"),
-            }),
-            ("no-gain", f"The gain has no effect in your function. It multiplies {gained}.",
-                joined(lambda x, road, path, gain: road + path)),
-            ("one-plus-gain", f"You multiply by 1 + gain. It is the gain itself, on {gained}.",
-                joined(lambda x, road, path, gain: join(road, path, 1 + gain))),
-            ("gain-added", "You add the gain. It multiplies, output by output.",
-                joined(lambda x, road, path, gain: road + path + gain)),
-            ("gain-on-x", "You multiply x by the gain where the two fit. It has a number for each output: "
-                "multiply after W and B.", gain_on_x),
-            ("everything-scaled", f"You multiply x W by {factor} too. Only the adapter's part is.",
-                lambda x, W, A, B, alpha, gain: right(x, of_alpha(alpha, A.shape[1]) * W, A, B, alpha, gain)),
-            ("adapter-only", "What the frozen matrix says is missing: add x W.",
-                joined(lambda x, road, path, gain: join(0 * road, path, gain))),
-            ("no-adapter", f"The adapter's part is missing: {factor} times (x A) B.",
-                joined(lambda x, road, path, gain: join(road, 0 * path, gain))),
-            ("subtracted", "You subtract the adapter's part. It is added.",
-                joined(lambda x, road, path, gain: join(road, -path, gain))),
-            ("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing else.",
-                lambda x, W, A, B, alpha, gain: join(
-                    x @ W, of_alpha(alpha, A.shape[1]) * (torch.relu(x @ A) @ B), gain)),
-            ("w-transposed", "You transpose W where it is square. Tokens are rows here: it is x @ W.",
-                transposed),
-            ("x-added", "You add x as well where it fits. The residual connection belongs to the block "
-                "around it.",
-                joined(lambda x, road, path, gain: join(road, path, gain) + (x if x.shape == road.shape else 0))),
-        ),
-    )
+    return Exercise(right, probes=(
+        Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)), "B is 0, so the "
+            f"adapter adds nothing. The gain multiplies {gained}."),
+        Probe("only the adapter", _adapter(3, d_in=5, d_out=4, r=2, zero=("W",)), "W is 0: what comes "
+            f"out is the adapter's part. Its strength is {factor}; the gain multiplies {gained}."),
+        Probe("rank 1", _adapter(4, d_in=3, d_out=5, r=1, alpha=0.5), "r is 1 here and alpha 0.5. The "
+            f"gain multiplies {gained}."),
+        Probe("a rank and an alpha", _adapter(2, d_in=6, d_out=7, r=4, alpha=12.0), "r is 4 and alpha "
+            f"12: the adapter's part is multiplied by {of_alpha(12, 4):g}."),
+        Probe("a square W", _adapter(2, d_in=6, d_out=6, r=3, alpha=1.5), "W is square here, so what does not "
+            "fit elsewhere goes through without an error: x @ W, and the gain has a number for each output."),
+        Probe("a batch", _adapter(2, 3, d_in=5, d_out=4, r=2), "x is (B, T, d_in) here: any axes may "
+            "stand in front of the last."),
+        larger(_adapter(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
+    ), misconceptions=mistakes(
+        like.others("strength", {
+            "rank": ("strength-rank", f"You multiply by alpha / r, as lesson 18 does. {here}"),
+            "root": ("strength-root", f"You divide alpha by the root of r. {here}"),
+            "plain": ("strength-plain", f"You multiply by alpha alone. {here}"),
+        }),
+        of_the_rank,
+        strength == "root" and ("root-of-alpha-too", "You take the root of alpha as well. Only"
+            " r is under it: alpha / √r.", scaled(lambda alpha, A, B: math.sqrt(alpha / A.shape[1]))),
+        strength == "root" and ("square", "You divide by r². It is the root of r.",
+            scaled(lambda alpha, A, B: alpha / A.shape[1] ** 2)),
+        ("alpha-unused", f"Your function does not use alpha. The adapter's strength is {factor}.",
+            scaled(lambda alpha, A, B: of_alpha(1, A.shape[1]))),
+        ("upside-down", f"Your factor is upside down. It is {factor}.",
+            scaled(lambda alpha, A, B: 1 / of_alpha(alpha, A.shape[1]))),
+        like.others("place", {
+            "path": ("gain-on-path", f"You multiply only the adapter's part by the gain. {on}"),
+            "whole": ("gain-on-whole", f"You multiply the whole sum by the gain. {on}"),
+            "frozen": ("gain-on-frozen", f"You multiply x W by the gain, and not the adapter. {on}"),
+        }),
+        ("no-gain", f"The gain has no effect in your function. It multiplies {gained}.",
+            joined(lambda x, road, path, gain: road + path)),
+        ("one-plus-gain", f"You multiply by 1 + gain. It is the gain itself, on {gained}.",
+            joined(lambda x, road, path, gain: join(road, path, 1 + gain))),
+        ("gain-added", "You add the gain. It multiplies, output by output.",
+            joined(lambda x, road, path, gain: road + path + gain)),
+        ("gain-on-x", "You multiply x by the gain where the two fit. It has a number for each output: "
+            "multiply after W and B.", gain_on_x),
+        ("everything-scaled", f"You multiply x W by {factor} too. Only the adapter's part is.",
+            lambda x, W, A, B, alpha, gain: right(x, of_alpha(alpha, A.shape[1]) * W, A, B, alpha, gain)),
+        ("adapter-only", "What the frozen matrix says is missing: add x W.",
+            joined(lambda x, road, path, gain: join(0 * road, path, gain))),
+        ("no-adapter", f"The adapter's part is missing: {factor} times (x A) B.",
+            joined(lambda x, road, path, gain: join(road, 0 * path, gain))),
+        ("subtracted", "You subtract the adapter's part. It is added.",
+            joined(lambda x, road, path, gain: join(road, -path, gain))),
+        ("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing else.",
+            lambda x, W, A, B, alpha, gain: join(
+                x @ W, of_alpha(alpha, A.shape[1]) * (torch.relu(x @ A) @ B), gain)),
+        ("w-transposed", "You transpose W where it is square. Tokens are rows here: it is x @ W.", transposed),
+        ("x-added", "You add x as well where it fits. The residual connection belongs to the block around it.",
+            joined(lambda x, road, path, gain: join(road, path, gain) + (x if x.shape == road.shape else 0))),
+    ))
 
 
 def _row(values):
@@ -249,9 +241,8 @@ def _group_advantage(like, usual, spread):
     of_others = (
         ("others-over-n", "You leave out the text's own reward above the line, but divide by n. The "
             "others are n - 1.", lambda r: over(r, r - (r.sum(-1, keepdim=True) - r) / r.shape[-1])),
-        ("all-over-n-minus-1", "You divide the sum of the whole row by n - 1. Subtract the text's own "
-            "reward from the sum first.",
-            lambda r: over(r, r - r.sum(-1, keepdim=True) / (r.shape[-1] - 1))),
+        ("all-over-n-minus-1", "You divide the sum of the whole row by n - 1. Subtract the text's own reward "
+            "from the sum first.", lambda r: over(r, r - r.sum(-1, keepdim=True) / (r.shape[-1] - 1))),
         ("sum-of-others", "You subtract the sum of the others. Divide it by their number, n - 1.",
             lambda r: over(r, r - (r.sum(-1, keepdim=True) - r))),
         ("neighbour", "You compare a text with the one before it. It is the mean of all others of its row.",
@@ -269,77 +260,68 @@ def _group_advantage(like, usual, spread):
     of_the_spread = (
         ("no-eps", "You add nothing to what you divide by. In a group of equal rewards it is 0, and 0 / 0 "
             "is NaN: add 1e-6.", lambda r: (r - base(r)) / SPREADS[spread](r)),
-        ("not-subtracted", f"You divide the rewards themselves. Subtract {less} first.",
-            lambda r: over(r, r)),
+        ("not-subtracted", f"You divide the rewards themselves. Subtract {less} first.", lambda r: over(r, r)),
         ("no-brackets", "A division comes before a subtraction: you divide only what is subtracted. Put "
             "brackets round the difference.", lambda r: r - over(r, base(r))),
         ("one-spread", "You divide all groups by one number. Every row has its own.",
             lambda r: over(r, r - base(r), lambda r: SPREADS[spread](r.reshape(1, -1)))),
     )
 
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("two texts", _rewards(1, 2), f"One group of two texts. From each reward {less} is "
-                f"subtracted; {then}."),
-            Probe("one group of five", _rewards(1, 5), f"One group: from each reward {less} is "
-                f"subtracted; {then}."),
-            Probe("three groups of four", _rewards(3, 4), "Three groups with levels of their own: a text "
-                "is compared with its own row and no other."),
-            Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns "
-                "you: a group is a row. Keep the axis, with keepdim=True."),
-            Probe("negative rewards", _rewards(2, 6, shift=-20.0), "All rewards are negative here. The "
-                "best text of a group still has a positive advantage."),
-            Probe("equal rewards", lambda rng: (torch.tensor([[2.0, 2, 2], [0, 1, 5]], dtype=torch.float64),),
-                "In the first group all texts earned the same: none is better than usual, and all "
-                "advantages are 0.", draws=1, extreme=True),
-            Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The rewards differ by "
-                f"millionths: {then}.", extreme=True),
-            larger(_rewards(9, 11)),
-        ),
-        misconceptions=mistakes(
-            ("lesson-19", f"These are the advantages of lesson 19. Here {less} is subtracted, and {then}.",
-                lambda r: (r - USUAL["all"](r)) / (r.std(-1, unbiased=False, keepdim=True) + 1e-6)),
-            like.others("usual", {
-                "others": ("usual-others", f"You compare a text with the mean of the others. {instead}"),
-                "median": ("usual-median", f"You subtract the median. {instead}"),
-                "all": ("usual-all", f"You subtract the mean of the whole row. {instead}"),
-            }),
-            like.others("spread", {
-                "none": ("spread-none", f"You divide by nothing. Here {then}."),
-                "sample": ("spread-sample", f"You divide by the standard deviation with n - 1. Here {then}."),
-                "range": ("spread-range", "You divide by the distance from the smallest to the largest reward."
-                    f" Here {then}."),
-            }),
-            usual == "others" and of_others,
-            usual == "median" and of_the_median,
-            spread != "none" and of_the_spread,
-            spread == "sample" and ("variance", "You divide by the variance. The standard deviation"
-                " is its root.", lambda r: over(r, r - base(r), lambda r: r.var(-1, keepdim=True))),
-            ("standard-deviation-of-n", "You divide by the standard deviation that has n below the line. "
-                f"Here {then}.",
-                lambda r: over(r, r - base(r), lambda r: r.std(-1, unbiased=False, keepdim=True)))
-            if usual != "all" else
-            ("only-above", "You make 0 of everything below usual. A worse text teaches too: its advantage "
-                "is negative.", lambda r: right(r).clamp(min=0)),
-            ("the-rewards", f"You give the rewards themselves. Subtract {less}.", lambda r: r * 1.0),
-            ("all-groups-together", "You compare a text with the texts of all groups. Its group is its "
-                "own row.", lambda r: over(r, r - one_for_all(r))),
-            ("columns", "You compare down the columns, texts of different groups. A group is a row: the "
-                "last axis.", columns),
-            ("sign", "The sign is turned round. Better than usual is positive.", lambda r: -right(r)),
-            ("ratio", f"You divide by {less}. Subtract it.", lambda r: r / base(r)),
-            ("best-subtracted", "You subtract the best reward, so that no text is above usual. Subtract "
-                f"{less}.", lambda r: over(r, r - r.amax(-1, keepdim=True))),
-            ("sign-only", "You only say whether a text is above or below. Say by how much.",
-                lambda r: torch.sign(r - base(r))),
-            ("size-only", "You give the distance without its sign. Worse than usual is negative.",
-                lambda r: right(r).abs()),
-            ("flattened", "The numbers are in one row. Keep the shape (G, n).",
-                lambda r: right(r).flatten()),
-        ),
-        contracts=(Contract("a group of one text", _rewards(2, 1)),),
-    )
+    return Exercise(right, probes=(
+        Probe("two texts", _rewards(1, 2), f"One group of two texts. From each reward {less} is "
+            f"subtracted; {then}."),
+        Probe("one group of five", _rewards(1, 5), f"One group: from each reward {less} is subtracted; {then}."),
+        Probe("three groups of four", _rewards(3, 4), "Three groups with levels of their own: a text "
+            "is compared with its own row and no other."),
+        Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns "
+            "you: a group is a row. Keep the axis, with keepdim=True."),
+        Probe("negative rewards", _rewards(2, 6, shift=-20.0), "All rewards are negative here. The "
+            "best text of a group still has a positive advantage."),
+        Probe("equal rewards", lambda rng: (torch.tensor([[2.0, 2, 2], [0, 1, 5]], dtype=torch.float64),),
+            "In the first group all texts earned the same: none is better than usual, and all "
+            "advantages are 0.", draws=1, extreme=True),
+        Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The rewards differ by "
+            f"millionths: {then}.", extreme=True),
+        larger(_rewards(9, 11)),
+    ), misconceptions=mistakes(
+        ("lesson-19", f"These are the advantages of lesson 19. Here {less} is subtracted, and {then}.",
+            lambda r: (r - USUAL["all"](r)) / (r.std(-1, unbiased=False, keepdim=True) + 1e-6)),
+        like.others("usual", {
+            "others": ("usual-others", f"You compare a text with the mean of the others. {instead}"),
+            "median": ("usual-median", f"You subtract the median. {instead}"),
+            "all": ("usual-all", f"You subtract the mean of the whole row. {instead}"),
+        }),
+        like.others("spread", {
+            "none": ("spread-none", f"You divide by nothing. Here {then}."),
+            "sample": ("spread-sample", f"You divide by the standard deviation with n - 1. Here {then}."),
+            "range": ("spread-range", "You divide by the distance from the smallest to the largest reward."
+                f" Here {then}."),
+        }),
+        usual == "others" and of_others,
+        usual == "median" and of_the_median,
+        spread != "none" and of_the_spread,
+        spread == "sample" and ("variance", "You divide by the variance. The standard deviation"
+            " is its root.", lambda r: over(r, r - base(r), lambda r: r.var(-1, keepdim=True))),
+        ("standard-deviation-of-n", "You divide by the standard deviation that has n below the line. Here "
+            f"{then}.", lambda r: over(r, r - base(r), lambda r: r.std(-1, unbiased=False, keepdim=True)))
+        if usual != "all" else
+        ("only-above", "You make 0 of everything below usual. A worse text teaches too: its advantage "
+            "is negative.", lambda r: right(r).clamp(min=0)),
+        ("the-rewards", f"You give the rewards themselves. Subtract {less}.", lambda r: r * 1.0),
+        ("all-groups-together", "You compare a text with the texts of all groups. Its group is its "
+            "own row.", lambda r: over(r, r - one_for_all(r))),
+        ("columns", "You compare down the columns, texts of different groups. A group is a row: the "
+            "last axis.", columns),
+        ("sign", "The sign is turned round. Better than usual is positive.", lambda r: -right(r)),
+        ("ratio", f"You divide by {less}. Subtract it.", lambda r: r / base(r)),
+        ("best-subtracted", "You subtract the best reward, so that no text is above usual. Subtract "
+            f"{less}.", lambda r: over(r, r - r.amax(-1, keepdim=True))),
+        ("sign-only", "You only say whether a text is above or below. Say by how much.",
+            lambda r: torch.sign(r - base(r))),
+        ("size-only", "You give the distance without its sign. Worse than usual is negative.",
+            lambda r: right(r).abs()),
+        ("flattened", "The numbers are in one row. Keep the shape (G, n).", lambda r: right(r).flatten()),
+    ), contracts=(Contract("a group of one text", _rewards(2, 1)),))
 
 
 def _group_advantage_in_words(like, usual, spread):
@@ -423,8 +405,7 @@ def _text_kl(like, direction, pool):
             measured(lambda p, q: _kl(p, q) + _kl(q, p))),
     ) if direction == "both" else (
         ("entropy-missing", "You have only one of the two logarithms, which makes a cross-entropy. It is "
-            f"{place}.",
-            measured(lambda p, q: -(p.exp() * q if direction == "policy" else q.exp() * p).sum(-1))),
+            f"{place}.", measured(lambda p, q: -(p.exp() * q if direction == "policy" else q.exp() * p).sum(-1))),
         ("sign", "Your result is negative: the fraction under the logarithm is upside down. It is "
             f"{place}.", measured(lambda p, q: -DIRECTIONS[direction](p, q))),
     )
@@ -435,76 +416,67 @@ def _text_kl(like, direction, pool):
             "of the text that count.",
             measured(of_texts=lambda each, mask: (each * mask).mean(-1)[mask.any(-1)].mean())),
     )
-    return Exercise(
-        reference=right,
-        probes=(
-            Probe("one word of two", _models(1, 1, 2), "One place, two words: make probabilities p "
-                f"(policy) and q (reference) of the logits, then {place}."),
-            Probe("one text", _models(1, 4, 3), "One text, and all four places count: the text's number "
-                f"is {text}."),
-            Probe("shifted logits", _models(2, 2, 3, shift=20.0), "A constant was added to all logits of "
-                "a place, which changes no probability: take log_softmax first."),
-            Probe("the same model", _models(2, 3, 4, equal=True), "Both models give the same "
-                "probabilities here, so the result is 0.", draws=1, absolute=1e-9),
-            Probe("a prompt", _models(2, 5, 3, start=2), "The first two places belong to the prompt, "
-                "where the mask is False: they do not count."),
-            Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), "Texts of 5, 1 and 2 "
-                f"words: each becomes one number, {text}, and the result is the mean of the three."),
-            Probe("as many words as places", _models(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 "
-                "here, so nothing warns you: probabilities sum to 1 along the last axis."),
-            Probe("sure models", _models(2, 2, 3, size=5000.0), "Some probabilities are 0 to the computer "
-                "here, and their logarithm is -inf. Use log_softmax, and not the logarithm of a softmax.",
-                extreme=True),
-            Probe("a text without a word", _models(3, 4, 3, lengths=[2, 0, 4]), "In the second text no "
-                "word counts: it takes no part, and the result is the mean of the other two.",
-                extreme=True),
-            larger(_models(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
-        ),
-        misconceptions=mistakes(
-            like.others("direction", {
-                "policy": ("direction-policy", f"You compute Σ p log(p / q), as lesson 19 does. Here it is {place}."),
-                "reference": ("direction-reference", "You compute Σ q log(q / p), with the reference's"
-                    f" probabilities in front. Here it is {place}."),
-                "both": ("direction-both", f"You take the mean of the two directions. Here it is {place}."),
-            }),
-            like.others("pool", {
-                "sum": ("pool-sum", f"You add up the words of a text. {number}"),
-                "mean": ("pool-mean", f"You take the mean over the words of a text. {number}"),
-                "largest": ("pool-largest", f"You take the largest of the words of a text. {number}"),
-            }),
-            ("lesson-19", f"This is lesson 19's kl_to_reference. Here a place has {place}, and a text "
-                f"{text}.", measured(_kl, lambda each, mask: each[mask].mean()))
-            if direction != "policy" else
-            ("middle", f"You compare both models with the middle between them. It is {place}.",
-                measured(middle)),
-            ("mean-over-words", "You take one mean over the words of all texts. Each text becomes a "
-                f"number first, {text}.", measured(of_texts=lambda each, mask: each[mask].mean())),
-            of_both,
-            pool == "mean" and of_mean,
-            ("mask-forgotten", "You count all places. Take only those where the mask is True.",
-                measured(of_texts=lambda each, mask: POOLS[pool](each, torch.ones_like(mask)).mean())),
-            ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
-                measured(of_texts=lambda each, mask: every_text(each, ~mask))),
-            ("every-text", "You count a text in which no word counts, as 0. It takes no part: leave it "
-                "out of the mean.", measured(of_texts=every_text)),
-            ("texts-added", "You add up the texts. Take their mean.",
-                measured(of_texts=lambda each, mask: of_each_text(each, mask).sum())),
-            ("number-a-text", "You give a number for each text. Return one number, their mean.",
-                measured(of_texts=of_each_text)),
-            ("log-of-softmax", "You take the logarithm of a softmax. Where a probability is 0 to the "
-                "computer it is -inf: use log_softmax.", measured(logs=lambda z: z.softmax(-1).log())),
-            ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words "
-                "sum to 1: use the last axis.", measured(logs=lambda z: z.log_softmax(1))),
-            ("no-softmax", "You use the logits as if they were log probabilities. Apply log_softmax first.",
-                measured(logs=lambda z: z)),
-            ("mean-over-the-vocabulary", "You take the mean over the vocabulary. Sum over it: the "
-                "probabilities are the weights.",
-                measured(lambda p, q: DIRECTIONS[direction](p, q) / p.shape[-1])),
-            ("bits", "Your result is in bits. Use the natural logarithm.",
-                measured(lambda p, q: DIRECTIONS[direction](p, q) / math.log(2))),
-        ),
-        contracts=(Contract("a mask that counts no word", _models(2, 3, 3, lengths=[0, 0])),),
-    )
+    return Exercise(right, probes=(
+        Probe("one word of two", _models(1, 1, 2), "One place, two words: make probabilities p "
+            f"(policy) and q (reference) of the logits, then {place}."),
+        Probe("one text", _models(1, 4, 3), f"One text, and all four places count: the text's number is {text}."),
+        Probe("shifted logits", _models(2, 2, 3, shift=20.0), "A constant was added to all logits of "
+            "a place, which changes no probability: take log_softmax first."),
+        Probe("the same model", _models(2, 3, 4, equal=True), "Both models give the same "
+            "probabilities here, so the result is 0.", draws=1, absolute=1e-9),
+        Probe("a prompt", _models(2, 5, 3, start=2), "The first two places belong to the prompt, "
+            "where the mask is False: they do not count."),
+        Probe("texts of different lengths", _models(3, 5, 4, lengths=[5, 1, 2]), "Texts of 5, 1 and 2 "
+            f"words: each becomes one number, {text}, and the result is the mean of the three."),
+        Probe("as many words as places", _models(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 "
+            "here, so nothing warns you: probabilities sum to 1 along the last axis."),
+        Probe("sure models", _models(2, 2, 3, size=5000.0), "Some probabilities are 0 to the computer here, and "
+            "their logarithm is -inf. Use log_softmax, and not the logarithm of a softmax.", extreme=True),
+        Probe("a text without a word", _models(3, 4, 3, lengths=[2, 0, 4]), "In the second text no "
+            "word counts: it takes no part, and the result is the mean of the other two.",
+            extreme=True),
+        larger(_models(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
+    ), misconceptions=mistakes(
+        like.others("direction", {
+            "policy": ("direction-policy", f"You compute Σ p log(p / q), as lesson 19 does. Here it is {place}."),
+            "reference": ("direction-reference", "You compute Σ q log(q / p), with the reference's"
+                f" probabilities in front. Here it is {place}."),
+            "both": ("direction-both", f"You take the mean of the two directions. Here it is {place}."),
+        }),
+        like.others("pool", {
+            "sum": ("pool-sum", f"You add up the words of a text. {number}"),
+            "mean": ("pool-mean", f"You take the mean over the words of a text. {number}"),
+            "largest": ("pool-largest", f"You take the largest of the words of a text. {number}"),
+        }),
+        ("lesson-19", f"This is lesson 19's kl_to_reference. Here a place has {place}, and a text "
+            f"{text}.", measured(_kl, lambda each, mask: each[mask].mean()))
+        if direction != "policy" else
+        ("middle", f"You compare both models with the middle between them. It is {place}.", measured(middle)),
+        ("mean-over-words", "You take one mean over the words of all texts. Each text becomes a "
+            f"number first, {text}.", measured(of_texts=lambda each, mask: each[mask].mean())),
+        of_both,
+        pool == "mean" and of_mean,
+        ("mask-forgotten", "You count all places. Take only those where the mask is True.",
+            measured(of_texts=lambda each, mask: POOLS[pool](each, torch.ones_like(mask)).mean())),
+        ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
+            measured(of_texts=lambda each, mask: every_text(each, ~mask))),
+        ("every-text", "You count a text in which no word counts, as 0. It takes no part: leave it "
+            "out of the mean.", measured(of_texts=every_text)),
+        ("texts-added", "You add up the texts. Take their mean.",
+            measured(of_texts=lambda each, mask: of_each_text(each, mask).sum())),
+        ("number-a-text", "You give a number for each text. Return one number, their mean.",
+            measured(of_texts=of_each_text)),
+        ("log-of-softmax", "You take the logarithm of a softmax. Where a probability is 0 to the "
+            "computer it is -inf: use log_softmax.", measured(logs=lambda z: z.softmax(-1).log())),
+        ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words "
+            "sum to 1: use the last axis.", measured(logs=lambda z: z.log_softmax(1))),
+        ("no-softmax", "You use the logits as if they were log probabilities. Apply log_softmax first.",
+            measured(logs=lambda z: z)),
+        ("mean-over-the-vocabulary", "You take the mean over the vocabulary. Sum over it: the probabilities are "
+            "the weights.", measured(lambda p, q: DIRECTIONS[direction](p, q) / p.shape[-1])),
+        ("bits", "Your result is in bits. Use the natural logarithm.",
+            measured(lambda p, q: DIRECTIONS[direction](p, q) / math.log(2))),
+    ), contracts=(Contract("a mask that counts no word", _models(2, 3, 3, lengths=[0, 0])),))
 
 
 def _text_kl_in_words(like, direction, pool):

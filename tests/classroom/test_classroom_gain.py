@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from collections import Counter
 
@@ -11,7 +12,7 @@ from classes import ITEMS, Model, answers, canvas, moodle
 
 from classroom import __main__ as command
 from classroom import gain as report
-from classroom import quiz, term
+from classroom import quiz
 from helpers.page import questions
 
 N = 40
@@ -250,4 +251,15 @@ def test_the_gain_is_that_of_the_averages_and_not_the_average_gain():
 
 def test_fewer_than_ten_have_no_interval():
     assert report.interval_of_gain(np.zeros(9), np.full(9, 0.5), True) == (0.5, None, None)
-    assert term.correlation_of([True] * 5 + [False] * 4, list(range(9))) is None
+    assert report.correlation_of([True] * 5 + [False] * 4, list(range(9))) is None
+
+
+def test_shares_and_correlations_by_hand():
+    """Ten students, of whom 4 have both questions, 1 each has one, 4 none: (4 · 4 - 1 · 1) / (5 · 5) = 0.6."""
+    half = 1.959964 / math.sqrt(10 - 3)
+    right, rest = [True] * 5 + [False] * 5, [1] * 4 + [0] + [1] + [0] * 4
+    assert report.correlation_of(right, rest) == pytest.approx(
+        (0.6, math.tanh(math.atanh(0.6) - half), math.tanh(math.atanh(0.6) + half)))
+    assert report.correlation_of(right, list(map(int, right))) == (pytest.approx(1), None, None)
+    assert report.share_of(5, 10) == pytest.approx((0.5, 0.2366, 0.7634), abs=5e-5)  # Wilson, from a table
+    assert report._interval((-0.001, -0.5, 0.5), "{:.2f}".format) == "0.00 (−0.50 to 0.50)"

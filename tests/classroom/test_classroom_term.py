@@ -1,8 +1,7 @@
-"""The page over a term: whose work is whose, which mistakes stay, what the tests tell. From files as grade leaves them."""
+"""The page over a term: whose work is whose, which mistakes stay. From files as grade leaves them."""
 
 import csv
 import json
-import math
 
 import pytest
 import results
@@ -70,7 +69,7 @@ def test_who_has_what(tmp_path):
         row["points"] = "4" if row["student"] == "Ada" else ""
     (two / marks.SHEET).write_text(marks.csv_text([marks.COLUMNS, *(row.values() for row in rows)]), encoding="utf-8")
     paths, notes = term.write_pages([one, two], tmp_path / "out")
-    assert [path.name for path in paths] == ["term.html", "term_students.csv", "term_items.csv"] and not notes
+    assert [path.name for path in paths] == ["term.html", "term_students.csv"] and not notes
     assert table(tmp_path / "out") == {"Ada": ("28", "32"), "Ben": ("", ""), "Cy": ("", ""), "Dee": ("2", ""),
                                        "Eve": ("", "")}
     rows = {row["student"]: row for row in marks.read_csv(tmp_path / "out" / "term_students.csv")}
@@ -145,8 +144,6 @@ def test_two_groups_and_one_student_in_both(tmp_path):
     assert notes == [f"Cy: Assignment 1 is in {monday}/ and in {tuesday}/, and none of them counts here. Take what "
                      f"should not count from its submissions, and grade these again."]
     assert table(tmp_path / "out") == {"Ada": ("28",), "Ben": ("28",), "Cy": ("",), "Dee": ("28",), "Eve": ("28",)}
-    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[0]
-    assert (item["submitted"], item["judged"], item["right"]) == ("4", "4", "4")
     assert "Cy in two folders" in text_of(tmp_path / "out")
 
 
@@ -180,45 +177,6 @@ def test_mistakes_that_stay(tmp_path):
     assert [(row["mistake"], row["newest"]) for row in found] == [("columns", 0)] and others == 2
 
 
-def test_items_by_hand(tmp_path):
-    """Ten students. top_k_attention (6 points) and general_scores (4): 4 have both, 1 each has one, 4 have none, and
-    nobody has anything else. So each with the rest is a table of two by two: (4 · 4 - 1 · 1) / (5 · 5) = 0.6."""
-    points = [(6, 4)] * 4 + [(6, 0), (0, 4)] + [(0, 0)] * 4
-    folder = graded(tmp_path / "g", A2, [work(f"s{i}", "", [a, 0, b, 0, 0, 0]) for i, (a, b) in enumerate(points)])
-    found = {item.grade_id: item for item in term.items(term.read([folder])[0])}
-    half = 1.959964 / math.sqrt(10 - 3)
-    for name in ("test-top_k_attention", "test-general_scores"):
-        item = found[name]
-        assert (item.judged, item.right, item.n, item.words) == (10, 5, 10, [])
-        assert item.correlation == pytest.approx((0.6, math.tanh(math.atanh(0.6) - half), math.tanh(math.atanh(0.6) + half)))
-        assert item.share == pytest.approx((0.5, 0.2366, 0.7634), abs=5e-5)  # Wilson, from a table
-    other = found["test-unit_divisor"]
-    assert other.correlation is None and other.share == pytest.approx((0, 0, 0.2775), abs=5e-5) and other.n == 10
-    assert other.words == ["Nobody is right: look at the task, the test and the lesson."]
-    assert term._interval(other.correlation, "{:.2f}".format) == "–"
-    assert term._interval((-0.001, -0.5, 0.5), "{:.2f}".format) == "0.00 (−0.50 to 0.50)"
-
-
-def test_items_of_small_and_odd_classes(tmp_path):
-    nine = graded(tmp_path / "nine", A1, [work(f"s{i}", "", [5 * (i % 2), 1, 5, 2, 7, 1, 4, i % 3 % 2]) for i in range(9)])
-    found = term.items(term.read([nine])[0])
-    assert all(item.correlation is None and item.n == 9 and "Too few" in item.words[0] for item in found)
-    twelve = [work(f"t{i}", "", [5, 1, 5, 2, 7, 1, 4, 1] if i % 2 else [0] * 8) for i in range(12)]
-    found = term.items(term.read([graded(tmp_path / "twelve", A1, twelve)])[0])
-    assert {(round(item.correlation[0], 6), item.correlation[1]) for item in found} == {(1.0, None)}
-    by_hand = marks.read_csv(tmp_path / "nine" / marks.SHEET)[0] | {"item": "test-effective_words", "points": "2"}
-    with (tmp_path / "nine" / marks.SHEET).open("a", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerow(by_hand.values())
-    item = next(item for item in term.items(term.read([nine])[0]) if item.grade_id == "test-effective_words")
-    assert (item.judged, item.right) == (9, 8)  # not full points any more
-
-
-def test_a_correlation_below_0_may_be_chance():
-    for low, high, words in ((-0.6, 0.2, "so little that it may be chance"), (-0.6, -0.01, "read the task and its test")):
-        item = term.Item("test-f", 5, 40, 40, 0, 20, (0.5, 0.35, 0.65), (-0.2, low, high), 40)
-        assert len(said := term._worth_a_look(item, 20)) == 1 and words in said[0]
-
-
 def changed(folder, key, change):
     """Change the tests of a result, as another version of the course would have made them."""
     path = folder / "results" / f"{key}.json"
@@ -235,15 +193,10 @@ def test_versions_are_told(tmp_path, version):
     changed(one, "Ada_1", lambda tests: tests[1].update(status="not started", points=0))
     _, notes = term.write_pages([one, two, other], tmp_path / "out")
     assert len(notes) == (version == "b")
-    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[1]
-    assert [item[c] for c in ("right", "not started", "students in the correlation")] == ["1", "1", "2"]
-    assert "1 untouched" in text_of(tmp_path / "out")
     changed(two, "Ben_2", lambda tests: tests[0].update(most=9, points=9))  # a test with other points
     _, notes = term.write_pages([one, two, other], tmp_path / "out")
     assert len(notes) == 1 and "assignment1 was graded with different versions" in notes[0]
     assert "32 of 39" in text_of(tmp_path / "out")
-    item = marks.read_csv(tmp_path / "out" / "term_items.csv")[0]
-    assert [item[c] for c in ("right", "students in the correlation")] == ["2", "1"]
 
 
 def fails(capsys, *arguments):
@@ -304,9 +257,8 @@ def test_nothing_in_the_files_is_markup_or_a_formula(tmp_path):
         skeleton = Skeleton((tmp_path / "out" / "term.html").read_text(encoding="utf-8"))
         tags[words] = skeleton.tags
         assert words in skeleton.text and "49" not in skeleton.text.replace(str(tmp_path), "")
-        for name in ("term_students.csv", "term_items.csv"):
-            with (tmp_path / "out" / name).open(newline="", encoding="utf-8-sig") as file:
-                cells = [cell for row in csv.reader(file) for cell in row]
-            assert not [cell for cell in cells if cell.startswith("=")] and any(words in cell for cell in cells)
+        with (tmp_path / "out/term_students.csv").open(newline="", encoding="utf-8-sig") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert not [cell for cell in cells if cell.startswith("=")] and any(words in cell for cell in cells)
     assert tags["harmless"] == tags[MARKUP] == tags["=HYPERLINK(1)"]
     assert not any(tag == "script" for tag, _ in tags[MARKUP])
