@@ -5,13 +5,13 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from classroom import code_cells, flags
-from classroom.notebook import MOST_CODE
+from classroom import code_cells
 
 DEEP = 2  # steps below an operation that its fingerprint sees
 MOST_NODES = 10_000  # operations, names and numbers of one submission; a solution has 300 to 900
 COMMUTE = {"Add", "Mult", "BitAnd", "BitOr", "And", "Or", "Eq", "NotEq"}
 TURNED = {"Gt": "Lt", "GtE": "LtE"}
+LOOPS = ast.For | ast.AsyncFor | ast.While
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -74,7 +74,6 @@ class _Reader(ast.NodeVisitor):
 
     def __init__(self, own):
         self.nodes, self.cell, self.scopes, self.own = [], 0, [{}], own
-        self.texts, self.room = {}, MOST_CODE  # texts that names stand for, characters of them to keep and to parse
 
     def node(self, label, parts=(), at=None):
         """A new node; ``at``: the statement or expression that somebody wrote."""
@@ -88,7 +87,12 @@ class _Reader(ast.NodeVisitor):
         return [self.visit(part) for part in ast.iter_child_nodes(e) if isinstance(part, ast.expr)]
 
     def generic_visit(self, e):
-        """return, raise, assert, del ...; and what of expressions has nothing of its own below."""
+        """return, raise, assert, del ..., statements that hold others; and what of expressions has nothing of its own."""
+        inside = [e, *getattr(e, "handlers", ()), *getattr(e, "cases", ())]
+        blocks = [block for one in inside for name in ("body", "orelse", "finalbody")
+                  if isinstance(block := getattr(one, name, None), list)]
+        if blocks:
+            return self.compound(e, blocks)
         parts = self.values(e)
         return self.node(type(e).__name__, parts, e) if parts or isinstance(e, ast.expr) else None
 
@@ -97,6 +101,32 @@ class _Reader(ast.NodeVisitor):
     def block(self, statements):
         for statement in statements:
             self.visit(statement)
+
+    def compound(self, s, blocks):
+        """if, for, while, with, try, match: blocks of which some run, and maybe several times, so that a name may have one
+        value or another afterwards."""
+        if isinstance(s, ast.For | ast.AsyncFor):
+            self.store(s.target, self.node("item of", (self.visit(s.iter),), s))
+        for item in getattr(s, "items", ()):
+            self.store(item.optional_vars, self.visit(item.context_expr))
+        names = {n.id for block in blocks for part in block for n in ast.walk(part)
+                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        scope = self.scopes[-1]
+        before = {name: scope[name] for name in names if name in scope}
+        if isinstance(s, LOOPS):
+            before = {name: self.node("loop", (value,)) for name, value in before.items()}
+            scope |= before
+        if test := getattr(s, "test", None) or getattr(s, "subject", None):
+            self.node(type(s).__name__, (self.visit(test),), s)
+        after = defaultdict(list, {name: [value] for name, value in before.items() if not hasattr(s, "items")})
+        for block in blocks:
+            scope |= before
+            self.block(block)
+            for name in names:
+                if name in scope and scope[name] is not before.get(name):
+                    after[name].append(scope[name])
+        for name, values in after.items():
+            scope[name] = self.node("either", values) if len(values) > 1 else values[0]
 
     def visit_FunctionDef(self, s):
         self.function(s.args, s.body)
@@ -113,92 +143,21 @@ class _Reader(ast.NodeVisitor):
             self.scopes[-1][alias.asname or real] = self.node("name " + real.rpartition(".")[2])
 
     def visit_Expr(self, s):
-        if tree := self.executed(s.value):
-            self.block(tree.body)
-        elif not isinstance(s.value, ast.Constant):  # a docstring
+        if not isinstance(s.value, ast.Constant):  # a docstring
             self.visit(s.value)
 
     def visit_Assign(self, s):
-        if not s.value:
-            return
-        targets, text = s.targets if isinstance(s, ast.Assign) else [s.target], flags.text_of(s.value, self.texts)
-        self.room -= len(text or "")
-        self.texts |= {t.id: text if self.room > 0 else None for t in targets if isinstance(t, ast.Name)}
-        value = self.visit(s.value)
-        for target in targets:
+        value = s.value and self.visit(s.value)
+        for target in (s.targets if isinstance(s, ast.Assign) else [s.target]) if value else ():
             self.store(target, value)
 
     def visit_AugAssign(self, s):
         sides = self.visit(s.target), self.visit(s.value)
         self.store(s.target, self.node(type(s.op).__name__, sides, s))
 
-    def visit_For(self, s):
-        self.store(s.target, self.node("item of", (self.visit(s.iter),), s))
-        self.maybe(s, [s.body, s.orelse])
+    visit_AsyncFunctionDef, visit_ImportFrom, visit_AnnAssign = visit_FunctionDef, visit_Import, visit_Assign
 
-    def visit_While(self, s):
-        self.maybe(s, [s.body, s.orelse], s.test)
-
-    def visit_If(self, s):
-        self.node("if", (self.visit(s.test),), s)
-        self.maybe(s, [s.body, s.orelse])
-
-    def visit_Try(self, s):
-        self.maybe(s, [s.body, *(handler.body for handler in s.handlers), s.orelse, s.finalbody])
-
-    def visit_With(self, s):
-        for item in s.items:
-            value = self.visit(item.context_expr)
-            if item.optional_vars:
-                self.store(item.optional_vars, value)
-        self.block(s.body)
-
-    def visit_Match(self, s):
-        self.visit(s.subject)
-        self.maybe(s, [case.body for case in s.cases])
-
-    visit_AsyncFunctionDef, visit_AsyncFor, visit_AsyncWith = visit_FunctionDef, visit_For, visit_With
-    visit_ImportFrom, visit_AnnAssign, visit_TryStar = visit_Import, visit_Assign, visit_Try
-
-    def executed(self, e):
-        """The code in the text that ``exec`` or ``eval`` is given, as if it stood in their place; None for anything else."""
-        if not (flags.calls(e, "exec", "eval") and e.args):
-            return None
-        inner = e.args[0]
-        if flags.calls(inner, "compile") and inner.args:
-            inner = inner.args[0]
-        text = flags.text_of(inner, self.texts)
-        self.room -= len(text or "")
-        tree = code_cells.parse(text.strip("\n")) if text and self.room > 0 else None
-        for node in ast.walk(tree) if tree else ():
-            if hasattr(node, "lineno"):
-                node.lineno = e.lineno
-        self.own |= {node.name for node in tree.body if isinstance(node, FUNCTIONS)} if tree else set()
-        return tree
-
-    def maybe(self, s, blocks, test=None):
-        """Blocks of which some run, and maybe several times: afterwards a name may have one value or another."""
-        names = {n.id for block in blocks for part in block for n in ast.walk(part)
-                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        scope = self.scopes[-1]
-        before = {name: scope[name] for name in names if name in scope}
-        if isinstance(s, ast.For | ast.AsyncFor | ast.While):
-            before = {name: self.node("loop", (value,)) for name, value in before.items()}
-            scope |= before
-        if test is not None:
-            self.node("while", (self.visit(test),), s)
-        after = defaultdict(list, {name: [value] for name, value in before.items()})
-        for block in blocks:
-            scope |= before
-            self.block(block)
-            for name in names:
-                if name in scope and scope[name] is not before.get(name):
-                    after[name].append(scope[name])
-        for name, values in after.items():
-            scope[name] = self.node("either", values) if len(values) > 1 else values[0]
-
-    def function(self, arguments, body):
-        a = arguments
+    def function(self, a, body):
         for default in [*a.defaults, *filter(None, a.kw_defaults)]:
             self.visit(default)
         everything = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
@@ -223,10 +182,8 @@ class _Reader(ast.NodeVisitor):
     # ---------------------------------------------------------------- expressions
 
     def visit_Name(self, e):
-        for scope in reversed(self.scopes):
-            if e.id in scope:
-                return scope[e.id]
-        return self.node("own" if e.id in self.own else f"name {e.id}")
+        known = next((scope[e.id] for scope in reversed(self.scopes) if e.id in scope), None)
+        return known or self.node("own" if e.id in self.own else f"name {e.id}")
 
     def visit_Constant(self, e):
         return self.node("text" if isinstance(e.value, str | bytes) else
@@ -243,9 +200,6 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Call(self, e):
         """f(x) and x.f() are the same."""
-        tree = self.executed(e)
-        if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
-            return self.visit(tree.body[0].value)
         arguments = [self.visit(argument) for argument in e.args]
         words = sorted(e.keywords, key=lambda word: word.arg or "")
         named = [self.node(f"{word.arg}=", (self.visit(word.value),)) for word in words]
@@ -265,14 +219,15 @@ class _Reader(ast.NodeVisitor):
     visit_BoolOp = visit_UnaryOp = visit_BinOp
 
     def visit_Compare(self, e):
+        name, sides = type(e.ops[0]).__name__, self.values(e)
         if len(e.ops) > 1:
-            return self.generic_visit(e)
-        name = type(e.ops[0]).__name__
-        sides = self.values(e)
+            return self.node("Compare", sides, e)
         return self.node(TURNED.get(name, name), sides[::-1] if name in TURNED else sides, e)
 
     def visit_Tuple(self, e):
         return self.node("several", map(self.visit, e.elts), e)
+
+    visit_List = visit_Tuple
 
     def visit_NamedExpr(self, e):
         value = self.visit(e.value)
@@ -287,10 +242,9 @@ class _Reader(ast.NodeVisitor):
         for loop in e.generators:
             self.store(loop.target, self.node("item of", (self.visit(loop.iter),), e))
             for test in loop.ifs:
-                self.node("if", (self.visit(test),), e)
+                self.node("If", (self.visit(test),), e)
         parts = [self.visit(part) for part in ((e.key, e.value) if isinstance(e, ast.DictComp) else (e.elt,))]
         self.scopes.pop()
         return self.node("all of", parts, e)
 
-    visit_List = visit_Tuple
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp

@@ -5,9 +5,7 @@ has for the same text. Others pass, as do other words: a flag is a reason to rea
 """
 
 import ast
-import base64
 import re
-import textwrap
 import unicodedata
 
 from classroom.code_cells import LONGEST, name_of, parse
@@ -55,37 +53,6 @@ def _near(pairs, between):
 
 
 TO_A_MODEL = re.compile("|".join((_near(LEAVE_OUT, 40), _near(GIVE_ALL, 40), _near(YOU_ARE, 20))), re.IGNORECASE)
-
-
-def text_of(node, known):
-    """The text that an expression stands for, as far as it is written down: constants, sums, names in ``known`` (name ->
-    text), base64. None for what only running it would tell."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
-        return node.value if isinstance(node.value, str) else node.value.decode("latin-1")
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    parts, between = None, ""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        parts = [text_of(node.left, known), text_of(node.right, known)]
-    elif isinstance(node, ast.JoinedStr):
-        parts = [text_of(getattr(part, "value", part), known) for part in node.values]
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
-        name, given = name_of(node.func), node.args[:1]
-        if name == "join" and given and isinstance(given[0], ast.List | ast.Tuple):
-            parts = [text_of(one, known) for one in given[0].elts]
-            between = text_of(getattr(node.func, "value", node), known) if isinstance(node.func, ast.Attribute) else None
-        elif name == "dedent" and given:
-            return textwrap.dedent(text_of(given[0], known) or "") or None
-        elif name in ("decode", "encode", "strip") and isinstance(node.func, ast.Attribute):
-            return text_of(node.func.value, known)
-        elif name in ("b64decode", "fromhex") and given and (text := text_of(given[0], known)) is not None:
-            try:
-                return (base64.b64decode(text) if name == "b64decode" else bytes.fromhex(text)).decode("latin-1")
-            except ValueError:
-                return None
-    if not parts or None in (between, *parts) or sum(len(part) + len(between) for part in parts) > LONGEST:
-        return None
-    return between.join(parts)
 
 
 def made_elsewhere(sources):

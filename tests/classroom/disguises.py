@@ -1,8 +1,6 @@
 """What somebody does to a copied answer so that it looks like their own: each takes and returns the text of a cell."""
 
 import ast
-import copy
-import random
 import re
 
 from classroom import assignment
@@ -50,13 +48,6 @@ def reorder(source):
     return ast.unparse(tree)
 
 
-def swap_functions(source):
-    """The functions in the opposite order, imports first."""
-    body = ast.parse(source).body
-    imports = [node for node in body if not isinstance(node, ast.FunctionDef)]
-    return ast.unparse(ast.Module(imports + [node for node in body if node not in imports][::-1], []))
-
-
 class _Dead(ast.NodeTransformer):
     def visit_FunctionDef(self, node):
         self.generic_visit(node)
@@ -70,20 +61,6 @@ class _Dead(ast.NodeTransformer):
 def padding(source):
     """Comments, blank lines, docstrings, annotations, and statements that do nothing."""
     return re.sub(r"^( *)(\w.*)$", r"\1# \2 ...\n\n\1\2", _changed(_Dead)(source), flags=re.MULTILINE)
-
-
-class _Spelled(ast.NodeTransformer):
-    def visit_AugAssign(self, node):
-        read = copy.deepcopy(node.target)
-        read.ctx = ast.Load()
-        return ast.Assign([node.target], ast.BinOp(read, node.op, node.value))
-
-    def visit_Assign(self, node):
-        value = node.value
-        if isinstance(value, ast.BinOp) and isinstance(node.targets[0], ast.Name) and isinstance(value.left, ast.Name) \
-                and value.left.id == node.targets[0].id:
-            return ast.AugAssign(node.targets[0], value.op, value.right)
-        return node
 
 
 class _Steps(ast.NodeTransformer):
@@ -135,11 +112,6 @@ class _Other(ast.NodeTransformer):
         return node
 
 
-class _Constants(ast.NodeTransformer):
-    def visit_Constant(self, node):
-        return ast.Constant(node.value + 3) if type(node.value) in (int, float) else node
-
-
 class _Products(ast.NodeTransformer):
     def visit_BinOp(self, node):
         self.generic_visit(node)
@@ -185,32 +157,20 @@ class _Parts(ast.NodeTransformer):
 
 
 def all_at_once(source):
-    for name in ("spelling", "steps", "methods", "parts", "renamed", "reordered", "functions", "padding"):
+    for name in ("steps", "methods", "parts", "renamed", "reordered", "padding"):
         source = DISGUISES[name](source)
     return source
-
-
-def half_dropped(source, seed=0):
-    """Only every second function is copied; the rest is not handed in."""
-    body = ast.parse(source).body
-    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
-    random.Random(seed).shuffle(functions)
-    return ast.unparse(ast.Module([node for node in body if node not in functions[::2]], []))
 
 
 DISGUISES = {
     "untouched": lambda source: source,
     "renamed": rename,
     "reordered": reorder,
-    "functions": swap_functions,
     "padding": padding,
-    "spelling": _changed(_Spelled),
     "steps": _changed(_Steps),
     "methods": _changed(_Other),
     "parts": _changed(_Parts),
     "all_at_once": all_at_once,
-    "constants": _changed(_Constants),
-    "half": half_dropped,
     "products": _changed(_Products),
     "idle": _changed(_Idle),
 }
