@@ -15,7 +15,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     worksheets.py  a platform's columns, any language       overview.py    what the class did, with pictures
     reports.py     pages, by templates/ (Jinja2)            term.py        one page over several assignments
     teams.py       one notebook of several people
-    exports.py     CSV, Canvas, Moodle, Gradescope          gradescope.py  an autograder to upload
+    exports.py     CSV, Canvas, Moodle                      gradescope.py  an autograder to upload
     own.py         a teacher's own notebook, its tests      proof.py       whether it is sound
     quiz.py        the inventory, for platforms             gain.py        what a class has gained in it
     trial.py       a dry run with imaginary students        fingerprints.py  what code computes from what

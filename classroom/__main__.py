@@ -309,7 +309,7 @@ def feedback(options):
     if options.format:
         export(options)
     else:
-        print(f"Then: python -m classroom export {out} --format canvas, or moodle, gradescope.")
+        print(f"Then: python -m classroom export {out} --format canvas, or moodle.")
 
 
 def compare(options):

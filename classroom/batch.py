@@ -2,7 +2,6 @@
 
 import copy
 import hmac
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -161,25 +160,11 @@ def _teams(submissions, given):
 def compile_once(modules):
     """Let Python keep these modules compiled, and what they import. A sandbox writes nothing, so in a new environment, where
     the installer compiled nothing, it would compile them for each submission: most of the time that one takes."""
-    if any(map(_uncompiled, modules)):
-        code = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in modules)
-        seen = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "MPLBACKEND": "Agg"}
-        with suppress(OSError, subprocess.SubprocessError):  # then it is slow, and that is all
-            subprocess.run([sys.executable, "-c", code], cwd=sandbox.ROOT, env=seen, timeout=300, check=False,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def _uncompiled(module):
-    """Whether this is a module in a file, and not compiled since the file was written. Nothing is imported."""
-    top, *rest = module.split(".")
-    with suppress(ImportError, ValueError, OSError, NotImplementedError):
-        spec = importlib.util.find_spec(top)
-        for folder in (spec and spec.submodule_search_locations) or []:
-            for file in (Path(folder, *rest, "__init__.py"), Path(folder, *rest).with_suffix(".py")):
-                if file.is_file():
-                    compiled = Path(importlib.util.cache_from_source(str(file)))
-                    return not compiled.is_file() or compiled.stat().st_mtime < file.stat().st_mtime
-    return False
+    code = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in modules)
+    seen = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "MPLBACKEND": "Agg"}
+    with suppress(OSError, subprocess.SubprocessError):  # then it is slow, and that is all
+        subprocess.run([sys.executable, "-c", code], cwd=sandbox.ROOT, env=seen, timeout=300, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _one(only, submissions, whose):

@@ -15,7 +15,7 @@ from helpers.store.files import write_whole
 
 PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
 MOODLE_DATE = "%A, %d %B %Y, %I:%M %p"
-FORMATS = ("csv", "canvas", "moodle", "gradescope")
+FORMATS = ("csv", "canvas", "moodle")
 
 
 class Mismatch(Problem):
@@ -44,7 +44,7 @@ def export(out, style, into=None, column=None):
         wanted = [column] if column else ["Grade"] if style == "moodle" else [title, title.partition(" · ")[0]]
         paths = [_fill(out, style, Path(into), wanted, grades, numbers, notes)]
     else:
-        write = {"csv": _csv, "canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}[style]
+        write = {"csv": _csv, "canvas": _canvas, "moodle": _moodle}[style]
         paths = [write(out, title, grades, due)]
     if style == "moodle":
         named = {result["key"]: (moodle_folder(result["student"], numbers[result["key"]]), "feedback.html")
@@ -176,20 +176,6 @@ def _zipped(page):
 
 KINDS = {".html": bytes, ".htm": bytes, ".ipynb": _notebook, ".zip": _zipped,
          **dict.fromkeys((".txt", ".md", ".py"), _text)}
-
-
-def _gradescope(out, title, grades, due):
-    """One results.json for each student, as an autograder leaves it. No scores where the grade is not complete."""
-    folder = out / "gradescope" / "results"
-    folder.mkdir(parents=True, exist_ok=True)
-    for result, grade in grades:
-        tests = [{"name": row.item, "max_score": row.most,
-                  "output": "\n".join(filter(None, (row.message, row.comment and f"Comment: {row.comment}"))),
-                  **({} if grade.total is None else {"score": row.points})} for row in grade.rows]
-        total = {} if grade.total is None else {"score": grade.total}
-        answer = {**total, "output": f"Not graded yet: {grade.reason}" if grade.total is None else "", "tests": tests}
-        write_whole(folder / f"{result['key']}.json", json.dumps(answer, indent=1))
-    return folder
 
 
 def _fill(out, style, into, wanted, grades, numbers, notes):

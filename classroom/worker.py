@@ -10,7 +10,6 @@ import __future__
 
 import ast
 import builtins
-import contextlib
 import functools
 import gc
 import importlib
@@ -102,34 +101,16 @@ def load(space, modules):
     """Import large libraries once, before any limit runs: interrupted in the middle they stay broken, and a function
     that imports them itself would do so again in each call's fork."""
     gc.disable()  # there is no garbage yet, and looking for it takes a tenth of the time
-    with short_help("matplotlib.pyplot" in modules):
-        for name in modules:
-            try:
-                importlib.import_module(name)
-            except Exception:
-                pass
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception:
+            pass
     if "IPython" in modules and "IPython" in sys.modules:  # its own get_ipython gives None where there is no kernel
         sys.modules["IPython"].get_ipython = sys.modules["IPython.core.getipython"].get_ipython = space["get_ipython"]
     gc.freeze()  # nor will these ever be garbage: no fork needs to look
     gc.enable()
     return {}
-
-
-@contextlib.contextmanager
-def short_help(wanted):
-    """Meanwhile Matplotlib writes no tables of properties into the help of its hundred classes: a third of its import."""
-    artist = None
-    if wanted:
-        with contextlib.suppress(Exception):
-            artist = importlib.import_module("matplotlib.artist")
-    tables = getattr(artist, "kwdoc", None)
-    if tables:
-        artist.kwdoc = lambda kind: ""
-    try:
-        yield
-    finally:
-        if tables:
-            artist.kwdoc = tables
 
 
 def run_cell(space, number, source, seconds):
