@@ -10,22 +10,22 @@ students and more from twice what nine of ten pairs share at most, if that is mo
 have exactly the same fingerprints, ten or more beyond the hand-out, are named as a group, however many they are and
 even where the code is the course's solution.
 
-Measured (tests/classroom/test_classroom_copies.py computes the table again), on twelve answers to assignment 2, all
-written by one person in twelve habits: a real class is more alike. Depth and bound were chosen on answers to another
+Measured (tests/classroom/test_classroom_copies.py computes the table again), on six answers to assignment 2, all
+written by one person in six habits: a real class is more alike. Depth and bound were chosen on answers to another
 assignment.
 
-    done to a copy of a whole notebook, in a class of 13          found
-    nothing                                                       12 of 12
-    all names changed                                             12 of 12
-    statements in another order                                   12 of 12
-    comments, docstrings, annotations, dead code                  12 of 12
-    every operation a statement of its own                        12 of 12
-    x.sum() and np.sum(x) exchanged                               12 of 12
-    the result computed in a function of its own                  12 of 12
-    all of these                                                  12 of 12
-    np.matmul for @, and x * (1 / y) for x / y                    10 of 12
-    a function that does nothing around every operation           1 of 12
-    nothing: pairs of the twelve writers                          0 of 66
+    done to a copy of a whole notebook, in a class of 7           found
+    nothing                                                       6 of 6
+    all names changed                                             6 of 6
+    statements in another order                                   6 of 6
+    comments, docstrings, annotations, dead code                  6 of 6
+    every operation a statement of its own                        6 of 6
+    x.sum() and np.sum(x) exchanged                               6 of 6
+    the result computed in a function of its own                  6 of 6
+    all of these                                                  6 of 6
+    np.matmul for @, and x * (1 / y) for x / y                    5 of 6
+    a function that does nothing around every operation           1 of 6
+    nothing: pairs of the six writers                             0 of 15
 """
 
 import json

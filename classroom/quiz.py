@@ -1,7 +1,7 @@
-"""The attention inventory for a learning platform: Moodle XML, GIFT, Canvas' QTI, plain CSV.
+"""The attention inventory for a learning platform: Moodle XML, Canvas' QTI, plain CSV.
 
 A question of two tiers becomes two questions, and the second repeats the first, because platforms shuffle. No file says why
-an option is right or wrong: the same questions are asked again. The formats are those of docs.moodle.org (Moodle XML, GIFT)
+an option is right or wrong: the same questions are asked again. The formats are those of docs.moodle.org (Moodle XML)
 and IMS QTI 1.2.1 as Canvas exports it; tests read each file with a reader that is not ours.
 """
 
@@ -18,7 +18,7 @@ from helpers.page import inventory, questions
 from helpers.store.files import write_whole
 
 TITLE = "Attention inventory"
-FILES = ("inventory_moodle.xml", "inventory.gift.txt", "inventory_canvas.zip", "inventory.csv")
+FILES = ("inventory_moodle.xml", "inventory_canvas.zip", "inventory.csv")
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ def asked():
 
 
 def write(out):
-    """Write the inventory in all four formats into the folder ``out``; returns the paths."""
+    """Write the inventory in all formats into the folder ``out``; returns the paths."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    for name, contents in zip(FILES, (moodle_xml(), gift(), canvas_zip(), table()), strict=True):
+    for name, contents in zip(FILES, (moodle_xml(), canvas_zip(), table()), strict=True):
         write_whole(out / name, contents)
     return [out / name for name in FILES]
 
@@ -71,19 +71,6 @@ def moodle_xml():
 def _filled(template, **more):
     return PAGES.get_template(template).render(title=TITLE, asked=asked(), themes=questions.load()[0],
                                                plain=questions._plain, **more)
-
-
-def gift():
-    """GIFT: text, readable by Moodle and many others."""
-    def escaped(text):
-        return re.sub(r"([\\~=#{}:])", r"\\\1", text)
-
-    parts = [f"// {TITLE}: {len(asked())} questions. Import as GIFT, UTF-8.\n$CATEGORY: $course$/top/{TITLE}\n"]
-    for one in asked():
-        texts = [escaped(html.escape(questions._plain(option.text), quote=False)) for option in one.options]
-        lines = [f"\t{'~' if option.misconception else '='}{text}" for option, text in zip(one.options, texts, strict=True)]
-        parts.append("\n".join([f"// {one.id}", f"::{one.name}::[html]{escaped(one.ask)}{{", *lines, "}\n"]))
-    return "\n".join(parts)
 
 
 def table():

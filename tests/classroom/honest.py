@@ -1,5 +1,5 @@
-"""A class that works alone: twelve answers to assignment 2, each writer's in habits of their own, for what must not be
-called a copy. Some are wrong, as in a class."""
+"""A class that works alone: six answers to assignment 2, each writer's in habits of their own, for what must not be
+called a copy."""
 
 ASSIGNMENT = "assignment2"
 WRITERS = {
@@ -82,56 +82,6 @@ def attention_head(X, W_q, W_k, W_v):
 def unit_divisor(d_k, sigma_q, sigma_k):
     return sigma_q * sigma_k * d_k ** 0.5
 ''',
-    "checks_first": '''
-def top_k_attention(query, keys, values, k):
-    """Soft lookup among k keys."""
-    if k < 1 or k > len(keys):
-        raise ValueError("bad k")
-    assert len(keys) == len(values)
-    similarity = np.matmul(keys, query)
-    top_indices = np.argsort(similarity)[::-1][:k]
-    top_scores = similarity[top_indices]
-    top_weights = softmax(top_scores)
-    weights = np.zeros(len(keys))
-    weights[top_indices] = top_weights
-    output = top_weights @ values[top_indices]
-    return output, weights
-def general_scores(Q, K, W):
-    assert Q.shape[1] == W.shape[0] and K.shape[1] == W.shape[1]
-    left = np.matmul(Q, W)
-    right = np.transpose(K)
-    return np.matmul(left, right)
-def attention_head(X, W_q, W_k, W_v):
-    assert W_q.shape == W_k.shape
-    Q = np.matmul(X, W_q)
-    K = np.matmul(X, W_k)
-    V = np.matmul(X, W_v)
-    attention_logits = np.matmul(Q, K.T) / np.sqrt(K.shape[1])
-    attention = softmax(attention_logits)
-    return np.matmul(attention, V), attention
-def unit_divisor(d_k, sigma_q, sigma_k):
-    var_product = (sigma_q ** 2) * (sigma_k ** 2)
-    var_sum = d_k * var_product
-    return np.sqrt(var_sum)
-''',
-    "helpers": '''
-import math
-def _mask_rest(scores, k):
-    keep = np.zeros(len(scores), dtype=bool)
-    keep[np.argsort(scores)[len(scores) - k:]] = True
-    return np.where(keep, scores, float("-inf"))
-def _attend(scores, values):
-    w = softmax(scores)
-    return w @ values, w
-def top_k_attention(query, keys, values, k):
-    return _attend(_mask_rest(keys @ query, k), values)
-def general_scores(Q, K, W):
-    return (K @ (Q @ W).T).T
-def attention_head(X, W_q, W_k, W_v):
-    return _attend(general_scores(X, X, W_q @ W_k.T) / math.sqrt(W_q.shape[-1]), X @ W_v)
-def unit_divisor(d_k, sigma_q, sigma_k):
-    return math.sqrt(d_k) * sigma_q * sigma_k
-''',
     "comprehensions": '''
 def top_k_attention(query, keys, values, k):
     scores = [float(key @ query) for key in keys]
@@ -148,47 +98,6 @@ def attention_head(X, W_q, W_k, W_v):
 def unit_divisor(d_k, sigma_q, sigma_k):
     return np.prod([np.sqrt(d_k), sigma_q, sigma_k])
 ''',
-    "own_softmax": '''
-def top_k_attention(query, keys, values, k):
-    dots = (keys * query).sum(axis=1)
-    rank = (dots[None, :] > dots[:, None]).sum(axis=1)
-    e = np.exp(dots - dots.max()) * (rank < k)
-    p = e / e.sum()
-    return (p[:, None] * values).sum(axis=0), p
-def general_scores(Q, K, W):
-    return np.tensordot(Q @ W, K, axes=([1], [1]))
-def attention_head(X, W_q, W_k, W_v):
-    scale = 1 / np.sqrt(W_q.shape[1])
-    S = scale * ((X @ W_q) @ (X @ W_k).T)
-    E = np.exp(S - S.max(axis=1, keepdims=True))
-    P = E / E.sum(axis=1, keepdims=True)
-    return P @ (X @ W_v), P
-def unit_divisor(d_k, sigma_q, sigma_k):
-    std_of_one_term = sigma_q * sigma_k
-    return std_of_one_term * np.sqrt(d_k)
-''',
-    "deleting": '''
-def top_k_attention(query, keys, values, k):
-    scores = query @ keys.T
-    drop = len(scores) - k
-    masked = scores.astype(float).copy()
-    for _ in range(drop):
-        masked[np.argmin(np.where(np.isinf(masked), np.inf, masked))] = -np.inf
-    weights = softmax(masked)
-    output = values.T @ weights
-    return output, weights
-def general_scores(Q, K, W):
-    scores = Q.dot(W).dot(K.T)
-    return scores
-def attention_head(X, W_q, W_k, W_v):
-    Q, K, V = X.dot(W_q), X.dot(W_k), X.dot(W_v)
-    d_k = Q.shape[1]
-    scores = Q.dot(K.T) / np.sqrt(d_k)
-    alpha = softmax(scores)
-    return alpha.dot(V), alpha
-def unit_divisor(d_k, sigma_q, sigma_k):
-    return np.sqrt(d_k) * (sigma_q * sigma_k)
-''',
     "terse": '''
 def top_k_attention(query, keys, values, k):
     a = keys @ query
@@ -198,44 +107,6 @@ def general_scores(Q, K, W): return Q @ (W @ K.T)
 def attention_head(X, W_q, W_k, W_v):
     return (w := softmax(X @ W_q @ W_k.T @ X.T / W_k.shape[1] ** .5)) @ X @ W_v, w
 def unit_divisor(d_k, sigma_q, sigma_k): return (d_k * (sigma_q * sigma_k) ** 2) ** .5
-''',
-    "forgets": '''
-def top_k_attention(query, keys, values, k):
-    scores = np.dot(keys, query)
-    weights = softmax(scores)
-    top = np.argsort(weights)[-k:]
-    mask = np.zeros(len(weights))
-    mask[top] = 1
-    weights = weights * mask
-    return np.dot(weights, values), weights
-def general_scores(Q, K, W):
-    return np.dot(np.dot(Q, W), K.T) / np.sqrt(K.shape[1])
-def attention_head(X, W_q, W_k, W_v):
-    Q = X @ W_q
-    K = X @ W_k
-    V = X @ W_v
-    weights = softmax(Q @ K.T)
-    return weights @ V, weights
-def unit_divisor(d_k, sigma_q, sigma_k):
-    return d_k * sigma_q * sigma_k
-''',
-    "confuses": '''
-def top_k_attention(query, keys, values, k):
-    cos = keys @ query / (np.linalg.norm(keys, axis=1) * np.linalg.norm(query))
-    cut = sorted(cos)[-k]
-    cos[cos < cut] = -1e9
-    attn = softmax(cos)
-    return attn @ values, attn
-def general_scores(Q, K, W):
-    return K @ W.T @ Q.T
-def attention_head(X, W_q, W_k, W_v):
-    q = X @ W_q
-    k = X @ W_k
-    v = X @ W_v
-    attn = softmax((q @ k.T).T / np.sqrt(X.shape[1]))
-    return attn @ v, attn
-def unit_divisor(d_k, sigma_q, sigma_k):
-    return np.sqrt(sigma_q ** 2 + sigma_k ** 2) * np.sqrt(d_k)
 ''',
     "torch": '''
 import torch

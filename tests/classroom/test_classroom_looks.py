@@ -81,7 +81,7 @@ A mask lets a head ignore all previous tokens, and as a language model it is tol
 
 
 def test_nobody_honest_is_flagged(monkeypatch):
-    """Hand-outs, solutions, model answers, twelve writers, and an answer on language models."""
+    """Hand-outs, solutions, model answers, six writers, and an answer on language models."""
     for name in assignment.names():
         for raw in (assignment.strip(assignment.source(name)), trial.solved(assignment.source(name), {})):
             book = notebook.read(json.dumps(raw).encode())

@@ -26,18 +26,6 @@ def moodle():
             for q in found]
 
 
-def gift():
-    """This reader finds the parts and leaves the backslashes; Moodle takes them out."""
-    def plain(text):
-        return re.sub(r"\\([~=#{}:\\])", r"\1", text)
-
-    parser = pytest.importorskip("pygiftparser.parser")
-    found = parser.parseFile(io.StringIO(quiz.gift()))
-    assert all(q.valid and q.markup == "html" for q in found)
-    return [(q.title, plain(q.text), {html.unescape(plain(a.answer)): a.fraction == 100 for a in q.answers.answers})
-            for q in found]
-
-
 def canvas():
     """By IMS QTI 1.2.1: the response_label that a varequal names in the condition that sets SCORE to 100 is right."""
     archive = zipfile.ZipFile(io.BytesIO(quiz.canvas_zip()))
@@ -72,7 +60,7 @@ def table():
             for row in rows]
 
 
-@pytest.mark.parametrize("read", [moodle, gift, canvas, table])
+@pytest.mark.parametrize("read", [moodle, canvas, table])
 def test_another_reader_finds_the_same_questions_and_right_options(read):
     found = read()
     assert [name for name, *_ in found] == [name for name, *_ in WANTED]
@@ -87,14 +75,6 @@ def test_moodle_has_the_themes_as_tags_and_a_category():
     assert sum(tags.values()) == len(ASKED) and set(tags) == set(questions.load()[0].values())
     assert quizzes.findtext("question[@type='category']/category/text") == "$course$/top/Attention inventory"
     assert len({q.text for q in quizzes.iterfind(".//idnumber")}) == len(ASKED)
-
-
-def test_what_gift_takes_for_a_sign_is_escaped(monkeypatch):
-    odd = questions.Option("a = b ~ c : #1 <d> \\ e", "why it is so and not else", None)
-    monkeypatch.setattr(quiz, "asked", lambda: [quiz.Asked(1, "x", ASKED[0].question, 0, "Is 1 = 2?",
-                                                           (odd, *ASKED[0].options[:2]))])
-    (name, ask, options), = gift()
-    assert (ask, [*options][0]) == ("Is 1 = 2?", odd.text)
 
 
 def test_a_canvas_quiz_shows_no_results_and_shuffles():

@@ -177,18 +177,6 @@ def test_cpu_time_is_the_kernels_figure(inside):
 
 
 @needs_sandbox
-def test_matplotlib_loads_without_tables_in_its_help_and_is_whole(inside):
-    inside.box.ask({"do": "import", "modules": ["matplotlib.pyplot"]}, LONG)
-    seen = inside("""
-import inspect, matplotlib.artist, matplotlib.pyplot as plt
-from matplotlib.lines import Line2D
-seen = ['markeredgecolor' in Line2D.set.__doc__, 'linewidth' in inspect.signature(Line2D.set).parameters,
-        'linewidth' in matplotlib.artist.kwdoc(Line2D), plt.subplots()[1].plot([1, 2], linewidth=3)[0].get_linewidth()]
-""")
-    assert seen == [False, True, True, 3]
-
-
-@needs_sandbox
 def test_death_is_noticed_at_once_and_takes_the_children_along():
     box = Sandbox(Limits(total_seconds=319, patience=20))  # 319 marks our processes
     with pytest.raises(SandboxStopped, match="exit code 3"):  # and not that it did not end in time
