@@ -23,9 +23,8 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
 """
 
 import sys
-import time
 
-PATIENCE = 3  # seconds after which something is said
+PATIENCE = 3  # seconds after which a bar shows how far it is
 
 
 class Problem(Exception):
@@ -37,28 +36,8 @@ def first_few(words, most=10):
     return "; ".join(words[:most]) + (f"; and {len(words) - most} more" if len(words) > most else "")
 
 
-class Progress:
-    """``with Progress(words, total) as progress``, and ``progress.update()`` after each of ``total``: when it takes more
-    than a few seconds a terminal shows a bar, and another output has one plain line. ``shown``: whether anything is said."""
-
-    def __init__(self, words, total, shown=True):
-        self.words, self.total, self.number, self.line = words, total, 0, shown and not sys.stderr.isatty()
-        self.start, self.bar = time.monotonic(), None
-        if shown and not self.line:
-            from tqdm import tqdm
-            self.bar = tqdm(desc=words, total=total, delay=PATIENCE)
-
-    def __enter__(self):
-        return self
-
-    def update(self):
-        self.number += 1
-        if self.bar is not None:
-            self.bar.update()
-        elif self.line and self.number < self.total and time.monotonic() - self.start > PATIENCE:
-            self.line = False
-            print(f"{self.words}: {self.number} of {self.total} so far.", file=sys.stderr, flush=True)
-
-    def __exit__(self, *error):
-        if self.bar is not None:
-            self.bar.close()
+def progress_bar(words, total, shown=True):
+    """``with progress_bar(words, total) as bar``, and ``bar.update()`` after each of ``total``: how far it is, where that
+    takes more than a few seconds; seldom where nobody watches a terminal. ``shown``: whether anything is said."""
+    from tqdm import tqdm
+    return tqdm(desc=words, total=total, delay=PATIENCE, disable=not shown, mininterval=0.1 if sys.stderr.isatty() else 60)

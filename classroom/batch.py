@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Progress, attempts, clock, first_few, proof, roster, sandbox, tasks, variants
+from classroom import attempts, clock, first_few, progress_bar, proof, roster, sandbox, tasks, variants
 from classroom.assignment import called_by, fingerprint, imports, load, path_of
 from classroom.collecting import NothingFound, collect
 from classroom.grading import FAILED, grade_one, not_judged
@@ -277,7 +277,7 @@ def read_result(path):
 
 def _run(todo, name, keep, workers, options, progress):
     """Grade ``todo`` and ``keep`` each result as it comes. A file that takes its worker down costs only itself."""
-    with Progress("Grading", len(todo), progress) as bar:
+    with progress_bar("Grading", len(todo), progress) as bar:
         while todo:
             broken = []
             for about, result in _pass(todo, name, workers, options):

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
 
-from classroom import Progress, assignment, batch, code_cells, notebook, variants
+from classroom import assignment, batch, code_cells, notebook, progress_bar, variants
 from classroom.fingerprints import fingerprints
 from classroom.reports import PAGES
 from helpers.store.files import write_whole
@@ -105,13 +105,13 @@ def handed_out(name, given=()):
     different = {function: list({str(details[function]): details[function] for details in given}.values())
                  for function in {function for details in given for function in details}}
     most = 1 + max(map(len, different.values()), default=0)  # the source itself, then each variant once
-    with Progress("Comparing with what was handed out", most) as progress:
+    with progress_bar("Comparing with what was handed out", most) as bar:
         for number in range(most):
             details = {function: those[number - 1] for function, those in different.items() if 0 < number <= len(those)}
             raw = variants.render(source, name, details) if details else source
             stub |= set(fingerprints(_code(assignment.strip(raw)))[0])
             solved.append(_code(raw))
-            progress.update()
+            bar.update()
     for code in solved:
         places, _ = fingerprints(code)
         for function, written in code_cells.definitions(code).items():

@@ -185,29 +185,21 @@ def _first_attempts(taken):
 def match(before, after):
     """Pairs (Taken, Taken) of the same student: by a number or an address that both files have, then by a name that each
     file has once. Who has different numbers is not the same student, whatever the name is."""
-    pairs, left, right = [], before.taken, after.taken
+    def by_name(one):
+        return words_of(one.name)
 
-    def join(ours, theirs, by_name=False):
-        ours, theirs = _once(ours, left), _once(theirs, right)
-        for value, one in ours.items():
-            other = theirs.get(value)
-            if other is None or any(one is mine or other is yours for mine, yours in pairs):
-                continue
-            both = one.numbers.keys() & other.numbers.keys()
-            if not by_name or all(one.numbers[h] == other.numbers[h] for h in both):
+    headings = dict.fromkeys(heading for one in before.taken for heading in one.numbers)
+    pairs = []
+    for way in (*(lambda one, heading=heading: one.numbers.get(heading) for heading in headings), by_name):
+        ours, theirs = (roster._once((way(one), one) for one in those.taken if way(one)) for those in (before, after))
+        for value in ours.keys() & theirs.keys():
+            one, other = ours[value], theirs[value]
+            both = one.numbers.keys() & other.numbers.keys() if way is by_name else ()
+            if not any(one is mine or other is yours for mine, yours in pairs) and all(
+                    one.numbers[heading] == other.numbers[heading] for heading in both):
                 pairs.append((one, other))
-
-    for heading in dict.fromkeys(h for one in left for h in one.numbers):
-        join(*([one.numbers.get(heading) for one in those] for those in (left, right)))
-    join(*([words_of(one.name) for one in those] for those in (left, right)), by_name=True)
-    order = {id(one): n for n, one in enumerate(left)}
+    order = {id(one): n for n, one in enumerate(before.taken)}
     return sorted(pairs, key=lambda pair: order[id(pair[0])])
-
-
-def _once(words, people):
-    """{word: person} of the words that are not empty and come once."""
-    counts = Counter(words)
-    return {word: one for word, one in zip(words, people, strict=True) if word and counts[word] == 1}
 
 
 # ---------------------------------------------------------------- counting

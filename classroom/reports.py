@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from classroom import Progress, assignment, batch, dates, marks, overview
+from classroom import assignment, batch, dates, marks, overview, progress_bar
 from classroom.grading import FAILED
 from classroom.names import page_of
 from helpers.store.files import write_whole
@@ -32,7 +32,7 @@ def write_pages(out):
     sheet, task = marks.read_sheet(out), assignment.load(about["assignment"])
     (out / "feedback").mkdir(exist_ok=True)
     grades, due = {}, dates.read(out, results)
-    with Progress("Writing pages", len(results)) as progress:
+    with progress_bar("Writing pages", len(results)) as bar:
         for result in results:
             grade = grades[result["key"]] = due.grade_of(result, sheet)
             result["found"] = due.found(result)
@@ -40,7 +40,7 @@ def write_pages(out):
             write_whole(page, student_page(result, grade, task.title, due))
             if page != earlier:  # its name before the list of students was known, or by an older version
                 earlier.unlink(missing_ok=True)
-            progress.update()
+            bar.update()
     write_whole(out / "class.html", class_page(results, grades, task.title, about, overview.absent(out)))
     return out / "class.html"
 

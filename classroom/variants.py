@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from classroom import Problem, Progress, assignment, tasks
+from classroom import Problem, assignment, progress_bar, tasks
 from classroom.names import key_of, name_for_people, words_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
@@ -98,12 +98,12 @@ class Variants:
                     if task.family and task.family.sheet}
         everybody = {"": self._own(), **self.details} if families else {}
         missing = [code for code in everybody if code not in self.sheets]
-        with Progress("Computing the sheets of answers", len(missing), shown) as progress:
+        with progress_bar("Computing the sheets of answers", len(missing), shown) as bar:
             for code in missing:
                 sheets = {function: family.sheet(**_public(everybody[code][function]))
                           for function, family in families.items() if function in everybody[code]}
                 self.sheets[code] = json.loads(json.dumps(sheets))  # as it is read again
-                progress.update()
+                bar.update()
 
     def _digest(self, *words):
         what = assignment.called_by(self.assignment), self.variant, *words
@@ -279,7 +279,7 @@ def release(name, out, variant, students=(), private=None):
     out.mkdir(parents=True, exist_ok=True)
     given.compute_sheets()
     write_whole(path, json.dumps(asdict(given) | {"assignment": called}, indent=1, ensure_ascii=False) + "\n")
-    with Progress("Writing notebooks", len(codes)) as progress:
+    with progress_bar("Writing notebooks", len(codes)) as bar:
         for student, code in codes.items():
             raw = render(source, name, given.details[code], code)
             folder = out / called / folder_of(student) if student else out / called
@@ -287,7 +287,7 @@ def release(name, out, variant, students=(), private=None):
                 old.rename(folder)  # as an earlier release called it
             _write(folder / f"{called}.ipynb", assignment.strip(raw))
             _write(out / f"{called}-solutions" / given.file_of(student), raw)
-            progress.update()
+            bar.update()
     return path
 
 

@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import builtins
+import contextlib
 import functools
 import gc
 import importlib
@@ -181,6 +182,8 @@ def call(space, name, calls, seconds, clock, value=False):
         os.close(reader)
         os.setpgid(0, 0)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+        with contextlib.suppress(Exception):  # threads that a cell asked for are not in a fork, which would wait for them
+            sys.modules["torch"].set_num_threads(1)
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
         for args in calls:
             answer = json.dumps(in_the_child(function, args)).encode() + b"\n"
