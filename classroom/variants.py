@@ -205,9 +205,10 @@ def read_private(path, name):
 
 def _hold(name, function, entry):
     """Raises VariantError unless this is a detail of the teacher's own that works and that changes something."""
-    if wrong := _wrong(entry):
-        raise VariantError(f"{wrong}; an entry has two texts, text (for the student) and first (lines of Python that change "
-                           "the arguments).")
+    if not isinstance(entry, dict) or entry.keys() != {"text", "first"} or not all(
+            isinstance(value, str) and value.strip() for value in entry.values()):
+        raise VariantError("an entry has two texts in quotes and no more, text (for the student) and first (lines of Python "
+                           "that change the arguments).")
     try:
         compile(textwrap.dedent(entry["first"]).strip("\n"), "first", "exec")
     except (SyntaxError, ValueError) as error:
@@ -224,23 +225,6 @@ def _hold(name, function, entry):
                            "same change.") from None
     if same:
         raise VariantError("it changes too little: the public solution still passes.")
-
-
-def _wrong(entry):
-    """What is wrong with an entry of the teacher's file, as a part of a sentence; "" where nothing is."""
-    kinds = {dict: "a table", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
-    if not isinstance(entry, dict):
-        return f"this is {kinds.get(type(entry), 'a date')} and not an entry"
-    if strange := [key for key in entry if key not in ("text", "first")]:
-        return f"there is no key {strange[0]!r}"
-    if missing := [key for key in ("text", "first") if key not in entry]:
-        return f"{missing[0]} is missing"
-    for key, value in entry.items():
-        if not isinstance(value, str):
-            return f"{key} is {kinds.get(type(value), 'a date')} and not a text in quotes"
-        if not value.strip():
-            return f"{key} is empty"
-    return ""
 
 
 def _try_out(name, details):

@@ -174,6 +174,11 @@ def in_variants(reference, details, make, words, forbidden=()):
     return Task(family.make(**family.own), forbidden, family)
 
 
+def by_name(*tasks):
+    """Name of the function -> ``Task``."""
+    return {task.exercise.name: task for task in tasks}
+
+
 def mistakes(*rows):
     """A table of misconceptions: its rows, (id, hint, function) each, one by one or in tables, without those that are
     False: a variant lacks them."""

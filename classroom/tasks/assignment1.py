@@ -3,7 +3,7 @@ neighbour is an argument behind the * of its reference."""
 
 import numpy as np
 
-from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks import Task, by_name, in_variants, mistakes
 from helpers.attention import softmax
 from helpers.checks.core import Contract, Exercise, Probe, larger
 from helpers.checks.lesson02 import _softmax_along, _softmax_global_max, _softmax_without_max
@@ -71,9 +71,6 @@ def effective_words(weights, *, count="entropy", rows="each"):
         return OVER_ROWS[rows](OTHER_COUNTS[count](weights))
     logs = np.log(np.where(weights > 0, weights, 1))
     return OVER_ROWS[rows](np.exp(-(weights * logs).sum(axis=-1)))
-
-
-# ---------------------------------------------------------------- most_similar_pair
 
 
 def _rows(n, d):
@@ -243,9 +240,6 @@ def _most_similar_pair_in_words(like, measure, first, start):
     }
 
 
-# ---------------------------------------------------------------- softmax_with_temperature
-
-
 def _scores(rng, *shape):
     return np.round(rng.normal(size=shape) * 8) / 8
 
@@ -290,8 +284,6 @@ SOFTMAX_WITH_TEMPERATURE = Exercise(softmax_with_temperature, probes=(
         "itself.", lambda x, temperature: softmax(x / np.sqrt(temperature))),
 ), contracts=(Contract("a temperature of 0", lambda rng: (rng.normal(size=3), 0.0)),
            Contract("a negative temperature", lambda rng: (rng.normal(size=3), -1.0))))
-
-# ---------------------------------------------------------------- cosine_attention
 
 
 def _words(T, d, temperature):
@@ -426,9 +418,6 @@ def _cosine_attention_in_words(like, measure, output):
     }
 
 
-# ---------------------------------------------------------------- effective_words
-
-
 def _weights(*shape):
     return lambda rng: (softmax(rng.normal(size=shape) * 1.5),)
 
@@ -559,17 +548,13 @@ def _effective_words_in_words(like, count, rows):
     }
 
 
-TASKS = {
-    "most_similar_pair": in_variants(
-        most_similar_pair, {"measure": tuple(MEASURES), "first": ("smaller", "larger"), "start": (0, 1)},
+TASKS = by_name(
+    in_variants(most_similar_pair, {"measure": tuple(MEASURES), "first": ("smaller", "larger"), "start": (0, 1)},
         _most_similar_pair, _most_similar_pair_in_words),
-    "softmax_with_temperature": Task(SOFTMAX_WITH_TEMPERATURE,
-                                     forbidden=("softmax", "log_softmax", "logsumexp")),
-    "cosine_attention": in_variants(
-        cosine_attention, {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
+    Task(SOFTMAX_WITH_TEMPERATURE, forbidden=("softmax", "log_softmax", "logsumexp")),
+    in_variants(cosine_attention, {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
         _cosine_attention, _cosine_attention_in_words,
         forbidden=("self_attention", "scaled_dot_product_attention")),
-    "effective_words": in_variants(
-        effective_words, {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
+    in_variants(effective_words, {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
         _effective_words, _effective_words_in_words, forbidden=("attention_entropy", "entropy")),
-}
+)

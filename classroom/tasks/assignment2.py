@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks import Task, by_name, in_variants, mistakes
 from helpers.attention import softmax
 from helpers.checks.core import Contract, Exercise, Probe, larger
 
@@ -64,9 +64,6 @@ def unit_divisor(d_k, sigma_q, sigma_k):
     """The number by which to divide q·k so that it has variance 1, when the d_k entries of q and of k are
     independent, with mean 0 and standard deviations sigma_q and sigma_k."""
     return np.sqrt(d_k) * sigma_q * sigma_k
-
-
-# ---------------------------------------------------------------- top_k_attention
 
 
 def _table(n, d, m, k):
@@ -262,9 +259,6 @@ def _top_k_attention_in_words(like, score, result):
     }
 
 
-# ---------------------------------------------------------------- general_scores
-
-
 def _general(T_q, T_k, d_q, d_k, W_turned=False):
     return lambda rng: (rng.normal(size=(T_q, d_q)), rng.normal(size=(T_k, d_k)),
                         rng.normal(size=(d_k, d_q) if W_turned else (d_q, d_k)))
@@ -344,9 +338,6 @@ def _general_scores_in_words(like, W_turned, divided, turned):
         "given": f"W = np.array({TURNED[W_turned](W).tolist()})",
         "expected": f"np.allclose(general_scores(Q, K, W), {_numbers(expected)})",
     }
-
-
-# ---------------------------------------------------------------- attention_head
 
 
 def _head(T, d, d_k, d_v, size=1.0, W_turned=False):
@@ -458,9 +449,6 @@ def _attention_head_in_words(like, divisor, W_turned, first):
     }
 
 
-# ---------------------------------------------------------------- unit_divisor
-
-
 def _sizes(low, high):
     return lambda rng: (int(rng.integers(low, high)), float(rng.uniform(0.2, 0.8)),
                         float(rng.uniform(1.5, 4)))
@@ -492,17 +480,14 @@ UNIT_DIVISOR = Exercise(unit_divisor, probes=(
         lambda d_k, a, b: 1 / unit_divisor(d_k, a, b)),
 ))
 
-TASKS = {
-    "top_k_attention": in_variants(
-        top_k_attention, {"score": tuple(SCORES), "result": tuple(RESULTS)},
+TASKS = by_name(
+    in_variants(top_k_attention, {"score": tuple(SCORES), "result": tuple(RESULTS)},
         _top_k_attention, _top_k_attention_in_words, forbidden=("soft_attention",)),
-    "general_scores": in_variants(
-        general_scores, {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)},
+    in_variants(general_scores, {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)},
         _general_scores, _general_scores_in_words),
-    "attention_head": in_variants(
-        attention_head, {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
+    in_variants(attention_head, {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
         _attention_head, _attention_head_in_words,
         forbidden=("scaled_dot_product_attention", "masked_attention", "multi_head_attention",
                    "MultiheadAttention")),
-    "unit_divisor": Task(UNIT_DIVISOR),
-}
+    Task(UNIT_DIVISOR),
+)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks import Task, by_name, in_variants, mistakes
 from helpers.checks.core import Contract, Exercise, Probe, example, larger
 
 # Which keys a query sees, from how many places back they stand.
@@ -61,9 +61,6 @@ def relative_positions(T, limit):
         raise ValueError(f"The limit must be at least 1, not {limit}.")
     position = np.arange(T)
     return np.clip(position - position[:, None], -limit, limit) + limit
-
-
-# ---------------------------------------------------------------- prefix_mask
 
 
 BEYOND_IN_WORDS = {
@@ -175,9 +172,6 @@ def _prefix_mask_in_words(like, beyond, prefix_sees):
     }
 
 
-# ---------------------------------------------------------------- packed_mask
-
-
 def _same(segments):
     return segments[:, :, None] == segments[:, None, :]
 
@@ -284,9 +278,6 @@ def _packed_mask_in_words(like, padding, blind, given):
     }
 
 
-# ---------------------------------------------------------------- head_contribution
-
-
 def _head_contribution(like, first, rows, axis, turned):
     lines, together = "columns" if turned else "rows", rows == "together"
     at = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
@@ -380,9 +371,6 @@ def _head_contribution_in_words(like, first, rows, axis, turned):
     }
 
 
-# ---------------------------------------------------------------- relative_positions
-
-
 def _offsets(T):
     position = np.arange(T)
     return position - position[:, None]
@@ -411,16 +399,12 @@ RELATIVE_POSITIONS = Exercise(relative_positions, probes=(
         lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
 ), contracts=(Contract("a limit of 0", lambda rng: (3, 0)),))
 
-TASKS = {
-    "prefix_mask": in_variants(
-        prefix_mask, {"beyond": tuple(BEYOND), "prefix_sees": ("itself", "everything")},
+TASKS = by_name(
+    in_variants(prefix_mask, {"beyond": tuple(BEYOND), "prefix_sees": ("itself", "everything")},
         _prefix_mask, _prefix_mask_in_words),
-    "packed_mask": in_variants(
-        packed_mask, {"padding": (-1, 0), "blind": tuple(BLIND), "given": tuple(GIVEN)},
+    in_variants(packed_mask, {"padding": (-1, 0), "blind": tuple(BLIND), "given": tuple(GIVEN)},
         _packed_mask, _packed_mask_in_words),
-    "head_contribution": in_variants(
-        head_contribution,
-        {"first": (0, 1), "rows": ("together", "interleaved"), "axis": (1, 2), "turned": (False, True)},
-        _head_contribution, _head_contribution_in_words),
-    "relative_positions": Task(RELATIVE_POSITIONS),
-}
+    in_variants(head_contribution, {"first": (0, 1), "rows": ("together", "interleaved"), "axis": (1, 2),
+        "turned": (False, True)}, _head_contribution, _head_contribution_in_words),
+    Task(RELATIVE_POSITIONS),
+)

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks import Task, by_name, in_variants, mistakes
 from classroom.tasks.tensors import normal, rounded
 from helpers.checks.core import Contract, Exercise, Probe, larger
 
@@ -55,9 +55,6 @@ def token_accuracy(logits, targets, pad):
     real = targets != pad
     right = (logits.argmax(dim=-1) == targets) & real
     return right.sum() / real.sum().clamp(min=1)
-
-
-# ---------------------------------------------------------------- rms_norm
 
 
 def _rms(*shape, scale=1.0, shift=0.0, eps=1e-5):
@@ -162,9 +159,6 @@ def _rms_norm_in_words(like, part, plus_one, place):
     }
 
 
-# ---------------------------------------------------------------- gated_feed_forward
-
-
 def _gated(d, m, *shape):
     return lambda rng: (normal(rng, *shape, d), normal(rng, d, m), normal(rng, d, m), normal(rng, m, d))
 
@@ -230,8 +224,6 @@ def _gated_feed_forward_in_words(like, bend, plus_one):
         "at 2": f"torch.tensor({high})",
     }
 
-
-# ---------------------------------------------------------------- beam_step
 
 ORDERS = ("beams, tokens, scores", "tokens, beams, scores", "scores, beams, tokens")
 
@@ -347,9 +339,6 @@ def _beam_step_in_words(like, given, best_last, costs):
     }
 
 
-# ---------------------------------------------------------------- token_accuracy
-
-
 def _text(B, T, V, padded=0.3):
     def make(rng):
         logits, pad = normal(rng, B, T, V), int(rng.integers(V))
@@ -403,15 +392,12 @@ TOKEN_ACCURACY = Exercise(token_accuracy, probes=(
         lambda L, t, pad: _shares(L, t, pad)[0].sum() / _shares(L, t, pad)[1].sum()),
 ))
 
-TASKS = {
-    "rms_norm": in_variants(
-        rms_norm, {"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(ROOTS)},
+TASKS = by_name(
+    in_variants(rms_norm, {"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(ROOTS)},
         _rms_norm, _rms_norm_in_words, forbidden=("RMSNorm", "layer_norm")),
-    "gated_feed_forward": in_variants(
-        gated_feed_forward, {"bend": tuple(BENDS), "plus_one": (False, True)},
+    in_variants(gated_feed_forward, {"bend": tuple(BENDS), "plus_one": (False, True)},
         _gated_feed_forward, _gated_feed_forward_in_words),
-    "beam_step": in_variants(
-        beam_step, {"given": ORDERS, "best_last": (False, True), "costs": (False, True)},
+    in_variants(beam_step, {"given": ORDERS, "best_last": (False, True), "costs": (False, True)},
         _beam_step, _beam_step_in_words),
-    "token_accuracy": Task(TOKEN_ACCURACY),
-}
+    Task(TOKEN_ACCURACY),
+)

@@ -6,7 +6,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task, in_variants, mistakes
+from classroom.tasks import Task, by_name, in_variants, mistakes
 from classroom.tasks.tensors import normal, rounded
 from helpers.checks.core import Contract, Exercise, Probe, larger
 
@@ -80,9 +80,6 @@ def min_p(logits, temperature, p, *, yardstick=torch.max):
     probabilities = torch.softmax(logits, dim=0)
     gone = probabilities < p * yardstick(probabilities)
     return torch.softmax((logits / temperature).masked_fill(gone, -math.inf), dim=0)
-
-
-# ---------------------------------------------------------------- abs_norm
 
 
 def _vectors(*shape, scale=1.0, shift=0.0, eps=1e-5):
@@ -191,9 +188,6 @@ def _abs_norm_in_words(like, measure, offset, floor):
     }
 
 
-# ---------------------------------------------------------------- packed_mlp
-
-
 def _packed(d, m, *shape):
     return lambda rng: (normal(rng, *shape, d), normal(rng, d, 2 * m), normal(rng, m, d))
 
@@ -298,8 +292,6 @@ def _packed_mlp_in_words(like, bend, gate):
         "expected of it": str(expected_of_it),
     }
 
-
-# ---------------------------------------------------------------- turn_half
 
 AT = torch.arange
 
@@ -425,9 +417,6 @@ def _turn_half_in_words(like, base, turned, pairs):
         "given": f"x = torch.tensor([{x[0].tolist()}] * 2)",
         "expected": f"expected = torch.tensor({after})",
     }
-
-
-# ---------------------------------------------------------------- window_attention
 
 
 def _cached(B, h, T, t, d_k, window):
@@ -573,8 +562,6 @@ WINDOW_ATTENTION = Exercise(window_attention, probes=(
         lambda q, k, v, cache, window: (lambda out, kept: (out, *kept))(*window_attention(q, k, v, cache, window))),
 ), contracts=(Contract("a window of 0", lambda rng: _cached(1, 1, 2, None, 2, 0)(rng)),))
 
-# ---------------------------------------------------------------- min_p
-
 
 def _logits(V, temperature, p, scale=1.5):
     return lambda rng: (normal(rng, V, scale=scale), temperature, p)
@@ -675,15 +662,12 @@ MIN_P = Exercise(min_p, probes=(
 ), contracts=(Contract("a p above 1", lambda rng: (torch.tensor([0.0, 1.0]), 1.0, 1.5)),
            Contract("a temperature of 0", lambda rng: (torch.tensor([0.0, 1.0]), 0.0, 0.5))))
 
-TASKS = {
-    "abs_norm": in_variants(
-        abs_norm, {"measure": tuple(MEASURES), "offset": (1, 0), "floor": (False, True)},
+TASKS = by_name(
+    in_variants(abs_norm, {"measure": tuple(MEASURES), "offset": (1, 0), "floor": (False, True)},
         _abs_norm, _abs_norm_in_words, forbidden=("rms_norm", "layer_norm", "normalize")),
-    "packed_mlp": in_variants(
-        packed_mlp, {"bend": GATES, "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
-    "turn_half": in_variants(
-        turn_half, {"base": (1000, 200, 5000, 20000), "turned": ("last", "first"), "pairs": tuple(SPLITS)},
+    in_variants(packed_mlp, {"bend": GATES, "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
+    in_variants(turn_half, {"base": (1000, 200, 5000, 20000), "turned": ("last", "first"), "pairs": tuple(SPLITS)},
         _turn_half, _turn_half_in_words),
-    "window_attention": Task(WINDOW_ATTENTION),
-    "min_p": Task(MIN_P),
-}
+    Task(WINDOW_ATTENTION),
+    Task(MIN_P),
+)

@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from classroom.tasks import in_variants, mistakes
+from classroom.tasks import by_name, in_variants, mistakes
 from classroom.tasks.tensors import normal, rounded
 from helpers.checks.core import Contract, Exercise, Probe, larger
 
@@ -61,8 +61,6 @@ def text_kl(logits, reference_logits, mask, *, direction="reference", pool="sum"
     each = DIRECTIONS[direction](logits.log_softmax(-1), reference_logits.log_softmax(-1))
     return POOLS[pool](each[texts], mask[texts]).mean()
 
-
-# ---------------------------------------------------------------- adapter_output
 
 FACTORS = {"root": "alpha / √r", "rank": "alpha / r", "plain": "alpha"}
 MULTIPLIED = {"path": "the adapter's part alone", "whole": "the sum of x W and the adapter's part", "frozen": "x W alone"}
@@ -205,8 +203,6 @@ def _adapter_output_in_words(like, strength, place):
         "without W": f"adapter_output(x, 0 * W, A, B, 2.0, gain), torch.tensor([{without_w}])",
     }
 
-
-# ---------------------------------------------------------------- group_advantage
 
 SUBTRACTED = {"others": "the mean of the other texts of its row", "median": "the median of its row",
               "all": "the mean of its row"}
@@ -360,8 +356,6 @@ def _group_advantage_in_words(like, usual, spread):
     }
 
 
-# ---------------------------------------------------------------- text_kl
-
 SUMS = {"reference": "Σ q log(q / p)", "policy": "Σ p log(p / q)", "both": "half of Σ p log(p / q) + Σ q log(q / p)"}
 POOLED = {"sum": "the sum over its words that count", "mean": "the mean over its words that count",
           "largest": "the largest of its words that count"}
@@ -511,13 +505,11 @@ def _text_kl_in_words(like, direction, pool):
     }
 
 
-TASKS = {
-    "adapter_output": in_variants(
-        adapter_output, {"strength": tuple(STRENGTHS), "place": tuple(PLACES)},
+TASKS = by_name(
+    in_variants(adapter_output, {"strength": tuple(STRENGTHS), "place": tuple(PLACES)},
         _adapter_output, _adapter_output_in_words, forbidden=("lora_linear",)),
-    "group_advantage": in_variants(
-        group_advantage, {"usual": tuple(USUAL), "spread": tuple(SPREADS)}, _group_advantage, _group_advantage_in_words),
-    "text_kl": in_variants(
-        text_kl, {"direction": tuple(DIRECTIONS), "pool": tuple(POOLS)},
+    in_variants(group_advantage, {"usual": tuple(USUAL), "spread": tuple(SPREADS)},
+        _group_advantage, _group_advantage_in_words),
+    in_variants(text_kl, {"direction": tuple(DIRECTIONS), "pool": tuple(POOLS)},
         _text_kl, _text_kl_in_words, forbidden=("kl_div", "kl_divergence", "kl_to_reference")),
-}
+)

@@ -336,11 +336,9 @@ def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeyp
 @pytest.mark.parametrize(("text", "words"), [
     ("[[no_such]]\ntext='a'\nfirst='b'", "has no function 'no_such'; it has"), ("a = ", "cannot be read as TOML"),
     ("", "has no entry: it begins with [[most_similar_pair]]"), ("[[effective_word]]", "did you mean effective_words?"),
-    ("effective_words = 5", "[[effective_words]] number 1: this is a number and not an entry"),
-    ("[[effective_words]]\ntext='a'\nfrist='b'", "number 1: there is no key 'frist'"),
-    ("[[effective_words]]\ntext='a'", "number 1: first is missing; an entry has two texts"),
-    ("[[effective_words]]\ntext=7\nfirst='b'", "number 1: text is a number and not a text in quotes"),
-    ("[[effective_words]]\ntext=' '\nfirst='b'", "number 1: text is empty"),
+    *((entry, "number 1: an entry has two texts") for entry in (
+        "effective_words = 5", "[[effective_words]]\ntext='a'\nfrist='b'", "[[effective_words]]\ntext='a'",
+        "[[effective_words]]\ntext=7\nfirst='b'", "[[effective_words]]\ntext=' '\nfirst='b'")),
     ("[[effective_words]]\ntext='a'\nfirst='x ='", "first is not Python, line 1"),
     ('[[effective_words]]\ntext="a"\nfirst="""\nx = 1\nx ="""', "number 1: first is not Python, line 2"),
     ("[[effective_words]]\ntext='a'\nfirst='no_such()'", "do not pass"),
