@@ -136,11 +136,12 @@ def _list(value):
 
 
 def text_below(book, question):
-    """What is written in text cells between the cell with the heading of a ``question`` and the next heading or code."""
+    """What is written in text cells between the cell with the heading of a ``question`` and the next heading or code, and
+    is not the question itself."""
     heading, texts, below = re.search(r"^#+ .+$", question, re.MULTILINE), [], False
     for cell in book.cells:
         starts = cell.type != "markdown" or re.match(r"\s*#", cell.source)
-        if below and not starts and cell.source.strip() not in question:
+        if below and not starts and f"\n{cell.source.strip()}\n" not in f"\n{question}\n":
             texts.append(cell.source.strip())
         below = bool(heading and cell.type == "markdown" and heading[0] in cell.source) or below and not starts
     return "\n\n".join(texts)

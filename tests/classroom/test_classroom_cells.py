@@ -141,7 +141,11 @@ def test_an_answer_whose_cell_has_lost_its_name_is_found_below_its_question():
     answers = grade_one(json.dumps(raw).encode(), TASK, trusted=True)["answers"]
     assert len(answers) == len(TASK.questions) and not any(answer["untouched"] for answer in answers)
     assert all(answer["text"].endswith(")\nThe temperature decides.") for answer in answers), answers
+    for one in raw["cells"]:  # and neither is one whose words are in the question
+        one["source"] = "temperature" if one["source"] == "The temperature decides." else one["source"]
+    answers = grade_one(json.dumps(raw).encode(), TASK, trusted=True)["answers"]
+    assert all(answer["text"].endswith(")\ntemperature") for answer in answers), answers
     for one in raw["cells"]:
-        one["source"] = assignment.ANSWER if one["source"] == "The temperature decides." else one["source"]
+        one["source"] = assignment.ANSWER if one["source"] == "temperature" else one["source"]
     answers = grade_one(json.dumps(raw).encode(), TASK, trusted=True)["answers"]
     assert all(answer["text"] is None and not answer["untouched"] for answer in answers), "for a person to look at"
