@@ -282,8 +282,10 @@ SOFTMAX_WITH_TEMPERATURE = Exercise(softmax_with_temperature, probes=(
         lambda x, temperature: np.exp(x / temperature)),
     ("square-root", "You divide by the square root of the temperature. Divide by the temperature "
         "itself.", lambda x, temperature: softmax(x / np.sqrt(temperature))),
-), contracts=(Contract("a temperature of 0", lambda rng: (rng.normal(size=3), 0.0)),
-           Contract("a negative temperature", lambda rng: (rng.normal(size=3), -1.0))))
+), contracts=(
+    Contract("a temperature of 0", lambda rng: (rng.normal(size=3), 0.0)),
+    Contract("a negative temperature", lambda rng: (rng.normal(size=3), -1.0)),
+))
 
 
 def _words(T, d, temperature):

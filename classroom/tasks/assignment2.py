@@ -220,8 +220,7 @@ def _top_k_attention(like, score, result):
         ("output-only", f"You return the output alone. Return {returned}.", lambda *given: right(*given)[0]),
         ("overflow", f"Right for small scores, but {overflow}. Subtract the largest score first, or "
             "use attention.softmax.", looked_up(unstable)),
-    ), contracts=(Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)),
-                                              rng.normal(size=(3, 2)), 0)),))
+    ), contracts=(Contract("k = 0", _table(3, 2, 2, 0)),))
 
 
 def _numbers(table):

@@ -307,7 +307,7 @@ def _beam_step(like, given, best_last, costs):
             False: ("best-first", "The right continuations, the best first. The best comes last."),
             True: ("worst-first", "The right continuations, the best last. The best comes first."),
         }),
-    ), contracts=(Contract("a k larger than b · V", lambda rng: beams(1, 2, 3)(rng)),))
+    ), contracts=(Contract("a k larger than b · V", beams(1, 2, 3)),))
 
 
 def _beam_step_in_words(like, given, best_last, costs):

@@ -387,7 +387,7 @@ def _turn_half(like, base, turned, pairs):
             "at 0.", lambda x, positions: right(x, AT(x.shape[-2]))),
         ("one-based-positions", "You add 1 to the positions. Position 0 is not turned.",
             lambda x, p: right(x, p + 1)),
-    ), contracts=(Contract("a d that 4 does not divide", lambda rng: _tokens(2, 6)(rng)),))
+    ), contracts=(Contract("a d that 4 does not divide", _tokens(2, 6)),))
 
 
 def _turn_half_in_words(like, base, turned, pairs):
@@ -560,7 +560,7 @@ WINDOW_ATTENTION = Exercise(window_attention, probes=(
     ("three-values", "You return three things. Keys and values belong into one tuple: return output, "
         "(K, V).",
         lambda q, k, v, cache, window: (lambda out, kept: (out, *kept))(*window_attention(q, k, v, cache, window))),
-), contracts=(Contract("a window of 0", lambda rng: _cached(1, 1, 2, None, 2, 0)(rng)),))
+), contracts=(Contract("a window of 0", _cached(1, 1, 2, None, 2, 0)),))
 
 
 def _logits(V, temperature, p, scale=1.5):
@@ -659,8 +659,10 @@ MIN_P = Exercise(min_p, probes=(
         "stay.", _kept(lambda probabilities, p: probabilities == probabilities.max())),
     ("overflow", "Right for small logits. exp of a large one overflows: subtract the largest first, "
         "or use torch.softmax.", _naive),
-), contracts=(Contract("a p above 1", lambda rng: (torch.tensor([0.0, 1.0]), 1.0, 1.5)),
-           Contract("a temperature of 0", lambda rng: (torch.tensor([0.0, 1.0]), 0.0, 0.5))))
+), contracts=(
+    Contract("a p above 1", lambda rng: (torch.tensor([0.0, 1.0]), 1.0, 1.5)),
+    Contract("a temperature of 0", lambda rng: (torch.tensor([0.0, 1.0]), 0.0, 0.5)),
+))
 
 TASKS = by_name(
     in_variants(abs_norm, {"measure": tuple(MEASURES), "offset": (1, 0), "floor": (False, True)},
