@@ -166,12 +166,15 @@ class Like:
         return tuple((id, hint, self(**{detail: value})) for value, (id, hint) in rows.items() if value != self.own[detail])
 
 
-def in_variants(reference, details, make, words, forbidden=()):
-    """A ``Task`` that is a family: ``make(like, **details)`` gives its ``Exercise``, ``words(like, **details)`` the
+def in_variants(reference, details, forbidden=()):
+    """Makes a ``Task`` that is a family of a function ``build(like, **details)``, which gives its ``Exercise`` and the
     passages."""
-    family = Family(details, lambda **own: make(Like(reference, own), **own),
-                    lambda **own: words(Like(reference, own), **own))
-    return Task(family.make(**family.own), forbidden, family)
+    def task(build):
+        def built(own):
+            return build(Like(reference, own), **own)
+        family = Family(details, lambda **own: built(own)[0], lambda **own: built(own)[1])
+        return Task(family.make(**family.own), forbidden, family)
+    return task
 
 
 def by_name(*tasks):

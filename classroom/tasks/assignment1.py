@@ -132,6 +132,10 @@ def _use_pair(function, X):
     return tuple(pair.tolist()) if isinstance(pair, np.ndarray) and pair.ndim == 1 else pair
 
 
+CENTRED = "centred = X - X.mean(axis=1, keepdims=True)\n    "  # a line of the solutions
+
+
+@in_variants(most_similar_pair, {"measure": tuple(MEASURES), "first": ("smaller", "larger"), "start": (0, 1)})
 def _most_similar_pair(like, measure, first, start):
     compare = {"cosine": "Compare cosines", "absolute": "Compare absolute values of cosines",
                "centred": "Compare cosines of centred rows"}[measure]
@@ -160,6 +164,22 @@ def _most_similar_pair(like, measure, first, start):
         return np.abs(cosines) if measure == "absolute" else cosines
 
     values = MEASURES[measure]
+    sign, order = ("<", "i, j") if first == "smaller" else (">", "j, i")
+    whose = {"cosine": "with the largest cosine", "centred": "with the largest cosine after centring",
+               "absolute": "whose cosine has the largest absolute value"}[measure]
+    more = {"cosine": "", "absolute": " Opposite directions count as similar here.",
+            "centred": " Centring subtracts each row's own mean from its entries."}[measure]
+    X = np.array([[4.0, 4, 5], [4, 5, 4], [1, 0, -1], [-2, 0, 2], [2, 1, 0]])
+    words = {
+        "largest": f"Find the two **different** rows {whose}.{more}",
+        "order": f"Return their indices `(i, j)` with `i {sign} j`" + (", counted from 1." if start else "."),
+        "docstring": f"X (n, d) -> (i, j), i {sign} j: the two different rows {whose}.",
+        "cosines": {"cosine": "cosines = cosine_similarity(X, X)  # (n, n)",
+                    "centred": f"{CENTRED}cosines = cosine_similarity(centred, centred)  # (n, n)",
+                    "absolute": "cosines = np.abs(cosine_similarity(X, X))  # (n, n)"}[measure],
+        "result": "return " + ", ".join(f"int({i}) + 1" if start else f"int({i})" for i in order.split(", ")),
+        "expected": f"most_similar_pair(X)) == {like()(X)}",
+    }
     return Exercise(like(), use=_use_pair, probes=(
         Probe("two rows", _rows(2, 3), f"With two rows there is one pair: {told(0, 1)}."),
         Probe("five rows", _rows(5, 3), f"{compare}, for all pairs of two different rows, and return "
@@ -215,29 +235,7 @@ def _most_similar_pair(like, measure, first, start):
         ("zeros-passed-over", "You pass over NaN, and with it over rows of zeros. The cosine of such "
             "a row is 0 by convention, so it may be one of the pair.",
             largest_in(lambda X: np.nan_to_num(with_nan(X), nan=-np.inf))),
-    ))
-
-
-CENTRED = "centred = X - X.mean(axis=1, keepdims=True)\n    "  # a line of the solutions
-
-
-def _most_similar_pair_in_words(like, measure, first, start):
-    sign, order = ("<", "i, j") if first == "smaller" else (">", "j, i")
-    largest = {"cosine": "with the largest cosine", "centred": "with the largest cosine after centring",
-               "absolute": "whose cosine has the largest absolute value"}[measure]
-    more = {"cosine": "", "absolute": " Opposite directions count as similar here.",
-            "centred": " Centring subtracts each row's own mean from its entries."}[measure]
-    X = np.array([[4.0, 4, 5], [4, 5, 4], [1, 0, -1], [-2, 0, 2], [2, 1, 0]])
-    return {
-        "largest": f"Find the two **different** rows {largest}.{more}",
-        "order": f"Return their indices `(i, j)` with `i {sign} j`" + (", counted from 1." if start else "."),
-        "docstring": f"X (n, d) -> (i, j), i {sign} j: the two different rows {largest}.",
-        "cosines": {"cosine": "cosines = cosine_similarity(X, X)  # (n, n)",
-                    "centred": f"{CENTRED}cosines = cosine_similarity(centred, centred)  # (n, n)",
-                    "absolute": "cosines = np.abs(cosine_similarity(X, X))  # (n, n)"}[measure],
-        "result": "return " + ", ".join(f"int({i}) + 1" if start else f"int({i})" for i in order.split(", ")),
-        "expected": f"most_similar_pair(X)) == {like()(X)}",
-    }
+    )), words
 
 
 def _scores(rng, *shape):
@@ -298,6 +296,12 @@ def _word_of_zeros(rng):
     return X, 0.5
 
 
+def _rounded(table):
+    return str(np.round(np.asarray(table) + 0.0, 6).tolist())
+
+
+@in_variants(cosine_attention, {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
+             forbidden=("self_attention", "scaled_dot_product_attention"))
 def _cosine_attention(like, measure, output):
     cosines = {"cosine": "cosines", "centred": "cosines of the centred words"}[measure]
     of_the_weights = {
@@ -324,7 +328,41 @@ def _cosine_attention(like, measure, output):
 
     def but(mixes):
         return f"Your weights are right, but {mixes}. The output is {of_the_weights}."
-
+    scores = "**cosines** of centred words" if measure == "centred" else "**cosines**"
+    third = {"mixture": "", "unit words": "every word is brought to length 1 before it is mixed",
+             "unit mixture": "the mixture is brought to length 1", "moved":
+             "the word is subtracted from the mixture", "added": "the mixture is added to the word"}[output]
+    changes = (f"{'three' if third else 'two'} changes: the scores are {scores} instead of dot products,"
+               f"{'' if third else ' and'} they are divided by a temperature before the softmax"
+               f"{', and ' if third else ''}{third}.")
+    of_the_output = {
+        "mixture": "The output mixes the rows of `X` as they came.",
+        "unit words": "The output mixes the rows of `X`, each divided by its length; a row of zeros stays as "
+                      "it is.",
+        "unit mixture": "The output mixes the rows of `X` as they came, and each row of the mixture is "
+                        "divided by its length.",
+        "added": "The output is `X` plus the mixture of its rows.",
+        "moved": "The output is the mixture of the rows of `X`, minus `X`: how far each word moves."}[output]
+    centring = " Centring subtracts each word's own mean from its numbers." if measure == "centred" else ""
+    X, temperature = np.array([[2.0, 0.0], [0.0, 5.0]]), 1 / np.log(3.0)
+    result, weights = like()(X, temperature)
+    centred, of = (CENTRED, "centred, centred") if measure == "centred" else ("", "X, X")
+    words = {
+        "changes": f"with {changes}",
+        "output": of_the_output,
+        "zeros": f"{centring} A word of zeros has cosine 0 with every word.",
+        "weights": f"{centred}weights = softmax_with_temperature(cosine_similarity({of}), temperature)",
+        "result": {
+            "mixture": "return weights @ X, weights",
+            "unit words": "lengths = np.linalg.norm(X, axis=1, keepdims=True)\n"
+                          "    return weights @ (X / np.where(lengths == 0, 1, lengths)), weights",
+            "unit mixture": "mixture = weights @ X\n"
+                            "    return mixture / np.linalg.norm(mixture, axis=1, keepdims=True), weights",
+            "added": "return X + weights @ X, weights",
+            "moved": "return weights @ X - X, weights"}[output],
+        "expected weights": f"assert np.allclose(weights, {_rounded(weights)})",
+        "expected output": f"assert np.allclose(output, {_rounded(result)})",
+    }
     return Exercise(right, probes=(
         Probe("one word", _words(1, 3, 0.5), f"A word alone has weight 1, so {alone}.", draws=1),
         Probe("two words", _words(2, 2, 1.0), f"Follow the steps on two words: {cosines} (2, 2), "
@@ -375,49 +413,7 @@ def _cosine_attention(like, measure, output):
         ("zero-over-zero", "Right for ordinary words, but a word of zeros gives 0/0 = NaN. Its cosine "
             "is 0 by convention.",
             scored(lambda X, t: _cosines_with_nan(_centred(X) if measure == "centred" else X) / t)),
-    ))
-
-
-def _rounded(table):
-    return str(np.round(np.asarray(table) + 0.0, 6).tolist())
-
-
-def _cosine_attention_in_words(like, measure, output):
-    scores = "**cosines** of centred words" if measure == "centred" else "**cosines**"
-    third = {"mixture": "", "unit words": "every word is brought to length 1 before it is mixed",
-             "unit mixture": "the mixture is brought to length 1", "moved":
-             "the word is subtracted from the mixture", "added": "the mixture is added to the word"}[output]
-    changes = (f"{'three' if third else 'two'} changes: the scores are {scores} instead of dot products,"
-               f"{'' if third else ' and'} they are divided by a temperature before the softmax"
-               f"{', and ' if third else ''}{third}.")
-    of_the_output = {
-        "mixture": "The output mixes the rows of `X` as they came.",
-        "unit words": "The output mixes the rows of `X`, each divided by its length; a row of zeros stays as "
-                      "it is.",
-        "unit mixture": "The output mixes the rows of `X` as they came, and each row of the mixture is "
-                        "divided by its length.",
-        "added": "The output is `X` plus the mixture of its rows.",
-        "moved": "The output is the mixture of the rows of `X`, minus `X`: how far each word moves."}[output]
-    centring = " Centring subtracts each word's own mean from its numbers." if measure == "centred" else ""
-    X, temperature = np.array([[2.0, 0.0], [0.0, 5.0]]), 1 / np.log(3.0)
-    result, weights = like()(X, temperature)
-    centred, of = (CENTRED, "centred, centred") if measure == "centred" else ("", "X, X")
-    return {
-        "changes": f"with {changes}",
-        "output": of_the_output,
-        "zeros": f"{centring} A word of zeros has cosine 0 with every word.",
-        "weights": f"{centred}weights = softmax_with_temperature(cosine_similarity({of}), temperature)",
-        "result": {
-            "mixture": "return weights @ X, weights",
-            "unit words": "lengths = np.linalg.norm(X, axis=1, keepdims=True)\n"
-                          "    return weights @ (X / np.where(lengths == 0, 1, lengths)), weights",
-            "unit mixture": "mixture = weights @ X\n"
-                            "    return mixture / np.linalg.norm(mixture, axis=1, keepdims=True), weights",
-            "added": "return X + weights @ X, weights",
-            "moved": "return weights @ X - X, weights"}[output],
-        "expected weights": f"assert np.allclose(weights, {_rounded(weights)})",
-        "expected output": f"assert np.allclose(output, {_rounded(result)})",
-    }
+    )), words
 
 
 def _weights(*shape):
@@ -440,6 +436,8 @@ FORMULAS = {"entropy": "exp(-Σ w log w)", "squares": "1 / Σ w²", "roots": "(�
 COUNTS = {"entropy": lambda w, axis=-1: np.exp(_entropy(w, axis=axis)), **OTHER_COUNTS}
 
 
+@in_variants(effective_words, {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
+             forbidden=("attention_entropy", "entropy"))
 def _effective_words(like, count, rows):
     formula = FORMULAS[count]
     over_rows = "Each row has its own number" + {
@@ -493,6 +491,34 @@ def _effective_words(like, count, rows):
         ("geometric-mean", "You take the mean of logarithms. The numbers themselves are averaged.",
             like(rows="geometric")),
     )
+    answer = {
+        "entropy": "A common answer is exp of the entropy, with the natural logarithm.",
+        "squares": "A common answer is 1 divided by the sum of the squared weights.",
+        "roots": "A generous answer is the square of the sum of the roots of the weights."}[count]
+    short = {"entropy": "exp of the entropy", "squares": "1 / the sum of the squared weights",
+             "roots": "the squared sum of the roots of the weights"}[count]
+    number = {"entropy": "np.exp(-(weights * logs).sum(axis=-1))",
+              "squares": "1 / (weights ** 2).sum(axis=-1)",
+              "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
+    one_row = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
+    two_rows = like()(np.array([[0.25] * 4, [0.5, 0.25, 0.125, 0.125]]))
+    logs = "logs = np.log(np.where(weights > 0, weights, 1))\n    " if count == "entropy" else ""
+    words = {
+        "answer": answer,
+        "shape": {
+            "each": "Return an array of shape `(...)`.",
+            "mean": "Return **one number** for all rows: the mean of the rows' numbers.",
+            "geometric": "Return **one number** for all rows: the geometric mean of the rows' numbers, which "
+                         "is exp of the mean of their logarithms."}[rows],
+        "zeros": "A weight of 0 adds nothing" + (": 0 · log 0 counts as 0." if count == "entropy" else "."),
+        "docstring": {"each": f"(...): {short} of each row, between 1 and T.",
+                      "mean": f"one number: the mean over all rows of {short}.",
+                      "geometric": f"one number: the geometric mean over all rows of {short}."}[rows],
+        "solution": logs + {"each": f"return {number}", "mean": f"return np.mean({number})",
+                            "geometric": f"return np.exp(np.mean(np.log({number})))"}[rows],
+        "two rows": f"effective_words(weights), {np.round(two_rows, 5).tolist()})",
+        "one row": f"np.array([0.5, 0.25, 0.25])), {one_row:.6g})",
+    }
     return Exercise(like(), probes=(
         Probe("one row", _weights(4), f"One row of weights gives one number: {formula}"
             + (", with the natural logarithm." if count == "entropy" else ".")),
@@ -516,47 +542,12 @@ def _effective_words(like, count, rows):
         }),
         means if rows != "each" else ("averaged", "You return one number, the mean of all"
             " rows. Each row has its own number.", like(rows="mean")),
-    ))
-
-
-def _effective_words_in_words(like, count, rows):
-    answer = {
-        "entropy": "A common answer is exp of the entropy, with the natural logarithm.",
-        "squares": "A common answer is 1 divided by the sum of the squared weights.",
-        "roots": "A generous answer is the square of the sum of the roots of the weights."}[count]
-    short = {"entropy": "exp of the entropy", "squares": "1 / the sum of the squared weights",
-             "roots": "the squared sum of the roots of the weights"}[count]
-    number = {"entropy": "np.exp(-(weights * logs).sum(axis=-1))",
-              "squares": "1 / (weights ** 2).sum(axis=-1)",
-              "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
-    one_row = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
-    two_rows = like()(np.array([[0.25] * 4, [0.5, 0.25, 0.125, 0.125]]))
-    logs = "logs = np.log(np.where(weights > 0, weights, 1))\n    " if count == "entropy" else ""
-    return {
-        "answer": answer,
-        "shape": {
-            "each": "Return an array of shape `(...)`.",
-            "mean": "Return **one number** for all rows: the mean of the rows' numbers.",
-            "geometric": "Return **one number** for all rows: the geometric mean of the rows' numbers, which "
-                         "is exp of the mean of their logarithms."}[rows],
-        "zeros": "A weight of 0 adds nothing" + (": 0 · log 0 counts as 0." if count == "entropy" else "."),
-        "docstring": {"each": f"(...): {short} of each row, between 1 and T.",
-                      "mean": f"one number: the mean over all rows of {short}.",
-                      "geometric": f"one number: the geometric mean over all rows of {short}."}[rows],
-        "solution": logs + {"each": f"return {number}", "mean": f"return np.mean({number})",
-                            "geometric": f"return np.exp(np.mean(np.log({number})))"}[rows],
-        "two rows": f"effective_words(weights), {np.round(two_rows, 5).tolist()})",
-        "one row": f"np.array([0.5, 0.25, 0.25])), {one_row:.6g})",
-    }
+    )), words
 
 
 TASKS = by_name(
-    in_variants(most_similar_pair, {"measure": tuple(MEASURES), "first": ("smaller", "larger"), "start": (0, 1)},
-        _most_similar_pair, _most_similar_pair_in_words),
+    _most_similar_pair,
     Task(SOFTMAX_WITH_TEMPERATURE, forbidden=("softmax", "log_softmax", "logsumexp")),
-    in_variants(cosine_attention, {"measure": ("cosine", "centred"), "output": tuple(OUTPUTS)},
-        _cosine_attention, _cosine_attention_in_words,
-        forbidden=("self_attention", "scaled_dot_product_attention")),
-    in_variants(effective_words, {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
-        _effective_words, _effective_words_in_words, forbidden=("attention_entropy", "entropy")),
+    _cosine_attention,
+    _effective_words,
 )

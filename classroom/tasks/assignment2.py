@@ -88,6 +88,12 @@ def _distances(query, keys):
     return np.linalg.norm(keys - query, axis=1)
 
 
+def _numbers(table):
+    """As in a test cell: rounded, and whole numbers without a point."""
+    return json.dumps(np.round(table, 6).tolist()).replace(".0,", ",").replace(".0]", "]")
+
+
+@in_variants(top_k_attention, {"score": tuple(SCORES), "result": tuple(RESULTS)}, forbidden=("soft_attention",))
 def _top_k_attention(like, score, result):
     the_scores = {"dot": "plain dot products", "scaled": "dot products divided by √d",
                   "square": "minus half the squared distances",
@@ -193,6 +199,33 @@ def _top_k_attention(like, score, result):
     large, stable, overflow = (
         ("in the thousands", "does not overflow", "exp of thousands overflows") if score in ("dot", "scaled") else
         ("far below 0", "subtracts the largest first", "exp of minus thousands is 0 for every key, and 0/0 is NaN"))
+    keys, values = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), np.array([[10.0], [20.0], [30.0]])
+    query = np.array([np.log(3.0), 0.0])
+    output, weights, *best = like()(query, keys, values, 2)
+    words = {
+        "score": {"dot": "The score is the dot product of query and key.",
+                  "scaled": "The score is the dot product of query and key, divided by √d.",
+                  "square": "The score is minus half the squared distance of query and key.",
+                  "absolute": "The score is minus the sum of the absolute differences of query and "
+                              "key."}[score],
+        "result": {"all": "Return the output `(m,)` and the weights `(n,)`, in the order of the keys.",
+                   "chosen": "Return the output `(m,)` and the weights of the chosen keys `(k,)`, the best "
+                             "first.",
+                   "indices": "Return the output `(m,)`, the weights of the chosen keys `(k,)`, and their "
+                              "indices `(k,)`, both with the best key first."}[result],
+        "docstring": "output (m,), " + {"all": "weights (n,), at most k above 0.",
+                                        "chosen": "weights (k,), best first.",
+                                        "indices": "weights (k,), indices (k,), best first."}[result],
+        "scores": {"dot": "scores = keys @ query", "scaled": "scores = keys @ query / np.sqrt(len(query))",
+                   "square": "scores = -((keys - query) ** 2).sum(axis=1) / 2",
+                   "absolute": "scores = -np.abs(keys - query).sum(axis=1)"}[score] + "  # (n,)",
+        "return": "return weights @ values, " + {"all": "weights", "chosen": "weights[best]",
+                                                 "indices": "weights[best], best"}[result],
+        "call": f"output, weights{', best' if result == 'indices' else ''} = top_k_attention(",
+        "expected weights": f"assert np.allclose(weights, {_numbers(weights)})",
+        "expected output": f"assert np.allclose(output, {_numbers(output)})"
+                           + (f"\nassert np.array_equal(best, {best[0].tolist()})" if best else ""),
+    }
     return Exercise(right, probes=(
         Probe("k is 1", _table(4, 2, 3, 1), "With k = 1 the best key has all the weight: the output "
             "is its value."),
@@ -220,42 +253,7 @@ def _top_k_attention(like, score, result):
         ("output-only", f"You return the output alone. Return {returned}.", lambda *given: right(*given)[0]),
         ("overflow", f"Right for small scores, but {overflow}. Subtract the largest score first, or "
             "use attention.softmax.", looked_up(unstable)),
-    ), contracts=(Contract("k = 0", _table(3, 2, 2, 0)),))
-
-
-def _numbers(table):
-    """As in a test cell: rounded, and whole numbers without a point."""
-    return json.dumps(np.round(table, 6).tolist()).replace(".0,", ",").replace(".0]", "]")
-
-
-def _top_k_attention_in_words(like, score, result):
-    keys, values = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), np.array([[10.0], [20.0], [30.0]])
-    query = np.array([np.log(3.0), 0.0])
-    output, weights, *best = like()(query, keys, values, 2)
-    return {
-        "score": {"dot": "The score is the dot product of query and key.",
-                  "scaled": "The score is the dot product of query and key, divided by √d.",
-                  "square": "The score is minus half the squared distance of query and key.",
-                  "absolute": "The score is minus the sum of the absolute differences of query and "
-                              "key."}[score],
-        "result": {"all": "Return the output `(m,)` and the weights `(n,)`, in the order of the keys.",
-                   "chosen": "Return the output `(m,)` and the weights of the chosen keys `(k,)`, the best "
-                             "first.",
-                   "indices": "Return the output `(m,)`, the weights of the chosen keys `(k,)`, and their "
-                              "indices `(k,)`, both with the best key first."}[result],
-        "docstring": "output (m,), " + {"all": "weights (n,), at most k above 0.",
-                                        "chosen": "weights (k,), best first.",
-                                        "indices": "weights (k,), indices (k,), best first."}[result],
-        "scores": {"dot": "scores = keys @ query", "scaled": "scores = keys @ query / np.sqrt(len(query))",
-                   "square": "scores = -((keys - query) ** 2).sum(axis=1) / 2",
-                   "absolute": "scores = -np.abs(keys - query).sum(axis=1)"}[score] + "  # (n,)",
-        "return": "return weights @ values, " + {"all": "weights", "chosen": "weights[best]",
-                                                 "indices": "weights[best], best"}[result],
-        "call": f"output, weights{', best' if result == 'indices' else ''} = top_k_attention(",
-        "expected weights": f"assert np.allclose(weights, {_numbers(weights)})",
-        "expected output": f"assert np.allclose(output, {_numbers(output)})"
-                           + (f"\nassert np.array_equal(best, {best[0].tolist()})" if best else ""),
-    }
+    ), contracts=(Contract("k = 0", _table(3, 2, 2, 0)),)), words
 
 
 def _general(T_q, T_k, d_q, d_k, W_turned=False):
@@ -263,6 +261,7 @@ def _general(T_q, T_k, d_q, d_k, W_turned=False):
                         rng.normal(size=(d_k, d_q) if W_turned else (d_q, d_k)))
 
 
+@in_variants(general_scores, {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)})
 def _general_scores(like, W_turned, divided, turned):
     by = "" if divided == "no" else f" / √{divided}"
     one = ("kᵀ W q" if W_turned else "qᵀ W k") + by
@@ -296,6 +295,23 @@ def _general_scores(like, W_turned, divided, turned):
         ("no-root", f"You divide by {divided}. It is the square root of {divided}.",
             lambda Q, K, W: right(Q, K, W) / np.sqrt((Q if divided == "d_q" else K).shape[1])),
     )
+    Q, K = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0, 0.0], [10.0, 0.0, 1.0]])
+    W = np.array([[3.0, 0.0, 1.0], [4.0, 5.0, 0.0]])
+    expected = general_scores(Q, K, W, divided=divided, turned=turned)
+    shape = "(T_k, T_q)" if turned else "(T_q, T_k)"
+    code = "Q @ W.T @ K.T" if W_turned else "Q @ W @ K.T"
+    if divided != "no":
+        code += f" / np.sqrt({'Q' if divided == 'd_q' else 'K'}.shape[1])"
+    words = {
+        "score": f"is `{'kᵀ W q' if W_turned else 'qᵀ W k'}{by}`",
+        "W": f"`W` is `{'(d_k, d_q)' if W_turned else '(d_q, d_k)'}`",
+        "result": f"Return all scores, shape `{shape}`, without softmax" + (
+            " and without scaling." if divided == "no" else "."),
+        "docstring": f"W {'(d_k, d_q)' if W_turned else '(d_q, d_k)'} -> scores {shape}.",
+        "code": "return " + (f"({code}).T" if turned else code),
+        "given": f"W = np.array({TURNED[W_turned](W).tolist()})",
+        "expected": f"np.allclose(general_scores(Q, K, W), {_numbers(expected)})",
+    }
     return Exercise(right, probes=(
         Probe("one pair", given(1, 1, 2, 2), f"One query and one key give one number, {one}, in a (1, 1) array."),
         Probe("square", given(3, 3, 3, 3), "Every size is 3 here, so every product fits: check the "
@@ -315,28 +331,7 @@ def _general_scores(like, W_turned, divided, turned):
         *roots,
         ("softmax", "You return weights. Stop at the scores.", lambda Q, K, W: softmax(right(Q, K, W))),
         ("row-by-row", "You pair query i with key i only. Every query meets every key.", row_by_row),
-    ))
-
-
-def _general_scores_in_words(like, W_turned, divided, turned):
-    Q, K = np.array([[1.0, 2.0]]), np.array([[1.0, 1.0, 0.0], [10.0, 0.0, 1.0]])
-    W = np.array([[3.0, 0.0, 1.0], [4.0, 5.0, 0.0]])
-    expected = general_scores(Q, K, W, divided=divided, turned=turned)
-    by = "" if divided == "no" else f" / √{divided}"
-    shape = "(T_k, T_q)" if turned else "(T_q, T_k)"
-    code = "Q @ W.T @ K.T" if W_turned else "Q @ W @ K.T"
-    if divided != "no":
-        code += f" / np.sqrt({'Q' if divided == 'd_q' else 'K'}.shape[1])"
-    return {
-        "score": f"is `{'kᵀ W q' if W_turned else 'qᵀ W k'}{by}`",
-        "W": f"`W` is `{'(d_k, d_q)' if W_turned else '(d_q, d_k)'}`",
-        "result": f"Return all scores, shape `{shape}`, without softmax" + (
-            " and without scaling." if divided == "no" else "."),
-        "docstring": f"W {'(d_k, d_q)' if W_turned else '(d_q, d_k)'} -> scores {shape}.",
-        "code": "return " + (f"({code}).T" if turned else code),
-        "given": f"W = np.array({TURNED[W_turned](W).tolist()})",
-        "expected": f"np.allclose(general_scores(Q, K, W), {_numbers(expected)})",
-    }
+    )), words
 
 
 def _head(T, d, d_k, d_v, size=1.0, W_turned=False):
@@ -346,6 +341,8 @@ def _head(T, d, d_k, d_v, size=1.0, W_turned=False):
     return make
 
 
+@in_variants(attention_head, {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
+             forbidden=("scaled_dot_product_attention", "masked_attention", "multi_head_attention", "MultiheadAttention"))
 def _attention_head(like, divisor, W_turned, first):
     step = {"root": "divide by √d_k", "width": "divide by d_k", "none": "do not divide"}[divisor]
     of = "the root of " if divisor == "root" else ""
@@ -377,6 +374,31 @@ def _attention_head(like, divisor, W_turned, first):
         ("root-of-T" if divisor == "root" else "number-of-tokens", f"You divide by {of}the number of "
             "tokens. It is d_k, the width of the queries.", attend(lambda X, Q: scale(len(X)))),
     )
+    X, W_q, W_k = np.eye(2), np.array([[4.0] * 4, [0.0] * 4]), np.array([[0.0] * 4, [0.125] * 4])
+    output, weights = attention_head(X, W_q * np.log(3.0), W_k, np.array([[8.0], [16.0]]), divisor=divisor)
+    T = ".T" if W_turned else ""
+    width = f"W_q.shape[{0 if W_turned else 1}]"
+    division = {"root": f" / np.sqrt({width})", "width": f" / {width}", "none": ""}[divisor]
+    of_keys, of_values = ("(d_k, d)", "(d_v, d)") if W_turned else ("(d, d_k)", "(d, d_v)")
+    results = {"output": ("the output `(T, d_v)`", "output (T, d_v)"),
+               "weights": ("the weights `(T, T)`", "weights (T, T)")}
+    second = "weights" if first == "output" else "output"
+    (one, one_short), (two, two_short) = results[first], results[second]
+    words = {
+        "scores": {"root": "compute scaled scores", "width": "compute scores and divide them by d_k",
+                   "none": "compute scores without scaling"}[divisor],
+        "shapes": f"`W_q` and `W_k` are `{of_keys}`, `W_v` is `{of_values}`"
+                  + (", as `torch.nn.Linear` keeps them." if W_turned else "."),
+        "returned": f"Return {one} and {two}" + ("." if first == "output" else ", in this order."),
+        "docstring": f"W_q and W_k {of_keys}, W_v {of_values} -> {one_short}, {two_short}.",
+        "projected": f"Q, K, V = X @ W_q{T}, X @ W_k{T}, X @ W_v{T}",
+        "weights": f"weights = softmax(Q @ K.T{division})  # (T, T)",
+        "return": "return weights @ V, weights" if first == "output" else "return weights, weights @ V",
+        "call": f"{first}, {second} = attention_head(X, W_q{T} * np.log(3.0), W_k{T}, "
+                f"np.array({'[[8.0, 16.0]]' if W_turned else '[[8.0], [16.0]]'}))",
+        "expected weights": f"np.allclose(weights, {_numbers(weights)})",
+        "expected output": f"np.allclose(output, {_numbers(output)})",
+    }
     return Exercise(right, probes=(
         Probe("one token", given(1, 3, 2, 2), f"A token alone has weight 1: the output is {names[2]}."),
         Probe("two tokens", given(2, 3, 3, 3), f"Project, score, {step}, softmax along each row, mix "
@@ -417,35 +439,7 @@ def _attention_head(like, divisor, W_turned, first):
             lambda *args: like(first="output")(*args)[0]),
         ("overflow", "Right for small scores, but exp of thousands overflows. Subtract each row's "
             "largest score, or use attention.softmax.", attend(weigh=naive)),
-    ))
-
-
-def _attention_head_in_words(like, divisor, W_turned, first):
-    X, W_q, W_k = np.eye(2), np.array([[4.0] * 4, [0.0] * 4]), np.array([[0.0] * 4, [0.125] * 4])
-    output, weights = attention_head(X, W_q * np.log(3.0), W_k, np.array([[8.0], [16.0]]), divisor=divisor)
-    T = ".T" if W_turned else ""
-    width = f"W_q.shape[{0 if W_turned else 1}]"
-    scale = {"root": f" / np.sqrt({width})", "width": f" / {width}", "none": ""}[divisor]
-    of_keys, of_values = ("(d_k, d)", "(d_v, d)") if W_turned else ("(d, d_k)", "(d, d_v)")
-    results = {"output": ("the output `(T, d_v)`", "output (T, d_v)"),
-               "weights": ("the weights `(T, T)`", "weights (T, T)")}
-    second = "weights" if first == "output" else "output"
-    (one, one_short), (two, two_short) = results[first], results[second]
-    return {
-        "scores": {"root": "compute scaled scores", "width": "compute scores and divide them by d_k",
-                   "none": "compute scores without scaling"}[divisor],
-        "shapes": f"`W_q` and `W_k` are `{of_keys}`, `W_v` is `{of_values}`"
-                  + (", as `torch.nn.Linear` keeps them." if W_turned else "."),
-        "returned": f"Return {one} and {two}" + ("." if first == "output" else ", in this order."),
-        "docstring": f"W_q and W_k {of_keys}, W_v {of_values} -> {one_short}, {two_short}.",
-        "projected": f"Q, K, V = X @ W_q{T}, X @ W_k{T}, X @ W_v{T}",
-        "weights": f"weights = softmax(Q @ K.T{scale})  # (T, T)",
-        "return": "return weights @ V, weights" if first == "output" else "return weights, weights @ V",
-        "call": f"{first}, {second} = attention_head(X, W_q{T} * np.log(3.0), W_k{T}, "
-                f"np.array({'[[8.0, 16.0]]' if W_turned else '[[8.0], [16.0]]'}))",
-        "expected weights": f"np.allclose(weights, {_numbers(weights)})",
-        "expected output": f"np.allclose(output, {_numbers(output)})",
-    }
+    )), words
 
 
 def _sizes(low, high):
@@ -479,14 +473,5 @@ UNIT_DIVISOR = Exercise(unit_divisor, probes=(
         lambda d_k, a, b: 1 / unit_divisor(d_k, a, b)),
 ))
 
-TASKS = by_name(
-    in_variants(top_k_attention, {"score": tuple(SCORES), "result": tuple(RESULTS)},
-        _top_k_attention, _top_k_attention_in_words, forbidden=("soft_attention",)),
-    in_variants(general_scores, {"W_turned": (False, True), "divided": tuple(DIVIDED), "turned": (False, True)},
-        _general_scores, _general_scores_in_words),
-    in_variants(attention_head, {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
-        _attention_head, _attention_head_in_words,
-        forbidden=("scaled_dot_product_attention", "masked_attention", "multi_head_attention",
-                   "MultiheadAttention")),
-    Task(UNIT_DIVISOR),
-)
+
+TASKS = by_name(_top_k_attention, _general_scores, _attention_head, Task(UNIT_DIVISOR))

@@ -75,6 +75,7 @@ ONE_MORE = {"window of 2": lambda back: (back >= 0) & (back < 3),
             "every third": lambda back: (back > 0) & (back % 3 == 1) | (back == 0)}
 
 
+@in_variants(prefix_mask, {"beyond": tuple(BEYOND), "prefix_sees": ("itself", "everything")})
 def _prefix_mask(like, beyond, prefix_sees):
     rule, everything, right = BEYOND_IN_WORDS[beyond], prefix_sees == "everything", like()
 
@@ -110,6 +111,30 @@ def _prefix_mask(like, beyond, prefix_sees):
             built(lambda back: BEYOND[beyond](np.abs(back)))),
     )
     rows = ", and the first two rows are True throughout" if everything else ""
+    own = (beyond, prefix_sees) == ("causal", "itself")
+    T, prefix = (3, 2) if own else (5, 1)
+    mask = like()(prefix, T).astype(int).tolist()
+    causal = "(position <= position[:, None])"
+    seen = {"causal": causal, "window of 2": f"{causal} & (position > position[:, None] - 2)",
+            "window of 3": f"{causal} & (position > position[:, None] - 3)",
+            "every second": f"{causal} & ((position[:, None] - position) % 2 == 0)",
+            "every third": f"{causal} & ((position[:, None] - position) % 3 == 0)"}[beyond]
+    words = {
+        "prefix": "Some models for long texts have a few global tokens, which see everything and are seen by "
+                  "everybody. Here they are the first `prefix` tokens: **every** query sees all of them, and "
+                  "they see every token." if everything else
+                  "Some language models read a question with attention in both directions and write the "
+                  "answer causally. The first `prefix` tokens are the question: **every** query sees all of "
+                  "them.",
+        "beyond": f"Apart from that {BEYOND_IN_WORDS[beyond]}.\n0 ≤ prefix ≤ T.",
+        "docstring": f"the first tokens {'see all and ' * everything}are seen by everybody, the others "
+                     + {"causal": "causally.", "every second": "causally, every second one.",
+                        "every third": "causally, every third one."}.get(beyond, f"in a {beyond}."),
+        "solution": f"return ({seen}) | (position < prefix)".replace(f"({causal})", causal)
+                    + (" \\\n        | (position[:, None] < prefix)" if everything else ""),
+        "example": f"mask = prefix_mask({prefix}, {T})\nassert mask.dtype == bool and np.array_equal(mask, "
+                   + (f"{mask})" if own else f"[\n    {str(mask)[1:-1]}])"),
+    }
     return Exercise(right, probes=(
         example("no prefix", (0, 3), "Here prefix = 0" + (
             ", so this is the causal mask: True on and below the diagonal." if beyond == "causal" else
@@ -142,34 +167,7 @@ def _prefix_mask(like, beyond, prefix_sees):
         ("inverted", "True and False have changed places: True means may attend.", lambda p, T: ~right(p, T)),
         ("everything", f"You let everybody see everything. After the prefix {rule}.",
             lambda p, T: np.ones((T, T), dtype=bool)),
-    ), contracts=(Contract("a prefix longer than T", lambda rng: (5, 3)),))
-
-
-def _prefix_mask_in_words(like, beyond, prefix_sees):
-    everything, own = prefix_sees == "everything", (beyond, prefix_sees) == ("causal", "itself")
-    T, prefix = (3, 2) if own else (5, 1)
-    mask = like()(prefix, T).astype(int).tolist()
-    causal = "(position <= position[:, None])"
-    seen = {"causal": causal, "window of 2": f"{causal} & (position > position[:, None] - 2)",
-            "window of 3": f"{causal} & (position > position[:, None] - 3)",
-            "every second": f"{causal} & ((position[:, None] - position) % 2 == 0)",
-            "every third": f"{causal} & ((position[:, None] - position) % 3 == 0)"}[beyond]
-    return {
-        "prefix": "Some models for long texts have a few global tokens, which see everything and are seen by "
-                  "everybody. Here they are the first `prefix` tokens: **every** query sees all of them, and "
-                  "they see every token." if everything else
-                  "Some language models read a question with attention in both directions and write the "
-                  "answer causally. The first `prefix` tokens are the question: **every** query sees all of "
-                  "them.",
-        "beyond": f"Apart from that {BEYOND_IN_WORDS[beyond]}.\n0 ≤ prefix ≤ T.",
-        "docstring": f"the first tokens {'see all and ' * everything}are seen by everybody, the others "
-                     + {"causal": "causally.", "every second": "causally, every second one.",
-                        "every third": "causally, every third one."}.get(beyond, f"in a {beyond}."),
-        "solution": f"return ({seen}) | (position < prefix)".replace(f"({causal})", causal)
-                    + (" \\\n        | (position[:, None] < prefix)" if everything else ""),
-        "example": f"mask = prefix_mask({prefix}, {T})\nassert mask.dtype == bool and np.array_equal(mask, "
-                   + (f"{mask})" if own else f"[\n    {str(mask)[1:-1]}])"),
-    }
+    ), contracts=(Contract("a prefix longer than T", lambda rng: (5, 3)),)), words
 
 
 def _same(segments):
@@ -180,6 +178,7 @@ def _triangle(segments, k=0):
     return np.tril(np.ones((segments.shape[1],) * 2, dtype=bool), k)
 
 
+@in_variants(packed_mask, {"padding": (-1, 0), "blind": tuple(BLIND), "given": tuple(GIVEN)})
 def _packed_mask(like, padding, blind, given):
     sees = {"nothing": "nothing", "itself": "only itself, not the other padding",
             "everything": "the whole row"}
@@ -214,6 +213,32 @@ def _packed_mask(like, padding, blind, given):
         ("numbers", "You return numbers. A mask is boolean.", lambda s: right(s).astype(float)),
         ("inverted", turned_round, lambda s: ~right(s)),
     )
+    row = np.array([[5, 1, 1, 0, 0]]) + padding
+    mask = like(given="hidden" if given == "hidden" else "allowed")(row)
+    text, pad = ("segments >= 0", "segments < 0") if padding == -1 else ("segments > 0", "segments == 0")
+    seen = "same & causal" + {"nothing": f" & ({text})[:, :, None]", "everything": f" | ({pad})[:, :, None]",
+                              "itself": f" & ({text})[:, :, None] | np.eye(T, dtype=bool)"}[blind]
+    kind = {"allowed": "bool", "hidden": "bool, True = hidden", "added": "of 0 and -inf"}[given]
+    dtype, values = ('mask.dtype.kind == "f"', "np.exp(mask[0])") if given == "added" else (
+        "mask.dtype == bool", "mask[0].astype(int)")
+    words = {
+        "numbers": f"whole numbers from {padding + 1}, in any order, and {padding} for padding.",
+        "padding": {"nothing": "Padding sees nothing and nobody sees it.",
+                    "itself": "Each padding token sees only itself, so that no query is left with nothing to "
+                              "see, and no other token sees it.",
+                    "everything": "Padding sees the whole row, so that no query is left with nothing to see, "
+                                  "and no token of a text sees padding."}[blind],
+        "return": {"allowed": "Return a boolean array of shape `(B, T, T)`.",
+                   "hidden": "Return a boolean array of shape `(B, T, T)` as some libraries want it: "
+                             "**`True` means hidden**.",
+                   "added": "Return what is **added to the scores** before the softmax: an array of shape "
+                            "`(B, T, T)` with 0 for what may be seen and `-np.inf` for the rest."}[given],
+        "docstring": f"segments (B, T), {padding} = padding -> (B, T, T) {kind}: causal inside",
+        "solution": {"allowed": f"return {seen}", "hidden": f"return ~({seen})",
+                     "added": f"return np.where({seen}, 0.0, -np.inf)"}[given],
+        "example": f"packed_mask(np.array({row.tolist()}))\nassert {dtype}\n"
+                   f"assert np.array_equal({values}, [\n    {str(mask[0].astype(int).tolist())[1:-1]}])",
+    }
     return Exercise(right, probes=(
         Probe("one text", rows([0, 0, 0]), "With one text this is "
             + ("the causal mask, with a batch axis in front: (1, 3, 3)." if given == "allowed" else
@@ -246,38 +271,11 @@ def _packed_mask(like, padding, blind, given):
         padding == -1 and ("zero-is-padding", "You treat text 0 as padding. Padding is -1.",
             lambda s: right(np.where(s == 0, -1, s))),
         of_the_form,
-    ))
+    )), words
 
 
-def _packed_mask_in_words(like, padding, blind, given):
-    row = np.array([[5, 1, 1, 0, 0]]) + padding
-    mask = like(given="hidden" if given == "hidden" else "allowed")(row)
-    text, pad = ("segments >= 0", "segments < 0") if padding == -1 else ("segments > 0", "segments == 0")
-    seen = "same & causal" + {"nothing": f" & ({text})[:, :, None]", "everything": f" | ({pad})[:, :, None]",
-                              "itself": f" & ({text})[:, :, None] | np.eye(T, dtype=bool)"}[blind]
-    kind = {"allowed": "bool", "hidden": "bool, True = hidden", "added": "of 0 and -inf"}[given]
-    dtype, values = ('mask.dtype.kind == "f"', "np.exp(mask[0])") if given == "added" else (
-        "mask.dtype == bool", "mask[0].astype(int)")
-    return {
-        "numbers": f"whole numbers from {padding + 1}, in any order, and {padding} for padding.",
-        "padding": {"nothing": "Padding sees nothing and nobody sees it.",
-                    "itself": "Each padding token sees only itself, so that no query is left with nothing to "
-                              "see, and no other token sees it.",
-                    "everything": "Padding sees the whole row, so that no query is left with nothing to see, "
-                                  "and no token of a text sees padding."}[blind],
-        "return": {"allowed": "Return a boolean array of shape `(B, T, T)`.",
-                   "hidden": "Return a boolean array of shape `(B, T, T)` as some libraries want it: "
-                             "**`True` means hidden**.",
-                   "added": "Return what is **added to the scores** before the softmax: an array of shape "
-                            "`(B, T, T)` with 0 for what may be seen and `-np.inf` for the rest."}[given],
-        "docstring": f"segments (B, T), {padding} = padding -> (B, T, T) {kind}: causal inside",
-        "solution": {"allowed": f"return {seen}", "hidden": f"return ~({seen})",
-                     "added": f"return np.where({seen}, 0.0, -np.inf)"}[given],
-        "example": f"packed_mask(np.array({row.tolist()}))\nassert {dtype}\n"
-                   f"assert np.array_equal({values}, [\n    {str(mask[0].astype(int).tolist())[1:-1]}])",
-    }
-
-
+@in_variants(head_contribution, {"first": (0, 1), "rows": ("together", "interleaved"), "axis": (1, 2),
+                                 "turned": (False, True)})
 def _head_contribution(like, first, rows, axis, turned):
     lines, together = "columns" if turned else "rows", rows == "together"
     at = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
@@ -305,6 +303,30 @@ def _head_contribution(like, first, rows, axis, turned):
         ("rows", False): ("every h-th row, from row 0 on,", "rows i, i + h, i + 2h …"),
         ("columns", False): ("every h-th column, from column 0 on,", "columns i, i + h, i + 2h …"),
     }[lines, together]
+    X = np.arange(4.0).reshape((1, 2, 1, 2) if axis == 1 else (1, 1, 2, 2))
+    W = 10.0 ** (np.arange(4)[None] if turned else np.arange(4)[:, None])
+    terms = [like()(X, W, first + i).item() for i in (0, 1)]
+    shape, W_o = ("B, h, T, d_k", "B, T, h, d_k")[axis - 1], ("h{}d_k, d", "d, h{}d_k")[turned]
+    heads = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
+    i = ("(head - 1)", "head") if first else ("head", "(head + 1)")
+    if rows == "together":
+        size, own_lines = "d_k = heads.shape[-1]", f"{i[0]} * d_k:{i[1]} * d_k"
+    else:
+        size, own_lines = f"h = heads.shape[{axis}]", f"{i[0].strip('()')}::h"
+    words = {
+        "order": ("" if rows == "together" else
+                  "Here the heads are **interleaved** when they are concatenated: first come the first "
+                  "numbers of all heads, then the second numbers of all heads, and so on.\n")
+                 + f"Return the term of head number `head`, counted from {first}.",
+        "shapes": f"`heads` is `({shape})`, `W_o` is `({W_o.format(' · ')})`"
+                  + (" (transposed, as PyTorch keeps its matrices)," if turned else ","),
+        "docstring": f"heads ({shape}), W_o ({W_o.format('·')}) ->",
+        "solution": f"{size}\n    return {heads} @ "
+                    + (f"W_o[:, {own_lines}].T  #" if turned else f"W_o[{own_lines}]  #"),
+        "example": f"reshape{X.shape}, np.array({W.tolist()})\n" + "\n".join(
+            f"assert np.allclose(head_contribution(heads, W_o, {first + j}), [[[{term:g}]]])"
+            for j, term in enumerate(terms)),
+    }
     return Exercise(right, probes=(
         Probe("one head", inputs(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
             f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."),
@@ -341,34 +363,7 @@ def _head_contribution(like, first, rows, axis, turned):
         ("token-for-head", f"You take a token. The heads are on axis {axis}: {at}.", like(axis=3 - axis)),
         ("divided-by-h", "You divide by the number of heads. Contributions are added, not averaged.",
             lambda X, W, i: right(X, W, i) / X.shape[axis]),
-    ))
-
-
-def _head_contribution_in_words(like, first, rows, axis, turned):
-    X = np.arange(4.0).reshape((1, 2, 1, 2) if axis == 1 else (1, 1, 2, 2))
-    W = 10.0 ** (np.arange(4)[None] if turned else np.arange(4)[:, None])
-    terms = [like()(X, W, first + i).item() for i in (0, 1)]
-    shape, W_o = ("B, h, T, d_k", "B, T, h, d_k")[axis - 1], ("h{}d_k, d", "d, h{}d_k")[turned]
-    heads = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
-    i = ("(head - 1)", "head") if first else ("head", "(head + 1)")
-    if rows == "together":
-        size, lines = "d_k = heads.shape[-1]", f"{i[0]} * d_k:{i[1]} * d_k"
-    else:
-        size, lines = f"h = heads.shape[{axis}]", f"{i[0].strip('()')}::h"
-    return {
-        "order": ("" if rows == "together" else
-                  "Here the heads are **interleaved** when they are concatenated: first come the first "
-                  "numbers of all heads, then the second numbers of all heads, and so on.\n")
-                 + f"Return the term of head number `head`, counted from {first}.",
-        "shapes": f"`heads` is `({shape})`, `W_o` is `({W_o.format(' · ')})`"
-                  + (" (transposed, as PyTorch keeps its matrices)," if turned else ","),
-        "docstring": f"heads ({shape}), W_o ({W_o.format('·')}) ->",
-        "solution": f"{size}\n    return {heads} @ "
-                    + (f"W_o[:, {lines}].T  #" if turned else f"W_o[{lines}]  #"),
-        "example": f"reshape{X.shape}, np.array({W.tolist()})\n" + "\n".join(
-            f"assert np.allclose(head_contribution(heads, W_o, {first + j}), [[[{term:g}]]])"
-            for j, term in enumerate(terms)),
-    }
+    )), words
 
 
 def _offsets(T):
@@ -399,12 +394,5 @@ RELATIVE_POSITIONS = Exercise(relative_positions, probes=(
         lambda T, limit: np.mod(_offsets(T) + limit, 2 * limit + 1)),
 ), contracts=(Contract("a limit of 0", lambda rng: (3, 0)),))
 
-TASKS = by_name(
-    in_variants(prefix_mask, {"beyond": tuple(BEYOND), "prefix_sees": ("itself", "everything")},
-        _prefix_mask, _prefix_mask_in_words),
-    in_variants(packed_mask, {"padding": (-1, 0), "blind": tuple(BLIND), "given": tuple(GIVEN)},
-        _packed_mask, _packed_mask_in_words),
-    in_variants(head_contribution, {"first": (0, 1), "rows": ("together", "interleaved"), "axis": (1, 2),
-        "turned": (False, True)}, _head_contribution, _head_contribution_in_words),
-    Task(RELATIVE_POSITIONS),
-)
+
+TASKS = by_name(_prefix_mask, _packed_mask, _head_contribution, Task(RELATIVE_POSITIONS))

@@ -73,6 +73,8 @@ EPS = {  # (what a large one shows, what a mistake makes of it, what it should b
 }
 
 
+@in_variants(rms_norm, {"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(ROOTS)},
+             forbidden=("RMSNorm", "layer_norm"))
 def _rms_norm(like, part, plus_one, place):
     half = part == "first half"
     square_of = "the mean square of its first d/2 entries" if half else "its mean square"
@@ -100,6 +102,28 @@ def _rms_norm(like, part, plus_one, place):
             lambda x, g, eps: torch.cat([
                 entries(right(x, g, eps)), (x * (1 + g if plus_one else g))[..., x.shape[-1] // 2:]], dim=-1)),
     )
+    x, gain = torch.tensor([[3.0, 4.0], [-5.0, 5.0]]).double(), torch.tensor([1.0, 2.0]).double()
+    small, large = (rounded(like()(x, gain, eps), 4) for eps in (0.0, 4.0))
+    times, of = "1 + gain" if plus_one else "gain", "half" if half else "x"
+    square = f"mean({'x[:d/2]' if half else 'x'}²)"
+    size = {"inside": "torch.sqrt(mean_square + eps)", "outside": "(torch.sqrt(mean_square) + eps)",
+            "least": "torch.sqrt(mean_square).clamp(min=eps)"}[place]
+    words = {
+        "size": "the root of the mean square of **its first d/2 entries** (d is even)" if half
+                else "the root of its mean square",
+        "gain": f"multiplied by {'**1 + gain**' if plus_one else 'the gain'}, entry by entry.",
+        "eps": {"inside": "`eps` is added to the mean square, inside the root.",
+                "outside": "`eps` is added to that root, outside it.",
+                "least": "Where that root is smaller than `eps`, divide by `eps`."}[place],
+        "docstring": "x / {}, times {}.".format({
+            "inside": f"sqrt({square} + eps)", "outside": f"(sqrt({square}) + eps)",
+            "least": f"max(sqrt({square}), eps)"}[place], times if plus_one else "the gain"),
+        "mean square": ("half = x[..., :x.shape[-1] // 2]\n    " if half else "")
+                       + f"mean_square = ({of} * {of}).mean",
+        "solution": f"return x / {size} * {f'({times})' if plus_one else times}",
+        "expected": f"expected = torch.tensor({small})",
+        "with eps": f"expected = torch.tensor({large})",
+    }
     return Exercise(right, probes=(
         Probe("one vector", even(4), f"One vector: divide by the root of {square_of}, then multiply "
             f"by {'1 + gain' if plus_one else 'the gain'}."),
@@ -130,33 +154,7 @@ def _rms_norm(like, part, plus_one, place):
             "keepdim=True.", divided(lambda x: entries(x).square().mean())),
         ("first-axis", "You normalise along the first axis. A vector lies along the last: dim=-1.",
             divided(lambda x: x.square().mean(dim=0, keepdim=True))),
-    ))
-
-
-def _rms_norm_in_words(like, part, plus_one, place):
-    half = part == "first half"
-    x, gain = torch.tensor([[3.0, 4.0], [-5.0, 5.0]]).double(), torch.tensor([1.0, 2.0]).double()
-    small, large = (rounded(like()(x, gain, eps), 4) for eps in (0.0, 4.0))
-    times, of = "1 + gain" if plus_one else "gain", "half" if half else "x"
-    square = f"mean({'x[:d/2]' if half else 'x'}²)"
-    size = {"inside": "torch.sqrt(mean_square + eps)", "outside": "(torch.sqrt(mean_square) + eps)",
-            "least": "torch.sqrt(mean_square).clamp(min=eps)"}[place]
-    return {
-        "size": "the root of the mean square of **its first d/2 entries** (d is even)" if half
-                else "the root of its mean square",
-        "gain": f"multiplied by {'**1 + gain**' if plus_one else 'the gain'}, entry by entry.",
-        "eps": {"inside": "`eps` is added to the mean square, inside the root.",
-                "outside": "`eps` is added to that root, outside it.",
-                "least": "Where that root is smaller than `eps`, divide by `eps`."}[place],
-        "docstring": "x / {}, times {}.".format({
-            "inside": f"sqrt({square} + eps)", "outside": f"(sqrt({square}) + eps)",
-            "least": f"max(sqrt({square}), eps)"}[place], times if plus_one else "the gain"),
-        "mean square": ("half = x[..., :x.shape[-1] // 2]\n    " if half else "")
-                       + f"mean_square = ({of} * {of}).mean",
-        "solution": f"return x / {size} * {f'({times})' if plus_one else times}",
-        "expected": f"expected = torch.tensor({small})",
-        "with eps": f"expected = torch.tensor({large})",
-    }
+    )), words
 
 
 def _gated(d, m, *shape):
@@ -170,6 +168,7 @@ CODE = {"silu": "z * torch.sigmoid(z)", "gelu": "z * torch.special.ndtr(z)", "si
         "relu": "torch.relu(z)", "tanh": "torch.tanh(z)", "relu2": "torch.relu(z) ** 2"}
 
 
+@in_variants(gated_feed_forward, {"bend": tuple(BENDS), "plus_one": (False, True)})
 def _gated_feed_forward(like, bend, plus_one):
     act, formula = BENDS[bend], FORMULAS[bend]
     second, factor = ("x W_up + 1", "(x W_up + 1)") if plus_one else ("x W_up", "x W_up")
@@ -179,6 +178,20 @@ def _gated_feed_forward(like, bend, plus_one):
         return lambda x, W_gate, W_up, W_down: join(x @ W_gate, x @ W_up + plus_one) @ W_down
 
     right = like()
+    one, two = torch.ones(1, 1).double(), torch.full((1, 1), 2.0).double()
+    low, high = (rounded(like()(one, gate, two, two), 4) for gate in (-two, two))
+    in_full = formula + (", Φ is the distribution function of the standard normal distribution "
+                                "(`torch.special.ndtr`)," if bend == "gelu" else "")
+    words = {
+        "formula": f"({bend}(x W_gate) ⊙ (x W_up{' + 1' if plus_one else ''})) W_down, where {in_full} and",
+        "biases": "The 1 is added to every number; there are no bias vectors." if plus_one else
+                  "There are no bias vectors.",
+        "solution": "return ({} * {}) @ W_down".format(
+            f"({CODE[bend]})" if "**" in CODE[bend] else CODE[bend],
+            "(x @ W_up + 1)" if plus_one else "(x @ W_up)"),
+        "at -2": f"torch.tensor({low})",
+        "at 2": f"torch.tensor({high})",
+    }
     return Exercise(right, probes=(
         Probe("one number", _gated(1, 1, 1), "With one number each: "
             f"{'z sigmoid' if bend == 'silu' and not plus_one else bend}(z) times {factor}, times "
@@ -205,29 +218,13 @@ def _gated_feed_forward(like, bend, plus_one):
             like(plus_one=False)),
         plus_one and ("one-on-the-gate", "You add the 1 to the gate. It belongs to the other"
             f" factor, {second}.", lambda x, a, b, c: ((act(x @ a) + 1) * (x @ b)) @ c),
-    ))
-
-
-def _gated_feed_forward_in_words(like, bend, plus_one):
-    one, two = torch.ones(1, 1).double(), torch.full((1, 1), 2.0).double()
-    low, high = (rounded(like()(one, gate, two, two), 4) for gate in (-two, two))
-    formula = FORMULAS[bend] + (", Φ is the distribution function of the standard normal distribution "
-                                "(`torch.special.ndtr`)," if bend == "gelu" else "")
-    return {
-        "formula": f"({bend}(x W_gate) ⊙ (x W_up{' + 1' if plus_one else ''})) W_down, where {formula} and",
-        "biases": "The 1 is added to every number; there are no bias vectors." if plus_one else
-                  "There are no bias vectors.",
-        "solution": "return ({} * {}) @ W_down".format(
-            f"({CODE[bend]})" if "**" in CODE[bend] else CODE[bend],
-            "(x @ W_up + 1)" if plus_one else "(x @ W_up)"),
-        "at -2": f"torch.tensor({low})",
-        "at 2": f"torch.tensor({high})",
-    }
+    )), words
 
 
 ORDERS = ("beams, tokens, scores", "tokens, beams, scores", "scores, beams, tokens")
 
 
+@in_variants(beam_step, {"given": ORDERS, "best_last": (False, True), "costs": (False, True)})
 def _beam_step(like, given, best_last, costs):
     sign, word = (-1, "cost") if costs else (1, "score")
     order = given.replace("score", word)
@@ -263,7 +260,32 @@ def _beam_step(like, given, best_last, costs):
         return give(index, index, best)
 
     right = like()
-
+    names = given.split(", ")
+    best = "best last" if best_last else "best first"
+    scores = torch.tensor([1.0, 3.0] if costs else [-1.0, -3.0])
+    log_probs = torch.tensor([[-2.0, -1.0, -5.0], [-0.5, -9.0, -4.0]])
+    results = dict(zip(names, like()(scores, log_probs, 3), strict=True))
+    meaning = {"beams": "the number of the beam that is continued", "tokens": "the token",
+            "scores": f"the new {word}"}
+    named = {"beams": "beams (k,)", "tokens": "tokens (k,)", "scores": f"new {word}s (k,)"}
+    code = {"beams": "index // V", "tokens": "index % V", "scores": "best"}
+    one, two, three = (meaning[name] for name in names)
+    words = {
+        "scores": "`scores` `(b,)`, which are **costs**: the sums of their log probabilities so far with the "
+                  "opposite sign, so that the smallest is the best." if costs else
+                  "`scores` `(b,)`, the sums of their log probabilities so far.",
+        "results": f"continuations, {best}, as three tensors of shape `(k,)`: {one}, {two}, and {three}.",
+        "docstring": f"-> {', '.join(named[name] for name in names)}, {best}.",
+        "total": "(scores[:, None] - log_probs).flatten().topk(k, largest=False)" if costs else
+                 "(scores[:, None] + log_probs).flatten().topk(k)",
+        "return": ("best, index = best.flip(0), index.flip(0)\n    " if best_last else "")
+                  + "return " + ", ".join(code[name] for name in names),
+        "given": f"scores = torch.tensor({scores.tolist()})",
+        "call": f"{given.replace('scores', 'best')} = beam_step(scores",
+        "expected": f"assert beams.tolist() == {results['beams'].tolist()} and tokens.tolist() == "
+                    f"{results['tokens'].tolist()}\n"
+                    f"assert torch.allclose(best, torch.tensor({results['scores'].tolist()}))",
+    }
     return Exercise(right, probes=(
         Probe("one beam", beams(1, 4, 2), "With one beam: its k best tokens, each with the old "
             f"{'cost minus' if costs else 'score plus'} its log probability."),
@@ -307,36 +329,7 @@ def _beam_step(like, given, best_last, costs):
             False: ("best-first", "The right continuations, the best first. The best comes last."),
             True: ("worst-first", "The right continuations, the best last. The best comes first."),
         }),
-    ), contracts=(Contract("a k larger than b · V", beams(1, 2, 3)),))
-
-
-def _beam_step_in_words(like, given, best_last, costs):
-    names, word = given.split(", "), "cost" if costs else "score"
-    best = "best last" if best_last else "best first"
-    scores = torch.tensor([1.0, 3.0] if costs else [-1.0, -3.0])
-    log_probs = torch.tensor([[-2.0, -1.0, -5.0], [-0.5, -9.0, -4.0]])
-    results = dict(zip(names, like()(scores, log_probs, 3), strict=True))
-    meaning = {"beams": "the number of the beam that is continued", "tokens": "the token",
-            "scores": f"the new {word}"}
-    named = {"beams": "beams (k,)", "tokens": "tokens (k,)", "scores": f"new {word}s (k,)"}
-    code = {"beams": "index // V", "tokens": "index % V", "scores": "best"}
-    one, two, three = (meaning[name] for name in names)
-    return {
-        "scores": "`scores` `(b,)`, which are **costs**: the sums of their log probabilities so far with the "
-                  "opposite sign, so that the smallest is the best." if costs else
-                  "`scores` `(b,)`, the sums of their log probabilities so far.",
-        "results": f"continuations, {best}, as three tensors of shape `(k,)`: {one}, {two}, and {three}.",
-        "docstring": f"-> {', '.join(named[name] for name in names)}, {best}.",
-        "total": "(scores[:, None] - log_probs).flatten().topk(k, largest=False)" if costs else
-                 "(scores[:, None] + log_probs).flatten().topk(k)",
-        "return": ("best, index = best.flip(0), index.flip(0)\n    " if best_last else "")
-                  + "return " + ", ".join(code[name] for name in names),
-        "given": f"scores = torch.tensor({scores.tolist()})",
-        "call": f"{given.replace('scores', 'best')} = beam_step(scores",
-        "expected": f"assert beams.tolist() == {results['beams'].tolist()} and tokens.tolist() == "
-                    f"{results['tokens'].tolist()}\n"
-                    f"assert torch.allclose(best, torch.tensor({results['scores'].tolist()}))",
-    }
+    ), contracts=(Contract("a k larger than b · V", beams(1, 2, 3)),)), words
 
 
 def _text(B, T, V, padded=0.3):
@@ -392,12 +385,5 @@ TOKEN_ACCURACY = Exercise(token_accuracy, probes=(
         lambda L, t, pad: _shares(L, t, pad)[0].sum() / _shares(L, t, pad)[1].sum()),
 ))
 
-TASKS = by_name(
-    in_variants(rms_norm, {"part": ("all", "first half"), "plus_one": (False, True), "place": tuple(ROOTS)},
-        _rms_norm, _rms_norm_in_words, forbidden=("RMSNorm", "layer_norm")),
-    in_variants(gated_feed_forward, {"bend": tuple(BENDS), "plus_one": (False, True)},
-        _gated_feed_forward, _gated_feed_forward_in_words),
-    in_variants(beam_step, {"given": ORDERS, "best_last": (False, True), "costs": (False, True)},
-        _beam_step, _beam_step_in_words),
-    Task(TOKEN_ACCURACY),
-)
+
+TASKS = by_name(_rms_norm, _gated_feed_forward, _beam_step, Task(TOKEN_ACCURACY))

@@ -96,6 +96,8 @@ SIZES = {"mean": "the mean of the absolute values", "largest": "the largest abso
          "sum": "the sum of the absolute values"}
 
 
+@in_variants(abs_norm, {"measure": tuple(MEASURES), "offset": (1, 0), "floor": (False, True)},
+             forbidden=("rms_norm", "layer_norm", "normalize"))
 def _abs_norm(like, measure, offset, floor):
     size, gain = SIZES[measure], "1 + gain" if offset else "the gain"
     shows, eps_is = ("what it is", "the least that you divide by") if floor else (
@@ -114,7 +116,30 @@ def _abs_norm(like, measure, offset, floor):
     right = like()
     signs = "which may be negative" if measure == "largest" else "in which numbers of both signs cancel"
     of_x = {"mean": "the mean of x", "largest": "the largest entry of x", "sum": "the sum of x"}[measure]
-
+    it = {"mean": "that mean", "largest": "that number", "sum": "that sum"}[measure]
+    x, gains = torch.tensor([[3.0, -5.0], [0.0, 1.0]]).double(), torch.tensor([0.0, 1.0]).double()
+    plain = abs_norm(x, gains * 0, 0.0, measure=measure)[0].tolist()
+    result, large = (rounded(like()(x, gains, eps), 6) for eps in (0.0, 2.0))
+    call = {"mean": "mean", "largest": "amax", "sum": "sum"}[measure]
+    with_size = {"mean": "with mean", "largest": "of which the largest is", "sum": "with sum"}[measure]
+    words = {
+        "measure": {"mean": "**mean of its absolute values**",
+                    "largest": "**largest of its absolute values**",
+                    "sum": "**sum of its absolute values**"}[measure],
+        "eps": f"Where {it} is smaller than `eps`, divide by `eps`." if floor else f"`eps` is added to {it}.",
+        "gain": "Then each entry is multiplied by **1 + gain**, so that a gain of 0 changes nothing."
+                if offset else "Then each entry is multiplied by **its gain**.",
+        "by hand": "{} {:g}. So x becomes ({:g}, {:g}). With the gains (0, 1) the result is ({:g}, {:g})."
+                   .format(with_size, 3 / plain[0], *plain, *result[0]),
+        "formula": "x / {}, times {}.".format(
+            f"max({measure}(|x|), eps)" if floor else f"({measure}(|x|) + eps)",
+            "1 + gain" if offset else "gain"),
+        "size": f"size = x.abs().{call}(dim=-1, keepdim=True)",
+        "result": "return x / {} * {}".format("size.clamp(min=eps)" if floor else "(size + eps)",
+                                             "(1 + gain)" if offset else "gain"),
+        "expected": str(result),
+        "with eps": str(large),
+    }
     return Exercise(right, probes=(
         Probe("one vector", _vectors(4), f"One vector: divide by {size}, then multiply by {gain}."),
         Probe("rows with a mean", _vectors(2, 3, shift=4.0), "The mean of x is not subtracted here, "
@@ -158,34 +183,7 @@ def _abs_norm(like, measure, offset, floor):
         ("whole-array", f"You take {size} over everything. Each vector has its own: dim=-1, keepdim=True.",
             lambda x, g, eps: divided(MEASURES[measure](x.abs().flatten(), dim=0), x, g, eps)),
         ("first-axis", "You normalise along the first axis. A vector lies along the last: dim=-1.", along(0)),
-    ))
-
-
-def _abs_norm_in_words(like, measure, offset, floor):
-    it = {"mean": "that mean", "largest": "that number", "sum": "that sum"}[measure]
-    x, gains = torch.tensor([[3.0, -5.0], [0.0, 1.0]]).double(), torch.tensor([0.0, 1.0]).double()
-    plain = abs_norm(x, gains * 0, 0.0, measure=measure)[0].tolist()
-    result, large = (rounded(like()(x, gains, eps), 6) for eps in (0.0, 2.0))
-    call = {"mean": "mean", "largest": "amax", "sum": "sum"}[measure]
-    with_size = {"mean": "with mean", "largest": "of which the largest is", "sum": "with sum"}[measure]
-    return {
-        "measure": {"mean": "**mean of its absolute values**",
-                    "largest": "**largest of its absolute values**",
-                    "sum": "**sum of its absolute values**"}[measure],
-        "eps": f"Where {it} is smaller than `eps`, divide by `eps`." if floor else f"`eps` is added to {it}.",
-        "gain": "Then each entry is multiplied by **1 + gain**, so that a gain of 0 changes nothing."
-                if offset else "Then each entry is multiplied by **its gain**.",
-        "by hand": "{} {:g}. So x becomes ({:g}, {:g}). With the gains (0, 1) the result is ({:g}, {:g})."
-                   .format(with_size, 3 / plain[0], *plain, *result[0]),
-        "formula": "x / {}, times {}.".format(
-            f"max({measure}(|x|), eps)" if floor else f"({measure}(|x|) + eps)",
-            "1 + gain" if offset else "gain"),
-        "size": f"size = x.abs().{call}(dim=-1, keepdim=True)",
-        "result": "return x / {} * {}".format("size.clamp(min=eps)" if floor else "(size + eps)",
-                                             "(1 + gain)" if offset else "gain"),
-        "expected": str(result),
-        "with eps": str(large),
-    }
+    )), words
 
 
 def _packed(d, m, *shape):
@@ -210,6 +208,7 @@ ONLY_GELU = (  # (misconception, what is said of it, the gate's function)
 )
 
 
+@in_variants(packed_mlp, {"bend": GATES, "gate": ("right", "left")})
 def _packed_mlp(like, bend, gate):
     name, formula = NAMES[bend], FORMULAS[bend].format("b" if gate == "right" else "a")
     other, act = "left" if gate == "right" else "right", BENDS[bend]
@@ -229,7 +228,33 @@ def _packed_mlp(like, bend, gate):
 
     def wrongly(function):
         return joined(lambda straight, bent: straight * function(bent))
-
+    z = "b" if gate == "right" else "a"
+    number = torch.tensor(2.0 if gate == "right" else 3.0, dtype=torch.float64)
+    bent = BENDS[bend](number).item()
+    numbers, letters = (f"3 · {bent:.4g}", f"a ⊙ {name}(b)") if gate == "right" else (
+        f"{bent:.4g} · 2", f"{name}(a) ⊙ b")
+    result = (3 if gate == "right" else 2) * bent * 10
+    phi = torch.special.ndtr(number).item()
+    within = f", Φ({number:g}) = {phi:.3f}" if bend == "gelu" else ""
+    says = {"gelu": "Φ is the distribution function of the standard normal distribution, and "
+                    f"`F.gelu({z})` computes {z} · Φ({z}).",
+            "tanh": f"`torch.tanh({z})` computes tanh({z})."}.get(bend, f"`{CALLS[bend]}({z})` computes it.")
+    with_it = "" if bend == "tanh" else f", with {FORMULAS[bend].format(z)}"
+    called = {"sigmoid": "the sigmoid σ", "tanh": "the hyperbolic tangent"}.get(bend, name)
+    negative = torch.tensor([[3.0, -2.0] if gate == "right" else [-3.0, 2.0]])
+    expected, expected_of_it = (rounded(like()(torch.ones(1, 1), W_in, torch.full((1, 1), 10.0)), 3)
+                                for W_in in (negative.abs(), negative))
+    code = f"a * {CALLS[bend]}(b)" if gate == "right" else f"{CALLS[bend]}(a) * b"
+    words = {
+        "gate": f"**The {gate} half is the gate**, and its function is {called}: the result is "
+                f"({letters}) W_out{with_it}. {says}",
+        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {numbers} "
+                   f"· 10 = {result:.3g}.",
+        "code": f"return ({code}) @ W_out",
+        "expected": str(expected),
+        "negative": str(negative.tolist()),
+        "expected of it": str(expected_of_it),
+    }
     return Exercise(like(), probes=(
         Probe("one number", _packed(1, 1, 1), "d = m = 1: x W_in has two numbers, a and b. The result "
             f"is {product} · W_out.", draws=3),
@@ -260,37 +285,7 @@ def _packed_mlp(like, bend, gate):
             "half.", every_other),
         ("residual", "You add x. The residual connection belongs to the block around it.",
             lambda x, W_in, W_out: x + like()(x, W_in, W_out)),
-    ))
-
-
-def _packed_mlp_in_words(like, bend, gate):
-    name, z = NAMES[bend], "b" if gate == "right" else "a"
-    number = torch.tensor(2.0 if gate == "right" else 3.0, dtype=torch.float64)
-    bent = BENDS[bend](number).item()
-    numbers, letters = (f"3 · {bent:.4g}", f"a ⊙ {name}(b)") if gate == "right" else (
-        f"{bent:.4g} · 2", f"{name}(a) ⊙ b")
-    result = (3 if gate == "right" else 2) * bent * 10
-    phi = torch.special.ndtr(number).item()
-    within = f", Φ({number:g}) = {phi:.3f}" if bend == "gelu" else ""
-    says = {"gelu": "Φ is the distribution function of the standard normal distribution, and "
-                    f"`F.gelu({z})` computes {z} · Φ({z}).",
-            "tanh": f"`torch.tanh({z})` computes tanh({z})."}.get(bend, f"`{CALLS[bend]}({z})` computes it.")
-    with_it = "" if bend == "tanh" else f", with {FORMULAS[bend].format(z)}"
-    function = {"sigmoid": "the sigmoid σ", "tanh": "the hyperbolic tangent"}.get(bend, name)
-    negative = torch.tensor([[3.0, -2.0] if gate == "right" else [-3.0, 2.0]])
-    expected, expected_of_it = (rounded(like()(torch.ones(1, 1), W_in, torch.full((1, 1), 10.0)), 3)
-                                for W_in in (negative.abs(), negative))
-    code = f"a * {CALLS[bend]}(b)" if gate == "right" else f"{CALLS[bend]}(a) * b"
-    return {
-        "gate": f"**The {gate} half is the gate**, and its function is {function}: the result is "
-                f"({letters}) W_out{with_it}. {says}",
-        "by hand": f"So a = 3, b = 2{within} and {name}({number:g}) = {bent:.4g}. The result is {numbers} "
-                   f"· 10 = {result:.3g}.",
-        "code": f"return ({code}) @ W_out",
-        "expected": str(expected),
-        "negative": str(negative.tolist()),
-        "expected of it": str(expected_of_it),
-    }
+    )), words
 
 
 AT = torch.arange
@@ -312,6 +307,7 @@ def _everything(base, pairs):
     return function
 
 
+@in_variants(turn_half, {"base": (1000, 200, 5000, 20000), "turned": ("last", "first"), "pairs": tuple(SPLITS)})
 def _turn_half(like, base, turned, pairs):
     still = "first" if turned == "last" else "last"
     way = "halves" if pairs == "neighbours" else "neighbours"
@@ -340,7 +336,31 @@ def _turn_half(like, base, turned, pairs):
     put_back = {
         "neighbours": "the two numbers of a pair stay neighbours.",
         "halves": "the first numbers of all pairs come first, then the second ones."}[pairs]
-
+    kept, moved = ["5", "6"], (["1", "0"], ["cos 1", "sin 1"], ["0.54", "0.84"])
+    before, exact, decimal = (f"({', '.join(kept + m if turned == 'last' else m + kept)})" for m in moved)
+    partners = {"neighbours": "neighbours are pairs as in lesson 08, and pair i",
+                "halves": "the number at place i and the one at place i + d/4 are a pair, and pair i"}[pairs]
+    halves = [5.0, 6.0, 7.0, 8.0], [1.0, 0.0, 1.0, 0.0] if pairs == "neighbours" else [1.0, 1.0, 0.0, 0.0]
+    x = torch.tensor([sum(halves if turned == "last" else halves[::-1], [])] * 2, dtype=torch.float64)
+    after = rounded(like()(x, AT(2)), 4)[1]
+    turn = "[a * cos - b * sin, a * sin + b * cos], dim=-1)"
+    words = {
+        "half": f"**{turned} half of the columns**",
+        "base": f"**base is {base}**",
+        "pairs": f"The {still} d/2 columns stay as they are. In the {turned} d/2, {partners}",
+        "angle": f"p · {base}^(-2i / (d/2))",
+        "by hand": f"the vector {before} becomes {exact} = {decimal}.",
+        "docstring": f"the {turned} d/2 columns turned, base {base}.",
+        "halves": "still, turned = x.chunk" if turned == "last" else "turned, still = x.chunk",
+        "split": "turned[..., 0::2], turned[..., 1::2]" if pairs == "neighbours"
+                 else "turned.chunk(2, dim=-1)",
+        "power": f"positions[:, None] * {base} **",
+        "join": f"torch.stack({turn}.flatten(-2)" if pairs == "neighbours" else f"torch.cat({turn}",
+        "order": "return torch.cat([still, turned], dim=-1)" if turned == "last"
+                 else "return torch.cat([turned, still], dim=-1)",
+        "given": f"x = torch.tensor([{x[0].tolist()}] * 2)",
+        "expected": f"expected = torch.tensor({after})",
+    }
     return Exercise(right, probes=(
         Probe("one pair", _tokens(3, 4), f"d = 4: columns {columns[0]}, columns {columns[1]} are one "
             "pair, turned by the position itself.", absolute=1e-5),
@@ -387,36 +407,7 @@ def _turn_half(like, base, turned, pairs):
             "at 0.", lambda x, positions: right(x, AT(x.shape[-2]))),
         ("one-based-positions", "You add 1 to the positions. Position 0 is not turned.",
             lambda x, p: right(x, p + 1)),
-    ), contracts=(Contract("a d that 4 does not divide", _tokens(2, 6)),))
-
-
-def _turn_half_in_words(like, base, turned, pairs):
-    still = "first" if turned == "last" else "last"
-    kept, moved = ["5", "6"], (["1", "0"], ["cos 1", "sin 1"], ["0.54", "0.84"])
-    before, exact, decimal = (f"({', '.join(kept + m if turned == 'last' else m + kept)})" for m in moved)
-    partners = {"neighbours": "neighbours are pairs as in lesson 08, and pair i",
-                "halves": "the number at place i and the one at place i + d/4 are a pair, and pair i"}[pairs]
-    halves = [5.0, 6.0, 7.0, 8.0], [1.0, 0.0, 1.0, 0.0] if pairs == "neighbours" else [1.0, 1.0, 0.0, 0.0]
-    x = torch.tensor([sum(halves if turned == "last" else halves[::-1], [])] * 2, dtype=torch.float64)
-    after = rounded(like()(x, AT(2)), 4)[1]
-    turn = "[a * cos - b * sin, a * sin + b * cos], dim=-1)"
-    return {
-        "half": f"**{turned} half of the columns**",
-        "base": f"**base is {base}**",
-        "pairs": f"The {still} d/2 columns stay as they are. In the {turned} d/2, {partners}",
-        "angle": f"p · {base}^(-2i / (d/2))",
-        "by hand": f"the vector {before} becomes {exact} = {decimal}.",
-        "docstring": f"the {turned} d/2 columns turned, base {base}.",
-        "halves": "still, turned = x.chunk" if turned == "last" else "turned, still = x.chunk",
-        "split": "turned[..., 0::2], turned[..., 1::2]" if pairs == "neighbours"
-                 else "turned.chunk(2, dim=-1)",
-        "power": f"positions[:, None] * {base} **",
-        "join": f"torch.stack({turn}.flatten(-2)" if pairs == "neighbours" else f"torch.cat({turn}",
-        "order": "return torch.cat([still, turned], dim=-1)" if turned == "last"
-                 else "return torch.cat([turned, still], dim=-1)",
-        "given": f"x = torch.tensor([{x[0].tolist()}] * 2)",
-        "expected": f"expected = torch.tensor({after})",
-    }
+    ), contracts=(Contract("a d that 4 does not divide", _tokens(2, 6)),)), words
 
 
 def _cached(B, h, T, t, d_k, window):
@@ -664,12 +655,5 @@ MIN_P = Exercise(min_p, probes=(
     Contract("a temperature of 0", lambda rng: (torch.tensor([0.0, 1.0]), 0.0, 0.5)),
 ))
 
-TASKS = by_name(
-    in_variants(abs_norm, {"measure": tuple(MEASURES), "offset": (1, 0), "floor": (False, True)},
-        _abs_norm, _abs_norm_in_words, forbidden=("rms_norm", "layer_norm", "normalize")),
-    in_variants(packed_mlp, {"bend": GATES, "gate": ("right", "left")}, _packed_mlp, _packed_mlp_in_words),
-    in_variants(turn_half, {"base": (1000, 200, 5000, 20000), "turned": ("last", "first"), "pairs": tuple(SPLITS)},
-        _turn_half, _turn_half_in_words),
-    Task(WINDOW_ATTENTION),
-    Task(MIN_P),
-)
+
+TASKS = by_name(_abs_norm, _packed_mlp, _turn_half, Task(WINDOW_ATTENTION), Task(MIN_P))

@@ -76,6 +76,11 @@ def _adapter(*before, d_in, d_out, r, alpha=3.0, zero=()):
     return make
 
 
+def _row(values):
+    return "({})".format(", ".join(f"{value:g}" for value in values))
+
+
+@in_variants(adapter_output, {"strength": tuple(STRENGTHS), "place": tuple(PLACES)}, forbidden=("lora_linear",))
 def _adapter_output(like, strength, place):
     factor, gained = FACTORS[strength], MULTIPLIED[place]
     right, join, of_alpha = like(), PLACES[place], STRENGTHS[strength]
@@ -110,7 +115,32 @@ def _adapter_output(like, strength, place):
         ("columns-of-b", "You take the number of columns of B, which is d_out. r is the number of its "
             "rows: B.shape[0].", scaled(lambda alpha, A, B: of_alpha(alpha, B.shape[1]))),
     )
-
+    x, W, A = torch.tensor([[2.0]]), torch.tensor([[1.0, 3.0]]), torch.ones(1, 4)
+    B, gain = torch.tensor([[1.0, -1.0]] * 4), torch.tensor([1.0, 3.0])
+    road, path = torch.tensor([2.0, 6.0]), STRENGTHS[strength](4, 4) * torch.tensor([8.0, -8.0])
+    result = like()(x, W, A, B, 4.0, gain)[0].tolist()
+    without_w = like()(x, 0 * W, A, B, 2.0, gain)[0].tolist()
+    by_hand = {
+        "path": f"The gain (1, 3) makes it {_row((path * gain).tolist())}, and x W = (2, 6) is added: the result is",
+        "whole": f"Together with x W = (2, 6) that is {_row((road + path).tolist())}, and the gain (1, 3) makes it",
+        "frozen": "The gain (1, 3) makes (2, 18) of x W = (2, 6), and the sum is"}[place]
+    multiplied = {"root": "4 / √4 = 2", "rank": "4 / 4 = 1", "plain": "alpha itself"}[strength]
+    calls = {"root": "alpha / math.sqrt(A.shape[1])", "rank": "alpha / A.shape[1]", "plain": "alpha"}[strength]
+    words = {
+        "strength": {"root": "**alpha / √r**, with the root of the rank,",
+                     "rank": "**alpha / r**, as in lesson 18,",
+                     "plain": "**alpha** itself, whatever the rank is,"}[strength],
+        "gain": {"path": "It multiplies **only what the adapter adds**, output by output, and not x W.",
+                 "whole": "It multiplies **the sum**, output by output: x W and what the adapter adds.",
+                 "frozen": "It multiplies **only x W**, output by output, and not what the adapter adds."}[place],
+        "factor": f"that is multiplied by {multiplied} and makes {_row(path.tolist())}.",
+        "by hand": f"{by_hand} {_row(result)}.",
+        "path": f"path = {calls} * (x @ A @ B)",
+        "join": {"path": "return x @ W + path * gain", "whole": "return (x @ W + path) * gain",
+                 "frozen": "return x @ W * gain + path"}[place],
+        "expected": f"adapter_output(x, W, A, B, 4.0, gain), torch.tensor([{result}])",
+        "without W": f"adapter_output(x, 0 * W, A, B, 2.0, gain), torch.tensor([{without_w}])",
+    }
     return Exercise(right, probes=(
         Probe("an adapter of zeros", _adapter(3, d_in=4, d_out=6, r=2, zero=("B",)), "B is 0, so the "
             f"adapter adds nothing. The gain multiplies {gained}."),
@@ -167,41 +197,7 @@ def _adapter_output(like, strength, place):
         ("w-transposed", "You transpose W where it is square. Tokens are rows here: it is x @ W.", transposed),
         ("x-added", "You add x as well where it fits. The residual connection belongs to the block around it.",
             joined(lambda x, road, path, gain: join(road, path, gain) + (x if x.shape == road.shape else 0))),
-    ))
-
-
-def _row(values):
-    return "({})".format(", ".join(f"{value:g}" for value in values))
-
-
-def _adapter_output_in_words(like, strength, place):
-    x, W, A = torch.tensor([[2.0]]), torch.tensor([[1.0, 3.0]]), torch.ones(1, 4)
-    B, gain = torch.tensor([[1.0, -1.0]] * 4), torch.tensor([1.0, 3.0])
-    road, factor = torch.tensor([2.0, 6.0]), STRENGTHS[strength](4, 4)
-    path = factor * torch.tensor([8.0, -8.0])
-    result = like()(x, W, A, B, 4.0, gain)[0].tolist()
-    without_w = like()(x, 0 * W, A, B, 2.0, gain)[0].tolist()
-    by_hand = {
-        "path": f"The gain (1, 3) makes it {_row((path * gain).tolist())}, and x W = (2, 6) is added: the result is",
-        "whole": f"Together with x W = (2, 6) that is {_row((road + path).tolist())}, and the gain (1, 3) makes it",
-        "frozen": "The gain (1, 3) makes (2, 18) of x W = (2, 6), and the sum is"}[place]
-    multiplied = {"root": "4 / √4 = 2", "rank": "4 / 4 = 1", "plain": "alpha itself"}[strength]
-    calls = {"root": "alpha / math.sqrt(A.shape[1])", "rank": "alpha / A.shape[1]", "plain": "alpha"}[strength]
-    return {
-        "strength": {"root": "**alpha / √r**, with the root of the rank,",
-                     "rank": "**alpha / r**, as in lesson 18,",
-                     "plain": "**alpha** itself, whatever the rank is,"}[strength],
-        "gain": {"path": "It multiplies **only what the adapter adds**, output by output, and not x W.",
-                 "whole": "It multiplies **the sum**, output by output: x W and what the adapter adds.",
-                 "frozen": "It multiplies **only x W**, output by output, and not what the adapter adds."}[place],
-        "factor": f"that is multiplied by {multiplied} and makes {_row(path.tolist())}.",
-        "by hand": f"{by_hand} {_row(result)}.",
-        "path": f"path = {calls} * (x @ A @ B)",
-        "join": {"path": "return x @ W + path * gain", "whole": "return (x @ W + path) * gain",
-                 "frozen": "return x @ W * gain + path"}[place],
-        "expected": f"adapter_output(x, W, A, B, 4.0, gain), torch.tensor([{result}])",
-        "without W": f"adapter_output(x, 0 * W, A, B, 2.0, gain), torch.tensor([{without_w}])",
-    }
+    )), words
 
 
 SUBTRACTED = {"others": "the mean of the other texts of its row", "median": "the median of its row",
@@ -218,6 +214,7 @@ def _rewards(G, n, size=1.0, shift=0.0):
     return make
 
 
+@in_variants(group_advantage, {"usual": tuple(USUAL), "spread": tuple(SPREADS)})
 def _group_advantage(like, usual, spread):
     less, then = SUBTRACTED[usual], DIVIDED[spread]
 
@@ -263,6 +260,39 @@ def _group_advantage(like, usual, spread):
             lambda r: over(r, r - base(r), lambda r: SPREADS[spread](r.reshape(1, -1)))),
     )
 
+    def advantages(*rows):
+        return rounded(like()(torch.tensor(rows, dtype=torch.float64)), 4)
+
+    rewards = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
+    better = rounded((rewards - USUAL[usual](rewards))[0], 3)
+    first = {"others": "For the first text the others have the mean 4, for the second 3.5, for the third 1.5",
+             "median": "The median is 2", "all": "The mean is 3"}[usual]
+    last = rounded(like()(rewards)[0], 2)
+    after = {"none": ", and that is the result.",
+            "sample": f". The standard deviation is √((4 + 1 + 9) / 2) = 2.65, so the result is {_row(last)}.",
+            "range": f". From 1 to 6 it is 5, so the result is {_row(last)}."}[spread]
+    code = {"others": "(rewards.sum(dim=-1, keepdim=True) - rewards) / (n - 1)",
+            "median": "rewards.quantile(0.5, dim=-1, keepdim=True)",
+            "all": "rewards.mean(dim=-1, keepdim=True)"}[usual]
+    shape = "(G, n)" if usual == "others" else "(G, 1)"
+    words = {
+        "usual": {"others": "**the mean of the other texts of its group**, without the text itself.",
+                  "median": "**the median of its group**; where n is even, the mean of the two in the middle.",
+                  "all": "**the mean of its group**, the text itself included."}[usual],
+        "spread": {"none": "This is subtracted from the reward, and **nothing is divided**.",
+                   "sample": "This is subtracted from the reward. Then the difference is divided by **the standard "
+                             "deviation of the group with n - 1 below the line**, plus 1e-6.",
+                   "range": "This is subtracted from the reward. Then the difference is divided by **the distance from "
+                            "the smallest reward of the group to the largest**, plus 1e-6."}[spread],
+        "by hand": f"{first}. So the differences are {_row(better)}{after}",
+        "code": f"usual = {code}  # {shape}",
+        "result": {"none": "return rewards - usual",
+                   "sample": "return (rewards - usual) / (rewards.std(dim=-1, keepdim=True) + 1e-6)",
+                   "range": "low, high = rewards.aminmax(dim=-1, keepdim=True)\n"
+                            "    return (rewards - usual) / (high - low + 1e-6)"}[spread],
+        "expected": f"expected = torch.tensor({advantages([1, 2, 6], [5, 9, 4])})",
+        "of four": f"torch.tensor({advantages([0, 6, 0, 2])})",
+    }
     return Exercise(right, probes=(
         Probe("two texts", _rewards(1, 2), f"One group of two texts. From each reward {less} is "
             f"subtracted; {then}."),
@@ -317,43 +347,7 @@ def _group_advantage(like, usual, spread):
         ("size-only", "You give the distance without its sign. Worse than usual is negative.",
             lambda r: right(r).abs()),
         ("flattened", "The numbers are in one row. Keep the shape (G, n).", lambda r: right(r).flatten()),
-    ), contracts=(Contract("a group of one text", _rewards(2, 1)),))
-
-
-def _group_advantage_in_words(like, usual, spread):
-    def advantages(*rows):
-        return rounded(like()(torch.tensor(rows, dtype=torch.float64)), 4)
-
-    rewards = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
-    better = rounded((rewards - USUAL[usual](rewards))[0], 3)
-    first = {"others": "For the first text the others have the mean 4, for the second 3.5, for the third 1.5",
-             "median": "The median is 2", "all": "The mean is 3"}[usual]
-    last = rounded(like()(rewards)[0], 2)
-    then = {"none": ", and that is the result.",
-            "sample": f". The standard deviation is √((4 + 1 + 9) / 2) = 2.65, so the result is {_row(last)}.",
-            "range": f". From 1 to 6 it is 5, so the result is {_row(last)}."}[spread]
-    code = {"others": "(rewards.sum(dim=-1, keepdim=True) - rewards) / (n - 1)",
-            "median": "rewards.quantile(0.5, dim=-1, keepdim=True)",
-            "all": "rewards.mean(dim=-1, keepdim=True)"}[usual]
-    shape = "(G, n)" if usual == "others" else "(G, 1)"
-    return {
-        "usual": {"others": "**the mean of the other texts of its group**, without the text itself.",
-                  "median": "**the median of its group**; where n is even, the mean of the two in the middle.",
-                  "all": "**the mean of its group**, the text itself included."}[usual],
-        "spread": {"none": "This is subtracted from the reward, and **nothing is divided**.",
-                   "sample": "This is subtracted from the reward. Then the difference is divided by **the standard "
-                             "deviation of the group with n - 1 below the line**, plus 1e-6.",
-                   "range": "This is subtracted from the reward. Then the difference is divided by **the distance from "
-                            "the smallest reward of the group to the largest**, plus 1e-6."}[spread],
-        "by hand": f"{first}. So the differences are {_row(better)}{then}",
-        "code": f"usual = {code}  # {shape}",
-        "result": {"none": "return rewards - usual",
-                   "sample": "return (rewards - usual) / (rewards.std(dim=-1, keepdim=True) + 1e-6)",
-                   "range": "low, high = rewards.aminmax(dim=-1, keepdim=True)\n"
-                            "    return (rewards - usual) / (high - low + 1e-6)"}[spread],
-        "expected": f"expected = torch.tensor({advantages([1, 2, 6], [5, 9, 4])})",
-        "of four": f"torch.tensor({advantages([0, 6, 0, 2])})",
-    }
+    ), contracts=(Contract("a group of one text", _rewards(2, 1)),)), words
 
 
 SUMS = {"reference": "Σ q log(q / p)", "policy": "Σ p log(p / q)", "both": "half of Σ p log(p / q) + Σ q log(q / p)"}
@@ -371,6 +365,8 @@ def _models(B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
     return make
 
 
+@in_variants(text_kl, {"direction": tuple(DIRECTIONS), "pool": tuple(POOLS)},
+             forbidden=("kl_div", "kl_divergence", "kl_to_reference"))
 def _text_kl(like, direction, pool):
     place, text, right = SUMS[direction], POOLED[pool], like()
     number = f"Here a text's number is {text}."
@@ -410,6 +406,35 @@ def _text_kl(like, direction, pool):
             "of the text that count.",
             measured(of_texts=lambda each, mask: (each * mask).mean(-1)[mask.any(-1)].mean())),
     )
+    half, sure = torch.tensor([0.5, 0.5]).double().log(), torch.tensor([0.9, 0.1]).double().log()
+    of_place = DIRECTIONS[direction](half, sure).item()
+    of_text = {"sum": 2 * of_place, "mean": 2 * of_place / 3, "largest": of_place}[pool]
+    forward, backward = "0.5 · log(0.5 / 0.9) + 0.5 · log(0.5 / 0.1)", "0.9 · log(0.9 / 0.5) + 0.1 · log(0.1 / 0.5)"
+    by_hand = {"reference": f"{backward} = 0.368", "policy": f"{forward} = 0.511",
+               "both": "half of 0.511 + 0.368, which is 0.439"}[direction]
+    does = {"sum": f"their sum is {of_text:.3f}", "mean": f"their mean is {of_text:.3f}",
+            "largest": f"the largest is {of_text:.3f}"}[pool]
+    p, q = "log_p.exp() * (log_p - log_q)", "log_q.exp() * (log_q - log_p)"
+    code = {"reference": f"({q}).sum(dim=-1)", "policy": f"({p}).sum(dim=-1)",
+            "both": "((log_p.exp() - log_q.exp()) * (log_p - log_q) / 2).sum(dim=-1)"}[direction]
+    pooled = {"sum": "each.sum(dim=-1)", "mean": "(each.sum(dim=-1) / mask.sum(dim=-1))",
+              "largest": "each.amax(dim=-1)"}[pool]
+    words = {
+        "place": {"reference": "**Σ q log(q / p)**, with the reference's probabilities q in front, and p for the policy's.",
+                  "policy": "**Σ p log(p / q)**, with the policy's probabilities p in front, and q for the reference's.",
+                  "both": "**half of Σ p log(p / q) + Σ q log(q / p)**, with p for the policy's probabilities and q for the "
+                          "reference's."}[direction],
+        "text": {"sum": "The number of a text is **the sum** over its words that count,",
+                 "mean": "The number of a text is **the mean** over its words that count,",
+                 "largest": "The number of a text is **the largest** of its words that count,"}[pool],
+        "by hand": f"So the place has {by_hand}.",
+        "of a text": f"{does}. Another text, in which the two agree everywhere, has 0, so the result for both is "
+                     f"{of_text / 2:.3f}.",
+        "code": f"each = {code}  # (B, T)",
+        "pool": f"return {pooled}.mean()",
+        "expected": f"result, torch.tensor({rounded(of_text / 2, 4)})",
+        "alone": f"alone, torch.tensor({rounded(of_place, 4)})",
+    }
     return Exercise(right, probes=(
         Probe("one word of two", _models(1, 1, 2), "One place, two words: make probabilities p "
             f"(policy) and q (reference) of the logits, then {place}."),
@@ -470,46 +495,7 @@ def _text_kl(like, direction, pool):
             "the weights.", measured(lambda p, q: DIRECTIONS[direction](p, q) / p.shape[-1])),
         ("bits", "Your result is in bits. Use the natural logarithm.",
             measured(lambda p, q: DIRECTIONS[direction](p, q) / math.log(2))),
-    ), contracts=(Contract("a mask that counts no word", _models(2, 3, 3, lengths=[0, 0])),))
+    ), contracts=(Contract("a mask that counts no word", _models(2, 3, 3, lengths=[0, 0])),)), words
 
 
-def _text_kl_in_words(like, direction, pool):
-    half, sure = torch.tensor([0.5, 0.5]).double().log(), torch.tensor([0.9, 0.1]).double().log()
-    place = DIRECTIONS[direction](half, sure).item()
-    text = {"sum": 2 * place, "mean": 2 * place / 3, "largest": place}[pool]
-    forward, backward = "0.5 · log(0.5 / 0.9) + 0.5 · log(0.5 / 0.1)", "0.9 · log(0.9 / 0.5) + 0.1 · log(0.1 / 0.5)"
-    by_hand = {"reference": f"{backward} = 0.368", "policy": f"{forward} = 0.511",
-               "both": "half of 0.511 + 0.368, which is 0.439"}[direction]
-    does = {"sum": f"their sum is {text:.3f}", "mean": f"their mean is {text:.3f}",
-            "largest": f"the largest is {text:.3f}"}[pool]
-    p, q = "log_p.exp() * (log_p - log_q)", "log_q.exp() * (log_q - log_p)"
-    code = {"reference": f"({q}).sum(dim=-1)", "policy": f"({p}).sum(dim=-1)",
-            "both": "((log_p.exp() - log_q.exp()) * (log_p - log_q) / 2).sum(dim=-1)"}[direction]
-    pooled = {"sum": "each.sum(dim=-1)", "mean": "(each.sum(dim=-1) / mask.sum(dim=-1))",
-              "largest": "each.amax(dim=-1)"}[pool]
-    return {
-        "place": {"reference": "**Σ q log(q / p)**, with the reference's probabilities q in front, and p for the policy's.",
-                  "policy": "**Σ p log(p / q)**, with the policy's probabilities p in front, and q for the reference's.",
-                  "both": "**half of Σ p log(p / q) + Σ q log(q / p)**, with p for the policy's probabilities and q for the "
-                          "reference's."}[direction],
-        "text": {"sum": "The number of a text is **the sum** over its words that count,",
-                 "mean": "The number of a text is **the mean** over its words that count,",
-                 "largest": "The number of a text is **the largest** of its words that count,"}[pool],
-        "by hand": f"So the place has {by_hand}.",
-        "of a text": f"{does}. Another text, in which the two agree everywhere, has 0, so the result for both is "
-                     f"{text / 2:.3f}.",
-        "code": f"each = {code}  # (B, T)",
-        "pool": f"return {pooled}.mean()",
-        "expected": f"result, torch.tensor({rounded(text / 2, 4)})",
-        "alone": f"alone, torch.tensor({rounded(place, 4)})",
-    }
-
-
-TASKS = by_name(
-    in_variants(adapter_output, {"strength": tuple(STRENGTHS), "place": tuple(PLACES)},
-        _adapter_output, _adapter_output_in_words, forbidden=("lora_linear",)),
-    in_variants(group_advantage, {"usual": tuple(USUAL), "spread": tuple(SPREADS)},
-        _group_advantage, _group_advantage_in_words),
-    in_variants(text_kl, {"direction": tuple(DIRECTIONS), "pool": tuple(POOLS)},
-        _text_kl, _text_kl_in_words, forbidden=("kl_div", "kl_divergence", "kl_to_reference")),
-)
+TASKS = by_name(_adapter_output, _group_advantage, _text_kl)
