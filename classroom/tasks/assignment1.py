@@ -304,14 +304,24 @@ def _rounded(table):
              forbidden=("self_attention", "scaled_dot_product_attention"))
 def _cosine_attention(like, measure, output):
     cosines = {"cosine": "cosines", "centred": "cosines of the centred words"}[measure]
-    of_the_weights = {
-        "mixture": "weights @ X, with X as it came",
-        "unit words": "weights @ X, with each row of X divided by its length",
-        "unit mixture": "weights @ X, with each row of it divided by its length",
-        "added": "X + weights @ X", "moved": "weights @ X - X"}[output]
-    alone = {"mixture": "the output is X itself", "unit words": "the output is X, divided by its length",
-             "unit mixture": "the output is X, divided by its length", "added": "the output is 2 X",
-             "moved": "the output is 0"}[output]
+    of_the_weights, alone, third, of_the_output, result_code = {
+        "mixture": ("weights @ X, with X as it came", "the output is X itself", "",
+                    "mixes the rows of `X` as they came.", "return weights @ X, weights"),
+        "unit words": ("weights @ X, with each row of X divided by its length", "the output is X, divided by its length",
+                       "every word is brought to length 1 before it is mixed",
+                       "mixes the rows of `X`, each divided by its length; a row of zeros stays as it is.",
+                       "lengths = np.linalg.norm(X, axis=1, keepdims=True)\n"
+                       "    return weights @ (X / np.where(lengths == 0, 1, lengths)), weights"),
+        "unit mixture": ("weights @ X, with each row of it divided by its length",
+                         "the output is X, divided by its length", "the mixture is brought to length 1",
+                         "mixes the rows of `X` as they came, and each row of the mixture is divided by its length.",
+                         "mixture = weights @ X\n"
+                         "    return mixture / np.linalg.norm(mixture, axis=1, keepdims=True), weights"),
+        "added": ("X + weights @ X", "the output is 2 X", "the mixture is added to the word",
+                  "is `X` plus the mixture of its rows.", "return X + weights @ X, weights"),
+        "moved": ("weights @ X - X", "the output is 0", "the word is subtracted from the mixture",
+                  "is the mixture of the rows of `X`, minus `X`: how far each word moves.",
+                  "return weights @ X - X, weights")}[output]
     values, right = MEASURES[measure], like()
 
     def attend(scores, X, axis=-1):
@@ -329,37 +339,19 @@ def _cosine_attention(like, measure, output):
     def but(mixes):
         return f"Your weights are right, but {mixes}. The output is {of_the_weights}."
     scores = "**cosines** of centred words" if measure == "centred" else "**cosines**"
-    third = {"mixture": "", "unit words": "every word is brought to length 1 before it is mixed",
-             "unit mixture": "the mixture is brought to length 1", "moved":
-             "the word is subtracted from the mixture", "added": "the mixture is added to the word"}[output]
     changes = (f"{'three' if third else 'two'} changes: the scores are {scores} instead of dot products,"
                f"{'' if third else ' and'} they are divided by a temperature before the softmax"
                f"{', and ' if third else ''}{third}.")
-    of_the_output = {
-        "mixture": "The output mixes the rows of `X` as they came.",
-        "unit words": "The output mixes the rows of `X`, each divided by its length; a row of zeros stays as "
-                      "it is.",
-        "unit mixture": "The output mixes the rows of `X` as they came, and each row of the mixture is "
-                        "divided by its length.",
-        "added": "The output is `X` plus the mixture of its rows.",
-        "moved": "The output is the mixture of the rows of `X`, minus `X`: how far each word moves."}[output]
     centring = " Centring subtracts each word's own mean from its numbers." if measure == "centred" else ""
     X, temperature = np.array([[2.0, 0.0], [0.0, 5.0]]), 1 / np.log(3.0)
     result, weights = like()(X, temperature)
     centred, of = (CENTRED, "centred, centred") if measure == "centred" else ("", "X, X")
     words = {
         "changes": f"with {changes}",
-        "output": of_the_output,
+        "output": f"The output {of_the_output}",
         "zeros": f"{centring} A word of zeros has cosine 0 with every word.",
         "weights": f"{centred}weights = softmax_with_temperature(cosine_similarity({of}), temperature)",
-        "result": {
-            "mixture": "return weights @ X, weights",
-            "unit words": "lengths = np.linalg.norm(X, axis=1, keepdims=True)\n"
-                          "    return weights @ (X / np.where(lengths == 0, 1, lengths)), weights",
-            "unit mixture": "mixture = weights @ X\n"
-                            "    return mixture / np.linalg.norm(mixture, axis=1, keepdims=True), weights",
-            "added": "return X + weights @ X, weights",
-            "moved": "return weights @ X - X, weights"}[output],
+        "result": result_code,
         "expected weights": f"assert np.allclose(weights, {_rounded(weights)})",
         "expected output": f"assert np.allclose(output, {_rounded(result)})",
     }

@@ -412,8 +412,7 @@ def _text_kl(like, direction, pool):
     forward, backward = "0.5 · log(0.5 / 0.9) + 0.5 · log(0.5 / 0.1)", "0.9 · log(0.9 / 0.5) + 0.1 · log(0.1 / 0.5)"
     by_hand = {"reference": f"{backward} = 0.368", "policy": f"{forward} = 0.511",
                "both": "half of 0.511 + 0.368, which is 0.439"}[direction]
-    does = {"sum": f"their sum is {of_text:.3f}", "mean": f"their mean is {of_text:.3f}",
-            "largest": f"the largest is {of_text:.3f}"}[pool]
+    does = f"{'the' if pool == 'largest' else 'their'} {pool} is {of_text:.3f}"
     p, q = "log_p.exp() * (log_p - log_q)", "log_q.exp() * (log_q - log_p)"
     code = {"reference": f"({q}).sum(dim=-1)", "policy": f"({p}).sum(dim=-1)",
             "both": "((log_p.exp() - log_q.exp()) * (log_p - log_q) / 2).sum(dim=-1)"}[direction]
@@ -424,9 +423,7 @@ def _text_kl(like, direction, pool):
                   "policy": "**Σ p log(p / q)**, with the policy's probabilities p in front, and q for the reference's.",
                   "both": "**half of Σ p log(p / q) + Σ q log(q / p)**, with p for the policy's probabilities and q for the "
                           "reference's."}[direction],
-        "text": {"sum": "The number of a text is **the sum** over its words that count,",
-                 "mean": "The number of a text is **the mean** over its words that count,",
-                 "largest": "The number of a text is **the largest** of its words that count,"}[pool],
+        "text": f"The number of a text is **the {pool}** {text.removeprefix(f'the {pool} ')},",
         "by hand": f"So the place has {by_hand}.",
         "of a text": f"{does}. Another text, in which the two agree everywhere, has 0, so the result for both is "
                      f"{of_text / 2:.3f}.",
