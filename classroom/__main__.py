@@ -34,6 +34,7 @@ try:
         trial,
         variants,
     )
+    from classroom.names import name_for_people
 except ModuleNotFoundError as error:
     sys.exit(f"The package {error.name} is not here: {ENVIRONMENT}")
 
@@ -222,7 +223,7 @@ def release(options):
         codes = variants.read(listed, options.assignment).students
         people = [replace(person, variant=codes[name]) for name, person in students]
         added = roster.added(known_people) if known_people.exists() else {}
-        roster.write(known_people, people, {roster.FOLDER: [variants.folder_of(name) for name, _ in students]} | {
+        roster.write(known_people, people, {roster.FOLDER: [name_for_people(name) for name, _ in students]} | {
             heading: [words.get(one.variant, "") for one in people] for heading, words in added.items()})
         if packed := exports.moodle_handout(listed.parent, called, students):
             print(f"For Moodle's \"Upload multiple feedback files in a zip\", which gives everybody their own: {packed}.")

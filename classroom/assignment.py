@@ -131,9 +131,7 @@ def solution_of(text):
 
 def without_rubric(text):
     """A model answer, and its rubric: pairs (points, what they are for) of the lines "- 2 points: ..." at its end."""
-    line = r"^- ([\d.]+) points?: (.+)$"
-    return (re.sub(line, "", text, flags=re.MULTILINE).strip(),
-            tuple((float(points), words) for points, words in re.findall(line, text, re.MULTILINE)))
+    return own.RUBRIC.sub("", text).strip(), tuple((float(points), words) for points, words in own.RUBRIC.findall(text))
 
 
 def fingerprint(name, *others):

@@ -192,14 +192,12 @@ def match(works):
 
 def _joined(groups):
     """The groups of works in lists: those in one list have names in common, directly or through others."""
-    joined = []  # (names, numbers of the groups)
-    for number, group in enumerate(groups):
-        names, numbers = {work.student for work in group}, [number]
-        for one in [one for one in joined if one[0] & names]:
-            joined.remove(one)
-            names, numbers = names | one[0], numbers + one[1]
-        joined.append((names, sorted(numbers)))
-    return [[groups[i] for i in numbers] for _, numbers in sorted(joined, key=lambda one: one[1])]
+    joined = []
+    for group in groups:
+        names = {work.student for work in group}
+        near = [one for one in joined if any(work.student in names for other in one for work in other)]
+        joined = [one for one in joined if not any(one is other for other in near)] + [[*sum(near, []), group]]
+    return joined
 
 
 def _could_be_one(one, other):

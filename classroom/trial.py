@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from classroom import Problem, assignment, marks, tasks, variants
+from classroom.names import name_for_people
 from helpers.checks.core import evaluate
 from helpers.store.files import write_whole
 
@@ -73,7 +74,7 @@ def run(name, out, command):
 def hand_in(name, given, handout, path):
     """Write a zip like Moodle's with what the STUDENTS hand in."""
     def released(student):
-        return json.loads((handout / name / variants.folder_of(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
+        return json.loads((handout / name / name_for_people(student) / f"{name}.ipynb").read_text(encoding="utf-8"))
 
     def own(student, change=lambda function, code, details: code, words=""):
         raw = json.loads((handout / f"{name}-solutions" / given.file_of(student)).read_text(encoding="utf-8"))

@@ -75,7 +75,7 @@ class Variants:
 
     def file_of(self, student=""):
         """The name of the teacher's copy with solutions."""
-        return f"{folder_of(student) if student else self.variant}.ipynb"
+        return f"{name_for_people(student) if student else self.variant}.ipynb"
 
     def given(self):
         """Function -> the details with which somebody has it, with their sheets: those given out, and the course's own."""
@@ -266,18 +266,13 @@ def release(name, out, variant, students=(), private=None):
     with progress_bar("Writing notebooks", len(codes)) as bar:
         for student, code in codes.items():
             raw = render(source, name, given.details[code], code)
-            folder = out / called / folder_of(student) if student else out / called
+            folder = out / called / name_for_people(student) if student else out / called
             if student and not folder.exists() and (old := out / called / key_of(student)).is_dir():
                 old.rename(folder)  # as an earlier release called it
             _write(folder / f"{called}.ipynb", assignment.strip(raw))
             _write(out / f"{called}-solutions" / given.file_of(student), raw)
             bar.update()
     return path
-
-
-def folder_of(student):
-    """The name of the folder with a student's notebook."""
-    return name_for_people(student)
 
 
 def _write(path, raw):

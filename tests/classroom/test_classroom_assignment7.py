@@ -9,6 +9,7 @@ from submissions import cell, data, needs_sandbox
 
 from classroom import assignment, batch, grading, marks, reports, tasks, variants
 from classroom.grading import grade_one
+from classroom.names import name_for_people
 from classroom.sandbox import Limits
 from classroom.tasks import assignment7
 from helpers import sealed
@@ -193,7 +194,7 @@ def test_everybody_gets_one_model_for_all_tasks_which_follows_from_the_key(tmp_p
     assert set(rules) == set(sealed.RULES) - {"practice"}
     assert max(map(rules.count, rules)) - min(map(rules.count, rules)) <= 1
     assert again.details.items() >= listed.details.items()
-    handout = (tmp_path / NAME / variants.folder_of(names[0]) / f"{NAME}.ipynb").read_text(encoding="utf-8")
+    handout = (tmp_path / NAME / name_for_people(names[0]) / f"{NAME}.ipynb").read_text(encoding="utf-8")
     mine = listed.details[listed.students[names[0]]]["rule"]
     assert mine["seed"] not in handout and "the_cut = [" not in handout and "details=" not in handout
     raw = json.loads(handout)
