@@ -424,17 +424,29 @@ def _entropy(weights, log=np.log, axis=-1):
     return -(weights * log(np.where(weights > 0, weights, 1))).sum(axis=axis)
 
 
-FORMULAS = {"entropy": "exp(-Σ w log w)", "squares": "1 / Σ w²", "roots": "(Σ √w)²"}
 COUNTS = {"entropy": lambda w, axis=-1: np.exp(_entropy(w, axis=axis)), **OTHER_COUNTS}
 
 
 @in_variants(effective_words, {"count": ("entropy", *OTHER_COUNTS), "rows": tuple(OVER_ROWS)},
              forbidden=("attention_entropy", "entropy"))
 def _effective_words(like, count, rows):
-    formula = FORMULAS[count]
+    formula, answer, short, number = {
+        "entropy": ("exp(-Σ w log w)", "A common answer is exp of the entropy, with the natural logarithm.",
+                    "exp of the entropy", "np.exp(-(weights * logs).sum(axis=-1))"),
+        "squares": ("1 / Σ w²", "A common answer is 1 divided by the sum of the squared weights.",
+                    "1 / the sum of the squared weights", "1 / (weights ** 2).sum(axis=-1)"),
+        "roots": ("(Σ √w)²", "A generous answer is the square of the sum of the roots of the weights.",
+                  "the squared sum of the roots of the weights", "np.sqrt(weights).sum(axis=-1) ** 2")}[count]
     over_rows = "Each row has its own number" + {
         "each": "", "mean": ", and the result is their mean",
         "geometric": ", and the result is their geometric mean"}[rows]
+    shape, docstring, solution = {
+        "each": ("Return an array of shape `(...)`.", f"(...): {short} of each row, between 1 and T.", number),
+        "mean": ("Return **one number** for all rows: the mean of the rows' numbers.",
+                 f"one number: the mean over all rows of {short}.", f"np.mean({number})"),
+        "geometric": ("Return **one number** for all rows: the geometric mean of the rows' numbers, which is exp of the "
+                      "mean of their logarithms.", f"one number: the geometric mean over all rows of {short}.",
+                      f"np.exp(np.mean(np.log({number})))")}[rows]
 
     def counted(number):
         """``number(w)`` of each row in the place of the right one."""
@@ -483,31 +495,15 @@ def _effective_words(like, count, rows):
         ("geometric-mean", "You take the mean of logarithms. The numbers themselves are averaged.",
             like(rows="geometric")),
     )
-    answer = {
-        "entropy": "A common answer is exp of the entropy, with the natural logarithm.",
-        "squares": "A common answer is 1 divided by the sum of the squared weights.",
-        "roots": "A generous answer is the square of the sum of the roots of the weights."}[count]
-    short = {"entropy": "exp of the entropy", "squares": "1 / the sum of the squared weights",
-             "roots": "the squared sum of the roots of the weights"}[count]
-    number = {"entropy": "np.exp(-(weights * logs).sum(axis=-1))",
-              "squares": "1 / (weights ** 2).sum(axis=-1)",
-              "roots": "np.sqrt(weights).sum(axis=-1) ** 2"}[count]
     one_row = effective_words(np.array([0.5, 0.25, 0.25]), count=count)
     two_rows = like()(np.array([[0.25] * 4, [0.5, 0.25, 0.125, 0.125]]))
     logs = "logs = np.log(np.where(weights > 0, weights, 1))\n    " if count == "entropy" else ""
     words = {
         "answer": answer,
-        "shape": {
-            "each": "Return an array of shape `(...)`.",
-            "mean": "Return **one number** for all rows: the mean of the rows' numbers.",
-            "geometric": "Return **one number** for all rows: the geometric mean of the rows' numbers, which "
-                         "is exp of the mean of their logarithms."}[rows],
+        "shape": shape,
         "zeros": "A weight of 0 adds nothing" + (": 0 · log 0 counts as 0." if count == "entropy" else "."),
-        "docstring": {"each": f"(...): {short} of each row, between 1 and T.",
-                      "mean": f"one number: the mean over all rows of {short}.",
-                      "geometric": f"one number: the geometric mean over all rows of {short}."}[rows],
-        "solution": logs + {"each": f"return {number}", "mean": f"return np.mean({number})",
-                            "geometric": f"return np.exp(np.mean(np.log({number})))"}[rows],
+        "docstring": docstring,
+        "solution": f"{logs}return {solution}",
         "two rows": f"effective_words(weights), {np.round(two_rows, 5).tolist()})",
         "one row": f"np.array([0.5, 0.25, 0.25])), {one_row:.6g})",
     }

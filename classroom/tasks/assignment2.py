@@ -95,10 +95,21 @@ def _numbers(table):
 
 @in_variants(top_k_attention, {"score": tuple(SCORES), "result": tuple(RESULTS)}, forbidden=("soft_attention",))
 def _top_k_attention(like, score, result):
-    the_scores = {"dot": "plain dot products", "scaled": "dot products divided by √d",
-                  "square": "minus half the squared distances",
-                  "absolute": "minus the sums of absolute differences"}
-    are = f"The scores are {the_scores[score]}."
+    the_scores, the_score, scores_code = {
+        "dot": ("plain dot products", "the dot product of query and key", "keys @ query"),
+        "scaled": ("dot products divided by √d", "the dot product of query and key, divided by √d",
+                   "keys @ query / np.sqrt(len(query))"),
+        "square": ("minus half the squared distances", "minus half the squared distance of query and key",
+                   "-((keys - query) ** 2).sum(axis=1) / 2"),
+        "absolute": ("minus the sums of absolute differences", "minus the sum of the absolute differences of query and key",
+                     "-np.abs(keys - query).sum(axis=1)")}[score]
+    are = f"The scores are {the_scores}."
+    result_text, docstring, result_code = {
+        "all": (" and the weights `(n,)`, in the order of the keys.", "weights (n,), at most k above 0.", "weights"),
+        "chosen": (" and the weights of the chosen keys `(k,)`, the best first.", "weights (k,), best first.",
+                   "weights[best]"),
+        "indices": (", the weights of the chosen keys `(k,)`, and their indices `(k,)`, both with the best key first.",
+                    "weights (k,), indices (k,), best first.", "weights[best], best")}[result]
     returned = "output, weights, indices" if result == "indices" else "output, weights"
     order = "The weights (n,) keep the order of the keys." if result == "all" else \
         "The weights (k,) are those of the chosen keys, the best first."
@@ -203,24 +214,11 @@ def _top_k_attention(like, score, result):
     query = np.array([np.log(3.0), 0.0])
     output, weights, *best = like()(query, keys, values, 2)
     words = {
-        "score": {"dot": "The score is the dot product of query and key.",
-                  "scaled": "The score is the dot product of query and key, divided by √d.",
-                  "square": "The score is minus half the squared distance of query and key.",
-                  "absolute": "The score is minus the sum of the absolute differences of query and "
-                              "key."}[score],
-        "result": {"all": "Return the output `(m,)` and the weights `(n,)`, in the order of the keys.",
-                   "chosen": "Return the output `(m,)` and the weights of the chosen keys `(k,)`, the best "
-                             "first.",
-                   "indices": "Return the output `(m,)`, the weights of the chosen keys `(k,)`, and their "
-                              "indices `(k,)`, both with the best key first."}[result],
-        "docstring": "output (m,), " + {"all": "weights (n,), at most k above 0.",
-                                        "chosen": "weights (k,), best first.",
-                                        "indices": "weights (k,), indices (k,), best first."}[result],
-        "scores": {"dot": "scores = keys @ query", "scaled": "scores = keys @ query / np.sqrt(len(query))",
-                   "square": "scores = -((keys - query) ** 2).sum(axis=1) / 2",
-                   "absolute": "scores = -np.abs(keys - query).sum(axis=1)"}[score] + "  # (n,)",
-        "return": "return weights @ values, " + {"all": "weights", "chosen": "weights[best]",
-                                                 "indices": "weights[best], best"}[result],
+        "score": f"The score is {the_score}.",
+        "result": f"Return the output `(m,)`{result_text}",
+        "docstring": f"output (m,), {docstring}",
+        "scores": f"scores = {scores_code}  # (n,)",
+        "return": f"return weights @ values, {result_code}",
         "call": f"output, weights{', best' if result == 'indices' else ''} = top_k_attention(",
         "expected weights": f"assert np.allclose(weights, {_numbers(weights)})",
         "expected output": f"assert np.allclose(output, {_numbers(output)})"
