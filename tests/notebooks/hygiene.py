@@ -1,8 +1,8 @@
-"""What every notebook of the course keeps to: one small function a rule.
+"""What every notebook of the course keeps to, for its readers' sake.
 
-A rule takes a `Book` and yields one sentence for each thing that is wrong; the sentence names the
-notebook, the cell, and what to do. `problems(book)` runs every rule that applies to the book.
-test_hygiene.py has, for every rule, a notebook that breaks it.
+A rule takes a `Book` and yields one sentence for each thing that is wrong; the sentence names the notebook, the cell, and
+what to do. What one cell shows by itself stands in the table `OF_A_CELL`, what needs the whole notebook is a function.
+`problems(book)` runs every rule that applies to the book. test_hygiene.py has, for every rule, a notebook that breaks it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REPO = Path(__file__).resolve().parents[2]
 CLAIMS = "What people say"               # heading of the table of claims
 LONGEST_CELL = 30                        # lines
 LARGEST_FILE = 1_500_000                 # bytes
-LEAST_COMPARED, LEAST_COMPARED_HERE = 0.90, 0.80
+LEAST_COMPARED = 0.90                    # of the code cells of all notebooks
 IGNORED = "nbval-ignore-output"
 # Tags and comments with which nbval skips a cell, or lets it fail.
 FORBIDDEN_TAGS = ("nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution")
@@ -50,7 +50,6 @@ NUMBER = re.compile(r"(?<![\w.,/])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!
 FREE = re.compile(r"""\]\([^)]*\)|<[^>]*>|\$[^$]*\$|\b(?:19|20)\d\d\b|\b\d+\s(?:minutes|hours)\b
                       |\bC\d+\b|\b(?:lessons?|sections?|exercises?|chapters?|step|layers?|heads?|figure|question)\s\d+(?:(?:,|\sand|\sto|\sor)\s\d+)*
                       |\(\d+(?:,\s?\d+)+\)|^\#+.*$|^\d+\.""", re.IGNORECASE | re.MULTILINE | re.VERBOSE)
-ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 IN_WORDS = re.compile(r"^\s*\*In words:\*\s+\S.{15,}", re.MULTILINE | re.DOTALL)
 # Said of colours, false where a dark page turns figures round; not what is quoted or a name, such as *black*.
 TURNED_ROUND = re.compile(r"\b(?:(?:dark|light|pale|bright|black|white)(?:e[rs]|est|r|st)?)\b(?! up\b)", re.IGNORECASE)
@@ -156,6 +155,17 @@ class Cell:
                    if "show.map(" not in self.source)
 
     @property
+    def lines(self) -> int:
+        """Its lines of code, without the one that tells Colab what it folds."""
+        code = re.sub(r'"""\n[!-~\n]+\n"""', '""', self.source)  # a file as text counts as one line
+        return len(code.splitlines()) - self.folded if self.type == "code" else 0
+
+    @property
+    def html(self) -> list[str]:
+        """The HTML of each output, which may be empty."""
+        return ["".join(output.get("data", {}).get("text/html", "")) for output in self.outputs]
+
+    @property
     def keeps_colours(self) -> bool:
         return any(output.get("metadata", {}).get("needs_background") for output in self.outputs)
 
@@ -233,23 +243,14 @@ def valid(book):
     if (book.raw.get("nbformat"), book.raw.get("nbformat_minor", 0)) < (4, 5):
         yield f"{book.name} is older than notebook format 4.5: open it in JupyterLab and save it."
         return
+    ids = [cell.raw.get("id") for cell in book.cells]
+    if twice := {name for name in ids if ids.count(name) > 1}:  # nbformat would give one of them another
+        yield f"{book.name} has two cells with the id {twice.pop()}: give one of them another."
+        return
     try:
         nbformat.validate(nbformat.from_dict(book.raw))
     except nbformat.ValidationError as error:
         yield f"{book.name} is not a valid notebook ({str(error).splitlines()[0]}): save it from JupyterLab again."
-
-
-@rule("all")
-def ids(book):
-    seen: dict[str, Cell] = {}
-    for cell in book.cells:
-        name = cell.raw.get("id")
-        if not name:
-            yield f"{cell} has no id: save the notebook from JupyterLab again."
-        elif name in seen:
-            yield f"{cell} has the id of cell {seen[name].index}: give it another."
-        else:
-            seen[name] = cell
 
 
 @rule("all")
@@ -273,85 +274,68 @@ def execution_counts(book):
 
 
 @rule("all")
-def parses(book):
-    for cell in book.code:
-        try:
-            ast.parse(TransformerManager().transform_cell(cell.source))
-        except SyntaxError as error:
-            yield f"{cell} is not Python ({error.msg}, line {error.lineno}): correct it."
-
-
-@rule("all")
-def no_empty_code(book):
-    for cell in book.cells:
-        if cell.type == "code" and not cell.source.strip():
-            yield f"{cell} is an empty code cell: delete it."
-
-
-@rule("all")
-def short_cells(book):
-    for cell in book.code:
-        code = re.sub(r'"""\n[!-~\n]+\n"""', '""', cell.source)  # a file as text counts as one line
-        lines = len(code.splitlines()) - cell.folded  # which begins with what it is
-        if lines > LONGEST_CELL:
-            yield f"{cell} has {lines} lines of at most {LONGEST_CELL}: divide it, or move code to helpers."
-
-
-@rule("all")
 def size(book):
     if book.path.stat().st_size >= LARGEST_FILE:
         yield (f"{book.name} has {book.path.stat().st_size / 1e6:.2f} MB of at most {LARGEST_FILE / 1e6:.1f}: "
                "make its figures or embedded HTML smaller.")
 
 
-@rule("all")
-def no_errors(book):
-    for cell in book.code:
-        for output in cell.outputs:
-            if output["output_type"] == "error":
-                yield f"{cell} stores the error {output.get('ename')}: correct the cell, or catch it and show its message."
+def stderr(cell: Cell) -> str:
+    """The last line of what the cell stores of stderr, such as a warning."""
+    said = "".join("".join(output["text"]) for output in cell.outputs if output.get("name") == "stderr")
+    return said.strip().split("\n")[-1][:80]
 
 
-@rule("all")
-def no_stderr(book):
-    for cell in book.code:
-        said = "".join("".join(output["text"]) for output in cell.outputs if output.get("name") == "stderr")
-        if said:
-            yield f"{cell} stores a warning or stderr ({said.strip().splitlines()[-1][:80]!r}): remove its cause."
+def open_frame(cell: Cell) -> bool:
+    """Whether a page in a frame could reach what is outside it: it may run scripts, and nothing else."""
+    frames = [attributes for html in cell.html for attributes in FRAME.findall(html)]
+    return not all(re.search(r"""\ssandbox=(['"])allow-scripts\1""", re.sub("srcdoc='[^']*'", "", one)) for one in frames)
 
 
-@rule("all")
-def no_absolute_paths(book):
-    for cell in book.cells:
-        for place, text in (("source", cell.source), ("output", cell.output_text())):
-            if found := ABSOLUTE_PATH.search(text):
-                yield f"{cell} has the absolute path {found.group()} in its {place}: use a relative one."
+def on_github(html: str) -> str:
+    """What is left of HTML on GitHub: its text, and "picture" for each picture that is a file."""
+    page = BeautifulSoup(html, "html.parser")
+    for element in page.find_all(["script", "style", "svg", "iframe", "button", "input", "canvas", "template"]):
+        element.decompose()
+    pictures = [image for image in page.find_all("img") if not image.get("src", "").startswith("data:")]
+    return page.get_text(" ", strip=True) + "picture" * len(pictures)
 
 
-@rule("all")
-def no_addresses(book):
-    for cell in book.code:
-        if found := ADDRESS.search(cell.output_text()):
-            yield f"{cell} shows the object address {found.group()}, another at every run: print something else."
+OF_A_CELL = {  # rule: the books it is for, what it finds in a cell or nothing, and what the sentence says of it
+    "short_cells": (
+        "all", lambda cell: cell.lines > LONGEST_CELL and cell.lines,
+        f"has {{}} lines of at most {LONGEST_CELL}: divide it, or move code to helpers"),
+    "no_errors": (
+        "all", lambda cell: next((o.get("ename") for o in cell.outputs if o["output_type"] == "error"), ""),
+        "stores the error {}: correct the cell, or catch it and show its message"),
+    "no_stderr": ("all", stderr, "stores a warning or stderr ({!r}): remove its cause"),
+    "no_absolute_paths": (
+        "all", lambda cell: (found := ABSOLUTE_PATH.search(f"{cell.source}\n{cell.output_text()}")) and found[0],
+        "has the absolute path {}: use a relative one"),
+    "frames": ("all", open_frame, "shows a frame without sandbox='allow-scripts': make it with helpers.page.show.frame"),
+    "nothing_skipped": (
+        "all", lambda cell: ", ".join({*cell.tags} & {*FORBIDDEN_TAGS} or cell.type == "code" and MARKER.findall(cell.source)
+                                      or ()),
+        f"has the tag or comment {{}}: nothing is skipped or let fail, and what is not compared has the tag {IGNORED}"),
+    "nothing_is_folded": (  # a reader on GitHub sees all code, but for Colab's cell
+        "lessons", lambda cell: cell.folded and "remove-cell" not in cell.tags,
+        "is folded: move what draws to the lesson's module in notebooks/figures, and call it there"),
+    "comes_through_github": (  # which prefers HTML to a picture
+        "lessons", lambda cell: not all(map(on_github, filter(None, cell.html))),
+        "shows nothing on GitHub, which takes its HTML apart: give it text, or a picture alone"),
+}
 
 
-@rule("all")
-def frames(book):
-    """A page in a frame may run scripts and reaches nothing outside it."""
-    for cell in book.code:
-        for output in cell.outputs:
-            for attributes in FRAME.findall("".join(output.get("data", {}).get("text/html", ""))):
-                if not re.search(r"""\ssandbox=(['"])allow-scripts\1""", re.sub("srcdoc='[^']*'", "", attributes)):
-                    yield f"{cell} shows a frame without sandbox='allow-scripts': make it with helpers.page.show.frame."
+def of_each_cell(found_in: Callable, sentence: str) -> Rule:
+    """The rule that a row of the table makes."""
+    def check(book):
+        for cell in book.cells:
+            if found := found_in(cell):
+                yield f"{cell} {sentence.format(found)}."
+    return check
 
 
-@rule("all")
-def nothing_skipped(book):
-    for cell in book.cells:
-        for tag in set(cell.tags) & set(FORBIDDEN_TAGS):
-            yield f"{cell} has the tag {tag}: nothing is skipped or let fail, so take the tag away."
-        if found := cell.type == "code" and MARKER.search(cell.source):
-            yield f"{cell} has the comment {found.group(1)}: use the tag {IGNORED}, which keeps its reason."
+RULES |= {name: (applies_to, of_each_cell(*row)) for name, (applies_to, *row) in OF_A_CELL.items()}
 
 
 @rule("all")
@@ -366,14 +350,6 @@ def ignored_cells(book):
         after = book.code[position + 1:position + 2]
         if not after or not any(isinstance(node, ast.Assert) for node in ast.walk(after[0].tree)):
             yield f"{cell} is tagged {IGNORED}, and the next code cell has no assert: let it assert what matters here."
-
-
-@rule("all")
-def enough_compared(book):
-    share = sum(cell.compared for cell in book.code) / max(len(book.code), 1)
-    if share < LEAST_COMPARED_HERE:
-        yield (f"{book.name} has {share:.0%} of its code cells compared, of at least {LEAST_COMPARED_HERE:.0%}: "
-               "make more outputs stable.")
 
 
 @rule("all")
@@ -447,29 +423,20 @@ def number_and_title(book):
 
 
 @rule("lessons")
-def minutes(book):
-    core = re.split(r"^##? *Going deeper", book.markdown, maxsplit=1, flags=re.MULTILINE)[0]  # the rest has its own
-    stated = re.findall(r"^\*\*Time:\*\* (\d+) minutes", core, re.MULTILINE)
-    wanted = book.lesson.minutes if book.lesson else 0
-    if book.lesson and stated != [str(wanted)]:
-        yield (f"{book.name} says {' and '.join(stated) or 'nothing'} of its time, and data/course.toml {wanted} minutes: "
-               f"write '**Time:** {wanted} minutes.' into the cell 'In this lesson'.")
-
-
-@rule("lessons")
 def sections(book):
+    """What every lesson has once: its sections, its minutes and the line that leads to the next lesson. What these two say
+    is written by scripts/pages.py, and test_course.py holds it."""
     deeper = re.search("^## Going deeper", book.markdown, re.MULTILINE)
-    wanted = ["## Recap", "### Going further" if deeper else "## Going further"]
+    wanted = {"## Recap": "## Recap$", "### Going further": "### Going further$" if deeper else "## Going further$",
+              "**In this lesson**": r".*\*\*In this lesson\*\*", "Next: …": r"(Next: \[|This was the last lesson\.)"}
     if book.lesson and book.lesson.claims:
-        wanted.insert(0, f"## {CLAIMS}")
-    lines = [line.rstrip() for line in without_code(book.markdown).splitlines()]
-    for heading in wanted:
-        if lines.count(heading) != 1:
-            yield f"{book.name} has {lines.count(heading)} lines {heading!r}: it needs one, spelt so."
-    if "**In this lesson**" not in book.markdown:
-        yield f"{book.name} has no cell with '**In this lesson**': say what it teaches, needs, and how long it takes."
-    if len(book.code) < 2 or not isinstance(next(iter(book.code[1].tree.body), None), (ast.Import, ast.ImportFrom)):
-        yield f"{book.name} has no import cell after the one for Colab: put the imports there."
+        wanted[f"## {CLAIMS}"] = f"## {CLAIMS}$"
+    core, text = (without_code(part) for part in (book.markdown[:deeper and deeper.start()], book.markdown))
+    for words, pattern in wanted.items():
+        if (count := len(re.findall(rf"^{pattern}", text, re.MULTILINE))) != 1:
+            yield f"{book.name} has {count} lines {words!r}: it needs one, spelt so."
+    if len(re.findall(r"^\*\*Time:\*\* \d+ minutes", core, re.MULTILINE)) != 1:  # each section that goes deeper has its own
+        yield f"{book.name} does not say its time once: write '**Time:** {book.lesson.minutes} minutes.' beside its aims."
 
 
 @rule("all")
@@ -479,14 +446,6 @@ def colab_first(book):
         yield f"{book.name} does not begin its code with scripts.address.cell(): copy that cell from another lesson."
     elif not book.code[0].metadata.items() >= COLAB_METADATA.items():
         yield f"{book.code[0]} is not folded away: give it the metadata that it has in other lessons."
-
-
-@rule("lessons")
-def nothing_is_folded(book):
-    """A reader on GitHub sees all code: what draws a figure is in notebooks/figures, and the lesson calls it in one line."""
-    for cell in book.code[1:]:
-        if cell.folded:
-            yield f"{cell} is folded: move what draws to notebooks/figures/lesson{book.path.name[:2]}.py, and call it there."
 
 
 @rule("lessons")
@@ -507,25 +466,6 @@ def code_lines(book: Book) -> tuple[int, int]:
         lines += len(some)
         scaffolding += len(some) if page else sum(bool(PAGE_IMPORT.match(line)) for line in some)
     return lines, scaffolding
-
-
-@rule("lessons")
-def comes_through_github(book):
-    """GitHub prefers HTML to a picture and takes style, scripts, drawings and frames out of it: something has to be left."""
-    for cell in book.code:
-        for output in cell.outputs:
-            html = "".join(output.get("data", {}).get("text/html", ""))
-            if html and not on_github(html):
-                yield f"{cell} shows nothing on GitHub, which takes its HTML apart: give it text, or a picture alone."
-
-
-def on_github(html: str) -> str:
-    """What is left of HTML on GitHub: its text, and "picture" for each picture that is a file."""
-    page = BeautifulSoup(html, "html.parser")
-    for element in page.find_all(["script", "style", "svg", "iframe", "button", "input", "canvas", "template"]):
-        element.decompose()
-    pictures = [image for image in page.find_all("img") if not image.get("src", "").startswith("data:")]
-    return page.get_text(" ", strip=True) + "picture" * len(pictures)
 
 
 @rule("lessons")
@@ -555,14 +495,6 @@ def predictions_are_asked_and_revealed(book):
             for call in "predict", "reveal":
                 if len(re.findall(rf"^\s*{call}\(\s*[\"']{re.escape(key)}[\"']", source, re.MULTILINE)) != 1:
                     yield f"{book.name} does not call {call}({key!r}) once: data/predictions.toml has that question."
-
-
-@rule("lessons")
-def next_lesson(book):
-    number = f"{int(book.path.name[:2]) + 1:02d}" if book.path.name[:2].isdigit() else ""
-    for following in sorted(book.path.parent.glob(f"{number}_*.ipynb")) if number else ():
-        if f"]({following.name}" not in book.markdown:
-            yield f"{book.name} does not link to {following.name}: end with a link to the next lesson."
 
 
 @rule("lessons")
@@ -691,18 +623,6 @@ def exercises(book):
         elif wanted not in checked[0].output_text().lower():
             yield (f"{checked[0]} checks {name}, and its stored output does not say '{wanted}': "
                    "correct the definition, run the notebook, save.")
-
-
-@rule("lessons")
-def has_solution(book):
-    if book.lesson and book.lesson.exercises and not (book.path.parent / "solutions" / book.path.name).exists():
-        yield f"{book.name} has exercises and no solutions/{book.path.name}: write it."
-
-
-@rule("all")
-def has_lesson(book):
-    if book.kind != "lessons" and not (book.path.parent.parent / book.path.name).exists():
-        yield f"{book.name} does not belong to a lesson: there is no notebooks/{book.path.name}."
 
 
 def books(root: Path = REPO) -> list[Book]:

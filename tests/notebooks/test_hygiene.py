@@ -60,32 +60,24 @@ def with_metadata(**values):
     return lambda raw: raw["metadata"].update(values)
 
 
-def ignore_half(raw):
-    for cell in raw["cells"][::2]:
-        cell["metadata"] = {"tags": ["nbval-ignore-output"], "reason": "many reasons"}
-
-
 SUM, FIGURE, ITS_WORDS = "bd19a951", "8406243b", "683483f5"  # cells of lesson 01: a sum, a figure, and the text after it
 IGNORED = {"tags": ["nbval-ignore-output"], "reason": "the time of day"}
 BAD = [  # rule, what breaks it, a word of the message, and the notebook if it is not the lesson
     ("valid", at(SUM, cell_type="cod"), "not a valid"),
     ("valid", lambda raw: raw.update(nbformat_minor=4), "4.5"),
     ("valid", lambda raw: raw.clear(), "cannot be read"),
-    ("ids", at(FIGURE, id=SUM), "id of cell"),
-    ("ids", at(SUM, id=""), "no id"),
+    ("valid", at(FIGURE, id=SUM), "two cells with the id"),
+    ("valid", at(SUM, id=""), "not a valid"),
     ("kernel", with_metadata(kernelspec={"name": "my-env", "display_name": "x"}), "my-env"),
     ("execution_counts", at(SUM, execution_count=50), "50 where 7 is due"),
     ("execution_counts", at(SUM, execution_count=None), "None where 7 is due"),
     ("execution_counts", shows(SUM, output_type="execute_result", execution_count=9, data={}), "7 is due"),
-    ("parses", at(SUM, source="1 +"), "not Python"),
-    ("no_empty_code", at(SUM, source="  \n"), "empty"),
     ("short_cells", at(SUM, source="\n".join("1" * 31)), "31 lines"),
     ("no_errors", shows(SUM, output_type="error", ename="KeyError", evalue="'x'", traceback=[]), "KeyError"),
     ("no_stderr", prints(SUM, "UserWarning: old\n", "stderr"), "UserWarning"),
     ("no_absolute_paths", at(SUM, source="open('/home/ada/x')"), "/home/ada"),
     ("no_absolute_paths", prints(SUM, "in /root/course/x.py"), "/root/course"),
     ("no_absolute_paths", shows(SUM, "<i>C:\\Users\\ada</i>"), "C:\\Users"),
-    ("no_addresses", prints(SUM, "<function f at 0x7f3a5c0d1e10>"), "0x7f3a5c0d1e10"),
     ("frames", shows(SUM, "<iframe srcdoc='>' title='x'></iframe>"), "sandbox"),
     ("frames", shows(SUM, "<iframe srcdoc=' sandbox=\"allow-scripts\" ' sandbox='allow-scripts allow-forms'>"), "sandbox"),
     ("nothing_skipped", at(SUM, metadata={"tags": ["raises-exception"]}), "raises-exception"),
@@ -93,7 +85,6 @@ BAD = [  # rule, what breaks it, a word of the message, and the notebook if it i
     ("ignored_cells", at(SUM, metadata={"tags": ["nbval-ignore-output"], "reason": 7}), "reason"),
     ("ignored_cells", at(SUM, metadata=IGNORED), "no assert"),
     ("ignored_cells", at("numbers", metadata=IGNORED), "no assert"),
-    ("enough_compared", ignore_half, "at least 80%"),
     ("figures_in_words", without(ITS_WORDS), "In words"),
     ("figures_in_words", at(ITS_WORDS, source="In words: a line that rises."), "In words"),
     ("figures_in_words", at(ITS_WORDS, source="*In words:* *black* and a darker line rise."), "says darker of"),
@@ -108,14 +99,13 @@ BAD = [  # rule, what breaks it, a word of the message, and the notebook if it i
     ("number_and_title", replace("# 01 · Word", "# 1. Word"), "does not begin"),
     ("number_and_title", replace("# 01 · Word embeddings and similarity", "# 01 · Word embeddings"), "does not begin"),
     ("number_and_title", replace("# 01 ·", "# 02 ·"), "does not begin", SOLUTION),
-    ("minutes", replace("**Time:** 70 minutes", "**Time:** 1 minutes"), "says 1 "),
-    ("minutes", replace("**Time:** 70", "Time: 70"), "says nothing"),
     ("sections", replace("## Recap", "## Summary"), "## Recap"),
     ("sections", replace("### Going further", "## Going further"), "### Going further"),
     ("sections", replace("## Going deeper", "## Deeper"), "## Going further"),
     ("sections", replace("## What people say", "## Claims"), "## What people say"),
     ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
-    ("sections", at("map", source="x = 1\nimport time"), "import cell"),
+    ("sections", replace("**Time:** 70", "Time: 70"), "does not say its time"),
+    ("sections", replace("Next: [02", "[02"), "0 lines 'Next: …'"),
     ("nothing_is_folded", at(SUM, metadata={"jupyter": {"source_hidden": True}}), "is folded"),
     ("little_scaffolding", at(SUM, source="from helpers.page import show\n" * 99), "lines of code that serve the page"),
     ("comes_through_github", shows(SUM, "<style>b</style><svg><text>a map</text></svg>"), "nothing on GitHub"),
@@ -125,7 +115,6 @@ BAD = [  # rule, what breaks it, a word of the message, and the notebook if it i
     ("colab_first", without("colab"), "scripts.address.cell()"),
     ("colab_first", without("colab"), "begin its code", SOLUTION),
     ("colab_first", at("colab", metadata={}), "folded away"),
-    ("next_lesson", replace("(02_attention_as_a_weighted_average.ipynb)", "(https://example.org)"), "02_attention"),
     ("what_people_say", replace("**Open.** Of 105", "**True here.** Of 105"), "that is 'Open'"),
     ("what_people_say", replace("**Open.** What comes", "Open. What comes"), "without a stamp"),
     ("what_people_say", replace("[C02](experiments", "[C99](experiments"), "not a claim of this lesson"),
@@ -158,16 +147,11 @@ def test_a_bad_notebook_is_caught(name, change, word, where):
         assert sentence.startswith(where) and "\n" not in sentence and sentence.endswith("."), sentence
 
 
-def test_files_that_lack_their_partner_or_are_not_in_the_list_are_caught(tmp_path):
-    """The other rules that are about files: too large, not JSON, and an experiment that is not in the register."""
-    lonely, alone = tmp_path / LESSON, tmp_path / SOLUTION
+def test_a_file_that_is_damaged_or_not_in_the_list_and_a_lesson_without_its_experiment_are_caught(tmp_path):
+    lonely = tmp_path / LESSON
     lonely.parent.mkdir()
     lonely.write_text((REPO / LESSON).read_text(encoding="utf-8"), encoding="utf-8")
-    assert f"solutions/{NAME}" in next(hygiene.has_solution(Book(lonely, tmp_path)))
     assert "no experiment" in next(hygiene.what_people_say(Book(lonely, tmp_path)))
-    alone.parent.mkdir()
-    lonely.rename(alone)
-    assert f"no {LESSON}" in next(hygiene.has_lesson(Book(alone, tmp_path)))
     for name in ("scratch.ipynb", "77_more.ipynb", "01_words.ipynb"):
         (tmp_path / name).write_text("<<<<<<< ours\n{" + " " * hygiene.LARGEST_FILE)
         book = Book(tmp_path / name, tmp_path)
@@ -190,5 +174,4 @@ def test_a_notebook_saved_by_another_editor_passes():
 
 
 def test_every_rule_is_able_to_fail():
-    elsewhere = {"has_solution", "has_lesson", "size"}  # above
-    assert {case[0] for case in BAD} | elsewhere == set(hygiene.RULES)
+    assert {case[0] for case in BAD} | {"size"} == set(hygiene.RULES)  # which is above
