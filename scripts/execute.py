@@ -47,26 +47,22 @@ def execute(path, seconds=CELL_SECONDS):
         notebook = nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
         return f"{path}: not a notebook that can be read ({error}).", False
-    begun = []
     client = NotebookClient(
         notebook, timeout=seconds, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
         coalesce_streams=True, store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
-        on_cell_execute=lambda cell, cell_index: begun.append(cell),
         extra_arguments=["--log-level=CRITICAL"],  # or each kernel warns of its loopback connection
     )
     try:
         try:
             client.execute()
         except RuntimeError:
-            if begun:
+            if client.code_cells_executed:
                 raise
             client.execute()  # the kernel died before its first cell: two that start at once may take one port
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        if not begun:
-            return f"{path}: its kernel died before the first cell. The notebook was left as it was.", False
-        cell = begun[-1]
-        number = sum(c.cell_type == "code" for c in notebook.cells[:notebook.cells.index(cell)]) + 1
-        where = f"code cell {number} (id {cell.get('id', '?')})"
+        number = client.code_cells_executed
+        code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+        where = f"code cell {number} (id {code[number - 1].id})" if number else "its kernel"
         return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", False
     except RuntimeError:
         return f"{path}: no kernel starts here. The notebook was left as it was.", False
@@ -82,7 +78,7 @@ def complaint(error):
     """What the last cell that began did, in a few words."""
     if isinstance(error, CellExecutionError):
         return f"raised {error.ename}: {error.evalue}".rstrip(".").replace("\n", " ")
-    return f"took longer than {CELL_SECONDS} s" if isinstance(error, CellTimeoutError) else "ended its kernel"
+    return f"took longer than {CELL_SECONDS} s" if isinstance(error, CellTimeoutError) else "died"
 
 
 def tidy(notebook):

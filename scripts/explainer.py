@@ -71,10 +71,5 @@ def build():
     return page
 
 
-def main():
-    write_whole(PAGE, build())
-    print(f"Wrote {PAGE.relative_to(ROOT)}: {PAGE.stat().st_size / 1000:.0f} kB.")
-
-
 if __name__ == "__main__":
-    main()
+    print(f"{write_whole(PAGE, build())}  {PAGE.name}")

@@ -5,7 +5,6 @@ kernel that has run the lesson up to its figure.
 """
 
 import io
-import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -89,4 +88,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,7 +6,6 @@ its questions names the paragraph that answers it.
 
 import hashlib
 import re
-import sys
 from pathlib import Path
 
 import nbformat
@@ -50,18 +49,7 @@ def is_plain(text):
     return bool(text) and not re.match(start, text) and not re.search(r"[$<]|\n- ", text)
 
 
-def main(path=PARAGRAPHS_FILE):
-    """Build, and say which questions have lost their paragraph; returns the exit status."""
-    paragraphs = build(path=path)
-    print(f"Wrote data/{path.name}: {len(paragraphs)} paragraphs of lessons {paragraphs[0].lesson} to "
-          f"{paragraphs[-1].lesson}.\nIts SHA-256, for data/README.md: {hashlib.sha256(path.read_bytes()).hexdigest()}")
-    try:
-        print(f"All {len(load_questions(paragraphs))} questions have their paragraph.")
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    kept = build()
+    print(f"{hashlib.sha256(PARAGRAPHS_FILE.read_bytes()).hexdigest()}  {PARAGRAPHS_FILE.name}: {len(kept)} paragraphs")
+    load_questions(kept)  # raises ValueError, which names the questions that have lost their paragraph

@@ -6,7 +6,6 @@ once more from the next seed.
 """
 
 import json
-import sys
 
 from safetensors.torch import save
 from torch.nn import functional as F
@@ -54,11 +53,5 @@ def build(path=sealed.FILE, rules=tuple(sealed.RULES)):
     return write_whole(path, save(weights, {"about": json.dumps(about)}))
 
 
-def main(path=sealed.FILE):
-    """Build, and say what was written."""
-    print(f"{build(path)}  {path.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print(f"{build()}  {sealed.FILE.name}")

@@ -9,7 +9,7 @@ of the lesson's checkers. A cell's metadata ``{"slideshow": {"slide_type": "skip
 """
 
 import argparse
-import importlib.util
+import importlib.resources
 import re
 import sys
 from dataclasses import dataclass, field
@@ -35,6 +35,7 @@ SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*\"”)]))(?<!al\.)(?<!vs\.)\s+(
 OF_THE_PAGE = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # and no talk
 WORDS, FOLLOWS = {"section", "idea"}, {"idea", "formula", "code", "numbers"}  # kinds: words, and what may stand below them
 ASIDE = ("*In words:*", "**Extend it**", "**Your turn**")  # how a paragraph begins that is only in the notes
+MARKS = {"formula": "formula", "vote": "vote", "answer": "vote"}  # how the small heading of such a slide looks
 PICTURES = {"image/png", "image/svg+xml"}
 
 
@@ -186,7 +187,7 @@ def joined(possible):
             last.notes, last.of = last.notes + slide.notes, last.of + 1
             last.kind = slide.kind if bare else last.kind
         elif last.kind == "figure" and len(last.cells) == 2 and slide.kind == "idea" and lines(slide) < 4:
-            last.cells.append(new_markdown_cell(f'<div class="caption">\n\n{slide.cells[1].source}\n\n</div>'))
+            last.cells.append(captioned(slide.cells[1].source))
             last.notes, last.of = last.notes + slide.notes, last.of + 1
         elif slide.rank == 2 and slide.kind in ("code", "numbers") and lines(slide) < 8:
             last.notes += slide.notes
@@ -201,9 +202,15 @@ def lines(slide):
                if line and not line.startswith(("```", "<p class")))
 
 
-def titled(section, kind=""):
-    """The small heading of a slide within a section."""
-    return new_markdown_cell(f'<p class="where {kind}">{section}</p>')
+def within(kind, section, shows, notes=(), rank=0):
+    """A slide within a section, whose name is its small heading. ``shows``: Markdown, or a cell."""
+    heading = new_markdown_cell(f'<p class="where {MARKS.get(kind, "")}">{section}</p>')
+    return Slide(kind, [heading, new_markdown_cell(shows) if isinstance(shows, str) else shows], list(notes), rank)
+
+
+def captioned(words):
+    """A cell that stands below a figure."""
+    return new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')
 
 
 def caption(paragraphs):
@@ -212,7 +219,7 @@ def caption(paragraphs):
     one, two = (" ".join(sentences(first)[:n]) for n in (1, 2))
     words = two if len(two) < 150 else one
     good = 0 < len(words) < 170 and not OF_THE_PAGE.search(words)
-    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if good else []
+    return [captioned(words)] if good else []
 
 
 def of_words(lesson, cell, section):
@@ -266,14 +273,11 @@ def section_slides(level, name, body):
 
 def idea_slide(section, body):
     """Words without a heading: a slide where they name something new or list something."""
-    asked = next((p for p in body if p.startswith("**In your own words**")), None)
-    if asked:
-        return Slide("idea", [titled(section), new_markdown_cell(asked)], body, rank=1)
+    asked = next((p for p in body if p.startswith("**In your own words**")), "")
     lists = any(map(is_list, body))
-    shows = spoken([p for p in body if not p.startswith(ASIDE)], 30) if lists or any("**" in p for p in body) else ""
-    if "**" in shows or lists and shows:
-        return Slide("idea", [titled(section), new_markdown_cell(shows)], body, rank=1)
-    return Slide("words", [], body)
+    shows = asked or spoken([p for p in body if not p.startswith(ASIDE)], 30)
+    tells = asked or "**" in shows or lists and shows
+    return within("idea", section, shows, body, rank=1) if tells else Slide("words", [], body)
 
 
 def formula_slides(section, body):
@@ -284,7 +288,7 @@ def formula_slides(section, body):
             after = sentences(body[i + 1])[:1] if i + 1 < len(body) and not is_list(body[i + 1]) else []
             lines = [*before, paragraph, *(s for s in after if len(s) > 40)]
             lines = [line for line in lines if line is paragraph or not OF_THE_PAGE.search(line)]
-            yield Slide("formula", [titled(section, "formula"), new_markdown_cell("\n\n".join(lines))], body[i:])
+            yield within("formula", section, "\n\n".join(lines), body[i:])
 
 
 def ballot(asks, options, right=None):
@@ -301,31 +305,30 @@ def of_code(cell, section, asked):
     for question in plain_texts(cell, "Predict. "):
         asks, *options = question.split("\n  - ")
         asked[:0] = [(asks, options)]
-        yield Slide("vote", [titled("Vote", "vote"), new_markdown_cell(ballot(asks, options))], [
+        yield within("vote", "Vote", ballot(asks, options), [
             "Take a show of hands for each option, let neighbours argue for a minute, and vote again."])
+    as_printed = f"\n\n```text\n{numbers}\n```" if numbers and fits(numbers) else ""
     answers = plain_texts(cell, "Measured: ")
     for i, answer in enumerate(answers):
         right = re.sub(r"\.( You predicted.*)?$", "", answer)
         asks, options = next((pair for pair in asked if right in pair[1]), (right, []))
-        told = f"\n\n```text\n{numbers}\n```" if numbers and fits(numbers) and not i else ""
-        yield Slide("answer", [titled("Answer", "vote"), new_markdown_cell(ballot(asks, options, right) + told)])
+        yield within("answer", "Answer", ballot(asks, options, right) + ("" if i else as_printed))
     if (answers and not pictures) or plain_texts(cell, "Predict. "):
         return
     if cell.get("id") == "map":
-        yield Slide("map", [titled("Where we are"), only(mapped(cell), html=True)])
+        yield within("map", "Where we are", only(mapped(cell), html=True))
     elif pictures:
-        yield Slide("figure", [titled(section), only(cell)])
+        yield within("figure", section, only(cell))
     elif "flex-wrap" in html:
-        yield Slide("steps", [titled(section), stacked(cell)])
+        yield within("steps", section, stacked(cell))
     elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", source, re.MULTILINE):
         return
     elif "<table" in html and fits("\n".join(plain_texts(cell, ""))):
-        yield Slide("table", [titled(section), only(cell, html=True)], rank=2)
+        yield within("table", section, only(cell, html=True), rank=2)
     elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
-        code = [f"```python\n{narrow(source)}\n```", *([f"```text\n{numbers}\n```"] if numbers and fits(numbers) else [])]
-        yield Slide("code", [titled(section), new_markdown_cell("\n\n".join(code))], rank=2)
-    elif "\n" in numbers and fits(numbers):
-        yield Slide("numbers", [titled(section), new_markdown_cell(f"```text\n{numbers}\n```")], rank=2)
+        yield within("code", section, f"```python\n{narrow(source)}\n```{as_printed}", rank=2)
+    elif "\n" in numbers and as_printed:
+        yield within("numbers", section, as_printed.strip(), rank=2)
 
 
 def narrow(source):
@@ -383,13 +386,8 @@ def talk(number):
 
 
 def carried(package, path):
-    """The text of a file that an installed package carries, as it may be written within a page.
-
-    Raises Stop if the package is not installed."""
-    spec = importlib.util.find_spec(package)
-    if spec is None:
-        raise Stop(f"{package} is missing: `make slides` installs it.")
-    content = (Path(spec.submodule_search_locations[0]) / path).read_text(encoding="utf-8")
+    """The text of a file that an installed package carries, as it may be written within a page."""
+    content = importlib.resources.files(package).joinpath(path).read_text(encoding="utf-8")
     return re.sub(r"</(?=script|style)", r"<\\/", content, flags=re.IGNORECASE)
 
 

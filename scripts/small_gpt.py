@@ -7,7 +7,6 @@ thread, is tried on the addresses from 1945 on, and is stored in 8 bits: each ro
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import torch
@@ -114,10 +113,5 @@ def load(path=FILE):
     return model.eval(), tokens.Tokenizer({tuple(pair): 256 + n for n, pair in enumerate(about["merges"])})
 
 
-def main():
-    print(f"{build()}  {FILE.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print(f"{build()}  {FILE.name}")
