@@ -18,9 +18,9 @@ from pathlib import Path
 from helpers.page import claims
 from helpers.page.course import LESSONS, version
 from scripts import address, edition, front, register
-from scripts.environment import Stop
 from scripts.handout import DRAWING
 from scripts.pages import readme_map
+from scripts.setup import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own

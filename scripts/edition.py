@@ -28,8 +28,8 @@ from pathlib import Path
 
 from helpers.page import drawing
 from helpers.page.course import LESSONS
-from scripts.environment import Stop
 from scripts.handout import DRAWING, fold_what_answers
+from scripts.setup import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"

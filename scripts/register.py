@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helpers.page import claims, course
 from scripts import address
-from scripts.environment import Stop
+from scripts.setup import Stop
 
 HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
 CARDS = HERE / "cards.toml"

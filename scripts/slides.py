@@ -23,8 +23,8 @@ from helpers.checks import exercise
 from helpers.page import questions
 from helpers.page.course import LESSONS
 from scripts import edition
-from scripts.environment import Stop
 from scripts.minutes import parts
+from scripts.setup import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "slides"

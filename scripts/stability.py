@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from helpers.measure import jitter
-from scripts import environment
+from scripts import setup
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = ("ATTENTION_COURSE_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # conftest.py turns the first into OMP's
@@ -48,7 +48,7 @@ def interpreter(name):
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     folder.parent.mkdir(parents=True, exist_ok=True)
     (never := folder.parent / "override.txt").write_text('torch ; python_version < "3"\n')  # torch's own line is added below
-    options, variables = environment.for_uv()
+    options, variables = setup.for_uv()
     packages = done([sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--extra", "maintain",
                      "--quiet", "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)],
                     env=variables)
@@ -59,8 +59,8 @@ def interpreter(name):
         done([sys.executable, "-m", "uv", "venv", "--clear", "--python", sys.executable, str(folder)])
         (listed := folder / "list.txt").write_text(wanted)
         what, where = ["-r", str(listed)], {"python": str(python), "constraints": ""}
-        environment.uv([*environment.torch_build(what, **where), *what], **where)
-        environment.uv(["--no-deps", *map(pinned, environment.MODELS)], **where)
+        setup.uv([*setup.torch_build(what, **where), *what], **where)
+        setup.uv(["--no-deps", *map(pinned, setup.MODELS)], **where)
         site = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
         (Path(site) / "course.pth").write_text(f"{ROOT}\n")
         listed.rename(kept)
@@ -100,7 +100,7 @@ def main(arguments):
             print(f"{name}: {SETTINGS[name][1]}", flush=True)
             if not holds(name, notebooks):
                 differing.append(name)
-    except environment.Stop as stop:
+    except setup.Stop as stop:
         print(stop, file=sys.stderr)
         return 1
     print(f"Outputs differ under {', '.join(differing)}." if differing else "Every stored output holds.")

@@ -1,4 +1,4 @@
-"""What `make VERB` does once .venv is ready: python -m scripts.verbs VERB ..., which scripts/environment.py calls."""
+"""What `make VERB` does once .venv is ready: python -m scripts.verbs VERB ..., which scripts/setup.py calls."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from scripts import handout
-from scripts.environment import ROOT, run, say
+from scripts.setup import ROOT, run, say
 
 PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers", "notebooks", "scripts",
          "tests")  # whose spelling is checked

@@ -19,7 +19,7 @@ from helpers.page.course import LESSONS as LESSONS_BY_NUMBER
 from scripts import edition, front
 from scripts import register as pages_register
 from scripts.book import described, plain
-from scripts.environment import Stop
+from scripts.setup import Stop
 
 HTML = REPO / "build" / "book" / "html"
 SANDBOXES = "frames => frames.map(frame => frame.getAttribute('sandbox'))"

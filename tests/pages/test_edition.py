@@ -19,7 +19,7 @@ from browser import PATIENCE, POLL, REPO, SETTINGS, Notebook, Window
 
 from helpers import texts, tokens
 from scripts import book, edition
-from scripts.environment import Stop
+from scripts.setup import Stop
 
 LESSONS = [Path(path).stem for path in edition.RUNS]
 

