@@ -15,8 +15,8 @@ PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers",
 # With torch's default number of threads, kernels that share two cores take ten times as long.
 QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
 NO_TESTS = 5  # the exit status of pytest where all tests were left out
-FOLDERS = (("notebooks/", "hygiene"), ("helpers/checks/", "hints"), ("helpers/checks/", "mistakes"),
-           ("docs/", "reference"))  # what tests all files there
+TESTED = ((r"notebooks/.*\.ipynb", "hygiene"), ("data/course.toml", "course"), (r".*\.md", "reference"),
+          (r"helpers/checks/.*\.py", "hints"), (r"helpers/checks/.*\.py", "mistakes"))  # files, and what tests all of them
 MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
@@ -104,10 +104,10 @@ def changed(since):
 
 def nearest(files):
     """The test files that are named after these files: test_attention.py after helpers/attention.py, test_lesson05.py after
-    notebooks/05_scaling.ipynb and helpers/checks/lesson05.py; those among them; and those of all files of a folder."""
+    notebooks/05_scaling.ipynb and helpers/checks/lesson05.py; those among them; and what TESTED names."""
     names = {re.sub(r"^(\d\d)_.*", r"lesson\1", Path(file).stem.removeprefix("test_")) for file in files
              if file.endswith((".py", ".ipynb"))}
-    names |= {name for folder, name in FOLDERS if any(file.startswith(folder) for file in files)}
+    names |= {name for pattern, name in TESTED if any(re.fullmatch(pattern, file) for file in files)}
     return [str(path) for path in sorted(Path("tests").rglob("test_*.py"))
             if path.stem.removeprefix("test_").removeprefix("classroom_") in names]
 

@@ -38,6 +38,7 @@ FORBIDDEN_TAGS = ("nbval-skip", "nbval-raises-exception", "raises-exception", "s
 MARKER = re.compile(r"^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$", re.MULTILINE)
 ABSOLUTE_PATH = re.compile(r"(?<![\w.~%-])/(?:home|root|work|Users|tmp)/[\w.-]+"
                            r"|\b[A-Za-z]:\\{1,2}(?:Users|Windows|Program|Temp|tmp|home|work)\b")
+LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)|(?:href|src)\s*=\s*[\"']([^\"']+)[\"']")
 FRAME = re.compile(r"""<iframe\b((?:[^>'"]|'[^']*'|"[^"]*")*)>""")
 SCAFFOLDING = 0.25                       # of the lines of code, at most
 PAGE_IMPORT = re.compile(r"(from|import) (helpers\.page|notebooks\.figures)\b")
@@ -211,7 +212,7 @@ def headings(markdown: str) -> list[str]:
 
 def without_code(markdown: str) -> str:
     """Markdown without its code and formulas: a link in there is not one."""
-    markdown = re.sub(r"^(```|~~~).*?^\1\s*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    markdown = re.sub(r"^(`{3,}|~{3,}).*?^\1\s*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
     markdown = re.sub(r"\$\$.*?\$\$", "", markdown, flags=re.DOTALL)
     return re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "", markdown)
 
@@ -375,38 +376,30 @@ def figures_in_words(book):
 
 @rule("all")
 def links(book):
-    pattern = re.compile(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)|(?:href|src)\s*=\s*[\"']([^\"']+)[\"']")
     for cell in book.cells:
-        html = "" if cell.type == "markdown" else "\n".join(
-            "".join(output.get("data", {}).get("text/html", "")) for output in cell.outputs)
-        text = without_code(cell.source) if cell.type == "markdown" else re.sub(r"srcdoc='[^']*'", "", html)
-        for match in pattern.finditer(text):
-            target = match.group(1) or match.group(2)
-            if re.match(r"[a-zA-Z][\w+.-]*:|//", target):    # https:, mailto:, data:, attachment:
-                continue
-            problem = broken(book, unquote(target))
-            if problem:
-                yield f"{cell} links to {target}, but {problem}: correct the link."
+        html = re.sub(r"srcdoc='[^']*'", "", "\n".join(cell.html))
+        for target, problem in broken_links(book.path, cell.source if cell.type == "markdown" else html, book.root):
+            yield f"{cell} links to {target}, but {problem}: correct the link."
 
 
-def broken(book: Book, target: str) -> str | None:
-    """Why a relative link leads nowhere, or None."""
-    file, _, anchor = target.partition("#")
-    path = (book.path.parent / file).resolve() if file else book.path
-    if not path.exists():
-        return "there is no such file"
-    if not path.is_relative_to(book.root.resolve()):
-        return "that is outside the course"
-    if anchor and path.suffix == ".ipynb":
-        there = book if path == book.path else Book(path, book.root)
-        if anchor not in there.anchors():
-            return f"{path.name} has no heading for that anchor (blanks become hyphens, letters stay as they are)"
-    if anchor and path.suffix == ".md":
-        slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-                 for heading in headings(path.read_text(encoding="utf-8"))}
-        if anchor not in slugs:
-            return f"{path.name} has no heading for that anchor"
-    return None
+def broken_links(path: Path, text: str, root: Path = REPO) -> Iterator[tuple[str, str]]:
+    """(target, why it leads nowhere) for the relative links in Markdown or HTML of the file ``path``."""
+    for found in LINK.finditer(without_code(text)):
+        target = found[1] or found[2]
+        if re.match(r"[a-zA-Z][\w+.-]*:|//", target):    # https:, mailto:, data:, attachment:
+            continue
+        file, _, anchor = unquote(target).partition("#")
+        there = (path.parent / file).resolve() if file else path
+        if not there.exists():
+            yield target, "there is no such file"
+        elif not there.is_relative_to(root.resolve()):
+            yield target, "that is outside the course"
+        elif anchor and there.suffix == ".ipynb" and anchor not in Book(there, root).anchors():
+            yield target, f"{there.name} has no heading for that anchor (blanks become hyphens, letters stay as they are)"
+        elif anchor and there.suffix == ".md" and anchor not in {
+                re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+                for heading in headings(there.read_text(encoding="utf-8"))}:
+            yield target, f"{there.name} has no heading for that anchor"
 
 
 @rule("all")

@@ -44,7 +44,7 @@ def replace(old, new):
     """Replace a text in every source."""
     def change(raw):
         sources = ["".join(cell["source"]) for cell in raw["cells"]]
-        assert any(old in source for source in sources), f"there is no {old!r}"
+        assert any(old in source for source in sources), f"{NAME} no longer says {old!r}: spoil something else in BAD."
         for cell, source in zip(raw["cells"], sources, strict=True):
             cell["source"] = source.replace(old, new)
     return change

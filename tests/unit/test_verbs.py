@@ -39,14 +39,15 @@ def test_the_nearest_tests_have_the_name_of_what_changed(monkeypatch):
     monkeypatch.chdir(verbs.ROOT)
     for files, tests in [
         (["helpers/attention.py"], ["tests/unit/test_attention.py"]),
-        (["helpers/measure/claim.py", "README.md"], ["tests/unit/test_claim.py"]),
+        (["helpers/measure/claim.py", "README.md"], ["tests/notebooks/test_reference.py", "tests/unit/test_claim.py"]),
         (["notebooks/05_scaling.ipynb"], ["tests/notebooks/test_hygiene.py", "tests/notebooks/test_lesson05.py"]),
         (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py", "tests/unit/test_hints.py",
                                             "tests/unit/test_mistakes.py"]),
         (["docs/glossary.md"], ["tests/notebooks/test_reference.py"]),
         (["classroom/roster.py"], ["tests/classroom/test_classroom_roster.py"]),
         (["tests/unit/test_verbs.py"], ["tests/unit/test_verbs.py"]),
-        (["helpers/__init__.py", "data/course.toml"], []),
+        (["helpers/__init__.py", "data/course.toml"], ["tests/notebooks/test_course.py"]),
+        (["helpers/__init__.py", "docs/book/front.css"], []),
     ]:
         assert verbs.nearest(files) == tests
 
