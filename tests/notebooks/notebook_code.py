@@ -1,10 +1,12 @@
-"""What a notebook defines, taken out of it without running the notebook."""
+"""What a notebook defines, taken out of it without running the notebook; and attempts at its exercises, judged."""
 
 import ast
 import contextlib
 from pathlib import Path
 
 import nbformat
+
+from helpers.checks import evaluate, exercise
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 LESSONS = {path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
@@ -30,3 +32,20 @@ def definitions(path, *assigned):
                 with contextlib.suppress(NameError):
                     exec(compile(ast.Module([node], []), path.name, "exec"), names)
     return names
+
+
+def judge(name, attempt, **options):
+    """What the checker of an exercise says of an attempt: an ``Outcome``."""
+    return evaluate(exercise(name), attempt, **options)
+
+
+def passes(name, attempt, seeds=5):
+    """An attempt is right, with every one of the seeds."""
+    for seed in range(seeds):
+        outcome = judge(name, attempt, seed=seed)
+        assert outcome, outcome.message
+
+
+def renamed(function, name):
+    function.__name__ = name
+    return function

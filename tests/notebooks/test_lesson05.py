@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
+from notebook_code import judge, passes
 
 from helpers.checks import exercise
-from helpers.checks.core import evaluate
-
-
-def judge(attempt):
-    return evaluate(exercise("score_variance"), attempt)
 
 
 @pytest.mark.parametrize("attempt", [
@@ -17,19 +13,19 @@ def judge(attempt):
     lambda d_k, n, rng: float(np.mean((rng.normal(size=(2, n, d_k)).prod(axis=0)).sum(axis=1) ** 2)),
 ], ids=["one at a time", "transposed, n - 1", "both at once, mean square"])
 def test_draws_may_come_in_any_order(attempt):
-    assert judge(attempt), judge(attempt).message
+    passes("score_variance", attempt, seeds=1)
 
 
 def test_a_result_that_ignores_the_generator_is_told():
     def attempt(d_k, n, rng):
         return (np.random.default_rng(0).normal(size=(n, d_k)) * np.random.default_rng(1).normal(size=(n, d_k))).sum(1).var()
 
-    assert judge(attempt).misconception == "generator-not-used"
+    assert judge("score_variance", attempt).misconception == "generator-not-used"
 
 
 def test_the_wider_generator_is_told_as_one():
     """And not by its address."""
-    message = judge(lambda d_k, n, rng: d_k).message
+    message = judge("score_variance", lambda d_k, n, rng: d_k).message
     assert "rng a generator" in message and "0x" not in message
 
 
@@ -37,14 +33,16 @@ def test_signs_are_told_to_be_another_distribution():
     def attempt(d_k, n, rng):
         return (rng.choice([-1, 1], (n, d_k)) * rng.choice([-1, 1], (n, d_k))).sum(axis=1).var()
 
-    assert "no other distribution" in judge(attempt).message
-    assert "twice as large" in judge(attempt).message
+    assert "no other distribution" in judge("score_variance", attempt).message
+    assert "twice as large" in judge("score_variance", attempt).message
 
 
 @pytest.mark.parametrize("form", [list, np.array])
 def test_dot_products_drawn_one_at_a_time_are_named(form):
-    outcome = judge(lambda d_k, n, rng: form([rng.normal(size=d_k) @ rng.normal(size=d_k) for _ in range(n)]))
-    assert "np.var" in outcome.message
+    def attempt(d_k, n, rng):
+        return form([rng.normal(size=d_k) @ rng.normal(size=d_k) for _ in range(n)])
+
+    assert "np.var" in judge("score_variance", attempt).message
 
 
 @pytest.mark.parametrize("softmax, named", [
@@ -57,7 +55,7 @@ def test_a_sum_that_loses_its_axis_is_named(softmax, named):
         weights = softmax(Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1]))
         return weights @ V, weights
 
-    assert evaluate(exercise("scaled_dot_product_attention"), attempt).misconception.startswith(named)
+    assert judge("scaled_dot_product_attention", attempt).misconception.startswith(named)
 
 
 @pytest.mark.parametrize(("name", "most"), [("qkv_attention", 0.85), ("scaled_dot_product_attention", 0.9)])

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from notebook_code import LESSONS, definitions
+from notebook_code import LESSONS, definitions, renamed
 from torch.nn import functional as F
 
 from helpers import training, transformer, translation
@@ -74,11 +74,6 @@ def until_eos(next_logits, bos, eos, max_length):
     while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != eos):
         ids.append(next_logits(ids).argmax().item())
     return ids[1:]
-
-
-def renamed(function, name):
-    function.__name__ = name
-    return function
 
 
 def adopted(attempts):

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 import torch
-from notebook_code import LESSONS, SOLUTIONS, definitions
+from notebook_code import LESSONS, SOLUTIONS, definitions, renamed
 from torch.nn import functional as F
 
 from helpers import grammars, training, transformer
@@ -103,11 +103,6 @@ def own_sampler(logits, temperature, top_k, generator):
     if top_k is not None and top_k < len(p):
         p = p * (logits >= logits.sort(descending=True).values[top_k - 1])
     return torch.multinomial(p, 1, generator=generator).item()
-
-
-def renamed(function, name):
-    function.__name__ = name
-    return function
 
 
 def adopted(loss, model):

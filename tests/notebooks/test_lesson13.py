@@ -7,19 +7,15 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions
+from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions, judge, passes, renamed
 
 from helpers import course_text, minilm
-from helpers.checks import evaluate, exercise, layers
+from helpers.checks import layers
 from helpers.checks.layers import FAULTS, take
 from helpers.minilm import map_weight_name, mean_pool, semantic_search
 from scripts import paragraphs as collect
 
 NAME = "encoder.layer.{}.{}"
-
-
-def judge(name, attempt, seed=0, more=False):
-    return evaluate(exercise(name), attempt, seed=seed, more=more)
 
 
 # Right attempts in other styles
@@ -68,9 +64,7 @@ RIGHT = {
 
 @pytest.mark.parametrize(("name", "attempt"), [(n, a) for n, attempts in RIGHT.items() for a in attempts])
 def test_a_right_attempt_in_another_style_passes(name, attempt):
-    for seed in range(10):
-        outcome = judge(name, attempt, seed)
-        assert outcome, outcome.message
+    passes(name, attempt, seeds=10)
     outcome = judge(name, attempt, more=True)
     assert "ValueError" in outcome.message  # the contract was left out, which is only mentioned
 
@@ -119,7 +113,7 @@ def test_search_with_a_row_of_zeros_and_equal_rows():
 def test_a_layer_of_two_digits_is_tried_in_every_part():
     cut = re.compile(r"^(\d)\d+(?=\.[Wb]_|\.norm)")  # right in the MLP only
     for seed in range(5):
-        outcome = judge("map_weight_name", lambda name: cut.sub(r"\1", map_weight_name(name)), seed)
+        outcome = judge("map_weight_name", lambda name: cut.sub(r"\1", map_weight_name(name)), seed=seed)
         assert not outcome and "Take the whole number" in outcome.message
 
 
@@ -199,8 +193,7 @@ def test_a_fault_of_a_layer_is_told_by_its_cause(lesson, layer, name, fault, cap
     def mine(*inputs):
         return function(*inputs)
 
-    mine.__name__ = name
-    assert take(mine, course, course(*inputs), real, *inputs) is course
+    assert take(renamed(mine, name), course, course(*inputs), real, *inputs) is course
     assert hint in capsys.readouterr().out
 
 

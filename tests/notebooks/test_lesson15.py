@@ -3,11 +3,9 @@
 from collections import Counter
 
 import pytest
-from notebook_code import LESSONS, definitions
+from notebook_code import LESSONS, definitions, judge
 
 from helpers import texts, tokens
-from helpers.checks import exercise
-from helpers.checks.core import evaluate
 from notebooks.figures import lesson15
 
 
@@ -59,7 +57,7 @@ def test_the_best_model_on_the_validation_text_is_kept(lesson):
 
 
 def test_a_pair_that_was_never_learned_is_named():
-    outcome = evaluate(exercise("bpe_encode"), lambda ids, merges: min(zip(ids, ids[1:], strict=False), key=merges.get))
+    outcome = judge("bpe_encode", lambda ids, merges: min(zip(ids, ids[1:], strict=False), key=merges.get))
     assert outcome.status == "error" and "merges.get gives None" in outcome.message
 
 

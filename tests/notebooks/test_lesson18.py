@@ -5,11 +5,10 @@ import types
 import numpy as np
 import pytest
 import torch
-from notebook_code import LESSONS, SOLUTIONS, definitions
+from notebook_code import LESSONS, SOLUTIONS, definitions, judge, passes
 from torch.nn import functional as F
 
 from helpers import adapters, smollm2
-from helpers.checks import evaluate, exercise
 
 d, V = 12, 40
 
@@ -32,12 +31,6 @@ def states():
     ids = torch.randint(V, (3, 9), generator=g)
     ids[1, 7:] = -1
     return torch.randn(3, 9, d, generator=g), ids, torch.tensor([4, 3, 6])
-
-
-def learners_layer():
-    """The layer of lesson 16's solution, with the pieces that it calls."""
-    made = definitions(SOLUTIONS["16"])
-    return made["decoder_layer"]
 
 
 def loss_of(small, mine):
@@ -68,8 +61,7 @@ def test_a_learners_layer_runs_with_the_learners_adapter(small):
         return F.linear(x, W.T) + torch.einsum("...i,ir,ro->...o", x, A, B) * alpha / A.size(1)
 
     called = []
-    layer = learners_layer()
-    mine = COURSE | {"lora_linear": lora_linear, "decoder_layer": layer}
+    mine = COURSE | {"lora_linear": lora_linear, "decoder_layer": definitions(SOLUTIONS["16"])["decoder_layer"]}
     both = []
     for pieces in (COURSE, mine):
         adapter = adapters.Adapter.beside(small, range(20, 22), rank=2)
@@ -128,14 +120,12 @@ def interval_by_roots(successes, n):
     ("merge_lora", lambda W, A, B, alpha: np.asarray(W) + alpha / B.shape[0] * np.asarray(A) @ np.asarray(B)),
     ("answer_loss", loss_with_loops), ("answer_loss", loss_by_labels), ("wilson_interval", interval_by_roots)])
 def test_other_styles_pass(name, attempt):
-    for seed in range(3):
-        outcome = evaluate(exercise(name), attempt, seed=seed)
-        assert outcome, outcome.message
+    passes(name, attempt, seeds=3)
 
 
 def test_a_matrix_of_the_size_of_w_is_named():
     for attempt in (lambda x, W, A, B, alpha: x @ (W + alpha / A.shape[1] * A @ B),
                     lambda x, W, A, B, alpha: x @ W + x @ (A @ B) * alpha / A.shape[1],
                     lambda x, W, A, B, alpha: torch.einsum("...i,io->...o", x, W + alpha / A.shape[1] * A.mm(B))):
-        outcome = evaluate(exercise("lora_linear"), attempt)
+        outcome = judge("lora_linear", attempt)
         assert (outcome.status, outcome.misconception) == ("wrong", "product-formed"), outcome.message

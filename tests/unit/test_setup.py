@@ -290,31 +290,27 @@ def test_a_second_run_installs_nothing(script, installed, capsys):
     assert installed == [] and capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("change", ["constraints", "extras", "settings", "order", "dependency"])
-def test_a_change_of_the_lists_installs_again(script, installed, course, change):
-    pretend_it_is_installed(script, extras=() if change == "extras" else ("maintain",))
-    lists, pins = course / "pyproject.toml", course / "constraints.txt"
-    text = lists.read_text(encoding="utf-8")
-    if change == "constraints":
-        pins.write_text(pins.read_text() + "nowhere-else==1\n")
-    elif change == "settings":  # of tools, wherever they stand; and what is for readers
-        text = "[tool.new]\nat = 'the top'\n\n# new\n" + text.replace("line-length = 110", "line-length = 99")
-    elif change == "order":  # the settings of the tools first
-        middle = text.index("[tool.ruff]")
-        text = text[middle:] + "\n" + text[:middle]
-    elif change == "dependency":
-        text = text.replace("numpy>=1.26", "numpy>=1.27")
-    lists.write_text(text, encoding="utf-8", newline="\r\n" if change == "order" else "\n")
-    script.prepare(["maintain"])
-    if change in ("settings", "order"):
-        assert installed == []
-    else:
-        assert installed[0].startswith("-m pip install") and installed[0].endswith("-c constraints.txt uv")
-        assert [line.split(str(script.PYTHON))[1] for line in installed[1:]] == [
-            " --dry-run -e .[maintain]", " -e .[maintain]", f" --no-deps {' '.join(script.MODELS)}"]
-    count = len(installed)
-    script.prepare(["maintain"])  # and once is enough
-    assert len(installed) == count
+def tools_first(text):
+    """pyproject.toml with the settings of tools above all others, and with Windows' ends of lines."""
+    middle = text.index("[tool.ruff]")
+    return f"{text[middle:]}\n{text[:middle]}".replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize("name, change, again", [
+    ("constraints.txt", lambda text: text + "nowhere-else==1\n", True),
+    ("pyproject.toml", lambda text: text.replace("numpy>=1.26", "numpy>=1.27"), True),
+    ("pyproject.toml", lambda text: "[tool.new]\nat = 'the top'\n\n# new\n" + text.replace("line-length = 110", ""), False),
+    ("pyproject.toml", tools_first, False),
+], ids=["a pin", "a dependency", "settings of tools", "their order and ends of lines"])
+def test_a_change_of_what_is_installed_installs_again_and_once(script, installed, course, name, change, again):
+    pretend_it_is_installed(script)
+    path = course / name
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8", newline="")
+    for _ in range(2):
+        script.prepare(["maintain"])
+    assert [line.removeprefix(f"-m uv pip install --python {script.PYTHON} ") for line in installed[1:]] == again * [
+        "--dry-run -e .[maintain]", "-e .[maintain]", f"--no-deps {' '.join(script.MODELS)}"]
+    assert not again or installed[0].startswith("-m pip install") and installed[0].endswith("-c constraints.txt uv")
 
 
 def test_a_second_set_up_waits_for_the_first(script, monkeypatch, capsys):
