@@ -249,11 +249,9 @@ def build(base=""):
     """Stage the pages and let Sphinx build them, every warning being an error; then build the browser edition.
     ``base``: the address where the book will be published, which pages say to those who share them. Returns the front page's
     path, and where that edition has Python from."""
-    try:
-        from sphinx.application import Sphinx
-        from sphinx.util.docutils import docutils_namespace, patch_docutils
-    except ImportError:
-        raise Stop("Sphinx is not installed: run `make book`, which installs what the book needs.") from None
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
     shutil.rmtree(FOLDER, ignore_errors=True)  # nothing stays that the course no longer has
     stage()
     warnings, html = io.StringIO(), FOLDER / "html"

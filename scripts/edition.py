@@ -14,7 +14,6 @@ import functools
 import hashlib
 import http.server
 import importlib.metadata
-import importlib.util
 import json
 import lzma
 import os
@@ -160,18 +159,17 @@ def wheels(folder):
 
 
 def copy_pyodide(source, target):
-    """Copy Pyodide's files, each verified, from the folder ``source``. Raises Stop: which are missing, or are others."""
-    files = {name: (source / name).read_bytes() if (source / name).is_file() else None
-             for name in (*PYODIDE["files"], "pyodide-lock.json")}
-    missing = [name for name, contents in files.items() if contents is None]
-    wrong = [name for name, pinned in PYODIDE["files"].items()
-             if files[name] is not None and digest(files[name]) != pinned["sha256"]]
-    if missing or wrong:
-        says = [f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''} "
-                f"{'are' if names[1:] else 'is'} {what}"
-                for names, what in ((missing, "missing"), (wrong, f"not of Pyodide {PYODIDE['version']}")) if names]
-        raise Stop(f"{VARIABLE} names {source}, where {' and '.join(says)}: put the files of Pyodide {PYODIDE['version']} "
-                   "there, or unset the variable, and the page will load them from Pyodide's own address.")
+    """Copy Pyodide's files, each verified, from the folder ``source``. Raises Stop, which names those that are missing or
+    are others."""
+    names = *PYODIDE["files"], "pyodide-lock.json"
+    files = {name: (source / name).read_bytes() for name in names if (source / name).is_file()}
+    wrong = [name for name, pinned in PYODIDE["files"].items() if digest(files.get(name, b"")) != pinned["sha256"]]
+    wrong += ["pyodide-lock.json"] * ("pyodide-lock.json" not in files)
+    if wrong:
+        more = f" and {len(wrong) - 3} more" * (len(wrong) > 3)
+        raise Stop(f"{VARIABLE} names {source}, where these files of Pyodide {PYODIDE['version']} are missing or others: "
+                   f"{', '.join(wrong[:3])}{more}. Put them there, or unset the variable, and the page will load them from "
+                   "Pyodide's own address.")
     lock = json.loads(files.pop("pyodide-lock.json"))
     lock["packages"] = {name: package for name, package in lock["packages"].items() if package["file_name"] in files}
     target.mkdir(parents=True)
@@ -193,8 +191,6 @@ def build(html, work, relink, exercises):
         "apps": APPS, "contents": ["contents"], "output_dir": str(run), "no_sourcemaps": True,
         "no_unused_shared_packages": True, "ignore_sys_prefix": ["federated_extensions"],
         "federated_extensions": [*map(str, extensions)]}})
-    if not importlib.util.find_spec("jupyterlite_pyodide_kernel"):
-        raise Stop("JupyterLite is not installed: run `make book`, which installs what the book needs.")
     done = subprocess.run([sys.executable, "-m", "jupyterlite_core", "build"], cwd=work, capture_output=True, text=True)
     if done.returncode:
         raise Stop(f"The browser edition could not be built. JupyterLite says: {(done.stdout + done.stderr)[-1500:]}")

@@ -4,7 +4,7 @@
 """
 
 import re
-from dataclasses import dataclass
+from collections import namedtuple
 from pathlib import Path
 
 import nbformat
@@ -17,21 +17,9 @@ PLACE = re.compile(r"(?<=<!-- computed: )([\w -]+?)( -->\n).*?(?=<!-- end of \1 
 ASSIGNMENTS = "notebooks/assignments/source/assignment*/assignment*.ipynb"
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A line of a plan: what is done together, what at home before, what else happens. Names as in data/syllabus.toml."""
-
-    together: tuple
-    home: tuple
-    besides: str
-
-
-@dataclass(frozen=True)
-class Plan:
-    name: str
-    unit: str
-    limit: int
-    taught: tuple
+# A line of a plan: what is done together, what at home before, what else happens. Names as in data/syllabus.toml.
+Unit = namedtuple("Unit", "together home besides")
+Plan = namedtuple("Plan", "name unit limit taught")  # ``taught``: its lines
 
 
 def plans(root=ROOT):

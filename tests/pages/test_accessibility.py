@@ -1,7 +1,7 @@
 """Accessibility: axe finds nothing but what it calls minor on any kind of page, in light and dark, wide and narrow."""
 
 import pytest
-from browser import REPO, Window
+from browser import REPO, Window, axe_findings
 
 HTML = REPO / "build" / "book" / "html"
 KINDS = ["index", "live", "explainer", "register", "claims/C98", "reference/glossary", "01_word_embeddings_and_similarity",
@@ -19,7 +19,6 @@ def window(built, browser):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing(window, kind, theme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="`make test` installs axe")
     page = window.new_page()
     page.emulate_media(color_scheme=theme)
     page.goto((HTML / f"{kind}.html").as_uri())
@@ -27,8 +26,6 @@ def test_axe_finds_nothing(window, kind, theme):
     page.locator("main, [role=main]").first.wait_for()  # the explainer shows it when its model is read
     for width in (1366, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        violations = axe.Axe().run(page, options={"resultTypes": ["violations"], "iframes": False}).response["violations"]
-        findings = [f"{width} px: {finding['id']} ({finding['impact']}): {node['html'][:200]}\n   {node['failureSummary']}"
-                    for finding in violations if finding["impact"] != "minor" for node in finding["nodes"]]
-        assert not findings, f"{kind}, {theme}: {len(findings)} findings\n" + "\n".join(findings[:20])
+        findings = axe_findings(page, iframes=False)
+        assert not findings, f"{kind}, {theme}, {width} px: {len(findings)} findings\n" + "\n".join(findings[:20])
     page.close()

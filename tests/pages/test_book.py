@@ -1,24 +1,20 @@
 """The book: it builds with the network closed, and every page of it works when opened from the disk."""
 
-import functools
-import http.server
-import importlib
 import json
 import os
 import re
-import threading
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import REPO, VIEWS, Window, look
+from browser import REPO, Window, look_at_lesson_12, served
 from PIL import Image
 
 from helpers.page import claims
 from helpers.page.course import LESSONS as LESSONS_BY_NUMBER
+from scripts import book as builder
 from scripts import edition, front
 from scripts import register as pages_register
-from scripts.book import described, plain
 from scripts.setup import Stop
 
 HTML = REPO / "build" / "book" / "html"
@@ -103,13 +99,7 @@ def test_next_leads_through_all_lessons(book):
     assert seen == LESSONS
 
 
-def builder():
-    """scripts/book.py, read afresh: tests change what it holds."""
-    return importlib.reload(importlib.import_module("scripts.book"))
-
-
 def test_a_link_leaves_no_reader_nowhere():
-    build = builder()
     for text, staged in [
         ("[lesson 02](../notebooks/02_attention_as_a_weighted_average.ipynb#2.-From-similarity-to-weights:-softmax)",
          "[lesson 02](../02_attention_as_a_weighted_average.ipynb#2-from-similarity-to-weights-softmax)"),
@@ -117,17 +107,17 @@ def test_a_link_leaves_no_reader_nowhere():
         ("[the notes](../helpers/page/show.py)", "the notes (`helpers/page/show.py`)"),
         ("[the paper](https://example.org/a.pdf) and [below](#here)", None),
     ]:
-        assert build.relink(text, "docs/teaching.md") == (staged or text)
-    with pytest.raises(build.Stop, match="docs/teaching.md links to nowhere.md, which does not exist: mend the link.$"):
-        build.relink("[x](nowhere.md)", "docs/teaching.md")
+        assert builder.relink(text, "docs/teaching.md") == (staged or text)
+    with pytest.raises(Stop, match="docs/teaching.md links to nowhere.md, which does not exist: mend the link.$"):
+        builder.relink("[x](nowhere.md)", "docs/teaching.md")
 
 
 def test_a_page_leads_to_the_services_once_the_address_is_known(monkeypatch):
-    build, lesson = builder(), "notebooks/05_scaling.ipynb"
-    monkeypatch.setattr(build.address, "known_name", lambda root: None)
-    assert "colab.research" not in build.notebook(lesson)
-    monkeypatch.setattr(build.address, "known_name", lambda root: "ada/course")
-    page = build.notebook(lesson)
+    lesson = "notebooks/05_scaling.ipynb"
+    monkeypatch.setattr(builder.address, "known_name", lambda root: None)
+    assert "colab.research" not in builder.notebook(lesson)
+    monkeypatch.setattr(builder.address, "known_name", lambda root: "ada/course")
+    page = builder.notebook(lesson)
     assert "https://colab.research.google.com/github/ada/course/blob/main/notebooks/05_scaling.ipynb" in page
     assert page.count("Open on Binder") == 1 and "Tests" not in json.loads(page)["cells"][0]["source"]
 
@@ -191,11 +181,10 @@ def test_every_page_opens(book, page, which):
 
 def test_a_report_names_the_page_and_the_cell_that_was_clicked_on(page, monkeypatch):
     """The link is put in by hand: the book as tested does not know where the course lives."""
-    build = builder()
-    monkeypatch.setattr(build.address, "known_name", lambda root: None)
-    assert build.reports() == {}
-    monkeypatch.setattr(build.address, "known_name", lambda root: "ada/course")
-    form = build.reports()["Is something wrong on this page?"]
+    monkeypatch.setattr(builder.address, "known_name", lambda root: None)
+    assert builder.reports() == {}
+    monkeypatch.setattr(builder.address, "known_name", lambda root: "ada/course")
+    form = builder.reports()["Is something wrong on this page?"]
     assert form.startswith("https://github.com/ada/course/issues/new?template=mistake.yml&version=")
     page.goto((HTML / "05_scaling.html").as_uri())
     page.evaluate("form => { document.querySelector('p.foot').innerHTML += `<a class='report' href='${form}'>…</a>` }", form)
@@ -216,13 +205,13 @@ def test_a_figure_is_described_by_the_words_beside_it(book):
 
 
 def test_words_become_plain_text():
-    assert plain("*Bears* of **2 * 3**, $d_k$, $\\sqrt{d_k}$ and `x_1` in [lesson 01](01.ipynb#a).") == \
+    assert builder.plain("*Bears* of **2 * 3**, $d_k$, $\\sqrt{d_k}$ and `x_1` in [lesson 01](01.ipynb#a).") == \
         "Bears of 2 * 3, d_k, √d_k and x_1 in lesson 01."
     figure = {"cell_type": "code", "metadata": {}, "outputs": [
         {"metadata": {"needs_background": "dark"}, "data": {"image/png": "x"}}]}
     words = [{"cell_type": "markdown", "source": source} for source in (
         "*In words:* of another figure.", "*In words:* a *line* rises.\n\nSo it does.")]
-    cells = described([words[0], figure, words[1]])
+    cells = builder.described([words[0], figure, words[1]])
     assert cells[1]["metadata"]["mystnb"] == {"image": {"alt": "A line rises.", "classes": "as-drawn"}}
 
 
@@ -273,10 +262,8 @@ STORE = """progress => new Promise(done => {
 
 def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page):
     passed = {"exercises": ["softmax"], "predictions": ["00-bears"]}
-    with edition.server(HTML, 0, {f"/{front.KNOWN}": lambda: passed}) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        front_page = f"http://127.0.0.1:{server.server_port}/index.html"
-        page.goto(front_page)
+    with served(edition.server(HTML, 0, {f"/{front.KNOWN}": lambda: passed})) as root:
+        page.goto(f"{root}index.html")
         stops = page.locator("ol.path li")
         stops.nth(2).locator(".known", has_text="1 of 3 passed").wait_for()
         assert stops.nth(0).get_attribute("class") == "passed begun" and "1 prediction" in stops.nth(0).inner_text()
@@ -284,20 +271,16 @@ def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page
         assert stops.nth(2).get_attribute("aria-current") == "step"
         exercises = list(LESSONS_BY_NUMBER["02"].exercises)
         page.evaluate(STORE, {"exercises": dict.fromkeys(exercises, "passed")})  # as the browser edition keeps it
-        page.goto(f"http://127.0.0.1:{server.server_port}/{LESSONS[1]}.html")
+        page.goto(f"{root}{LESSONS[1]}.html")
         page.locator("button[data-predict]").first.click()
-        page.goto(front_page)
+        page.goto(f"{root}index.html")
         stops.nth(2).locator(".known", has_text="all passed").wait_for()
         assert "1 prediction" in stops.nth(1).inner_text()
         assert page.get_by_role("link", name="Go on with lesson 03").is_visible()
         every = sum(len(lesson.exercises) for lesson in LESSONS_BY_NUMBER.values())
         told = page.locator("#progress").inner_text()
         assert f"passed {len(exercises)} of {every} exercises and made 2 predictions" in told
-        server.shutdown()
-
-
-def test_what_the_book_is_built_with_says_nothing_of_whoever_built_it(book):
-    assert json.loads((HTML / front.KNOWN).read_text(encoding="utf-8")) == {}
+    assert json.loads((HTML / front.KNOWN).read_text(encoding="utf-8")) == {}, "and nothing of whoever built the book"
 
 
 def test_a_lesson_has_a_button_or_says_how_to_install(book, page):
@@ -427,15 +410,9 @@ def test_a_result_from_elsewhere_names_its_claim():
 
 
 def test_the_views_of_lesson_12_draw(page):
-    lesson = next(name for name in LESSONS if name.startswith("12"))
-    page.goto(address(f"{lesson}.html"))
-    titles = page.locator("iframe").evaluate_all("frames => frames.map(frame => frame.title)")
+    page.goto(address(f"{LESSONS[12]}.html"))
     assert set(page.locator("iframe").evaluate_all(SANDBOXES)) == {"allow-scripts"}
-    assert len(titles) == sum(wanted for wanted, _, _ in VIEWS.values())
-    for title in titles:
-        _, tokens, clicked = next(view for kind, view in VIEWS.items() if title.startswith(kind))
-        token = next(token for words, token in tokens.items() if words in title)
-        assert look(page, title, token, clicked) > 40, title
+    look_at_lesson_12(page)
 
 
 def search(page, start, word):
@@ -470,20 +447,14 @@ def test_search_suggests_the_nearest_word(page):
 
 
 def test_search_shows_the_text_around_a_word_where_a_server_is(page):
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        found_by_search(page, f"http://127.0.0.1:{server.server_port}/index.html")
+    with served(edition.server(HTML, 0)) as root:
+        found_by_search(page, f"{root}index.html")
         page.locator("ul.search p.context", has_text=re.compile("softmax", re.IGNORECASE)).first.wait_for()
         page.wait_for_load_state("networkidle")
         around = page.locator("ul.search p.context").all_inner_texts()
         assert len(around) > 10 and not [text for text in around if "scalemask" in text], "labels of a drawing in one word"
         assert "positive and sum to 1" in around[0]
         assert not [text for text in around if "keepdims=" in text], "code of a solution"
-        server.shutdown()
 
 
 def test_dark_mode(page):
@@ -554,10 +525,9 @@ def test_what_was_measured_waits_for_a_guess(page):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_every_prediction_has_its_veil(lesson):
-    build = builder()
-    cells = json.loads(build.notebook(f"notebooks/{lesson}.ipynb"))["cells"]
+    cells = json.loads(builder.notebook(f"notebooks/{lesson}.ipynb"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells]
-    asked = [key for source in sources for key in build.PREDICT.findall(source)]
+    asked = [key for source in sources for key in builder.PREDICT.findall(source)]
     assert len(asked) == len(set(asked))
     folded = None
     for cell, source in zip(cells, sources, strict=True):

@@ -27,6 +27,7 @@ COMPUTE = """cases => cases.map(([ids, mask, scale, off, layersOff, kind]) => {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text); })"""
+RANDOM = "let n = 0; Math.random = () => (n = (n * 75 + 74) % 65537) / 65537"  # the same each time
 FOCUSED = "document.activeElement.id || document.activeElement.textContent.trim()"
 
 
@@ -90,6 +91,12 @@ def sentence(page):
     return page.locator(".words button").all_inner_texts()
 
 
+def computed(page, cases):
+    """What the page computes for each of these cases, as float64: all logits, then all weights of all heads."""
+    return [torch.frombuffer(bytearray(b64decode(packed)), dtype=torch.float32).double()
+            for packed in page.evaluate(COMPUTE, cases)]
+
+
 @contextlib.contextmanager
 def switched(model, mask, scale, off, without):
     """``model`` without its mask, without scaling, without heads (names "layer,head") and layers, for a while."""
@@ -120,9 +127,7 @@ def test_the_page_computes_what_torch_computes(computer, mini):
     cases = [(ids, chance.random() < 0.7, chance.random() < 0.7, [f"{layer},{head}" for layer in (0, 1) for head in range(4)
               if chance.random() < 0.2], [layer for layer in (0, 1) if chance.random() < 0.2]) for ids in texts]
     cases[0] = (texts[0], True, True, [], [])
-    found = computer.evaluate(COMPUTE, cases)
-    for (ids, mask, scale, off, without), packed in zip(cases, found, strict=True):
-        ours = torch.frombuffer(bytearray(b64decode(packed)), dtype=torch.float32).double()
+    for (ids, mask, scale, off, without), ours in zip(cases, computed(computer, cases), strict=True):
         with switched(model, mask, scale, off, without):
             logits, weights = model(torch.tensor([ids]), weights=True)
         T, V = len(ids), len(vocabulary)
@@ -159,8 +164,7 @@ def test_the_page_reads_real_text_as_torch_does(computer):
     model.double()
     for at in range(0, len(ids), 20):
         cases = [(row[:longest], True, True, [], [], "text") for row in ids[at:at + 20]]
-        for (row, *_), packed in zip(cases, computer.evaluate(COMPUTE, cases), strict=True):
-            ours = torch.frombuffer(bytearray(b64decode(packed)), dtype=torch.float32).double()
+        for (row, *_), ours in zip(cases, computed(computer, cases), strict=True):
             logits, weights = model(torch.tensor([row]), weights=True)
             theirs = torch.cat([logits.flatten(), *(layer.flatten() for layer in weights)])
             assert (ours - theirs).abs().max() < 2e-5, tokenizer.bytes_of(row[-1])
@@ -244,7 +248,7 @@ def test_real_text_shows_tokens_as_they_are_cut_and_writes_on(page):
     assert float(share) == pytest.approx(float(p.max()), abs=6e-4)
     page.locator("#next button").first.click()
     assert page.locator("#text").input_value() == "the people of the united states"
-    page.evaluate("let n = 0; Math.random = () => (n = (n * 75 + 74) % 65537) / 65537")
+    page.evaluate(RANDOM)
     page.locator("#on").click()
     assert len(sentence(page)) > 6 and (sentence(page)[-1] == "." or len(sentence(page)) == 96)
     page.locator("#models [value=grammar]").check()  # what it wrote has words that the grammar lacks
@@ -282,7 +286,7 @@ def test_the_next_word_is_written_and_drawn_from_the_bars(page):
     page.locator("#on").click()  # to the full stop, at once where no motion is wanted
     assert sentence(page)[-1] == "." and page.locator("#on").inner_text() == "Write on"
     page.locator("#other").click()
-    page.evaluate("let n = 0; Math.random = () => (n = (n * 75 + 74) % 65537) / 65537")
+    page.evaluate(RANDOM)
     page.locator("#other").click()
     assert len(sentence(page)) > 5 and "–" not in {right for _, _, right in told(page)}
 
