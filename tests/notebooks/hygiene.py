@@ -284,7 +284,13 @@ def size(book):
 def stderr(cell: Cell) -> str:
     """The last line of what the cell stores of stderr, such as a warning."""
     said = "".join("".join(output["text"]) for output in cell.outputs if output.get("name") == "stderr")
-    return said.strip().split("\n")[-1][:80]
+    return said.strip().split("\n")[-1][:80] or said
+
+
+def skipping(cell: Cell) -> str:
+    """The tags, and the comments in code, with which a cell is skipped or may fail."""
+    comments = MARKER.findall(cell.source) if cell.type == "code" else []
+    return ", ".join([*sorted({*cell.tags} & {*FORBIDDEN_TAGS}), *comments])
 
 
 def open_frame(cell: Cell) -> bool:
@@ -315,8 +321,7 @@ OF_A_CELL = {  # rule: the books it is for, what it finds in a cell or nothing, 
         "has the absolute path {}: use a relative one"),
     "frames": ("all", open_frame, "shows a frame without sandbox='allow-scripts': make it with helpers.page.show.frame"),
     "nothing_skipped": (
-        "all", lambda cell: ", ".join({*cell.tags} & {*FORBIDDEN_TAGS} or cell.type == "code" and MARKER.findall(cell.source)
-                                      or ()),
+        "all", skipping,
         f"has the tag or comment {{}}: nothing is skipped or let fail, and what is not compared has the tag {IGNORED}"),
     "nothing_is_folded": (  # a reader on GitHub sees all code, but for Colab's cell
         "lessons", lambda cell: cell.folded and "remove-cell" not in cell.tags,
