@@ -152,14 +152,13 @@ def narrow(number):
     y, parts = 52 + 18 * len(said), outer(number)
     begin, end = parts.index("block"), ("text", "next")
     if "word" in parts:
-        sheet.arrow(f"uM54 {y + 112}V{y + 78}")
+        sheet.arrow(f"uM54 {y + 116}V{y + 75}")
     for row, some in enumerate((parts[:begin], parts[begin:])):  # there, and back below it
-        top, way = y + 104 * row, "l" if row else "r"
-        before = None
-        for x, part in zip(turns(row, len(some)), some, strict=True):
+        top, before = y + 108 * row, None
+        for x, part in zip(turns(row, len(some)), some, strict=False):
             half = 39 if part in end else 25
             if before:
-                sheet.arrow(f"{way}M{before} {top + 25}H{x + (half + 5) * (1 if row else -1)}")
+                sheet.arrow(f"{'rl'[row]}M{before} {top + 25}H{x + (half + 5) * (1 if row else -1)}")
             if half == 39:
                 sheet.box(part, x - 38, top, 78, 50, text if part == "text" else candidates)
             elif part == "word":
@@ -167,14 +166,14 @@ def narrow(number):
             else:
                 sheet.part(part, x - 25, top, 50)
             before = x + (half + 5) * (-1 if row else 1)
-    sheet.arrow(f"dM306 {y + 84}V{y + 99}")  # below its box the block is opened
-    y += 212
+    sheet.arrow(f"dM306 {y + 88}V{y + 103}")  # below its box the block is opened
+    y += 214
     if beside:
         sheet.box("source", 20, y, 124, 50, ["the european", "economic area"])
         sheet.arrow(f"rM150 {y + 25}H191")
         sheet.part("encoder", 197, y, 50)
         sheet.arrow(f"dM222 {y + 86}V{y + 102}")
-        sheet.line(f"M306 {y - 22}V{y + 100}")
+        sheet.line(f"M306 {y - 17}V{y + 100}")
         y += 106
     row = inner(number)
     rows = [row[i:i + 4] for i in range(0, len(row), 4)]
@@ -193,7 +192,7 @@ def narrow(number):
             if before:
                 sheet.arrow(f"{'rl'[i % 2]}M{x - back * (79 - HALF.get(before, 25))} {level}H{x - back * (half + 5)}")
             elif i:
-                sheet.arrow(f"dM{x} {level - 46}V{level - (17 if part == 'add' else 30)}")
+                sheet.arrow(f"dM{x} {level - 44}V{level - (17 if part == 'add' else 30)}")
             if part == "norm" and i:
                 start = f"M{x - 24 * back} {level}" if before else f"M{x} {level - 40}"
             if part == "add":
