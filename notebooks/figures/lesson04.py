@@ -284,7 +284,7 @@ def two_tables(plain, projected, words):
         ax.tick_params(labelsize=12)
     panels[1].set_ylabel("")
     figure.colorbar(panels[1].images[0], ax=panels, label="score", shrink=0.85)
-    plt.show()
+    plots.as_drawn(figure)  # on a dark page 6 and -6 would both be nearly white
 
 
 def low_rank_and_full(low, full):

@@ -4,10 +4,12 @@ import json
 import textwrap
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from helpers import plots, smollm2
 
-INK, PROSE = "#1a1a1a", "#4a545c"
+INK = "#1a1a1a"
+NIGHT, UNLIT, LIT, GLOW, DIM = "#0b1420", "#2a3d54", "#ffb000", "#fff6d8", "#9fb0bf"
 
 
 def two_lanes(d=576, r=8):
@@ -64,45 +66,58 @@ def what_counts(tokens, ids, first):
     plt.show()
 
 
-def three_columns(test, answers, rows=(0, 2, 4, 5, 6, 7)):
-    """The same questions asked in three ways, side by side: what is right is green, what is wrong crossed out.
+def ten_lights(model, adapter, test, answers):
+    """The whole chat model to scale, a column of tiles a layer: only what glows above it has learned. Below it one sentence
+    is asked in each way, with a dot for each sentence of the test, lit where the answer is right.
 
-    ``test``: pairs (question, right answer); ``answers``: {title of a column: an answer to each question}; ``rows``: the
-    questions that are written out, and the marks above each column are of all.
+    ``adapter``: beside some layers of ``model``; ``test``: pairs (question, right answer); ``answers``: {name of a way: an
+    answer to each question}; the last way is that of the adapter.
     """
-    figure, ax = plt.subplots(figsize=(7.6, 7.4), layout="none")
-    figure.subplots_adjust(0.01, 0.01, 0.99, 0.99)
-    ax.set(xlim=(0, 9.6), ylim=(2.3, 11.4))
-    ax.axis("off")
-    for column, (title, said) in enumerate(answers.items()):
-        x = 3.2 * column + 0.1
-        right = [answer == wanted for answer, (_, wanted) in zip(said, test, strict=True)]
-        ax.text(x, 11.05, title, fontsize=14, weight="bold", color=INK)
-        ax.text(x, 10.65, f"{sum(right)} of {len(right)} right", fontsize=13, color=INK)
-        for n, hit in enumerate(right):
-            ax.plot(x + 0.1 + 0.235 * n, 10.3, "o" if hit else "x", markersize=8, markeredgewidth=1.8,
-                    color=plots.GREEN if hit else plots.RED)
-    for line, row in enumerate(rows):
-        y = 9.85 - 1.27 * line
-        ax.axhspan(y - 1.0, y + 0.22, color="#f3f6f8" if line % 2 else "#ffffff", linewidth=0)
-        ax.text(0.1, y, f"{row + 1}  {test[row][0]}", fontsize=12, color=INK, va="center", weight="bold")
-        for column, said in enumerate(answers.values()):
-            _entry(ax, 3.2 * column + 0.1, y - 0.4, said[row], test[row][1])
-    plots.as_written(figure)
-    plt.show()
+    figure, (sky, low) = plt.subplots(2, 1, figsize=(7.2, 6.8), height_ratios=(4.9, 1.9), facecolor=NIGHT, layout="none")
+    figure.subplots_adjust(0.02, 0.01, 0.98, 0.99, hspace=0.05)
+    size, lit = adapter.size(), sorted({int(name.split("-")[0]) for name in adapter.A})
+    layers = [sum(part.numel() for part in w.values()) for w in model.layers]
+    high = round(layers[0] / size)  # of a layer, in tiles of as many numbers as the adapter has
+    words = round(model.embedding.numel() / size / high)
+    xs, ys = np.meshgrid([*range(-words - 1, -1), *range(len(layers))], range(high))
+    for x, y in zip(xs.ravel(), ys.ravel(), strict=True):
+        sky.add_patch(plt.Rectangle((x, y), 0.84, 0.84, color=UNLIT, linewidth=0))
+    side = 0.84 / len(lit) ** 0.5  # the lights together are one tile
+    for glow in (640, 360, 180, 70):
+        sky.scatter(np.array(lit) + 0.42, [high + 1.2] * len(lit), s=glow, color=LIT, alpha=0.1, linewidth=0, clip_on=False)
+    for x in lit:
+        sky.add_patch(plt.Rectangle((x + 0.42 - side / 2, high + 1.2 - side / 2), side, side, color=GLOW, linewidth=0))
+    sky.text(lit[0] - 1.6, high + 1.2, f"these {size:,} numbers learned", color=LIT, fontsize=14, ha="right", va="center")
+    sky.text(-words - 1, high + 1.2, "word vectors", color=DIM, fontsize=13, va="center")
+    whole = sum(layers) + model.embedding.numel() + model.norm.numel()
+    sky.text(-words - 1, -1.3, f"the other {whole:,} did not move", color=DIM, fontsize=13, va="center")
+    sky.text(len(layers), -1.3, "a column a layer", color=DIM, fontsize=13, ha="right", va="center")
+    sky.set(xlim=(-words - 1, len(layers) + 0.3), ylim=(-2.2, high + 2.6), aspect="equal")
+    hits = {name: [answer == wanted for answer, (_, wanted) in zip(said, test, strict=True)]
+            for name, said in answers.items()}
+    *others, own = hits.values()
+    row = max(range(len(test)), key=lambda n: (own[n], *(not other[n] for other in others)))
+    low.set(xlim=(0, 10), ylim=(-0.5, 3.5))
+    low.text(0.2, 3.1, test[row][0], color="white", fontsize=14, weight="bold", va="center")
+    for y, (name, said) in zip((2, 1, 0), answers.items(), strict=True):
+        best = name == list(answers)[-1]
+        low.text(0.2, y, name, color=LIT if best else "white", fontsize=13, va="center")
+        low.scatter(2.9 + 0.2 * np.arange(len(test)), [y] * len(test), s=26, linewidth=0,
+                    c=[LIT if n < sum(hits[name]) else UNLIT for n in range(len(test))])
+        _entry(low, 5.5, y, said[row], test[row][1], LIT if best else "white")
+    for ax in sky, low:
+        ax.axis("off")
+    plots.as_drawn(plots.as_written(figure))
 
 
-def _entry(ax, x, y, answer, wanted):
+def _entry(ax, x, y, answer, wanted, colour):
     """One answer: its facts with the wrong ones crossed, or the beginning of its prose."""
     facts, true = _facts(answer), _facts(wanted)
     if facts is None:
-        for n, line in enumerate(textwrap.wrap(" ".join(answer.split()), 23)[:2]):
-            ax.text(x, y - 0.36 * n, line, color=PROSE, fontsize=11, va="center", style="italic")
+        ax.text(x, y, textwrap.shorten(answer, 40, placeholder=" …"), color=DIM, fontsize=12, va="center", style="italic")
         return
-    for n, pair in enumerate([(0, 1), (2, 3)]):
-        at = x
-        for i in pair:
-            at = 0.22 + _fact(ax, at, y - 0.36 * n, facts[i], facts[i] == true[i])
+    for fact, right in zip(facts, true, strict=True):
+        x = 0.2 + _fact(ax, x, y, fact, fact == right, colour)
 
 
 def _facts(answer):
@@ -114,10 +129,10 @@ def _facts(answer):
         return None
 
 
-def _fact(ax, x, y, text, right):
+def _fact(ax, x, y, text, right, colour):
     """Write one fact, with a line through it where it is wrong; returns where it ends."""
-    words = plots.as_written(ax.text(x, y, text, color="#00785a" if right else plots.RED, fontsize=12.5, va="center"))
+    words = plots.as_written(ax.text(x, y, text, color=colour if right else DIM, fontsize=13, va="center"))
     box = words.get_window_extent().transformed(ax.transData.inverted())
     if not right:
-        ax.plot([box.x0, box.x1], [y, y], color=plots.RED, linewidth=1.3)
+        ax.plot([box.x0, box.x1], [y, y], color="white", linewidth=1.3)
     return box.x1
