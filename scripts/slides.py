@@ -189,7 +189,7 @@ def joined(possible):
         elif last.kind == "figure" and len(last.cells) == 2 and slide.kind == "idea" and lines(slide) < 4:
             last.cells.append(captioned(slide.cells[1].source))
             last.notes, last.of = last.notes + slide.notes, last.of + 1
-        elif slide.rank == 2 and slide.kind in ("code", "numbers") and lines(slide) < 8:
+        elif slide.rank == 2 and slide.kind in ("code", "numbers") and lines(slide) < 10:
             last.notes += slide.notes
         else:
             chosen.append(slide)
