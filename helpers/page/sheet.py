@@ -121,7 +121,8 @@ class Sheet:
 
     def arrow(self, d, colour="quiet"):
         """A line along ``d``, whose first letter tells where it points: r(ight), l(eft), d(own) or u(p)."""
-        self.line(d[1:] + {"r": "m-5-4l5 4-5 4", "l": "m5-4l-5 4 5 4", "d": "m-4-5l4 5 4-5", "u": "m-4 5l4-5 4 5"}[d[0]], colour)
+        heads = {"r": "m-5-4l5 4-5 4", "l": "m5-4l-5 4 5 4", "d": "m-4-5l4 5 4-5", "u": "m-4 5l4-5 4 5"}
+        self.line(d[1:] + heads[d[0]], colour)
 
     def room(self, d, colour="room"):
         """An area behind everything."""
