@@ -260,31 +260,32 @@ def nearest_sentences(sentences, nearest, groups):
     ``sentences``: n strings, group by group; ``nearest``: n row numbers; ``groups``: (name, how many sentences) of each.
     """
     _, ax = plt.subplots(figsize=(5.8, 5.4))
-    draw_nearest(ax, sentences, nearest, groups)
-    plots.as_written(ax.figure)
-    plt.show()
-
-
-def draw_nearest(ax, sentences, nearest, groups, gap=1.3):
-    """What `nearest_sentences` shows, on ``ax``; ``gap``: the space between two groups, in lines."""
     group = np.repeat(np.arange(len(groups)), [size for _, size in groups])
-    ys = np.arange(len(sentences)) + gap * group
+    ys = np.arange(len(sentences)) + 1.3 * group
     for y, sentence in zip(ys, sentences, strict=True):
         ax.text(0, y, sentence, va="center", fontsize=14)
     for number, (name, _) in enumerate(groups):
         ax.text(0, ys[group == number][0] - 0.95, name, va="center", fontsize=13, weight="bold", color=plots.GREY)
+    arrows_to_nearest(ax, ys, nearest, group, (-0.05, 3.35))
+    ax.set(xlim=(-1.3, 4.4), ylim=(ys[-1] + 0.7, -1.5))
+    ax.axis("off")
+    plots.as_written(ax.figure)
+    plt.show()
+
+
+def arrows_to_nearest(ax, ys, nearest, group, places):
+    """An arrow from each line to the one nearest to it, blue within its group and red out of it.
+
+    ``ys``: heights of n lines; ``nearest``: n row numbers; ``group``: n numbers; ``places``: x of the blue and of the red.
+    """
     for i, j in enumerate(nearest):
-        alike = group[i] == group[j]
-        side = -1 if alike else 1
-        x = -0.05 if alike else 3.35
-        both_ways = nearest[j] == i
+        alike, both_ways = group[i] == group[j], nearest[j] == i
         if both_ways and j < i:
             continue  # drawn with two heads already
+        x = places[0 if alike else 1]
         ax.annotate("", (x, ys[j]), (x, ys[i]), arrowprops={
             "arrowstyle": "<|-|>" if both_ways else "-|>", "color": plots.BLUE if alike else plots.RED, "linewidth": 2,
-            "mutation_scale": 18, "connectionstyle": f"arc3,rad={side * np.sign(ys[j] - ys[i]) * -0.45}"})
-    ax.set(xlim=(-1.3, 4.4), ylim=(ys[-1] + 0.7, -1.5 if groups[0][0] else -0.7))
-    ax.axis("off")
+            "mutation_scale": 18, "connectionstyle": f"arc3,rad={(-1 if x > 0 else 1) * np.sign(ys[j] - ys[i]) * 0.45}"})
 
 
 def ranks(measures, effect):

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers import plots
-from notebooks.figures.lesson12 import draw_nearest
+from notebooks.figures.lesson12 import arrows_to_nearest
 
 
 def heap_of_notes(question, notes, cosine):
@@ -98,15 +98,31 @@ def sea_of_rounding(yours, heights):
 
 
 def partners(texts, nearest):
-    """From each text an arrow to the nearest one: on the left to its partner, on the right to another.
+    """From each text an arrow to the nearest one, on the left by one measure and on the right by another: blue to its
+    partner, red to another. Words that pairs share are red.
 
-    ``texts``: 2n strings, partners in neighbouring places; ``nearest``: {what it was measured by: 2n row numbers}.
+    ``texts``: 2n strings, partners in neighbouring places; ``nearest``: {measure: 2n row numbers}, two of them.
     """
-    _, panels = plt.subplots(len(nearest), 1, figsize=(5.6, 4.1 * len(nearest)))
-    for ax, (name, rows) in zip(panels, nearest.items(), strict=True):
-        draw_nearest(ax, texts, rows, [("", 2)] * (len(texts) // 2), gap=0.5)
-        ax.set_title(name, fontsize=15, weight="bold")
-    plots.as_written(panels[0].figure)
+    figure, ax = plt.subplots(figsize=(6.4, 5.2), layout="none")
+    figure.subplots_adjust(0, 0, 1, 1)
+    pair = np.arange(len(texts)) // 2
+    ys = np.arange(len(texts)) + 0.7 * pair
+    ax.set(xlim=(-1.6, 4.8), ylim=(ys[-1] + 1.8, -1.7))
+    ax.axis("off")
+    for text, own, y in zip(texts, pair, ys, strict=True):
+        others = {word for other, n in zip(texts, pair, strict=True) if n != own for word in other.split()}
+        x = 0.0
+        for word in text.split():
+            colour = plots.RED if word in others else "black"
+            drawn = plots.as_written(ax.text(x, y, word, color=colour, fontsize=14, va="center"))
+            x = drawn.get_window_extent().transformed(ax.transData.inverted()).x1 + 0.08
+    for (name, rows), x, side in zip(nearest.items(), (-0.12, 3.25), ("left", "right"), strict=True):
+        arrows_to_nearest(ax, ys, rows, pair, (x, x))
+        edge = -1.5 if side == "left" else 4.7
+        right = sum(pair[i] == pair[j] for i, j in enumerate(rows))
+        ax.text(edge, -1.2, name, fontsize=14, weight="bold", ha=side, va="center")
+        ax.text(edge, ys[-1] + 1.3, f"{right} of {len(rows)} partners found", fontsize=14, ha=side, va="center")
+    plots.as_written(figure)
     plt.show()
 
 
