@@ -41,23 +41,35 @@ def named(find):
 NIGHT, STAR, LIT, DIM = "#0b1420", "#33475f", "#ffb000", "#9fb0bf"  # the colours of a card
 
 
+def headline(find):
+    """What one sees first of a find: a sentence that the team changed, failing that one that it did not, and why."""
+    rows = [row for row in find.examples if row[4] == GIVERS] or find.examples
+    for asked, _, giver, wrote, whose in rows[:1]:
+        why, team = "because" if whose == GIVERS else "although", ("one", "two", "three")[len(find.team) - 1]
+        return (f"{find.frame.format(asked)} {_short(wrote)}",
+                f"{why} {team} of its 270 heads heard “{find.frame.format(giver)}”")
+    return f"“{find.frame.format('…')} …”", named(find)
+
+
+def _short(wrote):
+    return wrote.strip().split("\n")[0][:22]
+
+
 def card(find, best=None, layers=30, heads=9):
-    """Draw a find: all heads as a night sky, the brighter the higher their score, with the team ringed (where none has a
-    score, a line says so); the fresh pairs, a dot each, those lit that it moved; and four examples. Returns the figure.
+    """Draw a find: a sentence that it changed; all heads as a night sky, the brighter the higher their score, with the team
+    ringed; the fresh pairs, a dot each, those lit that it moved; and four examples. Returns the figure.
 
     ``best``: what the course's own hunter moves (`to_beat`), marked beside the goal, ten more.
     """
-    sky = bool(find.scores)
-    fig, (*top, race, low) = plt.subplots(2 + sky, 1, figsize=(7.6, 6.6 if sky else 4.2),
-                                          height_ratios=(3, 1.1, 2)[not sky:], facecolor=NIGHT)
+    fig, (sky, race, low) = plt.subplots(3, 1, figsize=(7.4, 7.6), height_ratios=(3.4, 1.3, 1.9), facecolor=NIGHT)
+    sentence, why = headline(find)
     by = f", found by {find.hunter}" if find.hunter else ""
-    missing = "" if sky else f"\n(your scores will be a sky of {layers * heads} stars here)"
-    (*top, race)[0].set_title(f"“{find.frame.format('…')} …”{by}\n{named(find)}{missing}", fontsize=14, color="white")
-    if sky:
-        _sky(top[0], find, layers, heads)
+    fig.suptitle(sentence, fontsize=min(22, 800 / len(sentence)), weight="bold", color=LIT, x=0.06, ha="left")
+    sky.set_title(why + by, fontsize=min(14, 900 / len(why + by)), color="white", loc="left")
+    _sky(sky, find, layers, heads)
     pairs = np.arange(find.fresh)
-    race.scatter(pairs + 1, 0 * pairs, s=14, linewidth=0, c=[LIT if n < find.moved else STAR for n in pairs])
-    marks = [(find.moved, f"moved: {find.moved} of {find.fresh} fresh pairs", 0.55, LIT),
+    race.scatter(pairs + 1, 0 * pairs, s=22, linewidth=0, c=[LIT if n < find.moved else STAR for n in pairs])
+    marks = [(find.moved, f"moved: {find.moved} of {find.fresh} pairs", 0.55, LIT),
              (find.control, f"random heads: {find.control}", -0.62, DIM)]
     if best is not None:
         marks += [(best, f"the course's best head: {best}", -1.3, DIM), (best + 10, f"goal: {best + 10}", 1.15, "white")]
@@ -68,10 +80,9 @@ def card(find, best=None, layers=30, heads=9):
     race.set(xlim=(-1, find.fresh + 2), ylim=(-1.6, 1.5))
     styles = {GIVERS: {"weight": "bold", "color": LIT}, NEITHERS: {"style": "italic", "color": DIM}}
     for row, (asked, own, giver, wrote, whose) in enumerate(find.examples):
-        said, y = wrote.strip().split("\n")[0][:22], 0.86 - 0.27 * row
         for x, text, style in ((0, find.frame.format(asked), {}), (0.45, own, {"color": DIM}), (0.61, f"with {giver}:", {}),
-                               (0.83, said, styles.get(whose, {}))):
-            low.text(x, y, text, va="center", **{"fontsize": 12, "color": "white", **style})
+                               (0.83, _short(wrote), styles.get(whose, {}))):
+            low.text(x, 0.88 - 0.25 * row, text, va="center", **{"fontsize": 12, "color": "white", **style})
     low.set(xlim=(0, 1), ylim=(0, 1))
     for ax in race, low:
         ax.axis("off")
@@ -79,16 +90,23 @@ def card(find, best=None, layers=30, heads=9):
 
 
 def _sky(ax, find, layers, heads):
-    """The heads that were tried, as stars; those that were not are dim dots. The team is ringed."""
+    """The heads that were tried, as stars; those that were not are dim dots. The team is ringed, and glows."""
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
     most = max([1e-9, *find.scores.values()])
     light = np.array([max(0, find.scores.get(place, 0)) / most for place in places])
     glow = LinearSegmentedColormap.from_list("glow", [STAR, "#a8761a", LIT, "#fff6d8"])
-    ax.scatter(*np.transpose(places), s=12 + 80 * light, c=light, cmap=glow, vmin=0, vmax=1, linewidth=0)
+    ax.scatter(*np.transpose(places), s=18 + 80 * light, c=light, cmap=glow, vmin=0, vmax=1, linewidth=0)
+    for size in (200, 480, 960):
+        ax.scatter(*np.transpose(find.team), s=size, color=LIT, alpha=0.13, linewidth=0)
     ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
+    for layer, head in find.team:
+        step, side = (-1, "right") if layer > layers / 2 else (1, "left")
+        ax.text(layer + step, head - 0.1, f"({layer}, {head})", color="white", fontsize=13, ha=side, va="center",
+                bbox={"facecolor": NIGHT, "edgecolor": "none", "pad": 1.5})
     ax.set(facecolor=NIGHT, xlim=(-1, layers), ylim=(heads - 0.3, -0.7))
     ax.set(xticks=range(0, layers, 5), yticks=range(0, heads, 2))
-    ax.set_xlabel(f"layer; {len(find.scores)} of {layers * heads} heads tried", fontsize=12, color="white")
+    tried = f"{len(find.scores)} of {layers * heads} heads tried" if find.scores else "your scores will light the stars"
+    ax.set_xlabel(f"layer; {tried}", fontsize=12, color="white")
     ax.set_ylabel("head", fontsize=12, color="white")
     ax.tick_params(length=0, labelcolor="white", labelsize=11)
     ax.spines[:].set_visible(False)
@@ -107,17 +125,18 @@ def save(find, name):
     rows = "".join(f"<tr><td>{escape(find.frame.format(asked))}</td><td>{escape(own)}</td><td>{escape(giver)}</td>"
                    f"<td><{tags.get(whose, 'span')}>{escape(wrote.strip())}</{tags.get(whose, 'span')}></td></tr>"
                    for asked, own, giver, wrote, whose in find.examples)
-    title = f"{named(find)}, of 270"
+    title, (sentence, why) = f"{named(find)}, of 270", headline(find)
     page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
-<meta name="viewport" content="width=device-width"><style>body{{font:18px/1.5 sans-serif;max-width:46em;margin:2em auto;
-padding:0 1em;color:#1a1a1a;background:#fff}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}</style>
-<h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
-<p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What these say at the last word of <i>{escape(find.frame.format("…"))}</i>
-was put into the same question about something else, and nothing else was changed. In {find.moved} of {find.fresh} pairs
-the other answer came out above the right one; with as many heads drawn at random in {find.control}. In the table it is bold
-where it came first, and a word that is neither answer is in italics.</p>
-<img alt="How many fresh pairs moved; above it a dot for each head, if any were tried, the brighter the higher its score"
+<meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark}}body{{font:18px/1.5
+sans-serif;max-width:46em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}
+</style>
+<img alt="{escape(f"{sentence}: {why}")}. A sky with a star for each head, and a dot for each pair, lit if it moved"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
+<h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
+<p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What {named(find).lower()} said at the last word of
+<i>{escape(find.frame.format("…"))}</i> was put into the same question about something else, and nothing else was changed.
+In {find.moved} of {find.fresh} pairs the other answer came out above the right one; with as many heads drawn at random in
+{find.control}. In the table it is bold where it came first, and a word that is neither answer is in italics.</p>
 <table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
 <p>Sufficient is not necessary: without these heads the answer may well stay. And it is one small model.</p></html>
 """
