@@ -5,6 +5,7 @@ It is written on the learner's own computer, so it proves nothing by itself, and
 
 import hashlib
 import os
+import re
 from datetime import date
 from html import escape
 from pathlib import Path
@@ -33,8 +34,11 @@ def save(file="my_record.html", name="", made=()):
         raise NotUsable("What you have made is a list of texts, even if it is one thing, as in ['my_find.html']; "
                         f"{shown(made)} came.")
     if not progress.live():
-        show.note("In your own copy of the lesson (<code>make lab</code>) this writes your record, a page to print.",
-                  "In your own copy of the lesson (make lab) this writes your record, a page to print.", "idle")
+        of = sum(len(lesson.exercises) for lesson in course.LESSONS.values())
+        said = (f"<b>A record on one page:</b> which of the {of} exercises in {len(course.LESSONS)} lessons passed, what "
+                "was guessed and made, what was gained, and a line for a teacher who has seen it. In your own copy of the "
+                "lesson (<code>make lab</code>) this cell writes yours.")
+        show.note(said, re.sub("<.*?>", "", said), "idle")
         return
     write_whole(path, page(name, made))
     then = "open it in a browser, and print it there."

@@ -72,13 +72,17 @@ def normalised(before, after, most):
 
 
 def take(when):
-    """Ask the 24 questions ``when``, "before" or "after": one at a time with a learner at the keyboard, and otherwise in
-    one sentence. Raises ValueError for another word."""
+    """Ask the 24 questions ``when``, "before" or "after": one at a time with a learner at the keyboard; otherwise say what
+    they are about. Raises ValueError for another word."""
     if when not in TIMES:
         raise ValueError(f'The inventory is taken "before" or "after" the course, and not {when!r}.')
     if not progress.live():
-        _say(f"<b>The attention inventory.</b> {len(items())} questions are asked here, one at a time, in your own copy of "
-             "the lesson (<code>make lab</code>). Your answers stay on your computer.")
+        themes = [q.theme for q in items()]
+        rows = [[name, "○" * themes.count(theme)] for theme, name in questions.load()[0].items()]
+        show.table(["theme", "questions"], rows,
+                   f"The attention inventory: {len(themes)} questions, before the course and after it")
+        _say(f"Guessing alone gets {by_chance():.0f} of them right. They are asked here, one at a time, in your own "
+             "copy of the lesson (<code>make lab</code>), and your answers stay on your computer.")
         return
     known = progress.load(SECTION)
     if known.get(when) == "done":
@@ -93,7 +97,11 @@ def take(when):
 def gain():
     """Compare the second time with the first, theme by theme, and explain what is not right yet. Shows nothing of it
     before the second time is done."""
-    known = progress.load(SECTION) if progress.live() else {}
+    known = progress.load(SECTION)
+    if not progress.live():
+        _say(f"Theme by theme you see here what you gained. An example: 10 of {len(items())} right before the course and 17 "
+             f"after it are {normalised(10, 17, len(items())):.0%} of what there was to gain.")
+        return
     if known.get(AFTER) != "done":
         _say("When you have answered the questions above for the second time, run this cell again: it shows what you have "
              "gained, theme by theme, and explains what is not right yet.")

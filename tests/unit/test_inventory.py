@@ -171,7 +171,7 @@ def test_without_a_learner_nothing_is_asked_or_kept(nobody, tmp_path, monkeypatc
     inventory.take("before")
     inventory.take("after")
     inventory.gain()
-    assert len(pages) == 3 and not list(tmp_path.iterdir()) and "make lab" in pages[0][1]
+    assert len(pages) == 5 and not list(tmp_path.iterdir()) and "make lab" in pages[1][1]
     assert not any(o.text in text for _, text in pages for q in ITEMS for o in q.options if len(o.text) > 20)
 
 
