@@ -11,6 +11,7 @@ import io
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython import get_ipython
+from matplotlib.colors import ListedColormap
 
 from helpers.store import progress
 from helpers.words import NotUsable, shown
@@ -18,6 +19,7 @@ from helpers.words import NotUsable, shown
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9", "#6b6b6b")  # after Okabe and Ito 2008
 MARKERS = "osD^vPX"
+SIGNED = ListedColormap(plt.get_cmap("RdBu")(np.linspace(0.16, 0.84, 256)))  # ends that no dark page turns into white
 AHEAD = 12        # pictures of a slider that are drawn before it is moved
 SLIDER_DPI = 150  # so that a page of the slider is drawn in a tenth of a second
 

@@ -280,23 +280,23 @@ def two_tables(plain, projected, words):
     """The scores of three words without W and with it, on one scale. ``plain``, ``projected``: ``(3, 3)``."""
     figure, panels = plt.subplots(1, 2, figsize=(6.6, 3.2))
     for ax, scores, title in zip(panels, [plain, projected], ["Lesson 02: X Xᵀ", "Now: X W Xᵀ"], strict=True):
-        plots.heatmap(scores, words, ax=ax, title=title, limits=(-6, 6), cmap="RdBu", colorbar=False)
+        plots.heatmap(scores, words, ax=ax, title=title, limits=(-6, 6), cmap=plots.SIGNED, colorbar=False)
         ax.tick_params(labelsize=12)
     panels[1].set_ylabel("")
     figure.colorbar(panels[1].images[0], ax=panels, label="score", shrink=0.85)
-    plots.as_drawn(figure)  # on a dark page 6 and -6 would both be nearly white
+    plt.show()
 
 
 def low_rank_and_full(low, full):
     """Two matrices W side by side, one of rank 1 and one without a pattern, on one scale: ``(12, 12)`` each."""
     figure, panels = plt.subplots(1, 2, figsize=(6.6, 3.6))
     for ax, W in zip(panels, [low, full], strict=True):
-        image = ax.imshow(W, cmap="RdBu", vmin=-3, vmax=3)
+        image = ax.imshow(W, cmap=plots.SIGNED, vmin=-3, vmax=3)
         ax.set_title(f"rank {np.linalg.matrix_rank(W)}", fontsize=13)
         ax.set(xticks=[], yticks=[], xlabel="entry of $x_j$")
     panels[0].set_ylabel("entry of $x_i$")
     figure.colorbar(image, ax=panels, label="entry of W", shrink=0.85)
-    plots.as_drawn(figure)  # on a dark page 3 and -3 would both be nearly white
+    plt.show()
 
 
 def worked_example(Q, K, V, weights, output, agree):
