@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
 CARDS = HERE / "cards.toml"
 FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84", "C85")
 WORDS = 60  # that the first sentence of a record may have
-MANY = {"holds": "hold", "holds if": "hold if something else is so", "holds in part": "hold in part",
+MANY = {"holds": "hold", "holds if": "hold on a condition", "holds in part": "hold in part",
         "does not hold": "do not hold", "not settled": "are not settled"}
 BEHIND = {"result": "All numbers", "interval": "Interval", "n": "Sample", "criterion": "Criterion", "baseline": "Baseline",
           "power": "What would have been noticed", "reach": "How far it reaches", "changed": "Changed after a run",
