@@ -76,13 +76,13 @@ def card(find, best=None, layers=30, heads=9):
     for x, words, y, colour in marks:
         step, side = (-1, "right") if x > 0.6 * find.fresh else (1, "left")
         race.plot([x, x], [0.25 * np.sign(y), y], color=colour, linewidth=1)
-        race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center")
+        race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center", in_layout=False)
     race.set(xlim=(-1, find.fresh + 2), ylim=(-1.6, 1.5))
     styles = {GIVERS: {"weight": "bold", "color": LIT}, NEITHERS: {"style": "italic", "color": DIM}}
     for row, (asked, own, giver, wrote, whose) in enumerate(find.examples):
         for x, text, style in ((0, find.frame.format(asked), {}), (0.45, own, {"color": DIM}), (0.61, f"with {giver}:", {}),
                                (0.83, _short(wrote), styles.get(whose, {}))):
-            low.text(x, 0.88 - 0.25 * row, text, va="center", **{"fontsize": 12, "color": "white", **style})
+            low.text(x, 0.88 - 0.25 * row, text, va="center", in_layout=False, **{"fontsize": 12, "color": "white", **style})
     low.set(xlim=(0, 1), ylim=(0, 1))
     for ax in race, low:
         ax.axis("off")
