@@ -8,7 +8,6 @@ from sealed_solver import Solver, measured
 from helpers import inside, sealed
 from helpers.sealed import forecasts, hunts
 from helpers.words import NotUsable
-from scripts import sealed_circuits as script
 
 words_of = sealed.VOCABULARY.words
 
@@ -50,6 +49,8 @@ def test_the_other_text_by_hand():
     assert spelt(ids[0]) == text.split()
     with pytest.raises(ValueError, match="'names' or in 'verbs'"):
         sealed.other(ids, "both")
+    with pytest.raises(ValueError, match="There is no rule"):
+        sealed.load("z")
 
 
 @pytest.mark.parametrize("name", sealed.RULES)
@@ -217,11 +218,3 @@ def test_a_hunt_counts_first_answers_and_hints_and_keeps_them(file, capsys):
     for wrong in (lambda: hunt.answer("all", []), lambda: hunt.ask(7), lambda: hunts.hunt("3")):
         with pytest.raises(NotUsable, match="The parts are|a whole number"):
             wrong()
-
-
-def test_training_learns_from_the_rule_that_it_is_given():
-    """A few steps: the script runs, and a model that has learned nothing is told from one that follows the rule."""
-    model, share = script.train(sealed.RULES["a"], 0, {"steps": 2, "lr": 0.004})
-    assert share < 0.3 and isinstance(model, sealed.LanguageModel)
-    with pytest.raises(ValueError, match="There is no rule"):
-        sealed.load("z")

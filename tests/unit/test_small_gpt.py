@@ -33,29 +33,6 @@ def test_what_the_page_says_of_its_texts_is_so():
     assert round(8 * len(gzip.compress(later.encode(), 9)) / len(later.encode()), 1) == 2.4, "gzip's bits a byte"
 
 
-def test_windows_begin_with_a_word_and_follow_the_text(gpt):
-    tokenizer = gpt[1]
-    sentences = "we, the people, have learned that war and want are our enemies. " * 9
-    ids = torch.tensor(tokenizer.encode(small_gpt.reading(sentences)))
-    (batch,) = small_gpt.windows(ids, tokenizer, 12)(torch.Generator().manual_seed(0))
-    assert batch.shape == (small_gpt.BATCH, 12) and (batch[:, 0] == small_gpt.BOS).all()
-    text = bytes(b for i in ids.tolist() for b in tokenizer.bytes_of(i))
-    for row in batch[:, 1:].tolist():
-        piece = b"".join(map(tokenizer.bytes_of, row))
-        assert piece.startswith(b" ") and piece in text
-    assert len(set(map(tuple, batch.tolist()))) > 10
-
-
-def test_8_bits_keep_each_number_to_half_a_step_of_its_row():
-    rows = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
-    weights = {"W": rows * torch.tensor([[1e-3], [1], [50], [0], [1]]), "b": torch.tensor([0.5, -2.0])}
-    stored = small_gpt.in_8_bits(weights)
-    back = small_gpt.in_full(stored)
-    assert stored["W"].dtype == torch.int8 and set(back) == {"W", "b"} and torch.equal(back["b"], weights["b"])
-    assert ((back["W"] - weights["W"]).abs() <= stored["W.scale"][:, None] * 0.501).all()
-    assert torch.equal(back["W"][3], torch.zeros(7))
-
-
 def test_it_predicts_later_addresses_as_well_as_its_file_says(gpt):
     model, tokenizer = gpt
     with safe_open(small_gpt.FILE, "pt") as file:
