@@ -120,24 +120,24 @@ def _adapter_output(like, strength, place):
     road, path = torch.tensor([2.0, 6.0]), STRENGTHS[strength](4, 4) * torch.tensor([8.0, -8.0])
     result = like()(x, W, A, B, 4.0, gain)[0].tolist()
     without_w = like()(x, 0 * W, A, B, 2.0, gain)[0].tolist()
-    by_hand = {
-        "path": f"The gain (1, 3) makes it {_row((path * gain).tolist())}, and x W = (2, 6) is added: the result is",
-        "whole": f"Together with x W = (2, 6) that is {_row((road + path).tolist())}, and the gain (1, 3) makes it",
-        "frozen": "The gain (1, 3) makes (2, 18) of x W = (2, 6), and the sum is"}[place]
-    multiplied = {"root": "4 / √4 = 2", "rank": "4 / 4 = 1", "plain": "alpha itself"}[strength]
-    calls = {"root": "alpha / math.sqrt(A.shape[1])", "rank": "alpha / A.shape[1]", "plain": "alpha"}[strength]
+    by_hand, gain_text, joined_code = {
+        "path": (f"The gain (1, 3) makes it {_row((path * gain).tolist())}, and x W = (2, 6) is added: the result is",
+                 "**only what the adapter adds**, output by output, and not x W.", "x @ W + path * gain"),
+        "whole": (f"Together with x W = (2, 6) that is {_row((road + path).tolist())}, and the gain (1, 3) makes it",
+                  "**the sum**, output by output: x W and what the adapter adds.", "(x @ W + path) * gain"),
+        "frozen": ("The gain (1, 3) makes (2, 18) of x W = (2, 6), and the sum is",
+                   "**only x W**, output by output, and not what the adapter adds.", "x @ W * gain + path")}[place]
+    multiplied, strength_text, strength_code = {
+        "root": ("4 / √4 = 2", "**alpha / √r**, with the root of the rank,", "alpha / math.sqrt(A.shape[1])"),
+        "rank": ("4 / 4 = 1", "**alpha / r**, as in lesson 18,", "alpha / A.shape[1]"),
+        "plain": ("alpha itself", "**alpha** itself, whatever the rank is,", "alpha")}[strength]
     words = {
-        "strength": {"root": "**alpha / √r**, with the root of the rank,",
-                     "rank": "**alpha / r**, as in lesson 18,",
-                     "plain": "**alpha** itself, whatever the rank is,"}[strength],
-        "gain": {"path": "It multiplies **only what the adapter adds**, output by output, and not x W.",
-                 "whole": "It multiplies **the sum**, output by output: x W and what the adapter adds.",
-                 "frozen": "It multiplies **only x W**, output by output, and not what the adapter adds."}[place],
+        "strength": strength_text,
+        "gain": f"It multiplies {gain_text}",
         "factor": f"that is multiplied by {multiplied} and makes {_row(path.tolist())}.",
         "by hand": f"{by_hand} {_row(result)}.",
-        "path": f"path = {calls} * (x @ A @ B)",
-        "join": {"path": "return x @ W + path * gain", "whole": "return (x @ W + path) * gain",
-                 "frozen": "return x @ W * gain + path"}[place],
+        "path": f"path = {strength_code} * (x @ A @ B)",
+        "join": f"return {joined_code}",
         "expected": f"adapter_output(x, W, A, B, 4.0, gain), torch.tensor([{result}])",
         "without W": f"adapter_output(x, 0 * W, A, B, 2.0, gain), torch.tensor([{without_w}])",
     }
@@ -265,31 +265,30 @@ def _group_advantage(like, usual, spread):
 
     rewards = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
     better = rounded((rewards - USUAL[usual](rewards))[0], 3)
-    first = {"others": "For the first text the others have the mean 4, for the second 3.5, for the third 1.5",
-             "median": "The median is 2", "all": "The mean is 3"}[usual]
     last = rounded(like()(rewards)[0], 2)
-    after = {"none": ", and that is the result.",
-            "sample": f". The standard deviation is √((4 + 1 + 9) / 2) = 2.65, so the result is {_row(last)}.",
-            "range": f". From 1 to 6 it is 5, so the result is {_row(last)}."}[spread]
-    code = {"others": "(rewards.sum(dim=-1, keepdim=True) - rewards) / (n - 1)",
-            "median": "rewards.quantile(0.5, dim=-1, keepdim=True)",
-            "all": "rewards.mean(dim=-1, keepdim=True)"}[usual]
-    shape = "(G, n)" if usual == "others" else "(G, 1)"
+    first, usual_text, code, shape = {
+        "others": ("For the first text the others have the mean 4, for the second 3.5, for the third 1.5",
+                   "**the mean of the other texts of its group**, without the text itself.",
+                   "(rewards.sum(dim=-1, keepdim=True) - rewards) / (n - 1)", "(G, n)"),
+        "median": ("The median is 2", "**the median of its group**; where n is even, the mean of the two in the middle.",
+                   "rewards.quantile(0.5, dim=-1, keepdim=True)", "(G, 1)"),
+        "all": ("The mean is 3", "**the mean of its group**, the text itself included.",
+                "rewards.mean(dim=-1, keepdim=True)", "(G, 1)")}[usual]
+    after, spread_text, result_code = {
+        "none": (", and that is the result.", ", and **nothing is divided**.", "return rewards - usual"),
+        "sample": (f". The standard deviation is √((4 + 1 + 9) / 2) = 2.65, so the result is {_row(last)}.",
+                   ". Then the difference is divided by **the standard deviation of the group with n - 1 below the line**, "
+                   "plus 1e-6.", "return (rewards - usual) / (rewards.std(dim=-1, keepdim=True) + 1e-6)"),
+        "range": (f". From 1 to 6 it is 5, so the result is {_row(last)}.",
+                  ". Then the difference is divided by **the distance from the smallest reward of the group to the "
+                  "largest**, plus 1e-6.", "low, high = rewards.aminmax(dim=-1, keepdim=True)\n"
+                  "    return (rewards - usual) / (high - low + 1e-6)")}[spread]
     words = {
-        "usual": {"others": "**the mean of the other texts of its group**, without the text itself.",
-                  "median": "**the median of its group**; where n is even, the mean of the two in the middle.",
-                  "all": "**the mean of its group**, the text itself included."}[usual],
-        "spread": {"none": "This is subtracted from the reward, and **nothing is divided**.",
-                   "sample": "This is subtracted from the reward. Then the difference is divided by **the standard "
-                             "deviation of the group with n - 1 below the line**, plus 1e-6.",
-                   "range": "This is subtracted from the reward. Then the difference is divided by **the distance from "
-                            "the smallest reward of the group to the largest**, plus 1e-6."}[spread],
+        "usual": usual_text,
+        "spread": f"This is subtracted from the reward{spread_text}",
         "by hand": f"{first}. So the differences are {_row(better)}{after}",
         "code": f"usual = {code}  # {shape}",
-        "result": {"none": "return rewards - usual",
-                   "sample": "return (rewards - usual) / (rewards.std(dim=-1, keepdim=True) + 1e-6)",
-                   "range": "low, high = rewards.aminmax(dim=-1, keepdim=True)\n"
-                            "    return (rewards - usual) / (high - low + 1e-6)"}[spread],
+        "result": result_code,
         "expected": f"expected = torch.tensor({advantages([1, 2, 6], [5, 9, 4])})",
         "of four": f"torch.tensor({advantages([0, 6, 0, 2])})",
     }
