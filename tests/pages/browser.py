@@ -144,11 +144,10 @@ def axe_findings(page, within=None, **options):
 class Window:
     """Pages of one browser: what they asked of other machines (``outside``) and reported as errors (``heard``)."""
 
-    def __init__(self, browser, width: int = 1366, height: int = 900):
-        self.width, self.height = width, height
+    def __init__(self, browser, width: int = 1366, height: int = 900, **settings):
         self.outside: list[str] = []            # requests that were refused
         self.heard: list[str] = []
-        self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **settings)
         self.context.set_default_timeout(PATIENCE * 1000)
         self.context.on("request", lambda request: self._asked(request.url))
 
@@ -158,6 +157,10 @@ class Window:
         page.on("pageerror", lambda error: self.heard.append(f"uncaught: {error.stack} ({page.url})"))
         page.on("websocket", lambda opened: self._asked(opened.url))
         return page
+
+    def problems(self) -> list[str]:
+        """What was asked of a network, and what pages reported as errors."""
+        return [address for address in self.outside if not address.startswith("file:")] + self.heard
 
     def _asked(self, address: str) -> None:
         if not LOCAL.match(address) and not address.startswith(NOT_A_REQUEST):

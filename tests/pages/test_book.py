@@ -124,17 +124,9 @@ def test_a_page_leads_to_the_services_once_the_address_is_known(monkeypatch):
 
 # In a browser
 
-class Reader(Window):
-    """Opens files and reaches nothing else; no JupyterLab behind it."""
-
-    def problems(self):
-        """What was asked of a network, and what pages reported as errors."""
-        return [address for address in self.outside if not address.startswith("file:")] + self.heard
-
-
 @pytest.fixture(scope="module")
 def reader(book, browser):
-    reader = Reader(browser)
+    reader = Window(browser)
     yield reader
     reader.context.close()
 

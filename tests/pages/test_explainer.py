@@ -10,7 +10,7 @@ from base64 import b64decode
 
 import pytest
 import torch
-from browser import FITS, REACHES, REPO, until
+from browser import FITS, REACHES, REPO, Window, until
 
 from helpers import grammars, inside
 from helpers.page import show
@@ -47,15 +47,12 @@ def load(page, address="", scripts=True):
 @contextlib.contextmanager
 def opened(browser, address="", **settings):
     """The page in a window of its own, with every address but the file's own closed."""
-    context = browser.new_context(**{"viewport": {"width": 1366, "height": 900}, "reduced_motion": "reduce"} | settings)
-    asked, errors = [], []
-    page = context.new_page()
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    window = Window(browser, **settings)
+    page = window.new_page()
     load(page, address, settings.get("java_script_enabled", True))
     yield page
-    context.close()
-    assert not errors and all(url.startswith(("file:", "data:", "blob:")) for url in asked), (errors, asked)
+    window.context.close()
+    assert not window.problems()
 
 
 @pytest.fixture(scope="module")
