@@ -131,12 +131,10 @@ def served(server):
         server.shutdown()
 
 
-def axe_findings(page, within=None, **options):
-    """What axe finds on a page, or in what the selector ``within`` names, but for what it calls minor: a line each.
-
-    Skips the test where axe is not installed."""
+def axe_findings(page, **options):
+    """What axe finds on a page, but for what it calls minor: a line each. Skips the test where axe is not installed."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="`make test` installs axe")
-    found = axe.Axe().run(page, within, options={"resultTypes": ["violations"], **options}).response["violations"]
+    found = axe.Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
     return [f"{one['id']} ({one['impact']}): {node['html'][:200]}\n   {node['failureSummary']}"
             for one in found if one["impact"] != "minor" for node in one["nodes"]]
 
