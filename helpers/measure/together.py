@@ -81,16 +81,18 @@ def side_by_side(models):
     return model
 
 
-def fit(models, batch, loss, steps, lr, seeds):
+def fit(models, batch, loss, steps, lr, seeds, optimizers=None):
     """Train ``models``, `transformer.Encoder` of the same sizes, in place: each as `training.fit` does with its own seed.
 
-    ``batch``, ``loss``, ``steps`` and ``lr`` as there. The results are the same up to rounding. Raises ValueError
-    when a loss stops being a finite number.
+    ``batch``, ``loss``, ``steps`` and ``lr`` as there. The results are the same up to rounding. ``optimizers``: a function
+    from the one model of `side_by_side` to a list of optimisers, which take their steps in AdamW's place, each with its own
+    rates for ``lr``. Raises ValueError when a loss stops being a finite number.
     """
     model, generators = side_by_side(models), [torch.Generator().manual_seed(seed) for seed in seeds]
     weights = list(model.parameters())
-    optimizer = torch.optim.AdamW(weights, lr=lr, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=lr, total_steps=steps)
+    chosen = optimizers(model) if optimizers else [torch.optim.AdamW(weights, lr=lr, fused=True)]
+    schedules = [torch.optim.lr_scheduler.OneCycleLR(one, [group["lr"] for group in one.param_groups], steps)
+                 for one in chosen]
     with training.one_thread():
         for step in range(steps):
             each = [batch(generator) for generator in generators]
@@ -98,15 +100,16 @@ def fit(models, batch, loss, steps, lr, seeds):
             value = sum(loss(lambda *_, part=part: part, *inputs) for part, inputs in zip(parts, each, strict=True))
             if not torch.isfinite(value):
                 raise ValueError(f"A loss became {value.item()} at step {step}; try a smaller lr than {lr}.")
-            optimizer.zero_grad()
+            model.zero_grad()
             value.backward()
             with torch.no_grad():  # gradients of a model that are longer than 1 together are shortened to it
                 norm = torch.stack([w.grad.flatten(1).norm(dim=1) for w in weights]).norm(dim=0)  # (n,)
                 shorter = (1 / (norm + 1e-6)).clamp(max=1)
                 for w in weights:
                     w.grad.mul_(shorter.view(-1, *[1] * (w.ndim - 1)))
-            optimizer.step()
-            schedule.step()
+            for optimizer, schedule in zip(chosen, schedules, strict=True):
+                optimizer.step()
+                schedule.step()
     for layer in model.modules():
         if isinstance(layer, Side):
             layer.give_back()

@@ -38,6 +38,20 @@ def test_side_by_side_is_the_same_as_one_by_one(options):
         assert not torch.allclose(model(tokens), build(seed, **options)(tokens), atol=0.1)
 
 
+def test_other_optimizers_take_the_steps_each_with_its_own_rate():
+    def optimizers(model):
+        table = model.embedding.parameters()
+        rest = [w for name, w in model.named_parameters() if not name.startswith("embedding")]
+        return [torch.optim.AdamW(table, lr=1e-9), torch.optim.AdamW(rest, lr=0.01)]
+
+    (model, before), as_ever = (build(3) for _ in "ab"), build(3)
+    together.fit([model], named, loss, 12, None, (3,), optimizers)
+    together.fit([as_ever], named, loss, 12, 0.01, (3,))
+    moved = [(one.embedding.weight - before.embedding.weight).abs().max() for one in (model, as_ever)]
+    assert moved[0] < 1e-6 < 0.01 < moved[1]
+    assert (model.output.weight - before.output.weight).abs().max() > 0.01
+
+
 def test_a_table_in_two_places_stays_one():
     models = [build(seed) for seed in (0, 1)]
     for model in models:
