@@ -208,9 +208,8 @@ ANALOGY = Exercise(analogy, probes=(
 ), nudges=(
     ("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional",
         ONE_ROW.replace("The query", "The target").replace("query[None", "target[None")),
-    ("out of bounds for axis 0 with size 1", "Your cosines are a table with one row, because "
-        "cosine_similarity(target[None, :], vectors) has shape (1, n). Take that row with [0] before you leave "
-        "words out."),
+    ("out of bounds for axis 0 with size 1", "Your cosines are a table with one row: cosine_similarity(target[None, "
+        ":], vectors) is (1, n). Take that row with [0] before you leave words out."),
     TABLE,
 ), misconceptions=(
     ("inputs-not-excluded", "Your answer can be one of the three given words. Leave a, b and c out "

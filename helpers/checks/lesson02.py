@@ -26,8 +26,7 @@ def _softmax_global_max(x):
 
 
 SOFTMAX = Exercise(softmax, probes=(
-    Probe("three scores", lambda rng: (rng.normal(size=3),),
-        "Each weight is exp(score) divided by the sum of all the exps."),
+    Probe("three scores", lambda rng: (rng.normal(size=3),), "Each weight is exp(score) / Σ exp(score).", ),
     Probe("one score a row", lambda rng: (rng.normal(size=(4, 1)),),
         "With one score in a row there is nothing to share: the weight is 1 whatever the score."),
     Probe("rows", lambda rng: (rng.normal(size=(2, 3)) * 2,),
@@ -78,8 +77,7 @@ def _scores(X):
 
 
 SELF_ATTENTION = Exercise(self_attention, probes=(
-    Probe("one token", lambda rng: (rng.normal(size=(1, 3)),),
-        "With one token its weight is 1, so the result must be X itself."),
+    Probe("one token", lambda rng: (rng.normal(size=(1, 3)),), "With one token its weight is 1: the result is X.", ),
     Probe("two tokens", lambda rng: (rng.normal(size=(2, 1)),), "Follow the three steps on two tokens: "
         "scores (2, 2), softmax along each row, weighted sum of the rows of X."),
     Probe("more tokens than numbers", lambda rng: (rng.normal(size=(6, 2)),),
@@ -141,10 +139,8 @@ def _even(rng):
 
 
 ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
-    Probe("one row", lambda rng: (_weights(rng, 3),), "For one row of weights the result is one number, "
-        "-Σ w log w."),
-    Probe("even weights", _even,
-        "With the same weight on each of T keys the entropy is log T, the natural logarithm."),
+    Probe("one row", lambda rng: (_weights(rng, 3),), "For one row the result is one number, -Σ w log w.", ),
+    Probe("even weights", _even, "With the same weight on each of T keys the entropy is log T, to base e.", ),
     Probe("zeros", _with_zeros, "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the "
         "logarithm only where w > 0 (np.log with where= needs out= as well).", extreme=True),
     example("tiny weights", (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),),

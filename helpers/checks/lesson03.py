@@ -61,8 +61,7 @@ def _best_last(rng, n, d, m):
 
 
 HARD_ATTENTION = Exercise(hard_attention, probes=(
-    Probe("one key", _table(1, 2, 3),
-        "With one key there is no choice: the result is its value, values[0], of shape (m,)."),
+    Probe("one key", _table(1, 2, 3), "With one key there is no choice: the result is values[0], of shape (m,).", ),
     Probe("two keys", _table(2, 1, 3), "Score each key by its dot product with the "
         "query, and return the value that belongs to the best key."),
     Probe("all scores negative", _all_negative,
@@ -135,8 +134,7 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         "softmax of the scores, the weighted sum of the values."),
     Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
         "and values are rows, one an entry."),
-    Probe("m is 1", _table(3, 2, 1), "The values are one number wide here: the output "
-        "still has an axis, (1,).", draws=1, extreme=True),
+    Probe("m is 1", _table(3, 2, 1), "Values are one number wide: the output is (1,).", draws=1, extreme=True),
     larger(_table(10, 9, 11)),
 ), misconceptions=(
     ("output-only", "You return the output alone. The exercise asks for two things: output, weights.",

@@ -21,8 +21,7 @@ def _added_up_by_hand(X, W):
 
 
 PROJECT = Exercise(project, probes=(
-    Probe("one token", _normal((1, 3), (3, 2)),
-        "One token of 3 numbers times W (3, 2) is one row of 2 numbers: X W."),
+    Probe("one token", _normal((1, 3), (3, 2)), "A token of 3 numbers times W (3, 2) is a row of 2 numbers: X W.", ),
     Probe("one number each", _normal((4, 1), (1, 3)), "The shape is right, the numbers are not: each row "
         "is that token times W. With d = 1 it is X[i, 0] * W[0]."),
     Probe("square W", _normal((2, 3), (3, 3)), "W is square here, so a transposed W has the right shape "
@@ -75,8 +74,7 @@ def _cosines(Q, K):
 ATTENTION_SCORES = Exercise(attention_scores, probes=(
     Probe("one query, one key", _normal((1, 2), (1, 2)),
         "One query and one key give one score, their dot product, in an array of shape (1, 1)."),
-    Probe("d_k is 1", _normal((2, 1), (3, 1)),
-        "With d_k = 1 score [i, j] is just Q[i, 0] * K[j, 0]. The shape is (T_q, T_k)."),
+    Probe("d_k is 1", _normal((2, 1), (3, 1)), "Score [i, j] is Q[i, 0] * K[j, 0]. The shape is (T_q, T_k).", ),
     Probe("T_q is not T_k", _normal((2, 4), (5, 4)),
         "2 queries and 5 keys: the scores are (2, 5), a row for each query and a column for each key."),
     Probe("a batch", _normal((2, 3, 4), (2, 5, 4)), "A batch of 2: every sentence meets its own keys, "
@@ -138,12 +136,10 @@ def _form(W_q, W_k, *, product=lambda W_q, W_k: W_q @ W_k.T, power=0, end=lambda
 BILINEAR_FORM = Exercise(bilinear_form, probes=(
     Probe("d is 1", _normal((1, 3), (1, 3)), "With d = 1 the matrix is one number, of shape (1, 1): the "
         "row of W_q times the row of W_k, added up."),
-    Probe("d_k is 1", _normal((2, 1), (2, 1)),
-        "With d_k = 1 entry [i, j] is W_q[i, 0] * W_k[j, 0], and the matrix is (2, 2)."),
+    Probe("d_k is 1", _normal((2, 1), (2, 1)), "Entry [i, j] is W_q[i, 0] * W_k[j, 0], and the matrix is (2, 2).", ),
     Probe("square", _normal((3, 3), (3, 3)), "Write (X W_q)(X W_k)ᵀ out: the transpose of a product "
         "turns the order round. What stands between X and Xᵀ?"),
-    Probe("d_k below d", _normal((5, 2), (5, 2)),
-        "W_q and W_k are (5, 2), and the matrix between X and Xᵀ must be (5, 5)."),
+    Probe("d_k below d", _normal((5, 2), (5, 2)), "W_q and W_k are (5, 2): the matrix of X … Xᵀ is (5, 5).", ),
     larger(_normal((9, 10), (9, 10))),
 ), misconceptions=(
     ("inner-axes", "W_qᵀ W_k is (d_k, d_k). The matrix stands between X and Xᵀ, so it must be (d, d).",

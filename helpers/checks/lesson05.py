@@ -162,8 +162,7 @@ def _with_zero(rng):
 
 
 SOFTMAX_JACOBIAN = Exercise(softmax_jacobian, probes=(
-    example("one weight", (np.ones(1),),
-        "With a single score the weight is always 1, so its derivative is 0: the result is [[0]]."),
+    example("one weight", (np.ones(1),), "A single score's weight is always 1: its derivative is [[0]].", ),
     Probe("two weights", _p(2), "With two weights the result is p_0 p_1 times [[1, -1], "
         "[-1, 1]]: what one weight gains, the other loses."),
     Probe("some zeros", _with_zero,

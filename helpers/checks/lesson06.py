@@ -7,8 +7,7 @@ from helpers.checks.core import Contract, Exercise, Probe, example, larger, vari
 
 CAUSAL_MASK = Exercise(causal_mask, probes=(
     example("one token", (1,), "With one token the result is [[True]]: a token may attend to itself."),
-    example("two tokens", (2,),
-        "Two tokens: the first query sees the first key only, the second query sees both."),
+    example("two tokens", (2,), "Two tokens: the first query sees the first key only, the second sees both.", ),
     example("five tokens", (5,), "Row i, column j must be True exactly when j ≤ i."),
 ), misconceptions=(
     ("strict-triangle", "The diagonal is False, so no token sees itself, and the first token sees "

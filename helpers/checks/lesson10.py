@@ -66,8 +66,7 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
     ("first two dimensions of batch2", "In Q @ K.mT the inner sizes agree: .mT swaps the last two axes. (K.T "
         "turns all of them round, the one that counts texts too.)"),
     ("TypeError: transpose\\(\\)", "torch's transpose takes the two axes to swap. K.mT swaps the last two."),
-    ("operator.invert", "~ turns True and False round, and your mask holds other numbers. One that you make needs "
-        "dtype=torch.bool."),
+    ("operator.invert", "~ turns True and False round. A mask that you make needs dtype=torch.bool."),
     ("numpy.ndarray' and 'Tensor'", "One side is a NumPy array, the other a tensor. The functions of the earlier "
         "lessons and np.where make arrays: stay with torch, such as torch.softmax."),
 ), probes=(
@@ -351,8 +350,7 @@ SHIFT_RIGHT = Exercise(shift_right, nudges=(
     Probe("one sentence", _ids(1, 3), "Three words a b c to write: the decoder reads bos, a, b."),
     example("padding", (torch.tensor([[7, 8, 2, 0], [9, 2, 0, 0]]), 1),
         "Padding and the end sign are ids like any other here: everything moves one place."),
-    Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one that stands "
-        "in the text."),
+    Probe("bos is 0", lambda rng: (_ids(2, 4)(rng)[0], 0), "bos may be any id, also 0 or one of the text.", ),
     larger(_ids(9, 10)),
 ), misconceptions=(
     ("floats", "The places are right, but the result has a decimal dtype. Ids are whole numbers: give bos the "
@@ -456,8 +454,7 @@ GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
         "not count. Each id depends on all the ids before, bos included."),
     Probe("other signs", lambda rng: (_Scripted([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8),
         "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
-    Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 is written in the middle here. Only eos ends a "
-        "text."),
+    Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 stands in the middle here. Only eos ends a text.", ),
     Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. "
         "What was written is returned, whatever it is: only the bos that you put in front is left out."),
     Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),

@@ -259,10 +259,8 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
 ), nudges=(
     ("takes 1 positional argument but",
         "A block, like the norm, takes one tensor, the stream. Its causal mask is inside it."),
-    ("list' object is not callable",
-        "blocks is a list of functions. Go through it with a loop, and call one after the other."),
-    ("out of bounds|out of range", "An id is a row of tokens, a place is a row of positions. Which of "
-        "the two did you look up where?"),
+    ("list' object is not callable", "blocks is a list of functions: go through it in a loop, and call each."),
+    ("out of bounds|out of range", "An id is a row of tokens, a place one of positions. Which did you look up where?"),
     ("must match the size|could not be broadcast", "tokens[ids] is (B, T, d). Of positions only the "
         "first T rows belong to it, and T is the second axis of ids."),
     ("mat1 and mat2|inner dim|size mismatch|batch1|expected size",
@@ -571,8 +569,7 @@ LOOP = Exercise(train, use=_trained, probes=(
         "and 5.76, the gradients -6 and -4.8, and w ends at 1.08.", draws=1),
     Probe("batches that differ", _descent(),
         "Every batch is another number, so every turn has a loss and a gradient of its own."),
-    Probe("larger", _descent(*range(10), lr=0.3),
-        "Ten batches: every one of them is used, in one turn of the loop each.", draws=1),
+    Probe("larger", _descent(*range(10), lr=0.3), "Ten batches: each is used, in one turn of the loop.", draws=1),
 ), misconceptions=(
     *((name, hint, _turns(*parts)) for name, hint, parts in _ORDERS),
     *((f"{name}-tensors-kept", f"{hint} And keep each loss as a plain number, loss.item().", _turns(*parts, lost=True))
@@ -597,16 +594,14 @@ LOOP = Exercise(train, use=_trained, probes=(
     ("losses-summed", "You add up the losses and go backward through the total, which the steps before "
         "have used up. Each turn has a loss of its own.", _summed_losses),
 ), nudges=(
-    ("has no len|not subscriptable",
-        "batches can be gone through once, with `for batch in batches`: they are drawn on the way."),
+    ("has no len|not subscriptable", "batches can be gone through once: `for batch in batches`."),
     ("backward through the graph a second time", "backward() can go through a loss once. Compute the "
         "loss anew in every turn, with that turn's batch."),
     ("'float' object has no attribute 'backward'", "item() makes a plain number of a tensor, and a "
         "number does not remember how it came about. First backward(), and item() only for the list."),
     ("does not require a? ?grad", "Nothing remembers how this loss was computed: is there a "
         "torch.no_grad(), a detach() or an item() too early?"),
-    ("missing the required .forward",
-        "loss_of takes the model itself and not its output: loss_of(model, batch) calls the model."),
+    ("missing the required .forward", "loss_of takes the model itself: loss_of(model, batch) calls it."),
     ("missing 1 required positional argument", "loss_of takes two things, the model and the batch."),
 ))
 
@@ -674,10 +669,8 @@ def _append_assigned(logits_of, ids, n, choose):
 GENERATE = Exercise(generate, use=as_list, probes=(
     Probe("one id, one more", _begun(1, 1), "One id, and one is to be written: logits_of([id]) has one row, and "
         "choose takes it."),
-    Probe("none more", _begun(3, 0), "n is 0: nothing is written, and a copy of ids comes back.", draws=1,
-        special=True),
-    Probe("three ids, one more", _begun(3, 1), "There are three rows of logits, one for each place. What comes "
-        "next is in the last."),
+    Probe("none more", _begun(3, 0), "n is 0: nothing is written, a copy of ids comes back.", draws=1, special=True),
+    Probe("three ids, one more", _begun(3, 1), "There are three rows of logits. What comes next is in the last.", ),
     Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL "
         "that is there then, the first one included."),
     Probe("another choice", _begun(3, 4, choose=lambda logits: int(logits.topk(2).indices[1])),
@@ -796,8 +789,7 @@ PERPLEXITY = Exercise(perplexity, probes=(
     Contract("a count missing", lambda rng: (torch.ones(3), torch.ones(2))),
     Contract("no tokens at all", lambda rng: (torch.ones(2), torch.zeros(2))),
 ), nudges=(
-    ("and Long|Long and", "The counts are whole numbers, the losses are not, and torch wants one kind here: "
-        "counts.to(losses.dtype)."),
+    ("and Long|Long and", "The counts are whole numbers, and torch wants one kind here: counts.to(losses.dtype)."),
 ))
 
 EXERCISES = (LANGUAGE_MODEL_LOSS, LANGUAGE_MODEL, GENERATE, SAMPLE_NEXT, PERPLEXITY)

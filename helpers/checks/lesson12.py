@@ -140,8 +140,7 @@ def _argmax_share(weights):
 
 
 PREVIOUS_TOKEN_SCORE = Exercise(previous_token_score, nudges=NUDGES, probes=(
-    Probe("two tokens", _heads(1, 2),
-        "With two tokens there is one pair: the score is the weight in row 1, column 0."),
+    Probe("two tokens", _heads(1, 2), "Two tokens are one pair: the score is the weight in row 1, column 0.", ),
     Probe("looks back, ahead, at itself", _back_and_forth,
         "Head 0 always looks one token back here, so its score is 1; the other two never do.", draws=1),
     Probe("three tokens", _heads(1, 3), "Average the weights in row 1, column 0 and in row 2, column 1."),
@@ -281,8 +280,7 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
     Contract("a head that does not exist, such as head 3 of 3", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
     Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1)),
 ), nudges=(
-    ("non-empty list", "With one head nothing is left to join when it goes. The result is then 0, with shape (B, "
-        "T, d)."),
+    ("non-empty list", "When the only head goes, nothing is left to join: the result is 0, with shape (B, T, d)."),
     *NUDGES,
 ))
 
@@ -317,8 +315,7 @@ def _here(head, position):
 PATCH_HEAD = Exercise(patch_head, nudges=NUDGES, probes=(
     Probe("one head, one token", _two_runs(1, 1, 1, 2, 0, 0), "With one head and one position all of it "
         "comes from `other`.", draws=1),
-    Probe("two heads, one token", _two_runs(1, 2, 1, 2, 1, 0), "Head 1 comes from `other`, head 0 stays "
-        "as it is in `heads`."),
+    Probe("two heads, one token", _two_runs(1, 2, 1, 2, 1, 0), "Head 1 comes from `other`, head 0 from `heads`.", ),
     Probe("one head, two tokens", _two_runs(1, 1, 2, 3, None, 1),
         "At position 1 the head comes from `other`, at position 0 it stays as it is in `heads`."),
     Probe("several texts", _two_runs(3, 2, 2, 2),

@@ -171,8 +171,7 @@ def _without_ends(hidden, mask):
 MEAN_POOL = Exercise(mean_pool, probes=(
     Probe("one token", _padded((1,), 3, whole=True),
         "One text of one token, without padding: its mean is the token itself, shape (1, d)."),
-    Probe("no padding", _padded((3,), 2, whole=True),
-        "No padding here: the result is the plain mean over the tokens, dim=1."),
+    Probe("no padding", _padded((3,), 2, whole=True), "No padding: the result is the plain mean over dim=1.", ),
     Probe("two texts of one length", _padded((4, 4), 3, whole=True),
         "Two texts, no padding: each has a mean of its own. The result has shape (B, d)."),
     Probe("one token and padding", _padded((1,), 2),
@@ -280,8 +279,7 @@ SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
     Probe("all of four", _rows(4, 3, 4), "All four rows, in order: the largest cosine first."),
     Probe("a long query", _long_query,
         "The query is a thousand times as long here. That changes no cosine's place in the order."),
-    Probe("an opposite row", _opposite,
-        "One row points away from the query: its cosine is -1, the smallest there is."),
+    Probe("an opposite row", _opposite, "One row points away from the query: its cosine is -1, the smallest.", ),
     larger(_rows(11, 10, 9, 5.0)),
 ), misconceptions=(
     ("dot-product", "You rank by the dot product, so long rows win. Divide by the length of each row.",

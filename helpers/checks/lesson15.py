@@ -65,14 +65,10 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
     example("one pair", ({(A, B): 1},), "One word of two ids, seen once: the result is {(97, 98): 1}."),
     Probe("seen often", lambda rng: ({(A, B): int(rng.integers(3, 9_999))},),
         "The word was seen several times. Its pairs count as often as the word itself."),
-    example("both orders", ({(A, B, A): 1},),
-        "The word a b a holds the pairs (a, b) and (b, a). They are two different pairs."),
-    Probe("one pair in two words", _two((A, B, C), (D, A, B)),
-        "The pair (a, b) is in both words. Add the counts."),
-    Probe("a word of one id", _two((A,), (B, C)),
-        "A word of one id has no pair, and no pair reaches from one word to the next."),
-    example("byte 0", ({(0, A, 0): 1},),
-        "0 is an id like any other: this word holds the pairs (0, 97) and (97, 0)."),
+    example("both orders", ({(A, B, A): 1},), "In a b a there are (a, b) and (b, a), two different pairs.", ),
+    Probe("one pair in two words", _two((A, B, C), (D, A, B)), "(a, b) is in both words. Add the counts.", ),
+    Probe("a word of one id", _two((A,), (B, C)), "One id makes no pair, and no pair reaches into the next word.", ),
+    example("byte 0", ({(0, A, 0): 1},), "0 is an id like others: this word holds the pairs (0, 97) and (97, 0).", ),
     example("no words", ({},), "Without words there are no pairs: the result is {}.", extreme=True),
     Probe("many words", lambda rng: (_words(rng),), "Several words of different lengths, some with ids "
         "above 255. Go through the neighbours of each word, and add the word's count for each.", draws=3),
@@ -123,10 +119,8 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
     ("half-a-pair", "Your last pair of each word holds one id alone. A word of n ids has n - 1 pairs.", _slices(2)),
 ), nudges=(
     ("unhashable type: 'list'", "A list cannot be a key of a dict. Make a tuple of the two ids: (a, b)."),
-    ("^KeyError", "The pair is not in your dict yet when you add to it. pairs.get(pair, 0) gives 0 for "
-        "such a pair."),
-    ("^IndexError", "The last id of a word has no right neighbour: a word of n ids has n - 1 pairs. "
-        "zip(ids, ids[1:]) stops in time."),
+    ("^KeyError", "The pair is not in your dict yet when you add to it. pairs.get(pair, 0) gives 0 for such a pair."),
+    ("^IndexError", "The last id has no right neighbour: n ids have n - 1 pairs. zip(ids, ids[1:]) stops in time."),
     ("unpack", "words is a dict: words.items() gives each word with its count."),
 ))
 
@@ -296,11 +290,9 @@ def _texts(rng, n=8, longest=7, kinds=4):
 
 
 LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
-    example("one pair", ({(A, B): 3}, 1),
-        "There is one pair, and one merge is asked for: the result is [(97, 98)]."),
+    example("one pair", ({(A, B): 3}, 1), "One pair, and one merge is asked for: the result is [(97, 98)].", ),
     example("no merge", ({(A, B): 3}, 0), "No merge is asked for: the result is []."),
-    example("none left", ({(A, B): 3, (C,): 2}, 4),
-        "After one merge no neighbours are left. Then stop: the result is [(97, 98)]."),
+    example("none left", ({(A, B): 3, (C,): 2}, 4), "After one merge none is left. Then stop: [(97, 98)].", ),
     example("seen once", ({(A, B): 2, (C, D): 1}, 2),
         "The pair (c, d) was seen once, and that is enough: it is the second merge."),
     example("a tie", ({(C, D): 4, (A, B): 4}, 2), "Both pairs come 4 times. Of equals the lower pair of "
@@ -380,8 +372,7 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
 ), nudges=(
     ("(min|max)\\(\\) .*empty|^IndexError",
         "Is there a round in which no pair is left? Then the merges are complete: leave the loop."),
-    ("unhashable type: 'list'",
-        "merge_pair returns a list, and a list cannot be a key of a dict: tuple(merge_pair(...))."),
+    ("unhashable type: 'list'", "merge_pair returns a list, and no list is a key of a dict: tuple(merge_pair(...))."),
     ("changed size during iteration|keys changed",
         "You change a dict while a loop goes through it. Build a new dict of words in each round."),
 ))
@@ -600,8 +591,7 @@ BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
         "256 stands for a and byte 0, so the result is b'a\\x00b'. 0 is a byte like any other."),
     example("gaps", ([400, 300], {(A, B): 300, (C, D): 400}),
         "The ids of merges may have gaps. Look the id up in merges instead of counting from 256."),
-    example("nothing at all", ([], {(A, B): 256}), "Without ids there are no bytes: the result is b''.",
-        extreme=True),
+    example("nothing at all", ([], {(A, B): 256}), "No ids are no bytes: the result is b''.", extreme=True),
     Probe("many ids", _ids_and_merges, "Merges of merges of merges. Build a table from id to bytes, in "
         "the order learned: when a merge comes, both of its parts are already there.", draws=3),
 ), misconceptions=(
@@ -645,8 +635,7 @@ BPE_DECODE = Exercise(bpe_decode, use=as_list, probes=(
 ), nudges=(
     ("^KeyError", "You look an id up that is not in your table. merges is asked by pairs, {(a, b): id}: make a "
         "table the other way round, from id to bytes, in the order learned, and begin it with the 256 bytes."),
-    ("range\\(0, 256\\)", "An id of 256 or more is no byte. It stands for the bytes of the two parts "
-        "that were merged into it."),
+    ("range\\(0, 256\\)", "An id of 256 or more is no byte. It stands for the bytes of its two parts."),
     ("codec can't decode", "Not all bytes are text: leave them as bytes, and decode nothing."),
     ("expected a bytes-like object", "b''.join wants bytes: make them with bytes([number])."),
 ))

@@ -251,8 +251,7 @@ RMS_NORM = Exercise(rms_norm, probes=(
         "0: the mean square is (9 + 16) / 2 = 12.5, its root 3.54, and the result (0.85, 1.13).", ),
     Probe("one number", _rms_inputs(1, gain=1.0), "A token of one number: it is divided by its own size, "
         "so what remains is its sign. (LayerNorm would leave 0.)"),
-    Probe("a gain", _rms_inputs(4),
-        "The gain multiplies the normalised token, number by number; it takes no part in the root."),
+    Probe("a gain", _rms_inputs(4), "The gain multiplies the normalised token, and takes no part in the root.", ),
     Probe("two tokens", _rms_inputs(2, 3),
         "Each token, a row, is divided by a root of its own: mean over dim=-1, with keepdim=True."),
     Probe("as many tokens as dimensions", _rms_inputs(4, 4), "T and d are equal here, so a wrong axis "
@@ -315,8 +314,7 @@ RMS_NORM = Exercise(rms_norm, probes=(
     ("largest-number", "You divide by the largest |x|. It is the root of the mean of x².",
         _normed(divisor=lambda x, eps: x.abs().amax(-1, keepdim=True) + eps)),
 ), nudges=(
-    ("missing 1 required positional argument: 'eps'", "decoder_layer will leave eps out: keep the default of the "
-        "stub, eps=1e-5."),
+    ("missing 1 required positional argument: 'eps'", "decoder_layer leaves eps out: keep the stub's eps=1e-5."),
 ))
 
 
@@ -514,8 +512,7 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
         "it sees all 6. A mask made for one row and cut at the left would leave it only the first."),
     Probe("a second piece of a prompt", _cached_inputs(1, 2, 2, 3, 4, 5), "Three new tokens after 4 cached ones: "
         "new token i stands at place 4 + i, and sees keys 0 to 4 + i. The mask begins 4 columns later: tril(t).", ),
-    Probe("one group", _cached_inputs(2, 3, 1, 2, 2, 5), "g = 1: all query heads share one head of keys "
-        "and values."),
+    Probe("one group", _cached_inputs(2, 3, 1, 2, 2, 5), "g = 1: all query heads share one head of keys, values.", ),
     Probe("two groups of two, with a cache", _cached_inputs(1, 4, 2, 3, 2, 3), "h = 4, g = 2, and three new tokens "
         "after 2 cached ones: heads 0 and 1 use group 0, 2 and 3 group 1, and new token i sees keys 0 to 2 + i.", ),
     larger(_cached_inputs(5, 10, 5, 9, 10, 11)),

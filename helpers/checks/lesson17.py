@@ -142,8 +142,7 @@ LOGIT_LENS = Exercise(logit_lens, probes=(
         "divide it by the root of its mean square, then multiply by W_U. The shape is (1, 1, 3)."),
     Probe("several layers", _states(3, 2, 4, 5),
         "Three states: the result has shape (L, T, V) = (3, 2, 5), the first layer first."),
-    Probe("a large eps", _states(2, 3, 4, 5, eps=2.0),
-        "eps is 2 here: it is added to the mean square, inside the root."),
+    Probe("a large eps", _states(2, 3, 4, 5, eps=2.0), "eps is 2 here: it is added inside the root.", ),
     larger(_states(6, 9, 10, 11)),
 ), misconceptions=(
     ("no-norm", "You multiply the states by W_U as they are. The model never does: its last norm comes "
@@ -246,13 +245,11 @@ def _kept_in_zeros(z, heads, mean=False):
 
 
 ABLATE_HEADS = Exercise(ablate_heads, probes=(
-    Probe("the only head", _outputs(1, 1, 1, 2, 1), "The only head goes: what is left is 0, in the same "
-        "shape.", draws=1),
+    Probe("the only head", _outputs(1, 1, 1, 2, 1), "The only head goes: 0 is left, in the same shape.", draws=1),
     Probe("one of two heads", _outputs(1, 2, 3, 2, 1), "One head becomes 0, the other stays as it is."),
     Probe("two of five heads", _outputs(2, 5, 3, 4, 2),
         "Two heads of five, in any order. The heads are axis 1 of (B, h, T, d_k)."),
-    Probe("no head", _outputs(2, 3, 4, 2, 0),
-        "The list is empty: nothing is taken away, and the result is a copy.", draws=1),
+    Probe("no head", _outputs(2, 3, 4, 2, 0), "The list is empty: nothing is taken away. Return a copy.", draws=1),
     Probe("mean over positions", _outputs(1, 2, 3, 2, 1, True), "mean=True, one text: the head's mean "
         "over the three positions, a vector of d_k numbers, stands in each of them."),
     Probe("mean over the batch", _outputs(4, 2, 1, 3, 1, True),
@@ -369,8 +366,7 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
     Probe("two words", _runs(2), "Two words only: right and wrong. Compare the differences of their logits."),
     Probe("many words", _runs(9), "Two of nine words count. Each run is judged by the logit of right "
         "minus the logit of wrong.", draws=4),
-    Probe("too far", _runs(5, 1.6),
-        "A patch may bring back more than was lost: the effect is 1.6 here, and is not cut off."),
+    Probe("too far", _runs(5, 1.6), "A patch may bring back more than was lost: 1.6 here, and not cut off.", ),
     Probe("the wrong way", _runs(5, -0.7), "A patch may also do harm: the effect is negative here."),
     example("corrupt leads", _three([4.0, 1], [5.0, 1], [3.0, 1]), "The differences are 3 (clean), 4 (corrupt), 2 "
         "(patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as "

@@ -136,8 +136,7 @@ MERGE_LORA = Exercise(merge_lora, probes=(
                                   torch.tensor([[3.0, -1]]).double(), 2.0),
         "W is 0, A the column (1, 2), B the row (3, -1), alpha / r = 2: A B is [[3, -1], [6, -2]], and "
         "the result twice that."),
-    Probe("rank 1", _matrices(3, 5, 1, alpha=0.5),
-        "r is 1: A is one column and B one row, and their product has the shape of W."),
+    Probe("rank 1", _matrices(3, 5, 1, alpha=0.5), "r is 1: A is a column, B a row, and A B has the shape of W.", ),
     Probe("a rank and an alpha", _matrices(5, 4, 3, alpha=12.0),
         "r is 3 and alpha 12: A B is multiplied by 4, and W by nothing."),
     Probe("all of one size", _matrices(4, 4, 4, alpha=2.0),
@@ -266,8 +265,7 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         "The last ids are padding. They count neither in the sum nor in the number to divide by."),
     Probe("two rows", _dialogues(2, 6, 4),
         "Each row has a first of its own: compare a row of places with first[:, None], which is (B, 1)."),
-    Probe("another id for padding", _dialogues(3, 6, 7, pad=2, padding=2),
-        "pad is 2 here, and never -1. Use the argument pad."),
+    Probe("another id for padding", _dialogues(3, 6, 7, pad=2, padding=2), "pad is 2 here: use the argument.", ),
     Probe("a token foreseen", _foreseen, "The model is sure of token 2 here, and right: its loss is 0, "
         "and it counts all the same. Count the places, not the losses above 0."),
     Probe("answers cut off", _cut_short, "Rows 1 and 2 end before their answers begin: no token of theirs counts, "
@@ -338,9 +336,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         "lose their last one, logits[:, :-1], so ids and mask both lose their first: [:, 1:]."),
     ("Expected target size|too many indices for tensor of dimension 1",
         "cross_entropy takes (n, V) and (n,). Pick with the mask first: logits[:, :-1][mask] is (n, V)."),
-    ("Target -?\\d+ is out of bounds", "Padding must not reach cross_entropy: pad, such as -1, is the id "
-        "of no token. Let your mask leave out the places where ids equal pad, and pick logits and ids "
-        "with it before you call cross_entropy."),
+    ("Target -?\\d+ is out of bounds", "Padding must not reach cross_entropy: pad, such as -1, is the id of no "
+        "token. Leave out the places where ids equal pad, in logits and in ids, before you call cross_entropy."),
 ), contracts=(
     Contract("answers that begin behind their rows",
         lambda rng: (torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.tensor([3, 5]), -1)),
@@ -371,11 +368,9 @@ WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
     example("12 of 12", (12, 12), "All 12 went well. The interval ends at 1, and begins at 12 / (12 "
         "+ 3.84) = 0.76 (3.84 is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 "
         "% of all tests.", absolute=_CLOSE),
-    example("0 of 8", (0, 8), "None of 8 went well. The interval begins at 0 and ends at 3.84 / (8 + "
-        "3.84) = 0.32.", absolute=_CLOSE),
+    example("0 of 8", (0, 8), "None of 8 went well: from 0 to 3.84 / (8 + 3.84) = 0.32.", absolute=_CLOSE),
     example("1 of 1", (1, 1), "One try, which went well, says little: from 0.21 to 1.", absolute=_CLOSE),
-    example("half", (10, 20),
-        "Half of 20: the interval is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
+    example("half", (10, 20), "Half of 20: it is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
     Probe("any", _drawn, "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) "
         "times the root of successes · (n - successes) / n + z²/4, with z = 1.96.", draws=4, absolute=_CLOSE),
 ), misconceptions=(

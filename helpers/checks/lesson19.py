@@ -402,14 +402,12 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
     Probe("one draw", _contest(1), "n is 1: one text is drawn, and it is the best of its kind."),
     Probe("two draws", _contest(2),
         "Two texts are drawn, and the one with the higher reward is returned: the text, not its reward."),
-    Probe("five draws", _contest(5),
-        "Five texts are drawn, no more and no fewer, and the best of these five is returned."),
+    Probe("five draws", _contest(5), "Five texts are drawn, no more and no fewer, and the best is returned.", ),
     Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here. "
         "Compare them as they are, and cut nothing off.", special=True),
     Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other: "
         "what is not there yet is None, and asked for with `is None`.", special=True),
-    Probe("equals", _contest(6, ties=True),
-        "Several texts share the highest reward here: the first of them is returned.", draws=6),
+    Probe("equals", _contest(6, ties=True), "Several share the highest reward: return the first of them.", draws=6),
     Probe("lists of words", _lists_of_words, "A text is a list of words here, as in the lesson. The one "
         "with the highest reward is returned as it was drawn."),
     Probe("far below 0", _contest(4, low=-10**7), "All rewards are far below 0 here. One is still the "
@@ -501,8 +499,7 @@ def _minus_log(x):
 DPO_LOSS = Exercise(dpo_loss, probes=(
     Probe("one pair", _judged(1, 0.5), "One pair: how much has each text been raised since the "
         "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
-    Probe("four pairs", _judged(4, 0.5), "Four pairs: each has a margin of its own, and the result is "
-        "the mean of their losses."),
+    Probe("four pairs", _judged(4, 0.5), "Four pairs: each has its own margin; the result is the mean loss.", ),
     Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
         "about -200. Only differences from the reference count."),
     example("margins of 10,000", (  # one of each sign
