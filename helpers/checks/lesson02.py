@@ -57,8 +57,7 @@ SOFTMAX = Exercise(softmax, probes=(
         "the largest score of each row before exp: the result stays the same.", _softmax_without_max),
     ("global-maximum", "You subtract the maximum of the whole array. A row far below it underflows to "
         "0/0. Subtract each row's own maximum.", _softmax_global_max),
-    ("not-normalised",
-        "You take exp but never divide: weights must sum to 1 along the last axis.", lambda x: np.exp(x)),
+    ("not-normalised", "You take exp and never divide: weights sum to 1 along the last axis.", lambda x: np.exp(x)),
     ("not-normalised-shifted", "You subtract the maximum and take exp, but never divide by the sum.",
         lambda x: np.exp(x - x.max(axis=-1, keepdims=True))),
     ("no-exp", "You divide the scores by their sum. Scores can be negative: exp makes them positive "

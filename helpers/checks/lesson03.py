@@ -176,9 +176,8 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         "them as (n,), without [:, None].", lambda q, K, V: (softmax(K @ q) @ V, softmax(K @ q)[:, None])),
     ("output-as-row", "The numbers are right, but the output has an extra axis of length 1: (1, m). weights @ "
         "values with weights of shape (n,) gives (m,).", lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q))),
-    ("column-and-row", "The numbers are right, but with extra axes of length 1: weights (n, 1), output "
-        "(1, m). Leave out [:, None]: the output is (m,) and the weights are (n,).",
-        lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q)[:, None])),
+    ("column-and-row", "The numbers are right, but weights are (n, 1) and the output (1, m). Leave out [:, None]: "
+        "they are (n,) and (m,).", lambda q, K, V: (softmax(K @ q)[None] @ V, softmax(K @ q)[:, None])),
     ("hard", "You give all the weight to the best key. Soft attention gives every key a share: softmax.",
         lambda q, K, V: _with_weights((K @ q == (K @ q).max()).astype(float), V)),
     ("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",

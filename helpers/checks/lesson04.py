@@ -40,8 +40,7 @@ PROJECT = Exercise(project, probes=(
         "axis. Here each token is a row of X, so X is on the left, and W needs no transpose.", lambda X, W: W.T @ X),
     ("tokens-as-columns", "The numbers are right, but each token has become a column. Tokens are rows: "
         "the result is (..., T, k).", lambda X, W: W.T @ _swap(X)),
-    ("elementwise", "X * W multiplies entry by entry. A projection is a matrix product: @ in Python.",
-        lambda X, W: X * W),
+    ("elementwise", "X * W multiplies entry by entry. A projection is a matrix product, @.", lambda X, W: X * W),
     ("batch-flattened", "Right for one sentence, but a batch loses its axes: the result must keep all "
         "axes of X except the last.", lambda X, W: X.reshape(-1, X.shape[-1]) @ W),
     ("two-axes-only", "Right for one sentence (T, d), but not for a batch (B, T, d). X @ W takes any "
@@ -152,8 +151,7 @@ BILINEAR_FORM = Exercise(bilinear_form, probes=(
         "be symmetric, and that is their point.", _form(end=lambda W: (W + W.T) / 2)),
     ("queries-twice", "You use W_q on both sides, so the scores come out symmetric. The right factor "
         "comes from W_k.", _form(product=lambda W_q, W_k: W_q @ W_q.T)),
-    ("scaled", "You divide by √d_k. That is coming in lesson 05; here the scores are plain dot products.",
-        _form(power=0.5)),
+    ("scaled", "You divide by √d_k. That comes in lesson 05; here scores are plain dot products.", _form(power=0.5)),
     ("elementwise", "W_q * W_k multiplies entry by entry. You need a matrix product that gives (d, d).",
         _form(product=lambda W_q, W_k: W_q * W_k)),
 ))

@@ -201,8 +201,7 @@ SOFTMAX_JACOBIAN = Exercise(softmax_jacobian, probes=(
         "the factor in front belongs to the row, p[:, None].", lambda p: p * (np.eye(len(p)) - p)),
     ("delta-everywhere", "You have p_i (1 - p_j) everywhere. The 1 is δ_ij: it stands on the diagonal "
         "only, elsewhere it is 0.", lambda p: np.outer(p, 1 - p)),
-    ("softmax-again", "p already holds the weights. Do not apply softmax to it again.",
-        lambda p: softmax_jacobian(softmax(p))),
+    ("softmax-again", "p already holds the weights: no softmax again.", lambda p: softmax_jacobian(softmax(p))),
     ("indices-swapped", "You have δ_ij - p_i. Row i belongs to weight i, column j to score j: p_i (δ_ij "
         "- p_j).", lambda p: np.eye(len(p)) - p[:, None]),
 ))

@@ -229,9 +229,8 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         _masked(weigh=_softmax(largest=lambda scores: 0.0, keepdims=False))),
     ("adds-the-boolean", "You add the boolean mask to the scores. True counts as 1 there, so visible keys gain 1 "
         "and nothing is hidden. A mask to add holds 0 and -inf.", _with_softmax_of(lambda s, m: s + m)),
-    ("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete, and each one is "
-        "changed by the others. Softmax runs over the keys: axis=-1.",
-        _masked(weigh=_softmax(axis=-2, largest=lambda scores: scores.max(axis=-2, keepdims=True)))),
+    ("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete. Softmax runs over the keys: "
+        "axis=-1.", _masked(weigh=_softmax(axis=-2, largest=lambda scores: scores.max(axis=-2, keepdims=True)))),
     ("no-scaling", "Masked correctly, but the scores are not divided by √d_k.", _masked(scores=attention_scores)),
     ("scaled-by-d", "You divide by d_k. It is the square root of d_k.",
         _masked(scores=lambda Q, K: attention_scores(Q, K) / Q.shape[-1])),
@@ -264,8 +263,7 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "row must be 0.", _with_softmax_of(lambda s, m: s + np.where(m, 0.0, -1e9))),
     ("nan-row", "Right wherever a query sees something. A row where everything is hidden is all -inf, and softmax "
         "makes NaN of it. By convention its weights and output are 0: treat it apart.", _masked(finish=_mixed)),
-    ("output-only", "You return only the output. Return two things: output, weights.",
-        lambda *args: masked_attention(*args)[0]),
+    ("output-only", "You return the output only. Return output, weights.", lambda *args: masked_attention(*args)[0]),
     ("weights-first", "You return the two results in the wrong order: first the output, then the weights.",
         lambda *args: masked_attention(*args)[::-1]),
     ("scaled-by-len", "You divide by √len(K), the root of the number of keys, or of sentences. It is the root of "

@@ -234,8 +234,7 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
 ), misconceptions=(
     ("scaled-by-model-width", "You divide the scores by √d. The dot products run over one head, so their spread "
         "grows with d_k = d / h: divide by √d_k.", _mha(width=lambda d, h: d, zeros=True)),
-    ("not-scaled", "The scores are not scaled. Divide them by √d_k, the width of a head.",
-        _mha(width=lambda d, h: 1, zeros=True)),
+    ("not-scaled", "Divide the scores by √d_k, the root of a head's width.", _mha(width=lambda d, h: 1, zeros=True)),
     ("scaled-twice", "Your scores are divided by d_k, and not by its root. masked_attention divides by √d_k "
         "itself: hand it Q and K as they are.", _mha(width=lambda d, h: (d // h) ** 2, zeros=True)),
     ("no-output-projection", "You stop after the merge. The last step mixes the heads: multiply by W_o.",
@@ -247,8 +246,7 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
         "You attend with one head of width d. Split the queries, keys and values into n_heads first, so "
         "that each head has weights of its own.", lambda X, Q, K, V, O, h, m: multi_head_attention(
 X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
-    ("no-heads", "You attend once with the full width. Split Q, K and V with split_heads first, and "
-        "merge afterwards.", _unsplit),
+    ("no-heads", "You attend once with the full width. Split Q, K and V first, and merge afterwards.", _unsplit),
     ("fits-one-head-only", "Right for one head, and an error for more, because the sizes no longer fit. "
         "Project first, then split: split_heads(X @ W_q, n_heads). And put the heads side by side with "
         "merge_heads before W_o; do not add them.", _split_first),
@@ -272,8 +270,7 @@ X, Q, K, V, O, 1, None if m is None else m if m.ndim == 2 else m[:, :1])),
         "of head 1.", _mha(merge=_in_turns)),
     ("weights-averaged", "You average the weights of the heads, so all share one pattern. Each head "
         "mixes its values with its own weights; only W_o brings them together.", _mha(share=_one_for_all)),
-    ("softmax-over-queries", "Your weights sum to 1 down the columns. Softmax runs over the keys, the "
-        "last axis.", _mha(axis=-2)),
+    ("softmax-over-queries", "Your weights sum to 1 down the columns. Softmax runs over the keys.", _mha(axis=-2)),
     ("queries-and-keys-swapped", "Queries and keys are swapped: row i of the scores belongs to query i, "
         "so they are Q Kᵀ.", lambda X, Q, K, V, O, h, m: multi_head_attention(X, K, Q, V, O, h, m)),
     ("keys-and-values-swapped", "Keys and values are swapped: compare with X W_k, mix X W_v.",

@@ -202,8 +202,7 @@ ROTATE = Exercise(rotate, nudges=(
         "made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 form a pair.", _half_split),
     ("wrong-way", "You turn the other way round. The minus belongs to the first number of a pair: (x cos "
         "- y sin, x sin + y cos).", lambda x, p: _turn(x, -_angles(x, p))),
-    ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change, so it is no "
-        "rotation.", _no_minus),
+    ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change.", _no_minus),
     ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
         lambda x, p: _turn(x, np.deg2rad(_angles(x, p)))),
     ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
@@ -235,8 +234,7 @@ ROTATE = Exercise(rotate, nudges=(
         "each pair, d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
     ("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in front, such as "
         "(B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = x.shape[-1].", _second_axis),
-    ("added", "You add sines and cosines to x. Rotary positions add nothing: they turn each pair of "
-        "columns.", _added),
+    ("added", "You add sines and cosines to x. Rotary positions add nothing: they turn pairs of columns.", _added),
 ), contracts=(
     Contract("an odd d, such as 5", lambda rng: (rng.normal(size=(3, 5)), np.arange(3))),
 ))

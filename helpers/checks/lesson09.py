@@ -164,8 +164,7 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "of the mean of (x - μ)².", _absolute),
     ("unit-length", "You divide by the length of x - μ, the root of the sum of squares. Take the mean of the "
         "squares: the result then has length √d, and variance 1.", _mean_of(lambda d, x: d.square() * d.shape[-1])),
-    ("not-divided", "You subtract the mean, and divide by nothing. Divide by √(σ² + eps).",
-        _norm(divisor=lambda variance, eps: 1)),
+    ("not-divided", "You subtract the mean. Divide by √(σ² + eps) as well.", _norm(divisor=lambda variance, eps: 1)),
     ("across-tokens", "You normalise each column over the tokens (dim=-2), so the tokens mix. Each token "
         "is normalised by itself, over its d numbers: dim=-1.", _norm(dims=(-2,))),
     ("first-axis", "You normalise over the first axis (dim=0), over the sentences of a batch. Each token "
@@ -183,8 +182,7 @@ LAYER_NORM = Exercise(layer_norm, probes=(
     ("mean-square-of-everything", ONE_VARIANCE, _mean_of(lambda d, x: d.square().mean().expand_as(x))),
     ("no-gain", "gain is not used. Multiply the normalised x by it.", _norm(finish=lambda y, gain, bias: y + bias)),
     ("no-bias", "bias is not used. Add it at the end.", _norm(finish=lambda y, gain, bias: gain * y)),
-    ("neither-gain-nor-bias", "gain and bias are not used. Multiply the normalised x by gain, then add "
-        "bias.", _norm(finish=same)),
+    ("neither-gain-nor-bias", "gain and bias are not used. Multiply by gain, then add bias.", _norm(finish=same)),
     ("gain-and-bias-swapped", "You multiply by bias and add gain. It is gain · normalised + bias.",
         _norm(finish=lambda y, gain, bias: bias * y + gain)),
     ("bias-before-gain", "You add bias before you multiply by gain. It is gain · normalised + bias: bias "
@@ -246,17 +244,14 @@ FEED_FORWARD = Exercise(feed_forward, nudges=(
         "unit is on.", lambda x, W1, b1, W2, b2: (torch.relu(x @ W1) + b1) @ W2 + b2),
     ("keeps-the-negative", "You keep the negative numbers and drop the positive ones. ReLU(x) is max(0, "
         "x).", _bend(lambda h: h.clamp(max=0))),
-    ("gelu", "You use GELU, as BERT and GPT do. The original transformer, and this exercise, use ReLU: "
-        "max(0, x).", _bend(F.gelu)),
-    ("sigmoid", "You use the sigmoid. ReLU(x) is max(0, x): it keeps positive numbers as they are.",
-        _bend(torch.sigmoid)),
+    ("gelu", "You use GELU, as BERT and GPT do. Here, as in 2017, it is ReLU: max(0, x).", _bend(F.gelu)),
+    ("sigmoid", "You use the sigmoid. ReLU(x) is max(0, x): it keeps positive numbers.", _bend(torch.sigmoid)),
     ("tanh", "You use tanh. ReLU(x) is max(0, x): it keeps positive numbers as they are.", _bend(torch.tanh)),
     ("softmax", "You put the hidden layer through a softmax. Hidden units do not compete: use ReLU(x) = "
         "max(0, x).", _bend(lambda h: torch.softmax(h, dim=-1))),
     ("absolute-value", "You take the absolute value of the hidden layer. ReLU turns negative numbers "
         "into 0, not into positive ones.", _bend(torch.abs)),
-    ("leaky-relu", "Your negative numbers become small, not 0: that is a leaky ReLU. Use max(0, x).",
-        _bend(F.leaky_relu)),
+    ("leaky-relu", "Negative numbers become small, not 0: a leaky ReLU. Use max(0, x).", _bend(F.leaky_relu)),
     ("step", "Your hidden units are 0 or 1: you keep whether a number is positive, and lose how large it "
         "is.", _bend(lambda h: (h > 0).to(h.dtype))),
     ("no-b1", "b1 is not used. Add it before the ReLU.",
@@ -340,8 +335,7 @@ PRE_NORM_BLOCK = Exercise(pre_norm_block, nudges=(
         "block normalises what it reads.", lambda x, a, f, n1, n2: n1(pre_norm_block(x, a, f, n1, n2))),
     ("no-residuals", "Nothing is added to x: each sublayer replaces the stream. Add each result to what "
         "went in.", lambda x, a, f, n1, n2: f(n2(a(n1(x))))),
-    ("no-first-residual", "The attention replaces the stream. Add its result to x.",
-        _steps(first=lambda x, a, n: a(n(x)))),
+    ("no-first-residual", "Attention replaces the stream. Add it to x.", _steps(first=lambda x, a, n: a(n(x)))),
     ("no-second-residual", "The MLP replaces the stream. Add its result to what went in.",
         _steps(second=lambda x, y, f, n: f(n(y)))),
     ("stream-normalised", "You write x = norm1(x) and then add to that, so the stream itself is "
@@ -369,8 +363,7 @@ PRE_NORM_BLOCK = Exercise(pre_norm_block, nudges=(
         "first, with norm1.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n1, n2)),
     ("no-norms", "norm1 and norm2 are not used. Each sublayer reads a normalised copy of the stream.",
         lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, same)),
-    ("no-norm1", "norm1 is not used. The attention reads norm1(x).",
-        lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, n2)),
+    ("no-norm1", "The attention reads norm1(x), not x.", lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, n2)),
     ("no-norm2", "norm2 is not used. The MLP reads a normalised copy of the stream, too.",
         lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, same)),
     ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes first: attention(norm1(x)).",

@@ -234,9 +234,8 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
         "confused without an error. cross_attention(x, memory) takes the normed stream, and the memory as it is.", ),
     larger(_decoder_inputs(6, 9, 11, 10)),
 ), misconceptions=(
-    ("memory-normalised", "You normalise the memory with norm2. It is the encoder's finished output, and "
-        "the encoder has a norm of its own: hand it over as it is.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
+    ("memory-normalised", "You normalise the memory with norm2. The encoder has a norm of its own: hand its output "
+        "over as it is.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
     ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second time and "
         "never at the source. Its second argument is memory.", _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
     ("roles-swapped", "The two texts have changed places in cross_attention: the source asks and the "
@@ -246,12 +245,10 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
         "second of three sublayers.", _three(second=lambda x, m, c, n: x)),
     ("no-self-attention", "Self-attention is left out, so no word knows what has been written before it. "
         "It is the first of three sublayers.", _three(first=lambda x, s, n: x)),
-    ("no-mlp", "The MLP is left out. After the two attentions, add feed_forward(norm3(x)).",
-        _three(third=lambda x, f, n: x)),
+    ("no-mlp", "The MLP is left out. At last, add feed_forward(norm3(x)).", _three(third=lambda x, f, n: x)),
     ("no-residuals", "Nothing is added: each sublayer replaces the stream. Add each result to what went "
         "in.", lambda x, m, s, c, f, n1, n2, n3: f(n3(c(n2(s(n1(x))), m)))),
-    ("no-first-residual", "Self-attention replaces the stream. Add its result to x.",
-        _three(first=lambda x, s, n: s(n(x)))),
+    ("no-first-residual", "Self-attention replaces the stream. Add it to x.", _three(first=lambda x, s, n: s(n(x)))),
     ("no-second-residual", "Cross-attention replaces the stream, so what was written so far is lost. Add "
         "its result to the stream.", _three(second=lambda x, m, c, n: c(n(x), m))),
     ("memory-as-stream", "What cross-attention found is added to the memory. It is added to the stream: "
@@ -467,8 +464,7 @@ GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
         _decode(keep_bos=True)),
     ("drops-eos", "eos is left out of the result. Here it belongs to it, so that a reader knows the text "
         "has ended.", _decode(drop_eos=True)),
-    ("never-stops", "You go on after eos until max_length. Stop as soon as eos has been written.",
-        _decode(stop=False)),
+    ("never-stops", "You go on after eos until max_length. Stop as soon as eos is written.", _decode(stop=False)),
     ("one-too-many", "When eos does not come, you return max_length + 1 ids.", _decode(limit=1)),
     ("bos-counted", "When eos does not come, you return max_length - 1 ids: bos does not count.", _decode(limit=-1)),
     ("without-bos", "next_logits is called without bos in front. A text begins with it: the first call "

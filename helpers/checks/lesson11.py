@@ -92,8 +92,7 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
         "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
     ("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
         "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
-    ("sign", "Your loss is negative: log p is below 0. The loss is -log p.",
-        _loss(mean=lambda loss, keep: -_average(loss, keep))),
+    ("sign", "Your loss is negative. The loss is -log p.", _loss(mean=lambda loss, keep: -_average(loss, keep))),
     ("bits", "Your loss is in bits, with the logarithm to base 2. Use the natural logarithm, so that it "
         "is in nats.", _loss(mean=lambda loss, keep: _average(loss, keep) / math.log(2))),
     ("perplexity", "You return exp of the mean loss, which is the perplexity. Return the mean itself.",
@@ -390,8 +389,7 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         "probability rounds to 0. Divide the logits by the temperature, and use torch.softmax.", _overflows),
     ("divides-by-0", "At temperature 0 you divide by 0, and NaN cannot be drawn from. Take 0 separately: "
         "the word with the largest logit.", _sampler(zero=False)),
-    ("top-k-ignored", "top_k has no effect. Only the words with the k largest logits may be drawn.",
-        _sampler(keep=lambda z, k: z)),
+    ("top-k-ignored", "top_k has no effect. Only the k largest logits may be drawn.", _sampler(keep=lambda z, k: z)),
     ("lowest-k", "You keep the words with the *smallest* logits. topk gives the largest by itself.",
         _sampler(keep=lambda z, k: z.masked_fill(z > z.topk(min(k, len(z)), largest=False)[0][-1], -torch.inf))),
     ("place-in-the-list", _SORTED, _place_in_the_list()),
@@ -714,10 +712,8 @@ GENERATE = Exercise(generate, use=as_list, probes=(
         _written(pick=lambda choose, logits: choose(logits.log_softmax(-1)))),
     ("up-to-n", "You write until there are n ids in all. n counts the new ones.",
         _written(turns=lambda given, n: max(0, n - len(given)))),
-    ("one-too-many", "You write one id too many: n turns of the loop, and no more.",
-        _written(turns=lambda given, n: n + 1)),
-    ("one-too-few", "You write one id too few: n turns of the loop, each writes one.",
-        _written(turns=lambda given, n: n - 1)),
+    ("one-too-many", "You write one id too many: n turns, and no more.", _written(turns=lambda given, n: n + 1)),
+    ("one-too-few", "You write one id too few: n turns, each writes one.", _written(turns=lambda given, n: n - 1)),
     ("first-turn-only", "Only one id is written. Is your return inside the loop?",
         _written(turns=lambda given, n: min(n, 1))),
     ("in-front", "You put the new ids in front. A text grows at its end.", _written(

@@ -156,8 +156,7 @@ PREVIOUS_TOKEN_SCORE = Exercise(previous_token_score, nudges=NUDGES, probes=(
         lambda w: _diagonal(w, -2).mean(-1)),
     ("divided-by-T", "The sum is right, but you divide by T. Token 0 has none before it, so there are T "
         "- 1 weights to average.", lambda w: _diagonal(w, -1).sum(-1) / w.shape[-1]),
-    ("sum", "You add the weights up. The score is their mean, so that it lies between 0 and 1.",
-        lambda w: _diagonal(w, -1).sum(-1)),
+    ("sum", "You add the weights up. The score is their mean, between 0 and 1.", lambda w: _diagonal(w, -1).sum(-1)),
     ("wraps-around", "For token 0 you use index -1, which is the last token. Begin at token 1.",
         lambda w: w.roll(1, -1).diagonal(0, -2, -1).mean(-1)),
     ("heads-averaged", "You give one number for all heads. Each head has its own: keep the first axis.",
@@ -168,8 +167,7 @@ PREVIOUS_TOKEN_SCORE = Exercise(previous_token_score, nudges=NUDGES, probes=(
         "key. Take its diagonal only.", lambda w: w[:, 1:, :-1].mean((-2, -1))),
     ("share-of-winners", "You count how often the previous token has the largest weight. The score is "
         "the mean of the weights themselves.", _argmax_share),
-    ("largest", "You take the largest of the weights. The score is their mean.",
-        lambda w: _diagonal(w, -1).max(-1).values),
+    ("largest", "You take the largest weight. The score is their mean.", lambda w: _diagonal(w, -1).max(-1).values),
     ("all-earlier", "You add up the weights to all earlier tokens. The score asks for the one just "
         "before.", lambda w: w.tril(-1)[:, 1:].sum(-1).mean(-1)),
     ("one-head", "You give the score of head 0 alone. Every head has one: shape (h,).",
@@ -274,8 +272,7 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
     ("sum-of-nothing", "With one head nothing is left to add up, and Python's sum of nothing is the "
         "number 0. The result has the shape (B, T, d) all the same: begin with zeros of that shape.",
         lambda z, W, i: ablate_head(z, W, i) if z.shape[1] > 1 else 0),
-    ("no-W_o", "The head is gone, but you forget the output projection: multiply by W_o.",
-        lambda z, W, i: _merged(_without(z, i))),
+    ("no-W_o", "The head is gone, but multiply by W_o at the end.", lambda z, W, i: _merged(_without(z, i))),
 ), contracts=(
     Contract("a head that does not exist, such as head 3 of 3", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
     Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1)),

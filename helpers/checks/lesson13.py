@@ -98,24 +98,20 @@ MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
         "in front: 0.W_q.", _altered(r"^\d+\.", "")),
     ("layer-in-words", "Your names say layer0 or layer.0. The number alone stands in front: 0.W_q.",
         _altered(r"^(\d)", r"layer\1")),
-    ("layer-dot", "Your names begin with layer. The number alone stands in front: 0.W_q.",
-        _altered(r"^(\d)", r"layer.\1")),
-    ("underscore-after-layer",
-        "There is a dot between the layer's number and the rest: 0.W_q.", _altered(r"^(\d+)\.", r"\1_")),
+    ("layer-dot", "Your names begin with layer. The number alone does: 0.W_q.", _altered(r"^(\d)", r"layer.\1")),
+    ("underscore-after-layer", "A dot stands behind the layer's number: 0.W_q.", _altered(r"^(\d+)\.", r"\1_")),
     ("norm-weight", "A norm has a gain and a bias here. In the checkpoint its gain is called weight; "
         "rename it.", _altered("gain", "weight")),
     ("norm-bias-b", "A norm's bias keeps its name, bias. Only those of linear layers become b.",
         _altered(r"norm(\d?)\.bias", r"norm\1.b")),
     ("bias-as-weight", "Weight and bias of a linear layer get the same name. Look at the last part: W "
         "for .weight, b for .bias.", _altered(r"b(_[qkvo]|[12]|$)", r"W\1")),
-    ("norms-swapped", "The norms have changed places. norm1 belongs to attention, norm2 to the MLP.",
-        _swapped("norm1", "norm2")),
+    ("norms-swapped", "The norms are exchanged: norm1 is attention's, norm2 the MLP's.", _swapped("norm1", "norm2")),
     ("mlp-swapped", "W1 and W2 have changed places. intermediate.dense comes first: 384 numbers go in "
         "and 1,536 come out.", _altered(r"([Wb])([12])$", lambda found: found[1] + str(3 - int(found[2])))),
     ("query-key-swapped", "Queries and keys have changed places. Every shape fits, so no error will tell "
         "you. W_q is query.", _swapped("_q", "_k")),
-    ("underscore-in-mlp", "The matrices of the MLP are W1 and W2, without an underscore.",
-        _altered(r"([Wb])([12])$", r"\1_\2")),
+    ("underscore-in-mlp", "The MLP's are W1 and W2, without an underscore.", _altered(r"([Wb])([12])$", r"\1_\2")),
     ("norm-0", "The norm of the embeddings is called norm, without a number.", _altered(r"^norm\.", "norm0.")),
     ("suffix-kept", "The ending .weight of the embeddings has to go: word, position, token_type.",
         lambda name: map_weight_name(name) + (".weight" if "_embeddings" in name else "")),

@@ -263,16 +263,13 @@ LINEAR_ATTENTION = Exercise(linear_attention, use=_without_a_table, probes=(
         "· φ(k), divided by their sum.", lambda Q, K, V, feature_map: _attend(Q, K, V)),
     ("softmax-of-the-features", "You put φ(q) · φ(k) through a softmax. There is none here: φ takes the place of "
         "exp, and weights are divided by the sum.", _weighed(share=lambda weights: torch.softmax(weights, dim=-1))),
-    ("queries-without-features", "φ is applied to K and not to Q. It belongs to both, or weights can be "
-        "negative.", _linear(q=same)),
-    ("keys-without-features", "φ is applied to Q and not to K. It belongs to both, or weights can be "
-        "negative.", _linear(k=same)),
+    ("queries-without-features", "φ is applied to K and not to Q: weights can be negative.", _linear(q=same)),
+    ("keys-without-features", "φ is applied to Q and not to K: weights can be negative.", _linear(k=same)),
     ("no-features", "The feature map is not used at all: q · k can be negative, and weights with it. "
         "Apply φ to Q and to K.", _linear(q=same, k=same)),
     ("features-of-the-values", "You apply φ to V too. The values are what is mixed: they stay as they "
         "are.", _linear(v=lambda V, feature_map: feature_map(V)[..., :V.shape[-1]])),
-    ("always-elu", "You use elu(x) + 1 whatever feature_map is given. Call feature_map.",
-        _linear(q=_elu_plus_1, k=_elu_plus_1)),
+    ("always-elu", "You use elu(x) + 1 always. Call feature_map.", _linear(q=_elu_plus_1, k=_elu_plus_1)),
     ("scaled", "You divide Q by √d_k before the feature map. Nothing is scaled here: there is no softmax that needs "
         "it.", lambda Q, K, V, feature_map: linear_attention(Q / math.sqrt(Q.shape[-1]), K, V, feature_map)),
     ("causal", "Your queries see only the keys up to their own place. Here every query sees every key.",
@@ -437,8 +434,7 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "given. Positions are axis -2 of (B, h, t, d_k): dim=2.", _joining(functools.partial(joined, axis=0))),
     ("stacked", "torch.stack makes an axis of its own for old and new. torch.cat puts the new position "
         "behind the old ones, on an axis that is there.", _joining(_stacked)),
-    ("weights-returned", "You return the weights in place of the output. One product is left: weights @ "
-        "V.", _weights_returned),
+    ("weights-returned", "You return the weights. One product is left: weights @ V.", _weights_returned),
     ("cache-first", "You return the cache first. It is output, (K, V).",
         lambda q, k, v, cache: decode_step(q, k, v, cache)[::-1]),
 ), contracts=(

@@ -97,8 +97,7 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
         "(b, c) too is side by side.", _counted(pairs_of=lambda ids: list(pairwise(ids))[::2])),
     ("all-pairs", "You count any two ids of a word. A pair is side by side.",
         _counted(pairs_of=lambda ids: combinations(ids, 2))),
-    ("single-ids", "You count single ids. Count two neighbours: zip(ids, ids[1:]) gives them.",
-        _counted(pairs_of=lambda ids: ids)),
+    ("single-ids", "You count single ids. Count neighbours: zip(ids, ids[1:]).", _counted(pairs_of=lambda ids: ids)),
     ("one-too-many", "Every count is one too high. A pair that was not seen yet has 0: pairs.get(pair, "
         "0) + count.", _counted(start=1)),
     ("number-of-words", "You count for each pair how many different words hold it. Add the count of each word, "
@@ -195,8 +194,7 @@ MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
         "both ids.", _overlapping),
     ("second-id-stays", "The new id is there, and the second one of the pair as well. The new id stands "
         "for both: jump over two.", _merged(step=1)),
-    ("from-the-right", "You merge from the right. In a a a the first two are merged: go from left to "
-        "right.", _from_the_right),
+    ("from-the-right", "In a a a the first two are merged: go from left to right.", _from_the_right),
     ("first-only", "Only the first place is merged. Merge the pair everywhere.", _merged(times=1)),
     ("last-id-lost", "The last id is lost when it is not part of a pair. It has no neighbour to look at, "
         "and it stays.", _merged(last=False)),
@@ -221,8 +219,7 @@ MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
         '"197 98". Compare the numbers themselves.', _in_a_text),
     ("zero-lost", "An id of 0 is lost. `if i` takes 0 for false, and it is a byte like any other: mark a place with "
         "None, or build a new list.", lambda ids, pair, new_id: [i for i in merge_pair(ids, pair, new_id) if i]),
-    ("always-256", "You write 256 for the pair. The new id is the argument new_id.",
-        _merged(put=lambda new_id: 256)),
+    ("always-256", "You write 256 for the pair. The new id is new_id.", _merged(put=lambda new_id: 256)),
     ("from-the-right-first-lost", "You go from right to left, and the loop ends before the first id, which is lost "
         "unless a pair begins with it. Go from left to right, and keep what is left.", _from_the_right_first_lost),
 ), nudges=(
@@ -320,12 +317,10 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         "smallest wins.", _learner(choose=lambda pairs: max(pairs, key=pairs.get))),
     ("ties-last-met", "Of pairs that are equally frequent you take the one that was met last, as a loop with >= "
         "does. Take the lowest pair of ids.", _learner(choose=lambda pairs: max(reversed(pairs), key=pairs.get))),
-    ("ties-highest", "Of pairs that are equally frequent you take the highest: max compares the pairs "
-        "upwards too. Take the lowest, for example as the min of (-pairs[pair], pair).",
-        _learner(choose=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair)))),
-    ("ties-first-id-only", "Of pairs that are equally frequent you compare the first ids only. Where these are "
-        "equal too, the second id decides: compare the whole pair.",
-        _learner(choose=lambda pairs: min(pairs, key=lambda pair: (-pairs[pair], pair[0])))),
+    ("ties-highest", "Of equally frequent pairs you take the highest, as max does. Take the lowest: the min of "
+        "(-pairs[pair], pair).", _learner(choose=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair)))),
+    ("ties-first-id-only", "Of equally frequent pairs you compare first ids only. Then the second id decides: "
+        "compare whole pairs.", _learner(choose=lambda pairs: min(pairs, key=lambda pair: (-pairs[pair], pair[0])))),
     ("counted-once", "You count once, at the beginning, and return the most frequent pairs. Each merge "
         "changes the words: merge, then count again.", _by_first_count),
     ("old-counts", "You merge, but choose by the counts of the beginning. New pairs come with each "
@@ -367,8 +362,7 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         lambda words, n_merges: learn_merges(words, n_merges)[::-1]),
     ("dict", "You return a dict, {pair: id}. Here a list of the pairs is wanted, in the order learned.",
         lambda words, n_merges: {pair: 256 + n for n, pair in enumerate(learn_merges(words, n_merges))}),
-    ("with-counts", "You return each pair with its count. The pairs alone are wanted: [(97, 98), ...].",
-        _with_counts),
+    ("with-counts", "You return each pair with its count. Return the pairs alone: [(97, 98), ...].", _with_counts),
 ), nudges=(
     ("(min|max)\\(\\) .*empty|^IndexError",
         "Is there a round in which no pair is left? Then the merges are complete: leave the loop."),

@@ -131,8 +131,7 @@ CHAT_IDS = Exercise(chat_ids, probes=(
         "write it itself.", _chat(last="assistant")),
     ("no-line-after-end-nor-assistant", "Line breaks are missing: one after each end sign, and one after the last "
         "'assistant'.", _chat(turn=lambda s, ids, end, line: [s, *ids, end], last="assistant")),
-    ("no-start-before-assistant", "The last 'assistant' has no start sign in front of it.",
-        _chat(begin=lambda start: [])),
+    ("no-start-before-assistant", "The last 'assistant' has no start sign.", _chat(begin=lambda start: [])),
     ("answer-closed", "You close the answer that has not begun: nothing comes after the ids of 'assistant\\n'.",
         lambda m, e, s, end: [*chat_ids(m, e, s, end), end]),
     ("answer-closed-with-a-line", "You close the answer that has not begun: nothing comes after the ids of "
@@ -183,12 +182,10 @@ CHAT_IDS = Exercise(chat_ids, probes=(
     ("signs-exchanged", "Start and end have changed places.", lambda m, e, s, end: chat_ids(m, e, end, s)),
     ("no-end", "The end signs are missing: nobody knows where a message ends.",
         _chat(turn=lambda s, ids, end, line: [s, *ids, *line])),
-    ("no-start", "The start signs are missing before the messages.",
-        _chat(turn=lambda s, ids, end, line: [*ids, end, *line])),
+    ("no-start", "The messages have no start signs.", _chat(turn=lambda s, ids, end, line: [*ids, end, *line])),
     ("one-start", "Only the first message has a start sign. Each of them has.", lambda m, e, s, end: [
         *([s] if m else []), *_chat(turn=lambda s, ids, end, line: [*ids, end, *line])(m, e, s, end)]),
-    ("system-added", "You put a system message in front. Here nothing is added that is not in `messages`.",
-        _with_a_system),
+    ("system-added", "You put a system message in front. Add nothing that is not in `messages`.", _with_a_system),
     ("last-message-only", "Only the last message is there. The model remembers nothing: it gets the whole conversation "
         "each time. Does each turn of your loop overwrite the one before?", _chat(some=lambda m: m[-1:])),
     ("first-message-only", "Only the first message is there. Is your return inside the loop?",
@@ -264,11 +261,9 @@ RMS_NORM = Exercise(rms_norm, probes=(
         "here, as in decoder_layer later: it is 0.00001 then, the default in the stub.", draws=1),
     larger(_rms_inputs(5, 9, 11, eps=0.1)),
 ), misconceptions=(
-    ("layer-norm", "You subtract the mean: that is LayerNorm. RMSNorm leaves the mean where it is.",
-        _normed(centre=True)),
-    ("standard-deviation", "You divide by the standard deviation, which is measured from the mean. "
-        "RMSNorm measures from 0: the mean of the squares of x itself.",
-        _normed(divisor=lambda x, eps: torch.sqrt(x.var(-1, keepdim=True, correction=0) + eps))),
+    ("layer-norm", "You subtract the mean: that is LayerNorm. RMSNorm leaves it where it is.", _normed(centre=True)),
+    ("standard-deviation", "You divide by the standard deviation, measured from the mean. RMSNorm measures from 0: "
+        "the mean of x².", _normed(divisor=lambda x, eps: torch.sqrt(x.var(-1, keepdim=True, correction=0) + eps))),
     ("eps-outside-the-root", "You add eps to the root. It is added to the mean square, inside the root.",
         _normed(divisor=lambda x, eps: torch.sqrt(_mean_square(x)) + eps)),
     ("eps-forgotten", "You leave eps out, so a token of zeros gives 0 / 0. Add it to the mean square, "
@@ -294,9 +289,8 @@ RMS_NORM = Exercise(rms_norm, probes=(
     ("keepdim-forgotten", "mean(-1) without keepdim=True loses an axis: the roots, one a token, then "
         "meet the numbers of a token and not the tokens. With keepdim=True they are (…, 1).",
         lambda x, gain, eps=1e-5: gain * x / torch.sqrt(x.square().mean(-1) + eps)),
-    ("torchs-standard-deviation", "You divide by x.std(-1), which is measured from the mean, and divides "
-        "by d - 1 besides. RMSNorm measures from 0: the mean of the squares of x itself.",
-        _normed(divisor=lambda x, eps: x.std(-1, keepdim=True) + eps)),
+    ("torchs-standard-deviation", "You divide by x.std(-1), measured from the mean, and divided by d - 1. RMSNorm "
+        "measures from 0: the mean of x².", _normed(divisor=lambda x, eps: x.std(-1, keepdim=True) + eps)),
     ("torchs-variance", "You take the root of x.var(-1), which is measured from the mean, and divides by "
         "d - 1 besides. RMSNorm measures from 0: the mean of the squares of x itself.",
         _normed(divisor=lambda x, eps: torch.sqrt(x.var(-1, keepdim=True) + eps))),
@@ -348,12 +342,10 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
 ), misconceptions=(
     ("gate-and-up-swapped", "You apply SiLU to x W_up. It belongs to x W_gate; the other branch stays as it is. "
         "(All shapes fit, so no error tells.)", lambda x, W_gate, W_up, W_down: gated_mlp(x, W_up, W_gate, W_down)),
-    ("silu-left-out",
-        "You multiply the two branches as they are. SiLU belongs on x W_gate first.", _gated(gate=same)),
+    ("silu-left-out", "You multiply the two branches as they are. SiLU goes on x W_gate first.", _gated(gate=same)),
     ("sigmoid", "You use the sigmoid, 1 / (1 + exp(-a)). SiLU is a times that.", _gated(gate=torch.sigmoid)),
     ("relu", "You use ReLU. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.relu)),
-    ("gelu", "You use GELU. The function here is SiLU: a / (1 + exp(-a)), close to it and not the same.",
-        _gated(gate=F.gelu)),
+    ("gelu", "You use GELU. The function here is SiLU: a / (1 + exp(-a)), close to it.", _gated(gate=F.gelu)),
     ("tanh", "You use tanh. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.tanh)),
     ("wrong-sign", "The exponent has the wrong sign: SiLU(a) = a / (1 + exp(-a)), nearly a for large a "
         "and nearly 0 for very negative a.", _gated(gate=lambda a: a * torch.sigmoid(-a))),
@@ -366,8 +358,7 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
         "the gate of the other.", _gated(join=torch.add)),
     ("no-up", "W_up is not used: that is the MLP of lesson 09 with SiLU for ReLU. Multiply by x W_up "
         "before W_down.", _gated(join=same)),
-    ("no-gate", "W_gate is not used. Multiply SiLU(x W_gate) with x W_up before W_down.",
-        _gated(join=lambda a, b: b)),
+    ("no-gate", "W_gate is not used. Multiply SiLU(x W_gate) by x W_up first.", _gated(join=lambda a, b: b)),
     ("no-down", "You return the m numbers inside. W_down brings them back to d.",
         lambda x, W_gate, W_up, W_down: F.silu(x @ W_gate) * (x @ W_up)),
     ("residual-added", "You add x. The residual connection stands in the block, not in the MLP.",
@@ -376,9 +367,8 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
         "W.", lambda x, W_gate, W_up, W_down: F.linear(F.silu(F.linear(x, W_gate)) * F.linear(x, W_up), W_down)),
     ("silu-on-x", "You apply SiLU to x, before the product with W_gate. It comes after it: SiLU(x "
         "W_gate).", lambda x, W_gate, W_up, W_down: ((F.silu(x) @ W_gate) * (x @ W_up)) @ W_down),
-    ("sigmoid-of-the-other", "The sigmoid looks at x W_up here. SiLU(a) is a times the sigmoid of the "
-        "same a, a = x W_gate, and that is multiplied by x W_up.",
-        lambda x, W_gate, W_up, W_down: ((x @ W_gate) * torch.sigmoid(x @ W_up)) @ W_down),
+    ("sigmoid-of-the-other", "The sigmoid looks at x W_up here. SiLU(a) is a times the sigmoid of the same a, x "
+        "W_gate.", lambda x, W_gate, W_up, W_down: ((x @ W_gate) * torch.sigmoid(x @ W_up)) @ W_down),
     ("down-turned", "You multiply by the transpose of W_down. All matrices are (d_in, d_out) here: @ "
         "W_down.", lambda x, W_gate, W_up, W_down: (F.silu(x @ W_gate) * (x @ W_up)) @ W_down.T),
     ("up-used-twice", "Both branches come from W_up. The gate has a matrix of its own, W_gate.",
@@ -535,9 +525,8 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
         "of the text: append at the end.", attends(see=_new_first, keep=_new_first)),
     ("cache-spread", "You keep keys and values for every query head, h of them. The cache keeps g: that "
         "is what groups are for. Spread them over the heads after you have kept them.", _cache_spread),
-    ("masked-after-the-softmax", "You set the weights of hidden keys to 0 after the softmax, so the others no "
-        "longer sum to 1. Hide the scores: -inf before the softmax.",
-        attends(hide=lambda scores, may: scores, share=torch.mul)),
+    ("masked-after-the-softmax", "You set the weights of hidden keys to 0 after the softmax, and the rest is below "
+        "1. Hide scores: -inf before the softmax.", attends(hide=lambda scores, may: scores, share=torch.mul)),
     ("scores-hidden-with-0", "You set hidden scores to 0, which is a score like any other: e⁰ = 1. Use "
         "-inf.", attends(hide=torch.mul)),
     ("offset-only-for-one", "You use no mask for one new token and a triangle that begins at the left "
@@ -642,8 +631,7 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
         "or more.", _keeping(count=lambda sums, ordered, p: _enough(sums, ordered, p) + 1)),
     ("more-than-p", "Where words have exactly p together, you take one more. The sum must be p or more, "
         "not more than p.", _keeping(count=lambda sums, ordered, p: (sums - ordered <= p).sum())),
-    ("not-renormalised", "What stays does not sum to 1. Divide it by its sum.",
-        _keeping(count=_enough, finish=same)),
+    ("not-renormalised", "What stays does not sum to 1. Divide by its sum.", _keeping(count=_enough, finish=same)),
     ("divided-by-p", "You divide by p. What stays has p or more together, so divide by its own sum.",
         _keeping(count=_enough, finish=torch.div)),
     ("softmax-again", "You put the probabilities through a softmax again, which makes them nearly equal. "
@@ -669,21 +657,18 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
         lambda P, p: _sorted(P, p)[_sorted(P, p) > 0]),
     ("best-only", "You keep only the most probable word. Take words until they have p or more together.",
         _keeping(count=lambda sums, ordered, p: 1)),
-    ("p-not-used", "You return the probabilities as they are. Words beyond the nucleus get 0.",
-        lambda P, p: P + 0.0),
+    ("p-not-used", "You return the probabilities as they are. Words outside get 0.", lambda P, p: P + 0.0),
     ("minus-infinity", "Words beyond the nucleus get -inf in your result. That is for scores; a probability is 0.",
         _keeping(count=_enough, finish=lambda few, p: torch.where(few > 0, few / few.sum(), -math.inf))),
     ("beyond-the-nucleus", "You keep the words beyond the nucleus, and drop the nucleus. It is the most "
         "probable words that stay.", _where(keep=lambda P, p: ~_stays(P, p))),
     ("mask-not-put-back-one-too-few", "You sort, mark the words that stay, and use these marks on the unsorted "
-        "probabilities, so other words stay. Put the marks back in their places with the indices that sort gives. "
-        "And the word that crosses p stays too.",
-        _where(keep=lambda P, p: P.sort(descending=True).values.cumsum(0) <= p)),
+        "probabilities, so other words stay. Put the marks back in their places with the indices of sort. And the "
+        "word that crosses p stays.", _where(keep=lambda P, p: P.sort(descending=True).values.cumsum(0) <= p)),
     ("all-that-are-equal", "You keep every word that is as probable as the last one needed, so more "
         "words stay where some are equal. The nucleus is the *smallest* set: which of equal words "
         "stays is free.", _where(keep=lambda P, p: P >= P[_stays(P, p)].min() * (1 - 1e-9))),
-    ("marks", "You return which words stay, True and False. Return their probabilities, divided by their "
-        "sum.", _stays),
+    ("marks", "You return which words stay, True and False. Return probabilities, divided by their sum.", _stays),
     ("all-equal-afterwards", "All words that stay get the same probability. Each keeps its own, divided by their "
         "sum.", lambda P, p: _stays(P, p).double() / _stays(P, p).sum()),
 ), contracts=(
@@ -816,20 +801,16 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
         "norm(x), and adds to x.", _post_norm),
     ("no-norms", 'Neither half is normed. Attention reads rms_norm(x, w["norm1"]), the MLP rms_norm(x, '
         'w["norm2"]).', _layer(norms=(None, None))),
-    ("no-first-norm",
-        'Attention reads x as it is. It reads rms_norm(x, w["norm1"]).', _layer(norms=(None, "norm2"))),
-    ("no-second-norm", 'The MLP reads x as it is. It reads rms_norm(x, w["norm2"]).',
-        _layer(norms=("norm1", None))),
-    ("norm1-twice", "Both norms have the gain norm1. The second has one of its own, norm2.",
-        _layer(norms=("norm1", "norm1"))),
+    ("no-first-norm", 'Attention reads x bare. It reads rms_norm(x, w["norm1"]).', _layer(norms=(None, "norm2"))),
+    ("no-second-norm", 'The MLP reads x bare. It reads rms_norm(x, w["norm2"]).', _layer(norms=("norm1", None))),
+    ("norm1-twice", "Both norms have the gain norm1. The second's is norm2.", _layer(norms=("norm1", "norm1"))),
     ("norms-swapped", "The gains have changed places: norm1 belongs to attention, norm2 to the MLP.",
         _layer(norms=("norm2", "norm1"))),
     ("normed-at-the-end", "You norm what the layer returns. The stream goes on as it is; the next layer "
         "norms what it reads.", _layer(back=lambda x, new, w: (rms_norm(x, w["norm2"]), new))),
     ("eps-0", "Your norms leave eps out. In this layer it is 0.00001, the default of rms_norm.",
         _layer(norm=lambda x, gain: rms_norm(x, gain, 0.0))),
-    ("not-turned", "Nothing is turned, so no token knows where it is: rotate queries and keys, in every "
-        "layer.", _layer(turned="")),
+    ("not-turned", "Nothing is turned, so no token knows where it is: rotate queries and keys.", _layer(turned="")),
     ("keys-not-turned", "You turn the queries and not the keys. Both are turned; only then does their "
         "score depend on the distance.", _layer(turned="q")),
     ("queries-not-turned", "You turn the keys and not the queries. Both are turned; only then does their "
@@ -856,12 +837,10 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
         "other.", _layer(sees=False)),
     ("old-cache-returned", "You return the cache that came in. The next token needs the longer one, which "
         "cached_attention returns.", _layer(keep=lambda k, v, cache, new: new if cache is None else cache)),
-    ("keeps-the-new-only", "You return the new keys and values alone. The next token needs all of them: "
-        "return what cached_attention returns.",
-        _layer(keep=lambda k, v, cache, new: tuple(z[:, :, -k.shape[2]:] for z in new))),
+    ("keeps-the-new-only", "You return the new keys and values alone. The next token needs all: hand on the whole "
+        "cache.", _layer(keep=lambda k, v, cache, new: tuple(z[:, :, -k.shape[2]:] for z in new))),
     ("only-x", "You return x alone. The next token needs the new cache too: return x, cache.", _layer(back=same)),
-    ("swapped-results", "You return the cache first. It is x, then the new cache.",
-        _layer(back=lambda x, new, w: (new, x))),
+    ("swapped-results", "You return the cache first. It is x, new cache.", _layer(back=lambda x, new, w: (new, x))),
     ("three-results", "You return three things. Keys and values belong into one tuple, as "
         "cached_attention returns them: return x, cache.", _layer(back=lambda x, new, w: (x, *new))),
     ("no-output-matrix", "W_o is missing: the heads, side by side, are multiplied by it before they are "
@@ -879,10 +858,8 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
         _layer(attend=lambda q, k, v, cache=None: cached_attention(q / q.shape[-1] ** 0.5, k, v, cache))),
     ("gate-and-up-swapped", "W_gate and W_up have changed places. gated_mlp takes x, W_gate, W_up, W_down, and "
         "SiLU goes to the gate.", _layer(mlp=lambda z, gate, up, down: gated_mlp(z, up, gate, down))),
-    ("no-mlp", "The second half is missing: only attention has written to the stream.",
-        _layer(second=lambda x, x1, z, m: x1)),
-    ("no-attention",
-        "What attention found is not added: only the MLP has written to the stream.", _layer(first=same)),
+    ("no-mlp", "The second half is missing: only attention has written.", _layer(second=lambda x, x1, z, m: x1)),
+    ("no-attention", "What attention found is not added: only the MLP has written.", _layer(first=same)),
 ), nudges=(
     ("'NoneType'", "A piece that you call gives back nothing. Every stub above is replaced by the course's "
         "version when its cell has run: run all cells above once more."),

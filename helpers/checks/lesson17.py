@@ -73,12 +73,10 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
         "previous-token score of lesson 12; here a head looks i - period + 1.", _score(key=lambda i, p: i - 1)),
     ("heads-averaged", "You give one number for all heads. Each head has its own: keep the first axis.",
         _score(over=lambda w, T, p: w.mean())),
-    ("one-head", "You give the score of head 0 alone. Every head has one: shape (h,).",
-        lambda w, p: induction_score(w[:1], p)),
+    ("one-head", "You give head 0's score. Every head has one: shape (h,).", lambda w, p: induction_score(w[:1], p)),
     ("block", "Two slices make a whole block of pairs: every query with every key in it. Index the pairs (i, i - "
         "period + 1) one by one, or take a diagonal.", lambda w, p: w[:, p:, 1:w.shape[-1] - p + 1].mean((-2, -1))),
-    ("largest", "You take the largest of the weights. The score is their mean.",
-        _score(over=lambda w, T, p: w.amax(-1))),
+    ("largest", "You take the largest weight. The score is their mean.", _score(over=lambda w, T, p: w.amax(-1))),
     ("divided-by-period", "The sum is right, but you divide by the period. That is the number of places only when "
         "the text repeats once: average over all places i ≥ period.", _score(over=lambda w, T, p: w.sum(-1) / p)),
     ("one-before", "You look one place BEFORE the last occurrence. i - (period + 1) is one to the left; "
@@ -290,8 +288,7 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
         "the head first, or average over axes 0 and 2.", _filled(put=lambda z, i: z.mean((0, 1)))),
     ("minus-infinity", "You write minus infinity, as a mask does before a softmax. Here the softmax is "
         "long past: a head that says nothing is 0.", _filled(zero=-torch.inf)),
-    ("texts-indexed", "z[i] is text i of the batch, with all its heads. The heads are axis 1: z[:, i].",
-        _at(lambda i: (i,))),
+    ("texts-indexed", "z[i] is text i, with all its heads. The heads are axis 1: z[:, i].", _at(lambda i: (i,))),
     ("tokens-indexed", "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i].",
         _at(lambda i: (slice(None), slice(None), i))),
     ("kept-in-zeros", "You begin with zeros and fill in the named heads, so all others are gone. It is "
@@ -372,9 +369,8 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
         "(patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as "
         "from 4 to 3, so the effect is 2.", extreme=True),
 ), misconceptions=(
-    ("clean-and-corrupt-swapped", "Clean and corrupt have changed places: your result is 1 where nothing "
-        "comes back. Count from the corrupt run: (patched - corrupt) / (clean - corrupt).",
-        _effect(share=lambda a, b, c: (c - a) / (b - a))),
+    ("clean-and-corrupt-swapped", "Clean and corrupt have changed places: count from the corrupt run: (patched - "
+        "corrupt) / (clean - corrupt).", _effect(share=lambda a, b, c: (c - a) / (b - a))),
     ("not-normalised", "You give the change of the difference itself. Divide it by what could change at "
         "most, clean - corrupt.", _effect(share=lambda a, b, c: c - b)),
     ("patched-alone", "You give the patched run's difference, without what it was before. Subtract the "

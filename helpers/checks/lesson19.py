@@ -67,8 +67,7 @@ ADVANTAGES = Exercise(advantages, probes=(
         _compared(usual=lambda r: r.mean(0, keepdim=True), spread=lambda r: r.std(0, unbiased=False, keepdim=True))),
     ("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does when it is not told "
         "otherwise. Here it is n: unbiased=False.", _compared(spread=lambda r: r.std(-1, keepdim=True))),
-    ("variance", "You divide by the variance. The standard deviation is its root.",
-        _compared(spread=lambda r: _std(r) ** 2)),
+    ("variance", "You divide by the variance. Take its root.", _compared(spread=lambda r: _std(r) ** 2)),
     ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
         lambda r: (r - _mean(r)) / torch.sqrt(_std(r) ** 2 + 1e-6)),
     ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
@@ -103,12 +102,10 @@ ADVANTAGES = Exercise(advantages, probes=(
         "mean.", _compared(usual=lambda r: r.amin(-1, keepdim=True))),
     ("best-subtracted", "You subtract the best reward, so no text is ever above usual. Subtract the mean.",
         _compared(usual=lambda r: r.amax(-1, keepdim=True))),
-    ("softmax", "You make shares that sum to 1. An advantage may be negative: below usual is less.",
-        lambda r: r.softmax(-1)),
+    ("softmax", "You make shares that sum to 1. An advantage may be negative.", lambda r: r.softmax(-1)),
     ("sign-only", "You only say whether a text is above or below the mean. Say by how much, in standard "
         "deviations.", lambda r: torch.sign(r - _mean(r))),
-    ("flattened", "The numbers may be right, but they are in one row. Keep the shape (G, n).",
-        lambda r: advantages(r).flatten()),
+    ("flattened", "The numbers are in one row. Keep the shape (G, n).", lambda r: advantages(r).flatten()),
     ("one-number-a-group", "You give one number for each group. Every text has an advantage of its own: "
         "shape (G, n).", lambda r: advantages(r).mean(-1)),
     ("first-group", "Only the first group is there. Is your return inside the loop?", lambda r: advantages(r)[:1]),
@@ -195,9 +192,8 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
         "come ready: use them as they are.", lambda p, a, m: -_weighted(p, a - a.mean(), m).mean()),
     ("scaled-again", "You bring the advantages to mean 0 and spread 1 once more. They come ready: use them as "
         "they are.", lambda p, a, m: -_weighted(p, (a - a.mean()) / (a.std(unbiased=False) + 1e-6), m).mean()),
-    ("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO does. Its "
-        "gradient is the same here; what is asked for is the loss with log probabilities.",
-        lambda p, a, m: -_weighted((p - p.detach()).exp(), a, m).mean()),
+    ("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO does. The gradient is the "
+        "same; take log probabilities.", lambda p, a, m: -_weighted((p - p.detach()).exp(), a, m).mean()),
     ("first-word", "Only the first word of each text counts. Every word where the mask is True does.",
         lambda p, a, m: -(a * p[:, 0]).mean()),
     ("last-word", "Only the last word of each text counts. Every word where the mask is True does.",
@@ -267,17 +263,14 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
         "probabilities.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
     ("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
         lambda z, r, m: (z.log_softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
-    ("averaged-over-words", "You average over the vocabulary. The sum is a mean already, because the "
-        "probabilities are its weights: add up the last axis, then average over the words that count.",
-        lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
-    ("mask-forgotten", "You average over all places. Take only those where the mask is True.",
-        lambda z, r, m: _kl(z, r).mean()),
+    ("averaged-over-words", "You average over the vocabulary. A sum weighted by probabilities is a mean already: "
+        "add up the last axis, then average over the words.", lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
+    ("mask-forgotten", "Average only over places where the mask is True.", lambda z, r, m: _kl(z, r).mean()),
     ("divided-by-all", "Masked places are 0 above the line, but below it they are counted. Divide by the "
         "number of words that count.", lambda z, r, m: (_kl(z, r) * m).mean()),
     ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
         lambda z, r, m: _kl(z, r)[~m].mean()),
-    ("sum", "You add up over all words that count. Take their mean: nats per word.",
-        lambda z, r, m: _kl(z, r)[m].sum()),
+    ("sum", "You add up over the words. Take their mean: nats per word.", lambda z, r, m: _kl(z, r)[m].sum()),
     ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count.",
         lambda z, r, m: _kl(z, r)[m].sum() / len(z)),
     ("text-by-text", "You take the mean of each text first, and then the mean of those. It is one mean "
@@ -419,8 +412,7 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
         lambda sample, reward, n: max(((reward(t), t) for t in _listed(sample, n)), key=lambda pair: pair[0])),
     ("pair-text-first", "You return the text with its reward. Only the text is asked for.",
         lambda sample, reward, n: max(((t, reward(t)) for t in _listed(sample, n)), key=lambda pair: pair[1])),
-    ("worst", "You return the text with the lowest reward.",
-        lambda sample, reward, n: min(_listed(sample, n), key=reward)),
+    ("worst", "You return the lowest reward's text.", lambda sample, reward, n: min(_listed(sample, n), key=reward)),
     ("last-of-equals", "Of several equally good texts you return the last. Replace the best so far only by a "
         "better one, > and not >=; and sorting puts the last of equals at the end, where max keeps the first.",
         lambda sample, reward, n: max(_listed(sample, n)[::-1], key=reward)),
@@ -438,8 +430,7 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
         "another text: keep what was drawn, judge that, and return that.", _judged_then_drawn),
     ("drawn-again-at-the-end", "You judge n texts and then return yet another one. Keep the texts that you have "
         "judged.", lambda sample, reward, n: (max(reward(sample()) for _ in range(n)), sample())[1]),
-    ("drawn-twice", "You draw twice in each turn, once to judge and once to keep, and these are two "
-        "different texts. Draw once: text = sample().",
+    ("drawn-twice", "You draw twice in each turn, and judge another text than you keep. Draw once: text = sample().",
         lambda sample, reward, n: max(((reward(sample()), sample()) for _ in range(n)), key=lambda pair: pair[0])[1]),
     ("zero-at-first", "You begin with a best reward of 0, so no text wins where all rewards are "
         "negative. Begin with the first text, or with minus infinity.", _beginning_with(0.0)),

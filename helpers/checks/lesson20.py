@@ -54,8 +54,7 @@ TO_PATCHES = Exercise(to_patches, probes=(
         "first.", _pixels_by_column),
     ("every-nth-pixel", "You take every so-many-th pixel of the whole image into one patch. Split H into (rows of "
         "patches, size), in this order, and W likewise.", _every_nth_pixel),
-    ("width-for-height", "H and W have changed places in your reshape: it only works where the image is square.",
-        _width_for_height),
+    ("width-for-height", "H and W have changed places: that works for squares only.", _width_for_height),
     ("overlapping", "Your squares overlap: each begins one pixel after the last. They lie side by side, `size` "
         "pixels apart.", lambda images, size: images.unfold(1, size, 1).unfold(2, size, 1).flatten(3).flatten(1, 2)),
     ("not-flat", "A patch is still a square of size × size. Flatten its pixels into one axis: (B, N, size²).",
