@@ -4,14 +4,13 @@ No exercise of the list: the learner's functions get weights and pieces of the l
 what the reference implementation makes of the same inputs.
 """
 
-import functools
 from html import escape
 
 import torch
 
 from helpers import transformer
 from helpers.checks.calls import call
-from helpers.checks.core import SECONDS, SEVERAL, two_at_once
+from helpers.checks.core import SECONDS, SEVERAL, two_at_once, variants
 from helpers.checks.stubs import is_stub
 from helpers.page import show
 from helpers.words import NotUsable
@@ -153,34 +152,30 @@ def _after_norm1(second):
     return fault
 
 
-def _with(fault, **changes):
-    return functools.partial(fault, **changes)
-
+_attending, _stacked = variants(self_attention), variants(block)  # with these faults
 
 FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
     "self_attention": {
-        "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.",
-            _with(self_attention, bias=False)),
+        "no-bias": ("The biases of Q, K and V are missing: a query is x @ W_q + b_q.", _attending(bias=False)),
         "no-biases": ("All four biases are missing: a query is x @ W_q + b_q, and b_o comes at the end.",
-            _with(self_attention, bias=False, out_bias=False)),
+            _attending(bias=False, out_bias=False)),
         "no-output-matrix": ("You return the heads side by side. W_o and b_o, which mix what the heads found, are "
-            "still to come.", _with(self_attention, out=False)),
-        "no-output-bias": ("b_o is missing at the end.", _with(self_attention, out_bias=False)),
+            "still to come.", _attending(out=False)),
+        "no-output-bias": ("b_o is missing at the end.", _attending(out_bias=False)),
         "output-matrix-turned": ("You transpose W_o. It is as the formula wants it already: heads @ W_o.",
-            _with(self_attention, turned=True)),
+            _attending(turned=True)),
         "all-from-queries": ("Q, K and V all come from W_q. Each has a matrix and a bias of its own.",
-            _with(self_attention, order="qqq")),
-        "values-from-keys": ("V comes from W_k; it has a matrix of its own, W_v.",
-            _with(self_attention, order="qkk")),
+            _attending(order="qqq")),
+        "values-from-keys": ("V comes from W_k; it has a matrix of its own, W_v.", _attending(order="qkk")),
         "queries-keys-swapped": ("Queries and keys have changed places: W_q makes what asks, W_k what is found.",
-            _with(self_attention, order="kqv")),
+            _attending(order="kqv")),
         "keys-values-swapped": ("Keys and values have changed places: the scores compare queries with keys.",
-            _with(self_attention, order="qvk")),
+            _attending(order="qvk")),
         "padding-seen": ("The padding is seen: hand the mask on to masked_attention.",
             lambda x, mask, w, p: self_attention(x, torch.ones_like(mask), w, p)),
         "heads-not-side-by-side": ("You reshape (B, h, T, d_k) to (B, T, d) as it lies in memory, which mixes "
             "tokens and heads. merge_heads puts the heads of one token side by side.",
-            _with(self_attention, join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
+            _attending(join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
         "residual-added": ("You add x already. The plus belongs to the block; here only what attention writes is "
             "wanted.", lambda x, mask, w, p: x + self_attention(x, mask, w, p)),
     },
@@ -196,28 +191,27 @@ FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
         "mlp-reads-old-stream": ("Your MLP reads the x that came in. It reads what norm1 gave.",
             _after_norm1(lambda x, y, norm2, mlp: norm2(y + mlp(x)))),
         "no-residuals": ("Both pluses are missing: a sublayer adds to the stream and does not replace it.",
-            _with(block, first=False, second=False)),
-        "no-first-residual": ("The first plus is missing: x + attention.", _with(block, first=False)),
-        "no-second-residual": ("The second plus is missing: x + MLP.", _with(block, second=False)),
+            _stacked(first=False, second=False)),
+        "no-first-residual": ("The first plus is missing: x + attention.", _stacked(first=False)),
+        "no-second-residual": ("The second plus is missing: x + MLP.", _stacked(second=False)),
         "no-second-norm": ("The second norm is missing: it goes around the sum with the MLP.",
-            _with(block, norms=("norm1", None))),
+            _stacked(norms=("norm1", None))),
         "no-first-norm": ("The first norm is missing: it goes around the sum with attention.",
-            _with(block, norms=(None, "norm2"))),
+            _stacked(norms=(None, "norm2"))),
         "norm1-twice": ("Both norms are norm1. The second has numbers of its own, norm2.",
-            _with(block, norms=("norm1", "norm1"))),
+            _stacked(norms=("norm1", "norm1"))),
         "norms-swapped": ("The norms have changed places: norm1 belongs to attention, norm2 to the MLP.",
-            _with(block, norms=("norm2", "norm1"))),
+            _stacked(norms=("norm2", "norm1"))),
         "no-mlp-biases": ("Both biases of the MLP are missing: gelu(x @ W1 + b1) @ W2 + b2.",
-            _with(block, mlp_biases=False)),
+            _stacked(mlp_biases=False)),
         "no-attention-biases": ("The four biases of attention are missing: call your self_attention, which has "
-            "them.", _with(block, biases=False)),
+            "them.", _stacked(biases=False)),
         "no-biases": ("All six biases are missing: four in attention, and b1 and b2 in the MLP.",
-            _with(block, biases=False, mlp_biases=False)),
-        "no-mlp": ("The MLP is missing: only attention has written to the stream.", _with(block, think=False)),
+            _stacked(biases=False, mlp_biases=False)),
+        "no-mlp": ("The MLP is missing: only attention has written to the stream.", _stacked(think=False)),
         "attention-only": ("You stop after norm1. The MLP, its plus and norm2 are still to come.",
             _after_norm1(lambda x, y, norm2, mlp: y)),
-        "no-attention": ("Attention is missing: only the MLP has written to the stream.",
-            _with(block, attend=False)),
+        "no-attention": ("Attention is missing: only the MLP has written to the stream.", _stacked(attend=False)),
     },
 }
 

@@ -132,14 +132,8 @@ def _plogp(w):
     return w * np.log(np.where(w > 0, w, 1))
 
 
-def _even(rng):
-    T = int(rng.integers(3, 7))
-    return (np.full((2, T), 1 / T),)
-
-
 ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
     Probe("one row", lambda rng: (_weights(rng, 3),), "For one row the result is one number, -Σ w log w.", ),
-    Probe("even weights", _even, "With the same weight on each of T keys the entropy is log T, to base e.", ),
     Probe("zeros", _with_zeros, "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the "
         "logarithm only where w > 0 (np.log with where= needs out= as well).", extreme=True),
     example("tiny weights", (np.array([[1e-4, 0.9999], [2e-3, 0.998]]),),

@@ -21,13 +21,6 @@ def _square_table(rng):
             return query, keys, values
 
 
-def _all_negative(rng):
-    """Every key points away from the query, each a little otherwise; the best is neither the first nor the last."""
-    query = np.array([1.0, 0.5, 0.25]) + 0.1 * rng.normal(size=3)
-    scale = np.array([3.0, 2.0, 0.5, 4.0])[:, None]
-    return query, -scale * (query + 0.05 * rng.normal(size=(4, 3))), rng.normal(size=(4, 2))
-
-
 def _crowd(rng):
     """Key 3 is long and has the largest dot product; key 1 has the query's direction, key 4 lies next to
     it."""
@@ -64,8 +57,6 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
     Probe("one key", _table(1, 2, 3), "With one key there is no choice: the result is values[0], of shape (m,).", ),
     Probe("two keys", _table(2, 1, 3), "Score each key by its dot product with the "
         "query, and return the value that belongs to the best key."),
-    Probe("all scores negative", _all_negative,
-        "Every dot product is negative here. The largest one still wins: the one nearest to zero."),
     Probe("square", _square_table, "n, d and m are equal here, so a mixed-up axis raises no error. Keys "
         "are rows: keys @ query gives one score a key."),
     Probe("lengths differ", _crowd,

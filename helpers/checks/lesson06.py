@@ -94,13 +94,6 @@ def _covering(rng, *shape):
             return mask
 
 
-def _zero_query(rng):
-    """The first query is all zeros, so its scores are exactly 0, and they count like any others."""
-    Q, K, V = _qkv(rng, 2, 3, 2, 2)
-    Q[0] = 0
-    return Q, K, V, np.array([[True, True, False], [False, True, True]])
-
-
 def _hidden_giant(rng):
     """The visible scores lie far below the hidden ones."""
     Q, K, V = _steps(rng, 2, 4), _steps(rng, 5, 4), _steps(rng, 5, 3)
@@ -187,8 +180,6 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
     Probe("two of three visible", lambda rng: (*_qkv(rng, 3, 3, 4, 2), ~rng.permutation(np.eye(3, dtype=bool))),
         "Each query sees two of three keys. Those two share the weight, as if the third were not there. Check the "
         "scores: Q Kᵀ divided by the root of d_k."),
-    Probe("scores of zero", _zero_query, "The first query is all zeros here, so its scores are exactly "
-        "0. A score of 0 is a score like any other: only the mask says what is hidden.", special=True),
     Probe("one mask for a batch", lambda rng: (*_qkv(rng, 3, 4, 5, 2, lead=(2,)), _covering(rng, 3, 4)),
         "Q, K and V have a batch axis in front, and one (T_q, T_k) mask serves all. Use the last axes "
         "only: np.swapaxes(K, -1, -2), softmax along axis=-1, and a mask that broadcasts."),

@@ -38,8 +38,6 @@ SPLIT_HEADS = Exercise(split_heads, probes=(
         "One token of 6 numbers, 2 heads: head 0 takes the first 3 numbers, head 1 the last 3."),
     Probe("several tokens", lambda rng: (rng.normal(size=(1, 3, 4)), 2), "Head 0 takes the first half of every "
         "token, head 1 the second half. Look at result[0, 0]: it should be X[0, :, :2]."),
-    Probe("batch", lambda rng: (rng.normal(size=(3, 5, 8)), 2), "B = 3, T = 5, d = 8, h = 2: the result "
-        "is (3, 2, 5, 4). Cut the last axis into (h, d_k), then bring the heads in front of the tokens."),
     larger(lambda rng: (rng.normal(size=(5, 10, 18)), 9)),
 ), misconceptions=(
     ("reshape-only", "The shape is right, but reshape alone deals the numbers out in memory order, so a "
@@ -89,8 +87,6 @@ MERGE_HEADS = Exercise(merge_heads, probes=(
         "Row t of the result is row t of head 0 followed by row t of head 1."),
     Probe("one number a head", lambda rng: (rng.normal(size=(2, 4, 3, 1)),),
         "With d_k = 1 column i of the result is head i: the shape is (B, T, h)."),
-    Probe("batch", lambda rng: (rng.normal(size=(2, 3, 5, 4)),), "B = 2, h = 3, T = 5, d_k = 4: the "
-        "result is (2, 5, 12). Bring the tokens in front of the heads, then join the last two axes."),
     larger(lambda rng: (rng.normal(size=(5, 6, 9, 10)),)),
 ), misconceptions=(
     ("reshape-only", "The shape is right, but reshape alone reads head after head, so a row mixes several tokens. "
@@ -215,8 +211,6 @@ MULTI_HEAD_ATTENTION = Exercise(multi_head_attention, nudges=(
         "error. Scores compare tokens with tokens inside one head of one sentence: they are (B, h, T, T)."),
     Probe("as many heads as numbers", _inputs(2, 5, 3, 3),
         "With h = d each head is one number wide, and has its own (T, T) weights even so."),
-    Probe("causal mask", _inputs(2, 5, 6, 2, causal_mask(5)), "mask is (T, T) here, True = may "
-        "attend, the same for every sentence and head. It acts on the scores, before the softmax."),
     Probe("padding mask", _inputs(3, 4, 6, 3, padding_mask([4, 1, 2], 4)[:, None, None, :]), "mask is (B, 1, 1, T) "
         "here: each sentence has its own, and it broadcasts over heads and queries as it is.", ),
     Probe("a mask for each head", _each_head_its_own,
@@ -372,8 +366,6 @@ SPECIAL_SHARE = Exercise(special_share, probes=(
     Probe("none special", _looks(2, 0, 0, 0), "No token is special here, so no weight goes to one: the scores are "
         "0.", draws=1, special=True),
     Probe("in front only", _looks(2, 1, 0, 0, 0), "Only token 0 is special here. `special` says which ones are."),
-    Probe("in the middle", _looks(2, 0, 1, 0, 0, 1, 1, 0), "The special tokens are in the middle here, and there "
-        "are three of them. `special` says which ones are."),
     larger(_looks(5, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1)),
 ), misconceptions=(
     ("all-queries", "You also count what the special tokens themselves look at. The question is where the WORDS "

@@ -272,7 +272,6 @@ ALIBI_BIAS = Exercise(alibi_bias, nudges=(
         "With one head the slope is 2^(-8) = 1/256. Row 0 is [0, -inf] and row 1 is [-1/256, 0]."),
     example("two heads", (2, 3), "With two heads the slopes are 2^(-4) and 2^(-8). The row of the query "
         "i has -slope · (i - j) for each key j."),
-    Probe("eight heads", lambda rng: (8, int(rng.integers(2, 6))), "The eight slopes are 1/2, 1/4, … 1/256.", ),
 ), misconceptions=(
     ("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is "
         "steep, the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),

@@ -33,11 +33,6 @@ def _norm_inputs(rng, *shape, mean=0.0, std=1.0, eps=1e-3, learned=True):
     return _exact(rng, *shape, mean=mean, std=std), gain, bias, eps
 
 
-def _constant_row(rng):
-    d = int(rng.integers(3, 6))
-    return torch.full((2, d), float(rng.integers(2, 9))).double(), _gain(rng, d), _gain(rng, d), 1e-5
-
-
 def _by_hand(rng):
     """Four whole numbers with mean 3 and standard deviation 2, in some order."""
     return (torch.tensor(rng.permutation([1.0, 1.0, 5.0, 5.0])), torch.ones(4).double(),
@@ -103,8 +98,6 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "Gain is 1 and bias is 0 here. Check that the result has mean 0 and variance 1 (dividing by d)."),
     Probe("a large eps", _norm_inputs(2, 5, eps=3.0, learned=False),
         "eps is 3 here: use the argument. It stands under the root, √(σ² + eps).", special=True),
-    Probe("no variation", _constant_row, "All numbers of a row are equal, so x - μ is 0 and σ is 0. With "
-        "eps under the root the result is the bias, not NaN."),
     Probe("gain and bias", _norm_inputs(3, 4), "First normalise, then multiply by gain, then add bias; "
         "both have shape (d,) and work on the last axis."),
     Probe("sizes all equal", _norm_inputs(4, 4, 4, mean=-1.0), "B, T and d are all 4 here, so a mean "
@@ -318,8 +311,6 @@ def _steps(x, a, f, n1, n2, *, first=lambda x, a, n: x + a(n(x)), second=lambda 
 PRE_NORM_BLOCK = Exercise(pre_norm_block, nudges=(
     ("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),
 ), probes=(
-    Probe("silent sublayers", _block_inputs(1, 2, 3, silent=True), "Both sublayers return zeros here, so nothing "
-        "is added to the stream: the block must give back x as it is, not normalised."),
     Probe("whole numbers", _whole_numbers, "Follow it by hand: attention doubles, feed_forward triples, "
         "norm1 adds 10, norm2 adds 100. First x + 2 (x + 10)."),
     Probe("a sentence without a batch", _block_inputs(3, 2), "x has shape (T, d) = (3, 2) here, with no "

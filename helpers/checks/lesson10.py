@@ -224,12 +224,6 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
 ), probes=(
     Probe("whole numbers", _by_hand, "Follow it by hand: self_attention doubles, cross_attention adds 1,000 times "
         "the memory, feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7. First x + 2 (x + 10)."),
-    Probe("self-attention alone", _decoder_inputs(1, 3, 2, 4, across=False, mlp=False),
-        "The other two sublayers return zeros here, so the result is x + self_attention(norm1(x))."),
-    Probe("cross-attention alone", _decoder_inputs(1, 3, 2, 4, back=False, mlp=False),
-        "The other two sublayers return zeros here, so the result is x + cross_attention(norm2(x), memory)."),
-    Probe("MLP alone", _decoder_inputs(1, 3, 2, 4, back=False, across=False),
-        "The two attentions return zeros here, so the result is x + feed_forward(norm3(x))."),
     Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3), "T = T_s = 4 here, so x and memory may be "
         "confused without an error. cross_attention(x, memory) takes the normed stream, and the memory as it is.", ),
     larger(_decoder_inputs(6, 9, 11, 10)),

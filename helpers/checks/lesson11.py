@@ -179,11 +179,6 @@ def _norm_first(x, blocks, norm):
 LANGUAGE_MODEL = Exercise(language_model, probes=(
     Probe("one word", _model(1, 1, 3, 2, 4, n_blocks=0, norm=False), "One word, no block, and a norm "
         "that changes nothing: the word's row of tokens plus row 0 of positions, times W_out."),
-    Probe("one sentence", _model(1, 3, 4, 2, 5, n_blocks=0, norm=False, ids=[[2, 0, 2]]),
-        "No block, and a norm that changes nothing; the ids are 2, 0, 2. The word at place t gets row t "
-        "of positions, so the two words with id 2 have different logits."),
-    Probe("more places than the text has", _model(2, 3, 5, 4, 6, n_blocks=0, norm=False), "There is no block. T = "
-        "3, and the table holds 6 places: only its first T rows are used, the same ones for both sentences.", ),
     Probe("one block", _whole_numbers([lambda x: 2 * x]),
         "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
     Probe("two blocks", _whole_numbers([lambda x: 2 * x, lambda x: x + 100]), "The first block doubles, the second "
@@ -668,7 +663,6 @@ GENERATE = Exercise(generate, use=as_list, probes=(
     Probe("one id, one more", _begun(1, 1), "One id, and one is to be written: logits_of([id]) has one row, and "
         "choose takes it."),
     Probe("none more", _begun(3, 0), "n is 0: nothing is written, a copy of ids comes back.", draws=1, special=True),
-    Probe("three ids, one more", _begun(3, 1), "There are three rows of logits. What comes next is in the last.", ),
     Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL "
         "that is there then, the first one included."),
     Probe("another choice", _begun(3, 4, choose=lambda logits: int(logits.topk(2).indices[1])),
@@ -759,8 +753,6 @@ PERPLEXITY = Exercise(perplexity, probes=(
         "One batch has 20 times the tokens of the other, so its loss counts 20 times as much."),
     Probe("many batches", _batches(9),
         "exp(Σ losses · counts / Σ counts): the mean loss of a token first, exp last."),
-    Probe("an empty batch", lambda rng: (torch.tensor(rng.uniform(0.5, 3, size=3)), torch.tensor([5, 0, 11])),
-        "One batch has no tokens. It counts nothing."),
 ), misconceptions=(
     ("unweighted", "Each batch counts the same in your mean, whatever its size. Weight its loss by its "
         "number of tokens.", lambda losses, counts: losses.mean().exp()),

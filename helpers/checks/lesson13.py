@@ -41,41 +41,38 @@ def _misread(pattern, replacement):
 MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
     example("the words", ("embeddings.word_embeddings.weight",),
         "The first table has three names that stand alone: word, position and token_type."),
-    *_each("position and token type", (
-        "The first table has three names that stand alone: word, position and token_type."
-    ), "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"),
+    *_each("position and token type",
+        "The first table has three names that stand alone: word, position and token_type.",
+        "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"),
     example("position_ids", ("embeddings.position_ids",),
         "embeddings.position_ids ends neither in .weight nor in .bias. Its new name is position_ids."),
-    *_each("the norm of the embeddings", (
-        "A norm's weight is its gain and its bias is its bias: norm.gain and norm.bias."
-    ), "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"),
-    *_each("the pooler", (
-        "The pooler stands outside the layers: pooler.W and pooler.b."
-    ), "pooler.dense.weight", "pooler.dense.bias"),
+    *_each("the norm of the embeddings",
+        "A norm's weight is its gain and its bias is its bias: norm.gain and norm.bias.",
+        "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"),
+    *_each("the pooler", "The pooler stands outside the layers: pooler.W and pooler.b.",
+        "pooler.dense.weight", "pooler.dense.bias"),
     example("layer 0", ("encoder.layer.0.attention.self.query.weight",),
         "Inside a layer the name begins with the layer's number and a dot: 0.W_q."),
-    *_each_in_a_layer("queries, keys and values", (
-        "query, key and value become W_q, W_k and W_v, behind the number of their layer."
-    ), "attention.self.query.weight", "attention.self.key.weight", "attention.self.value.weight"),
-    *_each_in_a_layer("biases", (
-        "A bias becomes b_q, b_k or b_v: look at the last part of the name."
-    ), "attention.self.query.bias", "attention.self.key.bias", "attention.self.value.bias"),
-    *_each_in_a_layer("attention's output", (
-        "attention.output.dense becomes W_o and b_o. The letters output.dense also occur elsewhere."
-    ), "attention.output.dense.weight", "attention.output.dense.bias"),
-    *_each_in_a_layer("the MLP, going in", (
-        "intermediate.dense is the first matrix of the MLP: W1 and b1."
-    ), "intermediate.dense.weight", "intermediate.dense.bias"),
-    *_each_in_a_layer("the MLP, coming out", (
-        "output.dense without attention before it is the second matrix of the MLP: W2 and b2."
-    ), "output.dense.weight", "output.dense.bias"),
-    *_each_in_a_layer("the norms", (
-        "The norm after attention is norm1, the one after the MLP is norm2, each with a gain and a bias."
-    ), "attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias",
+    *_each_in_a_layer("queries, keys and values",
+        "query, key and value become W_q, W_k and W_v, behind the number of their layer.",
+        "attention.self.query.weight", "attention.self.key.weight", "attention.self.value.weight"),
+    *_each_in_a_layer("biases", "A bias becomes b_q, b_k or b_v: look at the last part of the name.",
+        "attention.self.query.bias", "attention.self.key.bias", "attention.self.value.bias"),
+    *_each_in_a_layer("attention's output",
+        "attention.output.dense becomes W_o and b_o. The letters output.dense also occur elsewhere.",
+        "attention.output.dense.weight", "attention.output.dense.bias"),
+    *_each_in_a_layer("the MLP, going in", "intermediate.dense is the first matrix of the MLP: W1 and b1.",
+        "intermediate.dense.weight", "intermediate.dense.bias"),
+    *_each_in_a_layer("the MLP, coming out",
+        "output.dense without attention before it is the second matrix of the MLP: W2 and b2.",
+        "output.dense.weight", "output.dense.bias"),
+    *_each_in_a_layer("the norms",
+        "The norm after attention is norm1, the one after the MLP is norm2, each with a gain and a bias.",
+        "attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias",
         "output.LayerNorm.weight", "output.LayerNorm.bias"),
-    *_each_in_a_layer("a layer of two digits", (
-        "Larger models have more than ten layers. Take the whole number: split the name at its dots."
-    ), "attention.self.key.weight", "attention.output.dense.bias", "intermediate.dense.weight",
+    *_each_in_a_layer("a layer of two digits",
+        "Larger models have more than ten layers. Take the whole number: split the name at its dots.",
+        "attention.self.key.weight", "attention.output.dense.bias", "intermediate.dense.weight",
         "output.dense.weight", "output.LayerNorm.bias", layers=(10, 99)),
 ), misconceptions=(
     ("output-dense-anywhere", "The name attention.output.dense contains output.dense, so a test for "
@@ -176,9 +173,6 @@ MEAN_POOL = Exercise(mean_pool, probes=(
         "The mask holds 1 and 0 here, as tokenizers give it, and not True and False. Both have to work."),
     Probe("padding in front", _padding_in_front,
         "The padding stands in front here. Go by the mask, not by the number of tokens."),
-    Probe("large numbers at the padding",
-        lambda rng: (lambda h, m: (torch.where(m[..., None], h, 1e6 * h), m))(*_padded((2, 5), 3)(rng)),
-        "The vectors at the padding are huge here. They may not count at all."),
     larger(_padded((10, 1, 9, 4, 7, 3, 2, 8, 5), 11)),
 ), misconceptions=(
     ("padding-counted", "You average all positions, padding too, so the vector of a text depends on how "
@@ -263,18 +257,11 @@ def _opposite(rng):
     return query, corpus[torch.tensor(rng.permutation(4))], int(rng.integers(2, 4))
 
 
-def _long_query(rng):
-    query, corpus, k = _rows(6, 3, 4, 30.0)(rng)
-    return 1000 * query, corpus, k
-
-
 SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
     Probe("one row", _rows(1, 3, 1), "One row and k = 1: its number is 0, and the result has shape (1,)."),
     Probe("the best of two", _rows(2, 2, 1),
         "Of two rows, take the one with the larger cosine to the query: its row number, shape (1,)."),
     Probe("all of four", _rows(4, 3, 4), "All four rows, in order: the largest cosine first."),
-    Probe("a long query", _long_query,
-        "The query is a thousand times as long here. That changes no cosine's place in the order."),
     Probe("an opposite row", _opposite, "One row points away from the query: its cosine is -1, the smallest.", ),
     larger(_rows(11, 10, 9, 5.0)),
 ), misconceptions=(

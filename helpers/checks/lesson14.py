@@ -11,17 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.checks.adopt import adopt_all
 from helpers.checks.core import Contract, Exercise, Probe, inputs, larger, variants
-from helpers.checks.pieces import (
-    attends,
-    both,
-    joined,
-    rows_of_a_cache,
-    rows_of_groups,
-    rows_of_scaling,
-    same,
-    spread,
-    tensor,
-)
+from helpers.checks.pieces import attends, both, joined, rows_of_attention, same, spread, tensor
 from helpers.efficient import (
     decode_step,
     grouped_query_attention,
@@ -325,11 +315,9 @@ GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=_TRANSPOSE, p
         "g = 1 here: all query heads share one head of keys and values."),
     Probe("two groups of three, a batch", _grouped_inputs(2, 6, 2, 3, 4), "h = 6 and g = 2: heads 0, 1, 2 use "
         "group 0 and heads 3, 4, 5 use group 1. Scores are divided by √d_k."),
-    Probe("one query, many keys", _grouped_inputs(3, 4, 2, 1, 6, T_k=7),
-        "One query and 7 keys, as when a model writes: K and V have another length than Q."),
     larger(_grouped_inputs(5, 10, 5, 9, 11, T_k=10)),
 ), misconceptions=(
-    *rows_of_groups(_grouped), *rows_of_scaling(_grouped),
+    *rows_of_attention(_grouped, groups=True),
     ("groups-averaged", "You average the groups and give all heads the mean. Head i uses group i // (h / "
         "g), as it stands.", both(_grouped, lambda x, h: x.mean(1, keepdim=True))),
     ("no-softmax", "There is no softmax: the weights are the scores themselves.",
@@ -408,7 +396,7 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "itself, and the new cache holds 2 positions, the old one first."),
     larger(_step_inputs(5, 6, 9, 11)),
 ), misconceptions=(
-    *rows_of_a_cache(_step), *rows_of_scaling(_step),
+    *rows_of_attention(_step, cache=True),
     ("forgets-the-cache", "Your token sees only itself: the output is v. It attends to all cached "
         "positions as well.", _step(see=lambda k, v, cache: (k, v))),
     ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "

@@ -49,8 +49,6 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
         "is 1. The others look at that occurrence, one token back, and at token 0: their score is 0.", draws=1),
     Probe("as many heads as tokens", _heads(6, 6, 2),
         "There are 6 heads and 6 tokens here: count the axes from the back, query is -2 and key is -1."),
-    Probe("period 1", _heads(2, 5, 1), "With period 1 every token is the one before it again. What came "
-        "after that one is the token itself.", extreme=True),
     larger(_heads(9, 23, 10)),
 ), misconceptions=(
     ("same-token", "You average the weights to the same token, one round earlier. An induction head looks at what "

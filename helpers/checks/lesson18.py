@@ -361,7 +361,6 @@ WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
         "+ 3.84) = 0.76 (3.84 is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 "
         "% of all tests.", absolute=_CLOSE),
     example("0 of 8", (0, 8), "None of 8 went well: from 0 to 3.84 / (8 + 3.84) = 0.32.", absolute=_CLOSE),
-    example("1 of 1", (1, 1), "One try, which went well, says little: from 0.21 to 1.", absolute=_CLOSE),
     example("half", (10, 20), "Half of 20: it is symmetric about 0.5, from 0.30 to 0.70.", absolute=_CLOSE),
     Probe("any", _drawn, "The middle is (successes + z²/2) / (n + z²), and on both sides of it lies z / (n + z²) "
         "times the root of successes · (n - successes) / n + z²/4, with z = 1.96.", draws=4, absolute=_CLOSE),

@@ -243,8 +243,6 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
         "logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
     Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place, "
         "which changes no probability: take the (log) softmax over the last axis first."),
-    Probe("the same model", _two(2, 3, 4, equal=True), "Both models give the same probabilities here "
-        "(their logits differ by a constant): the result is 0.", draws=1),
     Probe("as many words as places", _two(3, 3, 3, lengths=[3, 1, 2]), "B, T and V are all 3 here, so "
         "nothing warns you: the softmax and the sum run over the last axis, the vocabulary."),
     Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), "In the second text no word counts: "
@@ -346,13 +344,6 @@ def _contest(rng, n, ties=False, low=-9, more=4, step=1.0):
     return _Draws(texts), _points(texts, points), n
 
 
-def _best_is_0(rng):
-    """The second of five, and all others are below."""
-    texts = ["keys fall", "trees wait", "kings wait", "films return", "bears fall"]
-    points = [-3.0, 0.0, *-rng.permutation([1.0, 2.0, 4.0])]
-    return _Draws(texts), _points(texts, points), 5
-
-
 def _lists_of_words(rng):
     """As the model of the lesson gives them: of different lengths."""
     texts = ["the keys fall", "trees", "the old kings wait here", "films return"]
@@ -398,8 +389,6 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
     Probe("five draws", _contest(5), "Five texts are drawn, no more and no fewer, and the best is returned.", ),
     Probe("rewards that are close", _contest(5, step=0.07), "The rewards differ by less than 1 here. "
         "Compare them as they are, and cut nothing off.", special=True),
-    Probe("the best has 0", _best_is_0, "The highest reward is 0 here, and 0 is a reward like any other: "
-        "what is not there yet is None, and asked for with `is None`.", special=True),
     Probe("equals", _contest(6, ties=True), "Several share the highest reward: return the first of them.", draws=6),
     Probe("lists of words", _lists_of_words, "A text is a list of words here, as in the lesson. The one "
         "with the highest reward is returned as it was drawn."),
@@ -490,7 +479,6 @@ def _minus_log(x):
 DPO_LOSS = Exercise(dpo_loss, probes=(
     Probe("one pair", _judged(1, 0.5), "One pair: how much has each text been raised since the "
         "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
-    Probe("four pairs", _judged(4, 0.5), "Four pairs: each has its own margin; the result is the mean loss.", ),
     Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
         "about -200. Only differences from the reference count."),
     example("margins of 10,000", (  # one of each sign

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.vision import to_patches, vision_transformer
 
@@ -39,8 +39,6 @@ TO_PATCHES = Exercise(to_patches, probes=(
     Probe("one pixel a patch", _images(1, 2, 3, 1), "A patch is one pixel here, so the result is the pixels in "
         "reading order: (1, 6, 1)."),
     Probe("one patch", _images(1, 2, 2, 2), "The patch is the whole image: its pixels row by row, (1, 1, 4)."),
-    example("by hand", (torch.arange(16.0).view(1, 4, 4), 2), "The pixels are 0 to 15 in reading order. The first "
-        "patch is 0, 1, 4, 5, the second 2, 3, 6, 7."),
     Probe("wider than high", _images(1, 2, 6, 2), "H is 2 and W is 6: three patches in one row."),
     larger(_images(9, 9, 12, 3)),
 ), misconceptions=(
@@ -129,10 +127,7 @@ def _read(images, size, W_in, cls, positions, blocks, norm, W_out, *, tokens=_in
 VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
     Probe("no block, no positions", _model(1, 2, 2, 2, 3, 2, blocks=0, positions=0.0), "There is no block and the "
         "positions are 0, so nothing of the image reaches the token that asks: the logits are norm(cls) @ W_out."),
-    Probe("no block", _model(2, 2, 2, 2, 3, 2, blocks=0), "Without a block token 0 stays cls + positions[0]."),
     Probe("one patch", _model(1, 2, 2, 2, 3, 2, blocks=1), "There are two tokens: cls in front and one patch."),
-    Probe("no positions", _model(2, 4, 4, 2, 5, 3, positions=0.0), "All positions are 0 here, so that only the "
-        "patches, the blocks and the last step count."),
     Probe("not square", _model(2, 2, 6, 2, 4, 3, blocks=3), "The image is 2 by 6: N is 3, and there are 4 positions."),
     larger(_model(9, 9, 12, 3, 10, 9, blocks=3)),
 ), misconceptions=(

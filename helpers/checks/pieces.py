@@ -61,16 +61,16 @@ def both(attends, spread):
     return attends(spread_keys=spread, spread_values=spread)
 
 
-def rows_of_scaling(attends):
-    """Misconceptions of a template of attention: how scores are scaled, and the axis of the softmax."""
+def _of_scaling(attends):
+    """How scores are scaled."""
     return (
         ("not-scaled", "The scores are not scaled: divide them by √d_k before the softmax.", attends(scale=lambda q: 1.0)),
         ("scaled-by-d", "You divide by d_k. Lesson 05: it is √d_k.", attends(scale=lambda q: q.shape[-1])),
     )
 
 
-def rows_of_groups(attends):
-    """Of one whose query heads share keys and values in groups."""
+def _of_groups(attends):
+    """How query heads share keys and values in groups."""
     return (
         ("groups-in-turn", "You give the groups to the heads in turn: 0, 1, 0, 1. Heads of one group stand side by side: "
             "0, 0, 1, 1. torch's repeat does the former, repeat_interleave the latter.", both(attends, spread_in_turn)),
@@ -89,8 +89,8 @@ def rows_of_groups(attends):
     )
 
 
-def rows_of_a_cache(attends):
-    """Of one that takes a cache and returns the longer one."""
+def _of_a_cache(attends):
+    """How a cache is taken, and the longer one returned."""
     def uncached(q, k, v, cache=None):
         return attends()(q, k, v, None)
 
@@ -114,3 +114,8 @@ def rows_of_a_cache(attends):
         ("none-not-handled", "At the beginning the cache is None, and there is nothing to append to: then k and v "
             "themselves are the keys and values.", lambda q, k, v, cache=None: attends()(q, k, v, (cache[0], cache[1]))),
     )
+
+
+def rows_of_attention(attends, groups=False, cache=False):
+    """Misconceptions of a template like `attends`: of scaling, of ``groups`` and of a ``cache`` where it has them."""
+    return *_of_a_cache(attends) * cache, *_of_groups(attends) * groups, *_of_scaling(attends)
