@@ -246,7 +246,7 @@ def test_notes_of_ones_own(tmp_path):
     ("mean_pool", lambda hidden, mask: hidden[mask].mean(0), "all-texts-in-one-list", "one list"),
     ("mean_pool", lambda hidden, mask: hidden[mask.bool()].mean(0), "one-mean-for-all", "one mean"),
     ("semantic_search", lambda query, corpus, k: torch.cosine_similarity(query, corpus), "cosines-of-all-rows",
-     "sort them, largest first"),
+     "sort, largest first"),
     ("semantic_search", lambda query, corpus, k: torch.cosine_similarity(query[None], corpus).topk(k).values, "scores",
      "Return the row numbers"),
     ("mean_pool", lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum(1), None, "make the divisor (B, 1)"),

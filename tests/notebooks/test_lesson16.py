@@ -193,4 +193,4 @@ def test_a_rotate_that_does_not_use_its_base_is_told(capsys):
         return attention.rotate(x, positions)
 
     assert runs(rotate) is smollm2.rope
-    assert "write base where 10000 was" in capsys.readouterr().out
+    assert "check(rotate) says why" in capsys.readouterr().out
