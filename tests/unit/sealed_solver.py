@@ -5,7 +5,7 @@ import itertools
 import torch
 
 from helpers import inside, sealed
-from helpers.measure import forecasts
+from helpers.sealed import forecasts
 
 
 def read_rule(model, ids):
