@@ -260,6 +260,25 @@ def _judge(mine, theirs, real, inputs):
         if torch.allclose(found[real], fault(*inputs)[real], rtol=1e-4, atol=1e-4):
             return "does not give the reference's numbers", hint
     far = (found - theirs)[real].abs().max()
-    return "does not give the reference's numbers", (
-        f"The largest difference is {far:.2g}, and no usual fault explains it. Compute it line by line beside the "
-        "comments of the stub: does each line have the shape that is written there?")
+    return "does not give the reference's numbers", f"The largest difference is {far:.2g}. {_where_it_begins(mine, inputs)}"
+
+
+def _where_it_begins(mine, inputs):
+    """What reaches masked_attention in ``mine`` and is not what reaches it in the course's, in one sentence."""
+    def arguments(function):
+        x, mask, w, p = inputs
+        calls = []
+        watched = {"masked_attention": lambda *arguments: calls.append(arguments) or p["masked_attention"](*arguments)}
+        function(x.clone(), mask, w, p | watched)
+        return calls
+
+    calls = arguments(mine)
+    if not calls:
+        return "It never calls masked_attention."
+    for name, got, right in zip(("Q", "K", "V", "the mask"), calls[0], arguments(self_attention)[0], strict=False):
+        shape = tuple(getattr(got, "shape", ()))
+        if shape != tuple(right.shape):
+            return f"masked_attention gets {shape or got} as {name}, where {tuple(right.shape)} is right."
+        if not torch.allclose(got.float(), right.float(), atol=1e-4):
+            return f"It begins before masked_attention: {name} is not the reference's."
+    return "Q, K, V and the mask are right where they reach masked_attention, so it is what comes after."

@@ -20,6 +20,10 @@ def _softmax_along(x, axis):
     return e / e.sum(axis=axis, keepdims=True)
 
 
+def _shifted(x):
+    return np.exp(x - x.max(axis=-1, keepdims=True))
+
+
 def _softmax_global_max(x):
     e = np.exp(x - x.max())
     return e / e.sum(axis=-1, keepdims=True)
@@ -44,6 +48,10 @@ SOFTMAX = Exercise(softmax, probes=(
         lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
     ("whole-array", "You divide by the sum of the whole array, so all weights together sum to 1. Each row must: sum "
         "along axis=-1 with keepdims=True.", lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
+    ("whole-array-divides", "You divide by the sum of the whole array. Each row has a sum of its own: sum along "
+        "axis=-1 with keepdims=True.", lambda x: _shifted(x) / _shifted(x).sum()),
+    ("columns-divide", "You divide by the sums of the columns, as sum(e) and e.sum(axis=0) give them. Each row has a "
+        "sum of its own: e.sum(axis=-1, keepdims=True).", lambda x: _shifted(x) / _shifted(x).sum(axis=0)),
     ("no-keepdims", "The sums lose an axis and no longer line up with their rows. keepdims=True keeps "
         "it, with size 1: one sum for each row.", lambda x: np.exp(x - x.max(axis=-1, keepdims=True))
         / np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1)),
@@ -59,7 +67,7 @@ SOFTMAX = Exercise(softmax, probes=(
         "0/0. Subtract each row's own maximum.", _softmax_global_max),
     ("not-normalised", "You take exp and never divide: weights sum to 1 along the last axis.", lambda x: np.exp(x)),
     ("not-normalised-shifted", "You subtract the maximum and take exp, but never divide by the sum.",
-        lambda x: np.exp(x - x.max(axis=-1, keepdims=True))),
+        lambda x: _shifted(x)),
     ("no-exp", "You divide the scores by their sum. Scores can be negative: exp makes them positive "
         "first.", lambda x: x / x.sum(axis=-1, keepdims=True)),
     ("sign", "The largest score gets the smallest weight: look at the sign inside exp.", lambda x: softmax(-x)),
@@ -113,7 +121,7 @@ SELF_ATTENTION = Exercise(self_attention, probes=(
         "nothing to attend to.", lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
 ), nudges=(
     ("core dimension|not aligned", "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights "
-        "times X gives (T, d). X.T @ X compares the columns."),
+        "times X gives (T, d). Does one of your products have its factors another way round?"),
 ))
 
 

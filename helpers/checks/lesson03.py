@@ -109,6 +109,8 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
     ("first-number", "You return one number of the value. A value is a whole row, of shape (m,): leave "
         "out the last [0].", lambda q, K, V: V[np.argmax(K @ q)][0]),
 ), nudges=(
+    ("arrays used as indices must be of integer", "A score is no index. np.argmax(keys @ query) is the number of the "
+        "best key."),
     ("^IndexError: index .* out of bounds", "That index is no row of values. argmax of a whole (n, d) array "
         "counts every number in it. Have you used the query? keys @ query has one score for each key."),
 ))
@@ -117,6 +119,8 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
 def _with_weights(weights, values):
     return weights @ values, weights
 
+
+_BY_DISTANCE = "You compare by distance. Here the scores are dot products, keys @ query."
 
 SOFT_ATTENTION = Exercise(soft_attention, probes=(
     Probe("one key", _table(1, 2, 3), "With one key its weight is 1, so the output must "
@@ -175,10 +179,15 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         lambda q, K, V: _with_weights(softmax(_cosines(q, K)), V)),
     ("sign", "The worst key gets the largest weight: look at the sign of the scores.",
         lambda q, K, V: _with_weights(softmax(-(K @ q)), V)),
+    ("distance", _BY_DISTANCE, lambda q, K, V: _with_weights(softmax(-np.linalg.norm(K - q, axis=1)), V)),
+    ("squared-distance", _BY_DISTANCE, lambda q, K, V: _with_weights(softmax(-((K - q) ** 2).sum(axis=1)), V)),
     ("divided-by-n", "The weights are right, but then you take a mean over the keys. The weights sum to 1 already: "
         "add the weighted values up.", lambda q, K, V: ((softmax(K @ q)[:, None] * V).mean(axis=0), softmax(K @ q))),
     ("not-summed", "You weight each value, but do not add them up. The output is one row, of shape (m,).",
         lambda q, K, V: (softmax(K @ q)[:, None] * V, softmax(K @ q))),
+), nudges=(
+    ("could not be broadcast", "Weights (n,) and values (n, m) do not line up under *. weights @ values adds up the rows, "
+        "each times its weight."),
 ))
 
 

@@ -173,6 +173,10 @@ BOOLEAN_INDEX = ("A boolean index needs exactly the axes of what it picks from, 
                  "keeps the axes that np.where needs.")
 
 
+def _over_its_sum(e):
+    return e / e.sum(axis=-1, keepdims=True)
+
+
 MASKED_ATTENTION = Exercise(masked_attention, probes=(
     Probe("one key visible", lambda rng: (*_qkv(rng, 2, 2, 3, 1), rng.permutation(np.eye(2, dtype=bool))),
         "Each query sees exactly one of two keys. Whatever the scores, that key has weight 1, the other exactly "
@@ -207,6 +211,11 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "Hide the scores before the softmax.", _after_renormalised),
     ("score-zero", "You set hidden scores to 0, and exp(0) = 1 is still a weight. A score of -inf gives "
         "weight 0.", _with_softmax_of(lambda s, m: s * m)),
+    ("exp-times-mask", "You multiply by the mask after exp. On paper that hides, but nothing is subtracted before exp, so "
+        "a large score overflows, and a row that sees nothing is 0/0. Hide with -inf, then attention.softmax.",
+        lambda Q, K, V, mask: _mixed(_over_its_sum(np.exp(_scaled(Q, K)) * mask), V)),
+    ("times-M", "You multiply the scores by M. It is added: 0 leaves a score as it is, and -inf hides it.",
+        _with_softmax_of(lambda s, m: s * np.where(m, 0.0, -np.inf))),
     ("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a "
         "visible key can have a score of exactly 0. Ask the mask, not the scores: np.where(mask, "
         "scores, -np.inf).", _masked(hide=lambda scores, mask: np.where(scores * mask == 0, -np.inf, scores))),

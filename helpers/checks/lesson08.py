@@ -205,6 +205,10 @@ ROTATE = Exercise(rotate, nudges=(
     ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change.", _no_minus),
     ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
         lambda x, p: _turn(x, np.deg2rad(_angles(x, p)))),
+    ("plus-in-the-exponent", "Your later pairs turn faster and faster: the exponent is -2i/d, with a minus.",
+        lambda x, p: _turn(x, np.asarray(p)[:, None] / _omega(x))),
+    ("sine-and-cosine-exchanged", "You have exchanged sine and cosine: at position 0 a pair has to stay as it is, and cos 0 "
+        "is 1.", lambda x, p: _turn(x, np.pi / 2 - _angles(x, p))),
     ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
         lambda x, p: _turn(x, _angles(x, p, base=1000.0))),
     ("base-ignored", "Your rotate takes a base, and turns by 10000 whatever base it is given. Write base where 10000 was.",

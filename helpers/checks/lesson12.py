@@ -277,6 +277,8 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
     Contract("a head that does not exist, such as head 3 of 3", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
     Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1)),
 ), nudges=(
+    ("inner sizes|mat1 and mat2|size of tensor|core dimension", "W_o wants all h · d_k numbers of a token. A head that goes "
+        "keeps its place: set its numbers to 0, and do not cut them out."),
     ("non-empty list", "When the only head goes, nothing is left to join: the result is 0, with shape (B, T, d)."),
     *NUDGES,
 ))

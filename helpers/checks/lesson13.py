@@ -119,6 +119,7 @@ MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
     Contract("a name with another ending, such as encoder.layer.0.attention.self.query.scale",
         lambda rng: ("encoder.layer.0.attention.self.query.scale",)),
 ), nudges=(
+    ("^ValueError", "This name is in one of the two tables; refuse only what is in neither."),
     ("KeyError", "Your dictionary has no entry of this name. Compare it letter by letter with the tables: is "
         "there still something in front of it or behind it, such as encoder.layer., a dot, the layer's number (it "
         "may have two digits) or .weight? Or is a row of the tables not in your dictionary?"),
@@ -304,6 +305,8 @@ SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
 ), contracts=(
     Contract("k larger than the number of rows", lambda rng: (torch.ones(3), torch.eye(3), 4)),
     Contract("k below 1", lambda rng: (torch.ones(3), torch.eye(3), 0)),
+), nudges=(
+    ("^ValueError", "k may be 1, and it may be the number of rows: refuse what lies outside of these only."),
 ))
 
 EXERCISES = (MAP_WEIGHT_NAME, MEAN_POOL, SEMANTIC_SEARCH)

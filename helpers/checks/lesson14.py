@@ -306,7 +306,11 @@ _TRANSPOSE = (("first two dimensions of batch2|matrix transpose on tensors|of no
     "axes of (B, h, T, d_k)."
 )),)
 
-GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=_TRANSPOSE, probes=(
+GROUPED_QUERY_ATTENTION = Exercise(grouped_query_attention, nudges=(
+    ("^ValueError", "Here g divides h, so nothing is to be refused: the test is h % g."),
+    ("Got 1-D", "Without dim, repeat_interleave flattens everything first: K.repeat_interleave(n, dim=1)."),
+    *_TRANSPOSE,
+), probes=(
     Probe("one key", _grouped_inputs(1, 4, 2, 1, 3, T_k=1), "With one key its weight is 1, so query head "
         "i returns the value of its group, V[:, i // (h / g)]."),
     Probe("as many groups as heads", _grouped_inputs(1, 2, 2, 3, 4),

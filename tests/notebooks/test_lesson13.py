@@ -221,6 +221,24 @@ def test_a_layer_that_is_no_known_fault_is_told_too(layer, capsys):
         assert said in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("said", "fault"), [
+    ("gets None as the mask", lambda x, mask, w, p: layers.self_attention(x, None, w, p)),
+    ("the mask is not the reference's", lambda x, mask, w, p: layers.self_attention(x, ~mask, w, p)),
+    ("K is not the reference's", lambda x, mask, w, p: layers.self_attention(x, mask, w | {"W_k": w["W_q"]}, p)),
+    ("(2, 6, 7, 64) as Q", lambda x, mask, w, p: layers.self_attention(
+        x, mask, w, p | {"split_heads": lambda X, n: p["split_heads"](X, 6)})),
+    ("it is what comes after", lambda x, mask, w, p: layers.self_attention(x, mask, w, p) * 2),
+    ("never calls masked_attention", lambda x, mask, w, p: x)])
+def test_a_fault_in_attention_is_told_where_it_begins(layer, capsys, said, fault):
+    real, inputs = layer
+    tolerant = dict(inputs[3], masked_attention=lambda Q, K, V, mask: (V, None) if mask is None else
+                    layers.PIECES["masked_attention"](Q, K, V, mask))
+    inputs = (*inputs[:3], tolerant)
+    theirs = layers.self_attention(*inputs)
+    assert take(renamed(fault, "self_attention"), layers.self_attention, theirs, real, *inputs) is layers.self_attention
+    assert said in capsys.readouterr().out
+
+
 def test_the_forty_notes_are_those_of_the_experiment():
     cells = code_cells(LESSONS["13"].parent / "experiments" / LESSONS["13"].name)
     written = "".join(re.search(r'"""\\\n(.*?)"""', source, re.DOTALL)[1] for source in cells
