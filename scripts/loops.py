@@ -40,7 +40,7 @@ def night_sky(by_head, words):
     for tried in range(by_head.shape[1] + 1):
         effects = by_head.clone()
         effects[:, tried:] = 0
-        figure = lesson17.night(effects, words)
+        figure = lesson17.night(effects, words, named=False)  # which head it is, the lesson asks
         figure.axes[0].axvspan(tried - 0.5, by_head.shape[1], color=lesson17.NIGHT, alpha=0.7, zorder=3)  # not tried yet
         frames.append(_picture(figure))
     _write("night_sky", frames)

@@ -187,8 +187,9 @@ def night_sky(by_head, words):
     plots.as_drawn(night(by_head, words))
 
 
-def night(by_head, words):
-    """The figure of `night_sky`. The brightest dot gets its glow and its name where the effect is above a half."""
+def night(by_head, words, named=True):
+    """The figure of `night_sky`. The brightest dot gets its glow, and if ``named`` its name, where the effect is above a
+    half."""
     figure, ax = plt.subplots(figsize=(7.6, 5.4), facecolor=NIGHT)
     places, layers, heads = np.indices(by_head.shape).reshape(3, -1)
     light = np.clip(by_head.numpy().ravel(), 0, None)  # an effect below 0 stays dark
@@ -199,6 +200,7 @@ def night(by_head, words):
     if light.max() > 0.5:
         for size in (200, 480, 960, 1750):
             ax.scatter(layer, top, s=size, color="#ffb000", alpha=0.13, linewidth=0)
+    if named and light.max() > 0.5:
         ax.annotate(f"layer {layer}, head {head}: effect {light.max():.2f}", (layer, top), (layer - 2, 44.9), color=GLOW,
                     fontsize=16, ha="right", va="center", arrowprops={"arrowstyle": "-", "color": GLOW, "linewidth": 1.2})
     ax.set_yticks([4, 15, 26, 37, 53], words, fontsize=15, color="white")
