@@ -32,7 +32,7 @@ DECIDES = r"\[(project|build-system|tool\.setuptools)\b|[^\[]"  # tables, and wh
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
 EVERYTHING = "book classes maintain"
 EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "slides": "book",
-          "classroom": "classes", "lint": "maintain", "stability": "maintain",
+          "classroom": "classes", "lint": "classes maintain", "stability": "maintain",
           "check": EVERYTHING, "test": EVERYTHING, "weekly": EVERYTHING}  # verb: what pyproject.toml adds for it
 ROOM = {  # JupyterLab as a room for learning: a file in .venv -> what it says
     "share/jupyter/lab/settings/overrides.json": {

@@ -16,7 +16,8 @@ PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers",
 QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
 NO_TESTS = 5  # the exit status of pytest where all tests were left out
 TESTED = ((r"notebooks/.*\.ipynb", "hygiene"), ("data/course.toml", "course"), (r".*\.md", "reference"),
-          (r"helpers/checks/.*\.py", "hints"), (r"helpers/checks/.*\.py", "mistakes"))  # files, and what tests all of them
+          (r"helpers/checks/.*\.py", "hints"), (r"helpers/(checks/)?[a-z]\w*\.py", "mistakes"),
+          (r"helpers/[a-z]\w*\.py", "answers"))  # files, and what tests all of them
 MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
@@ -117,8 +118,10 @@ def check(arguments):
     notebooks that the branch changed."""
     on_branch = changed(branch_point())
     near = [] if arguments else nearest(changed("HEAD")) or nearest(on_branch)
-    lessons = [match[1] for match in map(re.compile(r"notebooks/figures/lesson(\d\d)\.py").fullmatch, on_branch) if match]
-    drawn = [str(path) for number in lessons for path in Path("notebooks").glob(f"{number}_*.ipynb")]
+    shown = {"notebooks/figures": "notebooks", "helpers/checks": "notebooks/solutions"}  # what runs in which notebooks
+    modules = [file.rpartition("/lesson") for file in on_branch if file.endswith(".py")]
+    drawn = [str(path) for room, _, name in modules if room in shown
+             for path in Path(shown[room]).glob(f"{name[:2]}_*.ipynb")]
     books = [file for file in on_branch if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
     notebooks = sorted({*books, *drawn})
     if lint([]):

@@ -92,10 +92,11 @@ def choose(lesson, known, n=3, path=FILE):
     pool = [q for q in load(path)[1].values() if int(q.lesson) < now and not q.inventory]
     if not pool:
         raise ValueError(f'A warm-up asks about earlier lessons, and {lesson!r} has none; say for example warm_up("07").')
-    chance, ranked = random.Random(f"{now} {len(known)}"), []
+    ranked = []
     for question in pool:
         entry = _entry(known.get(question.id))
-        luck = chance.random() ** (1.3 ** (now - int(question.lesson)))  # smaller for a lesson long ago: chosen more rarely
+        chance = random.Random(f"{now} {len(known)} {question.id}").random()  # its own, so a new question moves no other
+        luck = chance ** (1.3 ** (now - int(question.lesson)))  # smaller for a lesson long ago: chosen more rarely
         due = int(entry["lesson"]) + 2 ** entry["in_a_row"] if entry else 0
         order = LATER if due > now else WRONG if entry and not entry["in_a_row"] else OPEN
         ranked.append((order, due if order == LATER else -luck, question))

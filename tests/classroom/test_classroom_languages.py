@@ -79,3 +79,10 @@ def test_canvas_numbers_have_the_comma_of_its_language(out, tmp_path):
                     encoding="utf-8")
     exports.export(out, "canvas", path)
     assert marks.read_csv(out / "canvas_filled.csv")[1]["Assignment 1 (12)"] == "34,5"
+
+
+@pytest.mark.parametrize(("identifiers", "moodle"), [
+    (("Participant 1", "Participant 2"), True), (("Participant 1", "Group 2"), False),
+    (("Participant 1", "Participant 1"), False), (("Participant", "Participant 2"), False)])
+def test_moodles_identifiers_are_one_word_and_a_number_of_its_own(identifiers, moodle):
+    assert worksheets.is_moodle([{"Identifier": identifier, "Full name": "Ada"} for identifier in identifiers]) is moodle

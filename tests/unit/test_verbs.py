@@ -38,7 +38,8 @@ def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(git_pr
 def test_the_nearest_tests_have_the_name_of_what_changed(monkeypatch):
     monkeypatch.chdir(verbs.ROOT)
     for files, tests in [
-        (["helpers/attention.py"], ["tests/unit/test_attention.py"]),
+        (["helpers/attention.py"], ["tests/unit/test_answers.py", "tests/unit/test_attention.py",
+                                    "tests/unit/test_mistakes.py"]),
         (["helpers/measure/claim.py", "README.md"], ["tests/notebooks/test_reference.py", "tests/unit/test_claim.py"]),
         (["notebooks/05_scaling.ipynb"], ["tests/notebooks/test_hygiene.py", "tests/notebooks/test_lesson05.py"]),
         (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py", "tests/unit/test_hints.py",
