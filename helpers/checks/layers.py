@@ -268,8 +268,12 @@ def _where_it_begins(mine, inputs):
     def arguments(function):
         x, mask, w, p = inputs
         calls = []
-        watched = {"masked_attention": lambda *arguments: calls.append(arguments) or p["masked_attention"](*arguments)}
-        function(x.clone(), mask, w, p | watched)
+
+        def watched(*given, **named):
+            calls.append((*given, *named.values()))
+            return p["masked_attention"](*given, **named)
+
+        function(x.clone(), mask, w, p | {"masked_attention": watched})
         return calls
 
     calls = arguments(mine)
@@ -277,7 +281,7 @@ def _where_it_begins(mine, inputs):
         return "It never calls masked_attention."
     for name, got, right in zip(("Q", "K", "V", "the mask"), calls[0], arguments(self_attention)[0], strict=False):
         shape = tuple(getattr(got, "shape", ()))
-        if shape != tuple(right.shape):
+        if not torch.is_tensor(got) or shape != tuple(right.shape):
             return f"masked_attention gets {shape or got} as {name}, where {tuple(right.shape)} is right."
         if not torch.allclose(got.float(), right.float(), atol=1e-4):
             return f"It begins before masked_attention: {name} is not the reference's."

@@ -228,6 +228,8 @@ def test_a_layer_that_is_no_known_fault_is_told_too(layer, capsys):
     ("(2, 6, 7, 64) as Q", lambda x, mask, w, p: layers.self_attention(
         x, mask, w, p | {"split_heads": lambda X, n: p["split_heads"](X, 6)})),
     ("it is what comes after", lambda x, mask, w, p: layers.self_attention(x, mask, w, p) * 2),
+    ("the mask is not the reference's", lambda x, mask, w, p: layers.self_attention(x, mask, w, p | {
+        "masked_attention": lambda Q, K, V, mask: p["masked_attention"](Q, K, V, mask=~mask)})),
     ("never calls masked_attention", lambda x, mask, w, p: x)])
 def test_a_fault_in_attention_is_told_where_it_begins(layer, capsys, said, fault):
     real, inputs = layer
