@@ -41,6 +41,7 @@ TASKS = [(name, function) for name in NAMES
          if judged_by_probes(name, function)]
 EQUIVALENT = {  # mutants that compute the same as the reference: a piece of their text, and why
     "np.where(weights > 0, weights, 2)": "the weight 0 is multiplied by the logarithm that it replaces",
+    "BLIND[blind](1)": "padding that sees nothing needs no size",
 }
 
 # Asked in assignment 4 before lesson 16 asked it too: hand-outs of that name are about, and have to be graded.
