@@ -67,70 +67,49 @@ BAD = [  # rule, what breaks it, a word of the message, and the notebook if it i
     ("valid", lambda raw: raw.update(nbformat_minor=4), "4.5"),
     ("valid", lambda raw: raw.clear(), "cannot be read"),
     ("valid", at(FIGURE, id=SUM), "two cells with the id"),
-    ("valid", at(SUM, id=""), "not a valid"),
     ("kernel", with_metadata(kernelspec={"name": "my-env", "display_name": "x"}), "my-env"),
-    ("execution_counts", at(SUM, execution_count=50), "50 where 7 is due"),
     ("execution_counts", at(SUM, execution_count=None), "None where 7 is due"),
     ("execution_counts", shows(SUM, output_type="execute_result", execution_count=9, data={}), "7 is due"),
     ("short_cells", at(SUM, source="\n".join("1" * 31)), "31 lines"),
     ("no_errors", shows(SUM, output_type="error", ename="KeyError", evalue="'x'", traceback=[]), "KeyError"),
     ("no_stderr", prints(SUM, "UserWarning: old\n", "stderr"), "UserWarning"),
     ("no_absolute_paths", at(SUM, source="open('/home/ada/x')"), "/home/ada"),
-    ("no_absolute_paths", prints(SUM, "in /root/course/x.py"), "/root/course"),
     ("no_absolute_paths", shows(SUM, "<i>C:\\Users\\ada</i>"), "C:\\Users"),
-    ("frames", shows(SUM, "<iframe srcdoc='>' title='x'></iframe>"), "sandbox"),
     ("frames", shows(SUM, "<iframe srcdoc=' sandbox=\"allow-scripts\" ' sandbox='allow-scripts allow-forms'>"), "sandbox"),
     ("nothing_skipped", at(SUM, metadata={"tags": ["raises-exception"]}), "raises-exception"),
     ("nothing_skipped", at(SUM, source="# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),
     ("ignored_cells", at(SUM, metadata={"tags": ["nbval-ignore-output"], "reason": 7}), "reason"),
     ("ignored_cells", at(SUM, metadata=IGNORED), "no assert"),
-    ("ignored_cells", at("numbers", metadata=IGNORED), "no assert"),
     ("figures_in_words", without(ITS_WORDS), "In words"),
-    ("figures_in_words", at(ITS_WORDS, source="In words: a line that rises."), "In words"),
     ("figures_in_words", at(ITS_WORDS, source="*In words:* *black* and a darker line rise."), "says darker of"),
     ("figures_in_words", shows("194bb6a8", data={"image/png": "iVBORw0KGgo="}), "without its own text"),
     ("links", replace("00_start_here.ipynb", "../notes.md"), "no such file"),
-    ("links", replace("00_start_here.ipynb", "../../outside.md"), "no such file"),
     ("links", replace("00_start_here.ipynb", "../docs/glossary.md#no-such-word"), "no heading"),
     ("links", replace("(00_start_here.ipynb)", "(#what-people-say)"), "no heading"),
-    ("links", replace("(00_start_here.ipynb)", "(02_attention_as_a_weighted_average.ipynb#Nowhere)"), "no heading"),
-    ("links", replace("**In this", '<img src="no.png"> **In this'), "no.png"),
     ("links", shows(SUM, '<a href="03_no.ipynb">3</a>'), "03_no"),
     ("number_and_title", replace("# 01 · Word", "# 1. Word"), "does not begin"),
-    ("number_and_title", replace("# 01 · Word embeddings and similarity", "# 01 · Word embeddings"), "does not begin"),
     ("number_and_title", replace("# 01 ·", "# 02 ·"), "does not begin", SOLUTION),
-    ("sections", replace("## Recap", "## Summary"), "## Recap"),
-    ("sections", replace("### Going further", "## Going further"), "### Going further"),
-    ("sections", replace("## Going deeper", "## Deeper"), "## Going further"),
     ("sections", replace("## What people say", "## Claims"), "## What people say"),
-    ("sections", replace("**In this lesson**", "In this lesson"), "In this lesson"),
     ("sections", replace("**Time:** 70", "Time: 70"), "does not say its time"),
     ("sections", replace("Next: [02", "[02"), "0 lines 'Next: …'"),
     ("nothing_is_folded", at(SUM, metadata={"jupyter": {"source_hidden": True}}), "is folded"),
     ("little_scaffolding", at(SUM, source="from helpers.page import show\n" * 99), "lines of code that serve the page"),
     ("comes_through_github", shows(SUM, "<style>b</style><svg><text>a map</text></svg>"), "nothing on GitHub"),
     ("answers_are_earned", at("multiply-and-add", source="## Bear with lion 8"), "'lion 8' is in a heading"),
-    ("predictions_are_asked_and_revealed", at(SUM, source="reveal('01-bears', 0)"), "does not call reveal('01-bears') once"),
     ("predictions_are_asked_and_revealed", at(SUM, source="predict('01-bears')"), "does not call predict('01-bears') once"),
-    ("colab_first", without("colab"), "scripts.address.cell()"),
     ("colab_first", without("colab"), "begin its code", SOLUTION),
     ("colab_first", at("colab", metadata={}), "folded away"),
     ("what_people_say", replace("**Open.** Of 105", "**True here.** Of 105"), "that is 'Open'"),
     ("what_people_say", replace("**Open.** What comes", "Open. What comes"), "without a stamp"),
     ("what_people_say", replace("[C02](experiments", "[C99](experiments"), "not a claim of this lesson"),
-    ("what_people_say", replace("- *King minus", "- a\n- *King minus"), "has 5 lines"),
     ("numbers_are_computed", replace("A tie: the row", "A tie at 47.3: the row"), "states 47.3"),
     ("numbers_are_computed", replace("0.67, king", "0.52, king"), "no sentence states it"),
     ("numbers_are_computed", at("numbers", source="print(2)"), "does not end with numbers.agree"),
     ("numbers_are_computed", prints("numbers", "The text says 0.51, and here it is 0.6."), "here it is 0.6"),
-    ("exercises", replace("def analogy", "def analogies"), "no stub"),
     ("exercises", at("16ef41b8", source="def cosine_similarity(X, Y):\n    return X @ Y.T"), "no stub"),
     ("exercises", replace("cosine_similarity(X, Y)", "cosine_similarity(Y, X)"), "cosine_similarity(X, Y)"),
-    ("exercises", replace("check(analogy)", "f(analogy)"), "never checks"),
     ("exercises", prints("16ef41b8", "Passed"), "not started"),
-    ("exercises", at("620769d8", source="def cosine_similarity(X, Y):\n    ..."), "does not solve", SOLUTION),
     ("exercises", prints("620769d8", "✗ Not yet: cosine_similarity"), "passed", SOLUTION),
-    ("decided_before_it_is_measured", replace("c01 = Claim(", "c01 = Guess("), "does not open and decide C01", EXPERIMENT),
     ("decided_before_it_is_measured", replace("c02.decide(", "c02.think("), "does not open and decide C02", EXPERIMENT),
     ("decided_before_it_is_measured", at("c01-decided", source='c01 = Claim("C01")\nc01.decide()'),
      "decides C01 in or before", EXPERIMENT)]
@@ -157,20 +136,6 @@ def test_a_file_that_is_damaged_or_not_in_the_list_and_a_lesson_without_its_expe
         book = Book(tmp_path / name, tmp_path)
         assert "data/course.toml" in next(hygiene.number_and_title(book)), name
     assert "cannot be read" in hygiene.problems(book)[0] and "MB of at most" in next(hygiene.size(book))
-
-
-def test_a_notebook_saved_by_another_editor_passes():
-    def save_elsewhere(raw):
-        raw["metadata"]["language_info"] = {"name": "python", "version": "3.13.1", "mimetype": "text/x-python"}
-        raw["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}, "version_major": 2,
-                                                                                      "version_minor": 0}}
-        for cell in raw["cells"]:
-            cell["metadata"] |= {"vscode": {"languageId": "python"}, "collapsed": False, "editable": True}
-            cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
-
-    book = Book(REPO / LESSON)
-    save_elsewhere(book.raw)
-    assert hygiene.problems(book) == []
 
 
 def test_every_rule_is_able_to_fail():
