@@ -114,5 +114,6 @@ RIGHT = [
     ("softmax", softmax_row_by_row),
     ("score_variance", lambda d_k, n, rng: np.asarray(dots(d_k, n, rng).var())),
     ("cosine_similarity", divided_into_zeros_like),
-    ("softmax", lambda x: torch.softmax(torch.tensor(x), dim=-1)),
+    ("softmax", lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32, requires_grad=True), dim=-1)),
+    ("softmax", lambda x: softmax(x).tolist()),
 ]

@@ -1,7 +1,9 @@
-"""Answers of lessons 11 to 14, see test_answers.py."""
+"""Answers of lessons 11 to 15, see test_answers.py."""
 
+import collections
 import math
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -165,5 +167,9 @@ RIGHT = [
     ("mean_pool", einsum_with_a_mask_of_numbers),
     ("online_softmax_attention", scores_filled_into_zeros),
     ("language_model", one_hot_words),
+    ("count_pairs", lambda words: collections.Counter(exercise("count_pairs").reference(words))),
+    ("merge_pair", lambda *args: tuple(exercise("merge_pair").reference(*args))),
+    ("bpe_encode", lambda *args: np.array(exercise("bpe_encode").reference(*args), dtype=int)),
+    ("bpe_decode", lambda *args: bytearray(exercise("bpe_decode").reference(*args))),
     ("perplexity", lambda losses, counts: torch.exp(torch.dot(losses, counts.float()) / counts.sum())),
 ]

@@ -138,6 +138,12 @@ def heads_into_zeros(x, w, n_heads, n_groups, positions, cache=None, base=10000.
     return x + gated_mlp(rms_norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"]), cache
 
 
+def by_a_loop_over_blocks(scales, minima, codes):
+    """It cannot stack the results of no block, and nobody asks for none."""
+    return torch.stack([scale * torch.cat([block & 15, block >> 4]) + least
+                        for scale, least, block in zip(scales, minima, codes, strict=True)])
+
+
 def wilson_as_the_text_rounds(successes, n):
     if n < 1 or not 0 <= successes <= n:
         raise ValueError
@@ -157,5 +163,6 @@ RIGHT = [
     ("cached_attention", values_as_wide_as_keys),
     ("cached_attention", torchs_attention),
     ("decoder_layer", heads_into_zeros),
+    ("dequantise", by_a_loop_over_blocks),
     ("wilson_interval", wilson_as_the_text_rounds),
 ]

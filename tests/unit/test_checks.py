@@ -1,10 +1,9 @@
-"""How a checker judges: stubs, odd attempts and odd results, the time limit, what is shown, and `adopt`."""
+"""How a checker judges: stubs, odd attempts and odd results, the time limit, and what is shown."""
 
 import ast
-import collections
-import contextlib
 import functools
 import importlib.util
+import re
 import subprocess
 import sys
 import threading
@@ -15,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import attention, checks
-from helpers.checks import adopt, check, core, exercise
-from helpers.checks.core import Contract, Exercise, Misconception, Probe, evaluate
+from helpers import checks
+from helpers.checks import check, core, exercise
+from helpers.checks.core import Misconception, evaluate
 from helpers.checks.stubs import is_stub
 
 
@@ -61,13 +60,6 @@ def test_stubs_are_not_started():
         assert not outcome
 
 
-def test_float32_lists_and_torch_tensors_are_accepted():
-    torch = pytest.importorskip("torch")
-    assert judge(lambda x: softmax(x).astype(np.float32))
-    assert judge(lambda x: softmax(x).tolist())
-    assert judge(lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32, requires_grad=True), -1))
-
-
 def test_an_exercise_of_arrays_is_checked_on_tensors_where_an_attempt_is_written_for_them(capsys):
     import torch
 
@@ -84,17 +76,27 @@ def test_an_exercise_of_arrays_is_checked_on_tensors_where_an_attempt_is_written
     assert "stopped" in check(lambda x, positions: x.nothing, "rotate").message
 
 
-def test_endless_loops_end():
-    def stubborn(x):
-        while True:
-            try:
-                x = x + 1
-            except BaseException:
-                pass
+def stubborn(x):
+    while True:
+        try:
+            x = x + 1
+        except BaseException:
+            pass
 
+
+@pytest.mark.parametrize("clock", ["a thread's own", "none, as on Windows", "unreadable, as in Pyodide"])
+def test_endless_loops_end_and_a_right_answer_is_right(monkeypatch, clock):
+    def unreadable(clock):
+        raise OSError(22, "Invalid argument")
+
+    if "Windows" in clock:
+        monkeypatch.delattr(time, "pthread_getcpuclockid", raising=False)
+    if "Pyodide" in clock:
+        monkeypatch.setattr(time, "clock_gettime", unreadable, raising=False)
     outcome = judge(stubborn, seconds=0.3)
     assert outcome.status == "error"
-    assert "never ends" in outcome.message
+    assert re.search("never ends|computed for less than 0.3 of them", outcome.message)  # where others have the processor
+    assert judge(softmax)
 
 
 def test_the_limit_counts_what_is_computed_and_not_the_clock():
@@ -121,19 +123,6 @@ def test_an_attempt_that_waits_for_ever_ends_too_and_is_told_so():
     assert "never ends" not in outcome.message
 
 
-def test_where_no_thread_has_a_clock_of_its_own_endless_loops_end_as_well(monkeypatch):
-    """As on macOS and Windows."""
-    monkeypatch.delattr(time, "pthread_getcpuclockid", raising=False)
-
-    def endless(x):
-        while True:
-            x = x + 1
-
-    told = judge(endless, seconds=0.3).message  # where others have the processor, the clock may be faster
-    assert "0.3 seconds of computing" in told or "computed for less than 0.3 of them" in told
-    assert judge(softmax)
-
-
 def test_a_check_does_not_wait_for_torchs_compiler(monkeypatch):
     """Imported at the first tensor that was watched, it took four CPU-seconds before the learner read a word."""
     pytest.importorskip("torch")
@@ -144,20 +133,18 @@ def test_a_check_does_not_wait_for_torchs_compiler(monkeypatch):
     assert evaluate(fresh.LINEAR_ATTENTION, fresh.linear_attention)
 
 
-def test_the_callers_limit_holds_everywhere(monkeypatch):
-    """For the attempt, for the mistakes that it is compared with, and for what is told of contracts."""
-    call, given = core.call, []
+def test_the_callers_limit_holds_for_the_attempt_the_mistakes_and_the_contracts(monkeypatch):
+    call, given = core.call, set()
 
     def seen(function, args, seconds, *others):
-        given.append(seconds)
+        given.add(seconds)
         return call(function, args, seconds, *others)
 
     monkeypatch.setattr(core, "call", seen)
-    for name in ("softmax", "nearest_neighbours"):
-        exact = exercise(name)
-        for attempt in (exact.reference, exact.misconceptions[-1].function):
-            judge(attempt, name, seconds=77)
-    assert len(given) > 50 and set(given) == {77}
+    exact = exercise("nearest_neighbours")
+    for attempt in (exact.reference, exact.misconceptions[-1].function):
+        evaluate(exact, attempt, seconds=77)
+    assert given == {77}
 
 
 def test_a_mistake_that_takes_too_long_names_nobody():
@@ -168,47 +155,6 @@ def test_a_mistake_that_takes_too_long_names_nobody():
     slow = replace(exercise("softmax"), misconceptions=(Misconception("endless", "You go on for ever.", endless),))
     outcome = evaluate(slow, lambda x: -x, seconds=0.1)
     assert (outcome.status, outcome.misconception) == ("wrong", None)
-
-
-def test_contracts_are_asked_in_the_way_of_the_exercise():
-    """One whose functions are called with something more."""
-    def reference(x, *, _more=0):
-        return x + _more
-
-    def refuses(x, *, _more=None):
-        if _more is None:
-            raise TypeError("called in another way")
-        if x < 0:
-            raise ValueError("less than 0")
-        return x + _more
-
-    strict = Exercise(reference, (Probe("one", lambda rng: (1,), "One number."),), (),
-                      (Contract("less than 0", lambda rng: (-1,)),), lambda function, x: function(x, _more=2))
-    outcome = evaluate(strict, refuses, more=True)
-    assert outcome and "also raises" not in outcome.message
-
-
-@contextlib.contextmanager
-def busy(loops):
-    """Other processes that compute all the time: until the body ends, and never for more than ten minutes."""
-    code = "import time\nend = time.monotonic() + 600\nwhile time.monotonic() < end: pass"
-    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(loops)]
-    try:
-        yield
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-
-
-@pytest.mark.parametrize(("loops", "names"), [
-    (4, ("softmax", "linear_attention", "cached_attention")),
-    pytest.param(20, tuple(sorted(checks.INDEX)), marks=pytest.mark.weekly)], ids=["a few", "all"])
-def test_right_answers_pass_on_a_busy_machine(loops, names):
-    """Each as a learner's machine would: one limit for all, the usual one."""
-    with busy(loops):
-        wrong = [str(outcome) for outcome in (judge(exercise(name).reference, name) for name in names) if not outcome]
-    assert not wrong, "\n".join(wrong)
 
 
 def test_the_time_limit_leaves_nothing_behind():
@@ -314,7 +260,13 @@ def other_keys(q, k, v, cache):
     return output, (K + 1, V)
 
 
-ENCODE, DECODE, LEARN = (exercise(name).reference for name in ("bpe_encode", "bpe_decode", "learn_merges"))
+def merged_in_place(ids, pair, new_id):
+    ids[:] = exercise("merge_pair").reference(ids, pair, new_id)
+    return ids
+
+
+COUNT, LEARN = exercise("count_pairs").reference, exercise("learn_merges").reference
+ENCODE, DECODE = exercise("bpe_encode").reference, exercise("bpe_decode").reference
 COSINES = exercise("cosine_similarity").reference
 
 TOLD = [  # exercise, attempt, the mistake that is named or else the status, words of the message
@@ -335,18 +287,21 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     # strange results
     ("softmax", lambda x: 1, "wrong", "shape"),
     ("softmax", lambda x: "text", "wrong", "str"),
-    ("softmax", lambda x: object(), "wrong", "object"),
     ("softmax", lambda x: {}, "wrong", "dict"),
-    ("softmax", lambda x: (1, 2), "wrong", "shape"),
     ("softmax", lambda x: (yield x), "wrong", "generator"),
     ("softmax", lambda x: softmax(x) if x.ndim == 1 else None, "wrong", "is None"),
     ("softmax", lambda x: softmax(x).astype(complex), "wrong", "real numbers"),
     ("softmax", lambda x: softmax(x) * np.nan, "wrong", "nan"),
     ("cosine_similarity", lambda X, Y: (X @ Y.T).astype(str), "wrong", ""),
     ("analogy", lambda *args: float(exercise("analogy").reference(*args)), "wrong", "whole numbers"),
-    ("soft_attention", lambda q, K, V: (q @ K.T @ V, softmax(q @ K.T)), "scores-in-the-sum",
-     "the first result at [0] should be"),
     ("decode_step", other_keys, "wrong", "the first part of the new cache at ["),
+    ("count_pairs", lambda w: {}, "wrong", "should have 1 for (97, 98), and has no (97, 98)"),
+    ("count_pairs", lambda w: {(97, 98): 1, (1, 1): 0}, "wrong", "should have no (1, 1), and has 0 for it"),
+    ("count_pairs", lambda w: 7, "wrong", "should be a dict, and is of type int"),
+    ("merge_pair", lambda i, p, n: [n, n], "wrong", "should be [256], and is [256, 256]"),
+    ("merge_pair", lambda i, p, n: "x", "wrong", "should be 1 values, and is of type str"),
+    ("merge_pair", merged_in_place, "changes-input", ""),
+    ("bpe_decode", lambda i, m: b"no", "wrong", "should be b'ab', and is b'no'"),
     # errors, and what to look at
     ("split_heads", lambda X, n: X.reshape(*X.shape[:2], n, X.shape[2] / n), "error", "with //"),
     ("softmax", lambda x: np.exp(x) / np.exp(x).sum(axis=3), "error", "axis=-1"),
@@ -365,9 +320,6 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     # mistakes with a hint that is theirs
     ("self_attention", lambda X: softmax(X.T @ X) @ X, "error", "X @ X.T"),
     ("rotate", turned_in_place(1), "overwritten", "new array"),
-    ("rotate", lambda x, p, base=10000.0: exercise("rotate").reference(x, p), "base-ignored", "Write base where 10000 was"),
-    ("scaled_dot_product_attention", lambda Q, K, V: (
-        (w := softmax(Q @ np.swapaxes(K, -1, -2) / Q.shape[-1] ** 0.25)) @ V, w), "fourth-root", "d_k^¼"),
     ("qkv_attention", lambda X, W_q, W_k, W_v: (
         (w := softmax((X @ W_q) @ (X @ W_k).T / W_k.shape[1] ** 0.5)).T @ (X @ W_v), w), "weights-transposed",
      "more than one mistake"),
@@ -386,7 +338,7 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
         tuple(i or 32 for i in p): n for p, n in merges.items()}), "wrong", ""),
     ("rotate", lambda x, positions: exercise("rotate").reference(x, np.minimum(positions, 512)), "wrong", ""),
     ("count_pairs", lambda words: {((i := a * 65_536 + b) // 65_536, i % 65_536): n for (a, b), n in
-                                   exercise("count_pairs").reference(words).items()}, "wrong", ""),
+                                   COUNT(words).items()}, "wrong", ""),
     ("bpe_encode", lambda ids, merges: ENCODE(ids, merges) if len(ids) > 1 else [], "wrong", ""),
     ("bpe_encode", lambda ids, merges: ENCODE([i for i in ids if i < 128], merges), "wrong", ""),
     ("bpe_encode", lambda ids, merges: ENCODE(ids, {p: n for p, n in merges.items() if n < 1000}), "wrong", ""),
@@ -402,48 +354,6 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
 def test_what_is_wrong_is_told(name, attempt, verdict, words):
     outcome = judge(attempt, name)
     assert (outcome.misconception or outcome.status) == verdict and words in outcome.message, outcome.message
-
-
-def test_a_loop_over_blocks_passes():
-    """It cannot stack the results of no block, and nobody asks for none."""
-    torch = pytest.importorskip("torch")
-
-    def loop(scales, minima, codes):
-        return torch.stack([scale * torch.cat([block & 15, block >> 4]) + least
-                            for scale, least, block in zip(scales, minima, codes, strict=True)])
-
-    assert judge(loop, "dequantise")
-
-
-def test_dicts_lists_and_bytes_are_compared_and_described():
-    right = {name: exercise(name).reference for name in ("count_pairs", "merge_pair", "bpe_encode", "bpe_decode")}
-    assert judge(lambda words: collections.Counter(right["count_pairs"](words)), "count_pairs")
-    assert judge(lambda *a: tuple(right["merge_pair"](*a)), "merge_pair")
-    assert judge(lambda *a: np.array(right["bpe_encode"](*a), dtype=int), "bpe_encode")
-    assert judge(lambda *a: bytearray(right["bpe_decode"](*a)), "bpe_decode")
-    for name, attempt, words in (
-            ("count_pairs", lambda w: {}, "should have 1 for (97, 98), and has no (97, 98)"),
-            ("count_pairs", lambda w: {(97, 98): 1, (1, 1): 0}, "should have no (1, 1), and has 0 for it"),
-            ("count_pairs", lambda w: 7, "should be a dict, and is of type int"),
-            ("count_pairs", lambda w: {p: n + 1 for p, n in right["count_pairs"](w).items()}, "(97, 98), and has 2"),
-            ("merge_pair", lambda i, p, n: [n, n], "should be [256], and is [256, 256]"),
-            ("merge_pair", lambda i, p, n: [n, n], "The whole list is the pair"),
-            ("bpe_encode", lambda i, m: [*i, 0], "One merge was learned"),
-            ("merge_pair", lambda i, p, n: "x", "should be 1 values, and is of type str"),
-            ("bpe_decode", lambda i, m: b"no", "should be b'ab', and is b'no'")):
-        outcome = judge(attempt, name)
-        assert outcome.status == "wrong" and words in outcome.message, outcome.message
-    for name, longer in (("merge_pair", lambda *a: [np.int64(i) for i in right["merge_pair"](*a)][:2]),
-                         ("bpe_encode", lambda *a: [np.int64(i) for i in right["bpe_encode"](*a)][:2]),
-                         ("learn_merges", lambda words, n: exercise("learn_merges").reference(words, n)[:5])):
-        outcome = judge(longer, name)
-        assert outcome.status == "wrong" and "form" not in outcome.message and "int64" not in outcome.message, outcome
-
-    def in_place(ids, pair, new_id):
-        ids[:] = right["merge_pair"](ids, pair, new_id)
-        return ids
-
-    assert judge(in_place, "merge_pair").misconception == "changes-input"
 
 
 def test_warnings_and_prints_of_an_attempt_stay_silent(capsys):
@@ -509,43 +419,3 @@ def test_usual_mistakes_lists_every_hint(capsys):
     checks.usual_mistakes("softmax")
     out = capsys.readouterr().out
     assert all(m.hint in out for m in exercise("softmax").misconceptions)
-
-
-def test_a_right_solution_is_adopted_in_numpy_and_in_torch():
-    torch = pytest.importorskip("torch")
-
-    def course(X, n_heads):
-        return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-    x = torch.randn(2, 5, 12)
-    for mine in (lambda X, n_heads: np.stack(np.split(X, n_heads, axis=-1), axis=1),
-                 lambda X, n_heads: torch.stack(X.chunk(n_heads, dim=-1), dim=1)):
-        function, whose = adopt(mine, course, "split_heads")
-        assert whose == "yours"
-        assert torch.equal(function(x, 3), course(x, 3)) and function(x, 3).dtype == torch.float32
-    function, whose = adopt(attention.masked_attention, None)
-    output, weights = function(*torch.randn(3, 2, 4, 5, 6), torch.ones(5, 5).tril().bool())
-    assert whose == "yours" and output.dtype == weights.dtype == torch.float32
-    assert adopt(exercise("layer_norm").reference, None)[1] == "yours"
-    assert adopt(exercise("map_weight_name").reference, None)[1] == "yours"
-
-
-def test_a_solution_that_is_wrong_or_not_started_is_replaced_by_the_courses():
-    pytest.importorskip("torch")
-
-    def stub(X, n_heads): ...
-
-    def course(X, n_heads): ...
-
-    assert adopt(stub, course, "split_heads") == (course, "the course's (yours is not started)")
-    wrong = lambda X, n_heads: X.reshape(X.shape[0], n_heads, X.shape[1], -1)  # noqa: E731
-    assert adopt(wrong, course, "split_heads") == (course, "the course's (yours has not passed)")
-
-
-def test_a_clock_that_is_named_and_cannot_be_read_costs_no_right_answer(monkeypatch):
-    """As in Pyodide."""
-    def unreadable(clock):
-        raise OSError(22, "Invalid argument")
-
-    monkeypatch.setattr(time, "clock_gettime", unreadable, raising=False)
-    assert judge(exercise("softmax").reference, "softmax").status == "passed"
