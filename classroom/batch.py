@@ -2,20 +2,21 @@
 
 import copy
 import hmac
+import itertools
 import json
 import multiprocessing
 import os
 import re
 import secrets
-import signal
 import subprocess
 import sys
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
+
+from pebble import ProcessExpired, ProcessPool
 
 from classroom import attempts, clock, first_few, progress_bar, proof, roster, sandbox, tasks, variants
 from classroom.assignment import called_by, fingerprint, imports, load, path_of
@@ -276,61 +277,38 @@ def read_result(path):
 
 
 def _run(todo, name, keep, workers, options, progress):
-    """Grade ``todo`` and ``keep`` each result as it comes. A file that takes its worker down costs only itself."""
-    with progress_bar("Grading", len(todo), progress) as bar:
-        while todo:
-            broken = []
-            for about, result in _pass(todo, name, workers, options):
-                if result is None and workers == 1:  # it was alone, so it was the one
-                    result = LOST
-                if isinstance(result, str):
-                    submission = next(submission for known, submission in todo if known is about)
-                    result = failed(name, "crashed", result, _data(submission)[0])
-                if result is None:
-                    broken.append(about)
-                else:
-                    keep(about, result)
+    """Grade ``todo`` and ``keep`` each result as it comes. A file that takes its worker down costs only itself, and only a
+    few submissions are in memory at a time."""
+    workers, left, waiting = min(workers or cores(), len(todo)) or 1, iter(todo), {}
+    with (progress_bar("Grading", len(todo), progress) as bar,
+          ProcessPool(workers, context=multiprocessing.get_context("spawn")) as pool):
+        try:
+            while True:
+                for about, submission in itertools.islice(left, 3 * workers - len(waiting)):
+                    job = pool.schedule(_job, (name, *_data(submission), about["details"]), options)
+                    waiting[job] = about, submission
+                if not waiting:
+                    return
+                for job in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    about, submission = waiting.pop(job)
+                    keep(about, _result(job, name, submission))
                     bar.update()
-            todo, workers = [job for job in todo if job[0] in broken], 1
+        except BaseException:
+            pool.stop()  # with each worker its sandbox ends
+            raise
 
 
-def _pass(todo, name, workers, options):
-    """Yield (about, result) as results come: words where the grader stopped, None for a result that was lost with its
-    worker. Only a few submissions are in memory at a time."""
-    todo, waiting, pool = list(reversed(todo)), {}, None
+def _result(job, name, submission):
+    """What a job gave, or what is said of a submission where the grader stopped at it. Raises NoSandbox."""
     try:
-        while todo or waiting:
-            pool = pool or _pool(workers)
-            while todo and len(waiting) < (1 if workers == 1 else 3 * (workers or cores())):
-                about, submission = todo.pop()
-                try:
-                    waiting[pool.submit(_job, name, *_data(submission), about["details"], **options)] = about
-                except BrokenProcessPool:
-                    todo.append((about, submission))
-                    break
-            lost = False
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                about = waiting.pop(future)
-                try:
-                    yield about, future.result()
-                except BrokenProcessPool:
-                    lost = True
-                    yield about, None
-                except sandbox.NoSandbox:
-                    raise
-                except Exception as error:
-                    yield about, f"The grader itself stopped: {type(error).__name__}: {error}"[:300]
-            if lost or not waiting and getattr(pool, "_broken", False):
-                yield from ((about, None) for about in waiting.values())
-                pool.shutdown(wait=True, cancel_futures=True)
-                waiting, pool = {}, None
-    except KeyboardInterrupt:
-        for process in list((getattr(pool, "_processes", None) or {}).values()):
-            process.kill()  # its sandbox ends with it
+        return job.result()
+    except ProcessExpired:
+        words = LOST
+    except sandbox.NoSandbox:
         raise
-    finally:
-        if pool:
-            pool.shutdown(wait=True, cancel_futures=True)
+    except Exception as error:
+        words = f"The grader itself stopped: {type(error).__name__}: {error}"[:300]
+    return failed(name, "crashed", words, _data(submission)[0])
 
 
 def _data(submission):
@@ -341,11 +319,6 @@ def _data(submission):
         except (Unreadable, OSError, MemoryError) as error:
             return b"", (getattr(error, "status", "unreadable"), str(error))
     return b"", (submission.status, submission.problem)
-
-
-def _pool(workers):
-    return ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn"),
-                               initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
 
 
 def cores():

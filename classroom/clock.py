@@ -4,11 +4,12 @@ It is asked for (``grade --zone``) or taken from the machine once, and kept in b
 """
 
 import json
-import os
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
+
+import tzlocal
 
 from classroom import Problem
 from helpers.store.files import write_whole
@@ -34,21 +35,11 @@ def zone(name):
 
 def of_machine():
     """The zone of this machine: by its name where that can be found, or else by its distance from UTC today."""
-    here = os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
-    for name in (os.environ["TZ"].lstrip(":").rpartition("zoneinfo/")[2],) if "TZ" in os.environ else (here, _debians()):
-        try:
-            return zone(name)
-        except ClockError:
-            continue
-    minutes = round(datetime.now().astimezone().utcoffset().total_seconds() / 60)
-    return timezone(timedelta(minutes=minutes))
-
-
-def _debians():
     try:
-        return Path("/etc/timezone").read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return ""
+        return zone(str(tzlocal.reload_localzone()))
+    except (ClockError, OSError, ValueError, KeyError):  # as for a rule in TZ that has no name
+        minutes = round(datetime.now().astimezone().utcoffset().total_seconds() / 60)
+        return timezone(timedelta(minutes=minutes))
 
 
 def of(out):
