@@ -10,7 +10,7 @@ from pathlib import Path
 
 from classroom import Problem, assignment, batch, dates, first_few, marks, worksheets
 from classroom.names import name_for_people, page_of, platform_of, words_of
-from classroom.roster import NOBODY, keys_of
+from classroom.roster import NOBODY, alone, keys_of
 from helpers.store.files import write_whole
 
 PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
@@ -254,14 +254,16 @@ def _column(into, columns, wanted):
 def _owners(style, results, digits, people):
     """Whose each row is: keys, by the row's number or by a name that it alone has (as full name, login, number at the
     school or e-mail address), or None; and the result, or None, whose number the row has with another person's name."""
+    keys = [set().union(*map(keys_of, words)) for words in people]
     by_number = {number: result for result in results if (number := _number(result, style))}
-    by_name = _at(people, {result["key"]: _called(result) for result in results if not _number(result, style)})
-    every = set().union(*(keys_of(word) for words in people for word in words))
-    owners, strangers = [], []
-    for i, (number, words) in enumerate(zip(digits, people, strict=True)):
+    named = [(result["key"], set().union(*map(keys_of, _called(result)))) for result in results
+             if not _number(result, style)]
+    by_name = {row: key for key, row in alone(named, list(enumerate(keys)))}
+    owners, strangers, every = [], [], set().union(*keys)
+    for row, (number, words) in enumerate(zip(digits, people, strict=True)):
         result = by_number.get(number)
         agree = result and _agree(result, style, words, every)
-        owners.append(result["key"] if agree else by_name.get(i))
+        owners.append(result["key"] if agree else by_name.get(row))
         strangers.append(None if agree else result)
     return owners, strangers
 
@@ -284,19 +286,6 @@ def _called(result):
     """What a student is called: name, e-mail address, login."""
     person = result.get("person") or {}
     return [word for word in (person.get("name") or result["student"], person.get("email"), person.get("login")) if word]
-
-
-def _at(rows, called):
-    """{number of a row: key} of those whom one row alone may mean, and no other of ``called``: {key: words}."""
-    named, claims = {}, {}
-    for i, words in enumerate(rows):
-        for key in set().union(*map(keys_of, words)):
-            named.setdefault(key, set()).add(i)
-    for key, words in called.items():
-        fitting = set().union(*(named.get(word, set()) for word in set().union(*map(keys_of, words))))
-        for i in fitting:
-            claims.setdefault(i, []).append(key if len(fitting) == 1 else None)
-    return {i: keys[0] for i, keys in claims.items() if len(keys) == 1 and keys[0]}
 
 
 def _compare_most(into, maximum, grades, notes):

@@ -185,21 +185,18 @@ def _first_attempts(taken):
 def match(before, after):
     """Pairs (Taken, Taken) of the same student: by a number or an address that both files have, then by a name that each
     file has once. Who has different numbers is not the same student, whatever the name is."""
-    def by_name(one):
-        return words_of(one.name)
-
     headings = dict.fromkeys(heading for one in before.taken for heading in one.numbers)
-    pairs = []
-    for way in (*(lambda one, heading=heading: one.numbers.get(heading) for heading in headings), by_name):
-        ours, theirs = (roster._once((way(one), one) for one in those.taken if way(one)) for those in (before, after))
-        for value in ours.keys() & theirs.keys():
-            one, other = ours[value], theirs[value]
-            both = one.numbers.keys() & other.numbers.keys() if way is by_name else ()
-            if not any(one is mine or other is yours for mine, yours in pairs) and all(
-                    one.numbers[heading] == other.numbers[heading] for heading in both):
-                pairs.append((one, other))
-    order = {id(one): n for n, one in enumerate(before.taken)}
-    return sorted(pairs, key=lambda pair: order[id(pair[0])])
+    ways = {heading: lambda one, heading=heading: one.numbers.get(heading) for heading in headings}
+    found = {}
+    for heading, way in [*ways.items(), ("", lambda one: one.name and words_of(one.name))]:
+        for n, m in roster.alone(*([(n, {way(one)} - {None, ""}) for n, one in enumerate(those.taken)]
+                                   for those in (before, after))):
+            one, other = before.taken[n], after.taken[m]
+            both = () if heading else one.numbers.keys() & other.numbers.keys()
+            agree = all(one.numbers[number] == other.numbers[number] for number in both)
+            if n not in found and m not in found.values() and agree:
+                found[n] = m
+    return [(before.taken[n], after.taken[m]) for n, m in sorted(found.items())]
 
 
 # ---------------------------------------------------------------- counting

@@ -240,30 +240,28 @@ def joined(people, before):
     codes = {one.variant for one in people if one.variant}
     left = [one for one in before if one.variant not in codes]
     for what in ("canvas", "email", "login", "moodle", "name"):
-        old = _once((value, one) for one in left for value in _values(one, what))
-        new = _once((value, one) for one in people if not one.variant for value in _values(one, what))
-        for value, one in new.items():
-            same = old.get(value)
-            if what == "moodle" and same and not keys_of(one.name) & keys_of(same.name):
-                continue
-            if any(same is other for other in left) and not one.variant:
+        new, old = ([(one, {words_of(one.name)} if what == "name" else {getattr(one, what)} - {""}) for one in side]
+                    for side in ([one for one in people if not one.variant], left))
+        for one, same in alone(new, old):
+            if what != "moodle" or keys_of(one.name) & keys_of(same.name):
                 left = [other for other in left if other is not same]
                 for other in ("moodle", "canvas", "email", "login", "variant"):
                     setattr(one, other, getattr(one, other) or getattr(same, other))
     return [*people, *left]
 
 
-def _values(person, what):
-    return {words_of(person.name)} if what == "name" else {getattr(person, what)} - {""}
-
-
-def _once(pairs):
-    """{key: value} of the pairs whose key comes with one value alone."""
-    values = defaultdict(list)
-    for key, value in pairs:
-        if not any(value is other for other in values[key]):
-            values[key].append(value)
-    return {key: some[0] for key, some in values.items() if len(some) == 1}
+def alone(ours, theirs):
+    """Pairs (one of ours, one of theirs) who have a word in common and share none with anybody else. ``ours`` and
+    ``theirs``: lists of pairs of somebody and a set of words."""
+    owners, claims = defaultdict(set), defaultdict(list)
+    for number, (_, words) in enumerate(theirs):
+        for word in words:
+            owners[word].add(number)
+    for one, words in ours:
+        fitting = set().union(*(owners[word] for word in words))
+        for number in fitting:
+            claims[number].append((one, len(fitting)))
+    return [(some[0][0], theirs[number][0]) for number, some in claims.items() if len(some) == 1 and some[0][1] == 1]
 
 
 def who(submissions, people, given):
@@ -306,10 +304,10 @@ def _most(matches):
 def match(submissions, people, folders=None):
     """The ``Match`` of each submission: a list as long as ``submissions``. ``folders``: {name of a folder that was handed
     out: person}."""
-    numbers = {"moodle": _once((one.moodle, one) for one in people if one.moodle),
-               "canvas": _once((one.canvas, one) for one in people if one.canvas)}
-    exact, named = defaultdict(list), defaultdict(list)
+    numbers, exact, named = defaultdict(list), defaultdict(list), defaultdict(list)
     for one in people:
+        numbers["moodle", one.moodle].append(one)
+        numbers["canvas", one.canvas].append(one)
         for word in {one.email, one.login, one.email.partition("@")[0], one.words} - {"", one.name}:
             exact[word.casefold()].append(one)
         for key in keys_of(one.name):
@@ -326,7 +324,8 @@ def _match(submission, numbers, exact, named, blind):
     """``blind``: whether others' folders have the same name, such as "Participant"."""
     platform = platform_of(submission.id, submission.folder)
     by_name = _by_name(submission.student, platform, named)
-    if platform and (person := numbers[platform].get(submission.id)):
+    if platform and len(owners := numbers[platform, submission.id]) == 1:
+        person = owners[0]
         if by_name and not any(one is person for one in by_name):
             return Match(why=f"the number {submission.id} is {person.name}'s, and the name {by_name[0].words}'s",
                          refused=True)

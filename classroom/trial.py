@@ -16,7 +16,7 @@ from helpers.store.files import write_whole
 
 STUDENTS = {  # name -> what the person hands in
     "Rita Right": "solved everything, in ways of her own",
-    "Carl Copy": "took Rita's functions and renamed what is in them",
+    "Carl Copy": "took Rita's functions and wrote answers of his own",
     "Pia Public": "took the course's own solutions, which are public",
     "Wim Wrong": "made mistakes that people make",
     "Hal Half": "solved the first half",
@@ -86,7 +86,7 @@ def hand_in(name, given, handout, path):
     numpy = "import numpy" in json.dumps(assignment.source(name)["cells"])
     books["Rita Right"] = own("Rita Right", lambda function, code, _: rewritten(code, numpy))
     books["Nora Neighbour"] = books["Rita Right"]
-    books["Carl Copy"] = own("Carl Copy", lambda function, *_: renamed(function_in(books["Rita Right"], function)))
+    books["Carl Copy"] = own("Carl Copy", lambda function, *_: function_in(books["Rita Right"], function))
     public = solved(assignment.source(name), {})
     books["Pia Public"] = own("Pia Public", lambda function, *_: function_in(public, function), PUBLIC)
     books["Wim Wrong"] = own("Wim Wrong", lambda function, code, details: mistaken(name, function, code, details))
@@ -106,6 +106,10 @@ def hand_in(name, given, handout, path):
 
 
 PUBLIC = object()  # the model answers of the source
+SLIPS = (  # in a solution, that checkers know as mistakes: a pattern, and what takes its place
+    (r"(axis|dim)=-1", r"\1=0"), (r" [-/] ", " * "), (r" \+ ", " - "), (r"(np|torch)\.sqrt\(", "("), (r"\.T\b", ""),
+    (r" & .*| \| .*", ""), (r"return (\w+)$", r"return [1 - x for x in \1]"),
+    (r"return (\w+)$", r"return [[100 * x for x in row] for row in \1]"), (r" \* ", " + "), (r"return ", "return -"))
 
 
 def solved(raw, details, change=lambda function, code, details: code, words=PUBLIC):
@@ -157,17 +161,6 @@ class _OtherOperations(ast.NodeTransformer):
         return node
 
 
-def renamed(code):
-    """The same function with other names for what it gives a value itself, and without its comments."""
-    tree = ast.parse(code)
-    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    new = {name: f"my_{name.lower()}_{number}" for number, name in enumerate(sorted(own))}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in new:
-            node.id = new[node.id]
-    return ast.unparse(tree)
-
-
 def mistaken(name, function, code, details):
     """``code`` with the first small change that the checker of the task knows as a mistake; as it is if there is none."""
     exercise = tasks.tasks_of(name)[function].variant(details).exercise
@@ -177,7 +170,8 @@ def mistaken(name, function, code, details):
     if "torch" in code or "F." in code:
         exec("import torch\nfrom torch.nn import functional as F", space)
     forecasts = isinstance(exercise, tasks.Forecasts)
-    for changed in _other_shares(code) if forecasts else _changes(code):
+    for slip, instead in SLIPS:
+        changed = re.sub(slip, instead, code, count=1)
         try:
             exec(changed, space)
             judged = exercise.evaluate(space[function]) if forecasts else evaluate(exercise, space[function], seconds=2)
@@ -186,31 +180,6 @@ def mistaken(name, function, code, details):
         except Exception:
             continue
     return code
-
-
-def _other_shares(code):
-    """The code with the shares of the other option, or in per cent."""
-    for form in (r"[1 - x for x in \1]", r"[[100 * x for x in row] for row in \1]"):
-        yield re.sub(r"return (\w+)", f"return {form}", code)
-
-
-def _changes(code):
-    """The code with an operation left out, or a last axis taken for the first."""
-    for place, node in enumerate(ast.walk(ast.parse(code))):
-        takes = [node.left, node.right] if isinstance(node, ast.BinOp) else []
-        takes += node.args[:1] if isinstance(node, ast.Call) else []
-        takes += [ast.Constant(0)] if isinstance(node, ast.UnaryOp) and ast.unparse(node) == "-1" else []
-        for take in takes:
-            tree = ast.parse(code)
-            yield ast.unparse(_Instead([*ast.walk(tree)][place], take).visit(tree))
-
-
-class _Instead(ast.NodeTransformer):
-    def __init__(self, node, take):
-        self.node, self.take = node, take
-
-    def visit(self, node):
-        return self.take if node is self.node else self.generic_visit(node)
 
 
 def _with_body(code, body):
