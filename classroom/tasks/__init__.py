@@ -189,6 +189,12 @@ def mistakes(*rows):
     return tuple(row for table in tables for row in table if row)
 
 
+def rounded(values, digits):
+    """A tensor, a list or a number as a test cell or a text shows it, and never -0."""
+    values = values.tolist() if hasattr(values, "tolist") else values
+    return [rounded(value, digits) for value in values] if isinstance(values, list) else round(values, digits) + 0.0
+
+
 def is_own(assignment):
     """Whether an assignment is a teacher's own notebook, and none of the course's modules here."""
     return not (Path(__file__).parent / f"{Path(assignment).name}.py").is_file()

@@ -2,17 +2,26 @@
 neighbour is an argument behind the * of its reference."""
 
 import json
+from functools import partial
 
 import numpy as np
 
 from classroom.tasks import Task, by_name, in_variants, mistakes
 from helpers.attention import softmax
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger
 
 SCORES = {"dot": lambda query, keys: keys @ query,
           "scaled": lambda query, keys: keys @ query / np.sqrt(len(query)),
           "square": lambda query, keys: -((keys - query) ** 2).sum(axis=1) / 2,
           "absolute": lambda query, keys: -np.abs(keys - query).sum(axis=1)}
+
+
+def _kept(scores, best):
+    kept = np.full(len(scores), -np.inf)
+    kept[best] = scores[best]
+    return kept
+
+
 RESULTS = {"all": lambda output, weights, best: (output, weights),
            "chosen": lambda output, weights, best: (output, weights[best]),
            "indices": lambda output, weights, best: (output, weights[best], best)}
@@ -25,10 +34,8 @@ def top_k_attention(query, keys, values, k, *, score="dot", result="all"):
     if not 1 <= k <= len(keys):
         raise ValueError(f"k must lie between 1 and the number of keys, {len(keys)}; it is {k}.")
     scores = SCORES[score](query, keys)
-    kept = np.full(len(keys), -np.inf)
     best = np.argsort(-scores)[:k]
-    kept[best] = scores[best]
-    weights = softmax(kept)
+    weights = softmax(_kept(scores, best))
     return RESULTS[result](weights @ values, weights, best)
 
 
@@ -72,12 +79,6 @@ def _table(n, d, m, k):
 
 def _far(size):
     return lambda rng: (rng.normal(size=3) * size, rng.normal(size=(6, 3)) * size, rng.normal(size=(6, 2)), 3)
-
-
-def _kept(scores, best):
-    kept = np.full(len(scores), -np.inf)
-    kept[best] = scores[best]
-    return kept
 
 
 def _cosines(query, keys):
@@ -268,8 +269,7 @@ def _general_scores(like, W_turned, divided, turned):
     row, column = ("key", "query") if turned else ("query", "key")
     of_rows, of_columns = ("key", "query") if W_turned else ("query", "key")
 
-    def given(*sizes):
-        return _general(*sizes, W_turned=W_turned)
+    given = partial(_general, W_turned=W_turned)
 
     def done(scores, Q, K):
         """Divided and turned as they should be."""
@@ -332,11 +332,10 @@ def _general_scores(like, W_turned, divided, turned):
     )), words
 
 
-def _head(T, d, d_k, d_v, size=1.0, W_turned=False):
-    def make(rng):
-        matrices = [rng.normal(size=(d, width)) for width in (d_k, d_k, d_v)]
-        return rng.normal(size=(T, d)) * size, *map(TURNED[W_turned], matrices)
-    return make
+@inputs
+def _head(rng, T, d, d_k, d_v, size=1.0, W_turned=False):
+    matrices = [rng.normal(size=(d, width)) for width in (d_k, d_k, d_v)]
+    return rng.normal(size=(T, d)) * size, *map(TURNED[W_turned], matrices)
 
 
 @in_variants(attention_head, {"divisor": tuple(DIVISORS), "W_turned": (False, True), "first": ("output", "weights")},
@@ -349,8 +348,7 @@ def _attention_head(like, divisor, W_turned, first):
     names = ("X W_qᵀ", "X W_kᵀ", "X W_vᵀ") if W_turned else ("X W_q", "X W_k", "X W_v")
     returned = "output, weights" if first == "output" else "weights, output"
 
-    def given(*sizes, size=1.0):
-        return _head(*sizes, size=size, W_turned=W_turned)
+    given = partial(_head, W_turned=W_turned)
 
     def attend(divided_by=lambda X, Q: DIVISORS[divisor](Q.shape[1]), weigh=softmax,
                roles=lambda X, Q, K, V: (Q, K, V)):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from classroom.tasks import Task, by_name, in_variants, mistakes
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
 
 # Which keys a query sees, from how many places back they stand.
 BEYOND = {"causal": lambda back: back >= 0,
@@ -191,9 +191,9 @@ def _packed_mask(like, padding, blind, given):
         """The numbers of texts, which begin behind that of padding."""
         return lambda rng: (np.array(numbers) + padding + 1,)
 
-    def random_rows(B, T):
-        return lambda rng: rows(*(np.repeat([3, 7, 1, -1], rng.multinomial(T, [0.3, 0.3, 0.2, 0.2]))
-                                  for _ in range(B)))(rng)
+    @inputs
+    def random_rows(rng, B, T):
+        return rows(*(np.repeat([3, 7, 1, -1], rng.multinomial(T, [0.3, 0.3, 0.2, 0.2])) for _ in range(B)))(rng)
 
     def texts(seen):
         """``seen(segments)`` is for texts; padding sees what it should."""
@@ -280,11 +280,10 @@ def _head_contribution(like, first, rows, axis, turned):
     lines, together = "columns" if turned else "rows", rows == "together"
     at = f"heads[{':, ' * axis}{'head - 1' if first else 'head'}]"
 
-    def inputs(B, h, T, d_k, d, i):
-        def make(rng):
-            X, W = rng.normal(size=(B, h, T, d_k)), rng.normal(size=(h * d_k, d))
-            return X if axis == 1 else X.swapaxes(1, 2), W.T if turned else W, i + first
-        return make
+    @inputs
+    def sized(rng, B, h, T, d_k, d, i):
+        X, W = rng.normal(size=(B, h, T, d_k)), rng.normal(size=(h * d_k, d))
+        return X if axis == 1 else X.swapaxes(1, 2), W.T if turned else W, i + first
 
     right = like()
 
@@ -328,15 +327,15 @@ def _head_contribution(like, first, rows, axis, turned):
             for j, term in enumerate(terms)),
     }
     return Exercise(right, probes=(
-        Probe("one head", inputs(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
+        Probe("one head", sized(1, 1, 2, 2, 2, 0), "With one head its contribution is all there is: "
             f"heads[{':, ' * axis}0] @ W_o{'.T' if turned else ''}."),
-        Probe("first of two", inputs(1, 2, 3, 2, 4, 0), f"Head {first} meets {first_lines} of W_o and "
+        Probe("first of two", sized(1, 2, 3, 2, 4, 0), f"Head {first} meets {first_lines} of W_o and "
             "no others."),
-        Probe("last of three", inputs(2, 3, 4, 2, 6, 2), f"Head {'`head`' if first else 'i'} meets the"
+        Probe("last of three", sized(2, 3, 4, 2, 6, 2), f"Head {'`head`' if first else 'i'} meets the"
             f" {formula} of W_o" + (", where i = head - 1." if first else ".")),
-        Probe("all sizes differ", inputs(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the "
+        Probe("all sizes differ", sized(3, 4, 2, 5, 7, 1), "B = 3, h = 4, T = 2, d_k = 5, d = 7: the "
             "result is (3, 2, 7).", draws=3),
-        larger(inputs(5, 9, 11, 10, 12, 8)),
+        larger(sized(5, 9, 11, 10, 12, 8)),
     ), misconceptions=mistakes(
         ("all-heads", "You add up all heads. Only one is asked for.", lambda X, W, i: whole(X, W)),
         ("all-others", "You leave the head out and return the rest. Return what it adds itself.",

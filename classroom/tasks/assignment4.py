@@ -3,9 +3,9 @@
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task, by_name, in_variants, mistakes
-from classroom.tasks.tensors import normal, rounded
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from classroom.tasks import Task, by_name, in_variants, mistakes, rounded
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger
+from helpers.checks.pieces import tensor
 
 ROOTS = {"inside": lambda square, eps, root=torch.sqrt: root(square + eps),
          "outside": lambda square, eps, root=torch.sqrt: root(square) + eps,
@@ -58,7 +58,7 @@ def token_accuracy(logits, targets, pad):
 
 
 def _rms(*shape, scale=1.0, shift=0.0, eps=1e-5):
-    return lambda rng: (normal(rng, *shape, scale=scale, shift=shift), normal(rng, shape[-1], shift=1.5),
+    return lambda rng: (tensor(rng, *shape, std=scale, mean=shift), tensor(rng, shape[-1], mean=1.5),
                         eps)
 
 
@@ -130,7 +130,7 @@ def _rms_norm(like, part, plus_one, place):
         Probe("rows with a mean", even(2, 3, shift=4.0), "The mean is not subtracted here, unlike in LayerNorm."),
         Probe("three axes", even(2, 3, 5, scale=3.0), "Each vector along the last axis is treated by itself."),
         Probe("a large eps", even(3, 4, eps=2.0), f"eps is large here, to show {EPS[place][0]}."),
-        Probe("zeros", lambda rng: (torch.zeros(2, 4, dtype=torch.float64), normal(rng, 4), 1e-05),
+        Probe("zeros", lambda rng: (torch.zeros(2, 4, dtype=torch.float64), tensor(rng, 4), 1e-05),
             "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
         larger(even(5, 9, 10)),
     ), misconceptions=mistakes(
@@ -158,7 +158,7 @@ def _rms_norm(like, part, plus_one, place):
 
 
 def _gated(d, m, *shape):
-    return lambda rng: (normal(rng, *shape, d), normal(rng, d, m), normal(rng, d, m), normal(rng, m, d))
+    return lambda rng: (tensor(rng, *shape, d), tensor(rng, d, m), tensor(rng, d, m), tensor(rng, m, d))
 
 
 FORMULAS = {"silu": "silu(z) = z · sigmoid(z)", "gelu": "gelu(z) = z · Φ(z)",
@@ -229,11 +229,10 @@ def _beam_step(like, given, best_last, costs):
     sign, word = (-1, "cost") if costs else (1, "score")
     order = given.replace("score", word)
 
-    def beams(b, V, k):
-        def make(rng):
-            log_probs = torch.log_softmax(normal(rng, b, V, scale=1.5), dim=-1)
-            return sign * normal(rng, b, scale=1.5, shift=-4.0), log_probs, k
-        return make
+    @inputs
+    def beams(rng, b, V, k):
+        log_probs = torch.log_softmax(tensor(rng, b, V, std=1.5), dim=-1)
+        return sign * tensor(rng, b, std=1.5, mean=-4.0), log_probs, k
 
     def give(beams, tokens, best, names=given):
         results = {"beams": beams, "tokens": tokens, "scores": best}
@@ -332,15 +331,14 @@ def _beam_step(like, given, best_last, costs):
     ), contracts=(Contract("a k larger than b · V", beams(1, 2, 3)),)), words
 
 
-def _text(B, T, V, padded=0.3):
-    def make(rng):
-        logits, pad = normal(rng, B, T, V), int(rng.integers(V))
-        targets = torch.where(torch.tensor(rng.random((B, T)) < 0.6), logits.argmax(-1),
-                              torch.tensor(rng.integers(V, size=(B, T))))
-        targets[torch.tensor(rng.random((B, T)) < padded)] = pad
-        targets[0, 0] = (pad + 1) % V
-        return logits, targets, pad
-    return make
+@inputs
+def _text(rng, B, T, V, padded=0.3):
+    logits, pad = tensor(rng, B, T, V), int(rng.integers(V))
+    targets = torch.where(torch.tensor(rng.random((B, T)) < 0.6), logits.argmax(-1),
+                          torch.tensor(rng.integers(V, size=(B, T))))
+    targets[torch.tensor(rng.random((B, T)) < padded)] = pad
+    targets[0, 0] = (pad + 1) % V
+    return logits, targets, pad
 
 
 def _shares(logits, targets, pad):
@@ -362,7 +360,7 @@ TOKEN_ACCURACY = Exercise(token_accuracy, probes=(
         "short rows as well.", draws=4),
     Probe("a single token", lambda rng: (torch.eye(3)[None, :2].double(), torch.tensor([[0, 2]]), 2),
         "One real token, and it is right: the share is 1.", draws=1),
-    Probe("only padding", lambda rng: (normal(rng, 2, 3, 4), torch.full((2, 3), 1), 1),
+    Probe("only padding", lambda rng: (tensor(rng, 2, 3, 4), torch.full((2, 3), 1), 1),
         "Nothing but padding: 0 by convention, not NaN.", extreme=True),
     larger(_text(9, 10, 11)),
 ), misconceptions=(

@@ -6,9 +6,9 @@ import math
 import torch
 from torch.nn import functional as F
 
-from classroom.tasks import Task, by_name, in_variants, mistakes
-from classroom.tasks.tensors import normal, rounded
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from classroom.tasks import Task, by_name, in_variants, mistakes, rounded
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger
+from helpers.checks.pieces import joined, tensor
 
 MEASURES = {"mean": torch.mean, "largest": torch.amax, "sum": torch.sum}
 
@@ -62,8 +62,7 @@ def window_attention(q, k, v, cache, window, *, own=1):
     reach = window - own
     if reach < 0:
         raise ValueError(f"A window of {window} tokens has no room for the token itself.")
-    if cache is not None:
-        k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+    k, v = joined(k, v, cache)
     T, n = q.shape[2], k.shape[2]
     back = torch.arange(n - T, n)[:, None] - torch.arange(n)
     scores = q @ k.mT / math.sqrt(q.shape[-1])
@@ -83,13 +82,13 @@ def min_p(logits, temperature, p, *, yardstick=torch.max):
 
 
 def _vectors(*shape, scale=1.0, shift=0.0, eps=1e-5):
-    return lambda rng: (normal(rng, *shape, scale=scale, shift=shift), normal(rng, shape[-1], scale=0.5),
+    return lambda rng: (tensor(rng, *shape, std=scale, mean=shift), tensor(rng, shape[-1], std=0.5),
                         eps)
 
 
 def _small_and_large(rng):
     """Three vectors, of which the first is smaller than eps in any measure and the last larger."""
-    return normal(rng, 3, 4) * torch.tensor([[0.1], [1.0], [20.0]]), normal(rng, 4, scale=0.5), 2.0
+    return tensor(rng, 3, 4) * torch.tensor([[0.1], [1.0], [20.0]]), tensor(rng, 4, std=0.5), 2.0
 
 
 SIZES = {"mean": "the mean of the absolute values", "largest": "the largest absolute value",
@@ -147,7 +146,7 @@ def _abs_norm(like, measure, offset, floor):
         Probe("three axes", _vectors(2, 3, 5, scale=3.0), "Each vector along the last axis is treated "
             "by itself."),
         Probe("a large eps", _small_and_large, f"eps is large here, to show {shows}: it is {eps_is}."),
-        Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), normal(rng, 3), 1e-5),
+        Probe("zeros", lambda rng: (torch.zeros(2, 3, dtype=torch.float64), tensor(rng, 3), 1e-5),
             "A vector of zeros stays zeros: eps keeps the division from 0/0.", extreme=True),
         larger(_vectors(5, 9, 10)),
     ), misconceptions=mistakes(
@@ -187,7 +186,7 @@ def _abs_norm(like, measure, offset, floor):
 
 
 def _packed(d, m, *shape):
-    return lambda rng: (normal(rng, *shape, d), normal(rng, d, 2 * m), normal(rng, m, d))
+    return lambda rng: (tensor(rng, *shape, d), tensor(rng, d, 2 * m), tensor(rng, m, d))
 
 
 GATES = ("gelu", "sigmoid", "relu", "tanh", "softplus")  # SiLU is the gate of lesson 16
@@ -292,7 +291,7 @@ AT = torch.arange
 
 
 def _tokens(*shape, first=0, step=1):
-    return lambda rng: (normal(rng, *shape), first + step * AT(shape[-2]))
+    return lambda rng: (tensor(rng, *shape), first + step * AT(shape[-2]))
 
 
 def _everything(base, pairs):
@@ -410,16 +409,11 @@ def _turn_half(like, base, turned, pairs):
     ), contracts=(Contract("a d that 4 does not divide", _tokens(2, 6)),)), words
 
 
-def _cached(B, h, T, t, d_k, window):
-    def make(rng):
-        q, k, v = (normal(rng, B, h, T, d_k, scale=1.5) for _ in range(3))
-        cache = (normal(rng, B, h, t, d_k, scale=1.5), normal(rng, B, h, t, d_k)) if t is not None else None
-        return q, k, v, cache, window
-    return make
-
-
-def _joined(k, v, cache):
-    return (k, v) if cache is None else (torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2))
+@inputs
+def _cached(rng, B, h, T, t, d_k, window):
+    q, k, v = (tensor(rng, B, h, T, d_k, std=1.5) for _ in range(3))
+    cache = (tensor(rng, B, h, t, d_k, std=1.5), tensor(rng, B, h, t, d_k)) if t is not None else None
+    return q, k, v, cache, window
 
 
 def _last(number, k, v):
@@ -440,8 +434,8 @@ def _itself(T, n):
     return _back(T, n) == 0
 
 
-def _attends(see=_joined, hidden=_hidden,
-             keep=lambda window, k, v, cache: _last(window - 1, *_joined(k, v, cache)),
+def _attends(see=joined, hidden=_hidden,
+             keep=lambda window, k, v, cache: _last(window - 1, *joined(k, v, cache)),
              scale=lambda q: math.sqrt(q.shape[-1]), axis=-1, bar=-math.inf):
     """Attention with one part exchanged."""
     def function(q, k, v, cache, window):
@@ -454,12 +448,12 @@ def _attends(see=_joined, hidden=_hidden,
 
 def _cut_first(q, k, v, cache, window):
     """Keep only the last tokens, then attend: earlier new tokens lose what they may see."""
-    few = _last(max(window, q.shape[2]), *_joined(k, v, cache))
+    few = _last(max(window, q.shape[2]), *joined(k, v, cache))
     return _attends(see=lambda *_: few)(q, k, v, cache, window)
 
 
 def _after_softmax(q, k, v, cache, window):
-    K, V = _joined(k, v, cache)
+    K, V = joined(k, v, cache)
     T, n = q.shape[2], K.shape[2]
     causal, hidden = _hidden(n, T, n), _hidden(window, T, n)
     weights = torch.softmax((q @ K.mT / math.sqrt(q.shape[-1])).masked_fill(causal, -math.inf), dim=-1)
@@ -472,7 +466,7 @@ def _no_offset(window, T, n):
 
 
 def _new_first(k, v, cache):
-    return (k, v) if cache is None else _joined(*cache, (k, v))
+    return (k, v) if cache is None else joined(*cache, (k, v))
 
 
 WINDOW_ATTENTION = Exercise(window_attention, probes=(
@@ -499,7 +493,7 @@ WINDOW_ATTENTION = Exercise(window_attention, probes=(
         "are hidden.", _attends(hidden=lambda window, T, n: _hidden(n, T, n))),
     ("no-window-at-all", "This is the attention of lesson 16: your window has no effect, neither on "
         "what is seen nor on what is kept.",
-        _attends(hidden=lambda window, T, n: _hidden(n, T, n), keep=lambda window, *kv: _joined(*kv))),
+        _attends(hidden=lambda window, T, n: _hidden(n, T, n), keep=lambda window, *kv: joined(*kv))),
     ("window-one-larger", "Your tokens see one token too many: the token itself counts, so it sees "
         "window - 1 before it.", _attends(hidden=lambda window, T, n: _hidden(window + 1, T, n))),
     ("window-without-itself", "You count the window without the token itself, in what is seen and in "
@@ -518,15 +512,15 @@ WINDOW_ATTENTION = Exercise(window_attention, probes=(
     ("cut-before", "You cut keys and values before attending. The first of several new tokens loses "
         "cached ones that it may see: attend first, cut afterwards.", _cut_first),
     ("cache-not-cut", "The output is right, and the cache grows for ever. Keep the last window - 1 "
-        "tokens: nobody sees the others again.", _attends(keep=lambda window, *kv: _joined(*kv))),
+        "tokens: nobody sees the others again.", _attends(keep=lambda window, *kv: joined(*kv))),
     ("keeps-one-too-many", "The output is right, and the cache holds one token more than any new token can see: "
-        "keep window - 1.", _attends(keep=lambda window, *kv: _last(window, *_joined(*kv)))),
+        "keep window - 1.", _attends(keep=lambda window, *kv: _last(window, *joined(*kv)))),
     ("keeps-one-too-few", "The output is right, and the cache holds one token too few. The next token sees "
-        "window - 1 before it.", _attends(keep=lambda window, *kv: _last(max(window - 2, 0), *_joined(*kv)))),
+        "window - 1 before it.", _attends(keep=lambda window, *kv: _last(max(window - 2, 0), *joined(*kv)))),
     ("minus-zero", "Right, except for a window of 1: [-0:] is everything, and nothing should be kept.",
-        _attends(keep=lambda window, *kv: tuple(x[:, :, -(window - 1):] for x in _joined(*kv)))),
+        _attends(keep=lambda window, *kv: tuple(x[:, :, -(window - 1):] for x in joined(*kv)))),
     ("keeps-the-first", "The output is right, and the cache keeps the first tokens of the text. Keep the last.",
-        _attends(keep=lambda window, *kv: tuple(x[:, :, :window - 1] for x in _joined(*kv)))),
+        _attends(keep=lambda window, *kv: tuple(x[:, :, :window - 1] for x in joined(*kv)))),
     ("keeps-the-new-only", "The output is right, and your new cache holds new tokens only. Old ones stay while "
         "somebody can see them.", _attends(keep=lambda window, k, v, cache: _last(window - 1, k, v))),
     ("old-cache", "The output is right, and you give back the old cache: the next token will not see "
@@ -545,7 +539,7 @@ WINDOW_ATTENTION = Exercise(window_attention, probes=(
     ("not-normalised-again", "You set weights outside the window to 0 after the softmax, so the "
         "others no longer sum to 1. Hide the scores before it.", _after_softmax),
     ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",
-        _attends(keep=lambda window, k, v, cache: _last(window - 1, *_joined(k, v, cache))[::-1])),
+        _attends(keep=lambda window, k, v, cache: _last(window - 1, *joined(k, v, cache))[::-1])),
     ("output-only", "You return the output alone. The caller needs the new cache too: return output, "
         "(K, V).", lambda q, k, v, cache, window: window_attention(q, k, v, cache, window)[0]),
     ("three-values", "You return three things. Keys and values belong into one tuple: return output, "
@@ -555,7 +549,7 @@ WINDOW_ATTENTION = Exercise(window_attention, probes=(
 
 
 def _logits(V, temperature, p, scale=1.5):
-    return lambda rng: (normal(rng, V, scale=scale), temperature, p)
+    return lambda rng: (tensor(rng, V, std=scale), temperature, p)
 
 
 def _shares(*numbers, temperature, p, shift=0.0):

@@ -5,9 +5,9 @@ import math
 
 import torch
 
-from classroom.tasks import by_name, in_variants, mistakes
-from classroom.tasks.tensors import normal, rounded
-from helpers.checks.core import Contract, Exercise, Probe, larger
+from classroom.tasks import by_name, in_variants, mistakes, rounded
+from helpers.checks.core import Contract, Exercise, Probe, inputs, larger
+from helpers.checks.pieces import tensor
 
 STRENGTHS = {"root": lambda alpha, r: alpha / math.sqrt(r), "rank": lambda alpha, r: alpha / r,
              "plain": lambda alpha, r: alpha}
@@ -66,14 +66,13 @@ FACTORS = {"root": "alpha / √r", "rank": "alpha / r", "plain": "alpha"}
 MULTIPLIED = {"path": "the adapter's part alone", "whole": "the sum of x W and the adapter's part", "frozen": "x W alone"}
 
 
-def _adapter(*before, d_in, d_out, r, alpha=3.0, zero=()):
+@inputs
+def _adapter(rng, *before, d_in, d_out, r, alpha=3.0, zero=()):
     """x (*before, d_in) and the rest; ``zero``: which of W and B are 0."""
-    def make(rng):
-        parts = {"x": normal(rng, *before, d_in), "W": normal(rng, d_in, d_out), "A": normal(rng, d_in, r),
-                 "B": normal(rng, r, d_out)}
-        gain = torch.tensor(rng.uniform(0.3, 2.5, size=d_out) * rng.choice([-1, 1], size=d_out))
-        return *(torch.zeros_like(part) if name in zero else part for name, part in parts.items()), alpha, gain
-    return make
+    parts = {"x": tensor(rng, *before, d_in), "W": tensor(rng, d_in, d_out), "A": tensor(rng, d_in, r),
+             "B": tensor(rng, r, d_out)}
+    gain = torch.tensor(rng.uniform(0.3, 2.5, size=d_out) * rng.choice([-1, 1], size=d_out))
+    return *(torch.zeros_like(part) if name in zero else part for name, part in parts.items()), alpha, gain
 
 
 def _row(values):
@@ -206,12 +205,11 @@ DIVIDED = {"none": "nothing is divided", "sample": "divide by the standard devia
            "range": "divide by the distance from the smallest reward of the row to the largest, plus 1e-6"}
 
 
-def _rewards(G, n, size=1.0, shift=0.0):
+@inputs
+def _rewards(rng, G, n, size=1.0, shift=0.0):
     """Each group has a level and a spread of its own."""
-    def make(rng):
-        levels, spreads = rng.normal(size=(G, 1)) * 3, rng.uniform(0.5, 3, size=(G, 1))
-        return (torch.tensor((levels + spreads * rng.normal(size=(G, n))) * size + shift),)
-    return make
+    levels, spreads = rng.normal(size=(G, 1)) * 3, rng.uniform(0.5, 3, size=(G, 1))
+    return (torch.tensor((levels + spreads * rng.normal(size=(G, n))) * size + shift),)
 
 
 @in_variants(group_advantage, {"usual": tuple(USUAL), "spread": tuple(SPREADS)})
@@ -354,14 +352,13 @@ POOLED = {"sum": "the sum over its words that count", "mean": "the mean over its
           "largest": "the largest of its words that count"}
 
 
-def _models(B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
+@inputs
+def _models(rng, B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
     """Logits of two models, which have not been normalised: each place has its own constant added."""
-    def make(rng):
-        z, reference = (torch.tensor(rng.normal(size=(B, T, V)) * size + rng.normal(size=(B, T, 1)) * (1 + shift))
-                        for _ in range(2))
-        mask = torch.arange(T)[None] < torch.tensor(lengths or [T] * B)[:, None]
-        return z, (z + 3.0 if equal else reference), mask & (torch.arange(T) >= start)
-    return make
+    z, reference = (torch.tensor(rng.normal(size=(B, T, V)) * size + rng.normal(size=(B, T, 1)) * (1 + shift))
+                    for _ in range(2))
+    mask = torch.arange(T)[None] < torch.tensor(lengths or [T] * B)[:, None]
+    return z, (z + 3.0 if equal else reference), mask & (torch.arange(T) >= start)
 
 
 @in_variants(text_kl, {"direction": tuple(DIRECTIONS), "pool": tuple(POOLS)},
