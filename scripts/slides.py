@@ -1,11 +1,11 @@
 """A lesson as a talk of 30 to 45 minutes: python -m scripts.slides 07 writes build/slides/07_….html.
 
 One rule makes the slides, so that nothing is kept up beside the lesson. Of the core (what stands before *Going deeper*)
-the title, the drawing, each section, formula, figure, prediction, exercise, the claims and the recap are slides. A slide of
-words shows the sentences that name a new term in bold, failing that the first, and its last sentence if that asks
-something; all other words are the speaker's notes. As far as TARGET allows, tables, printed numbers and visible code follow.
-A prediction is a vote, and its answer the next slide. The misconceptions in the notes are those of data/questions.toml and
-of the lesson's checkers. A cell's metadata ``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts it in.
+the title, the drawing, each section, formula, figure, prediction, exercise and the recap are slides. A slide of words shows
+the sentences that name a new term in bold, or else the first ones; all other words are the speaker's notes. As far as TARGET
+allows, ideas, code and printed numbers follow. A prediction is a vote, and its answer the next slide. The misconceptions in
+the notes are those of data/questions.toml and of the lesson's checkers. A cell's metadata
+``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts in what else depends on the time.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from helpers.checks import exercise
 from helpers.page import questions
 from helpers.page.course import LESSONS
 from scripts import edition
+from scripts.handout import CALL, DRAWING
 from scripts.minutes import parts
 from scripts.setup import Stop
 
@@ -33,32 +34,23 @@ TARGET = 40  # minutes up to which a talk takes in what is not essential
 LINES, COLUMNS = 14, 100  # of code or of printed text, which the last row still reads
 SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*\"”)]))(?<!al\.)(?<!vs\.)\s+(?=[“\"*$√(A-ZÀ-Ö])")
 OF_THE_PAGE = re.compile(r"\b(cell|cells|folded|slider|run it|Below|below|Hint|Type|mouse|kernel)\b")  # and no talk
-WORDS, FOLLOWS = {"section", "idea"}, {"idea", "formula", "code", "numbers"}  # kinds: words, and what may stand below them
 ASIDE = ("*In words:*", "**Extend it**", "**Your turn**")  # how a paragraph begins that is only in the notes
-MARKS = {"formula": "formula", "vote": "vote", "answer": "vote"}  # how the small heading of such a slide looks
 PICTURES = {"image/png", "image/svg+xml"}
 
 
 @dataclass
 class Slide:
-    """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``rank``: 0 for what no talk
-    lacks, and 2 is left out before 1; ``at``: the number of the lesson's cell that it comes from;
-    ``of``: how many slides are joined in it."""
+    """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``minutes``: that it takes;
+    ``optional``: whether a talk may lack it."""
 
     kind: str
     cells: list
     notes: list = field(default_factory=list)
-    rank: int = 0
-    at: int = 0
-    of: int = 1
+    minutes: float = SLIDE
+    optional: bool = False
 
-    @property
-    def minutes(self):
-        if self.kind == "answer":
-            return 0.0  # is in the vote's
-        if self.kind == "steps":
-            return max(SLIDE, STEP * shown(self.cells[-1]).count("<!--step-->"))
-        return VOTE if self.kind == "vote" else SLIDE * self.of
+
+# ---------------------------------------------------------------- words
 
 
 def text(source):
@@ -81,41 +73,21 @@ def is_list(paragraph):
     return re.match(r"([-*]|\d+\.) |\|", paragraph) is not None
 
 
+def is_running(paragraph):
+    return not is_list(paragraph) and "$$" not in paragraph and not paragraph.startswith(ASIDE)
+
+
 def spoken(paragraphs, words=45):
-    """What a slide shows of these paragraphs, as Markdown: the sentences that name something new, the first, a question at
-    the end, and as many more as bring it to ``words``; and one list or table."""
+    """What a slide shows of these paragraphs, as Markdown: the sentences that name something new, or else the first ones,
+    as far as they fit into ``words``, but one at least; and the first list or table."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
-    running = [s for p in paragraphs if not is_list(p) and "$$" not in p for s in sentences(p) if not OF_THE_PAGE.search(s)]
-    new = [i for i, sentence in enumerate(running) if "**" in sentence]
-    new = [running[j] for i in new for j in ((i, i - 1) if i and len(running[i].split()) < 8 else (i,))]
-    question = [s for s in running[-1:] if s.endswith("?")]
+    running = [s for p in paragraphs if is_running(p) for s in sentences(p) if not OF_THE_PAGE.search(s)]
     chosen, spare = [], words / 2 if lists else words
-    for sentence in [*new, *running[:1], *question, *running[1:] * (not new)]:
-        length = len(sentence.split())
-        if sentence not in chosen and (not chosen or length <= spare):
+    for sentence in [s for s in running if "**" in s] or running:
+        spare -= len(sentence.split())
+        if spare >= 0 or not chosen:
             chosen.append(sentence)
-            spare -= length
-    return "\n\n".join([*(s for s in running if s in chosen), *lists])
-
-
-def shown(cell):
-    """The HTML of a cell's outputs in one string."""
-    return "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
-
-
-def plain_texts(cell, beginning):
-    """The plain texts of the outputs that begin so, without this beginning."""
-    plain = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
-    return [words.removeprefix(beginning) for words in plain if words.startswith(beginning)]
-
-
-def printed(cell):
-    return "".join(output.text for output in cell.outputs if output.get("name") == "stdout").rstrip()
-
-
-def fits(words):
-    lines = words.split("\n")
-    return len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
+    return "\n\n".join([*chosen, *lists])
 
 
 def mistakes(names):
@@ -131,95 +103,10 @@ def beliefs(number):
     return ["**Misconceptions to expect**", "\n".join(rows)] if rows else []
 
 
-def slides(number):
-    """The slides of a lesson, in order: a list of ``Slide`` within TARGET, if its essential ones are."""
-    lesson = LESSONS[number]
-    book = nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4)
-    chosen = candidates(lesson, parts(book)[0])
-    spare = TARGET - sum(slide.minutes for slide in chosen if not slide.rank)
-    for slide in sorted([slide for slide in chosen if slide.rank], key=lambda slide: slide.rank):
-        if slide.minutes <= spare:
-            spare -= slide.minutes
-        else:  # its notes are still said
-            before = chosen[chosen.index(slide) - 1]
-            before.notes += slide.notes
-            chosen.remove(slide)
-    return chosen
-
-
-def candidates(lesson, cells):
-    """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
-    possible, section, asked = [], "", []
-    for at, cell in enumerate(cells):
-        if possible and possible[-1].kind == "figure" and cell.source.startswith("*In words:* "):
-            described = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ")
-            possible[-1].cells[1].metadata["alt"] = described.replace("*", "")
-        wish = cell.metadata.get("slideshow", {}).get("slide_type")
-        if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
-            continue
-        if cell.cell_type == "code":
-            new = of_code(cell, section, asked)
-        else:
-            new = of_words(lesson, cell, section)
-        for slide in new:
-            slide.at, slide.rank = at, 0 if wish == "slide" else slide.rank
-            if slide.kind == "section":
-                section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
-            if slide.kind != "words":
-                possible.append(slide)
-                continue
-            if possible[-1].kind in ("figure", "table") and len(possible[-1].cells) == 2:
-                possible[-1].cells += caption(slide.notes)
-            possible[-1].notes += slide.notes
-    return joined(possible)
-
-
-def joined(possible):
-    """The same with short slides of one section in one: a heading takes what follows, words take words and code, a figure
-    a short idea in the place of its caption. A line or two of code that nothing takes are left out."""
-    chosen = possible[:1]
-    for slide in possible[1:]:
-        last = chosen[-1]
-        bare = last.kind == "section" and "\n" not in last.cells[0].source.strip()
-        below = last.kind in WORDS and last.of == 1 and slide.kind in FOLLOWS and lines(last) + lines(slide) <= LINES
-        if below or bare and slide.kind in FOLLOWS | {"figure", "steps"}:
-            last.cells += [cell for cell in slide.cells if not cell.source.startswith('<p class="where')]
-            last.notes, last.of = last.notes + slide.notes, last.of + 1
-            last.kind = slide.kind if bare else last.kind
-        elif last.kind == "figure" and len(last.cells) == 2 and slide.kind == "idea" and lines(slide) < 4:
-            last.cells.append(captioned(slide.cells[1].source))
-            last.notes, last.of = last.notes + slide.notes, last.of + 1
-        elif slide.rank == 2 and slide.kind in ("code", "numbers") and lines(slide) < 10:
-            last.notes += slide.notes
-        else:
-            chosen.append(slide)
-    return chosen
-
-
-def lines(slide):
-    """About how many lines of 70 letters its words and its code take."""
-    return sum(1 + len(line) // 70 for cell in slide.cells for line in cell.source.split("\n")
-               if line and not line.startswith(("```", "<p class")))
-
-
-def within(kind, section, shows, notes=(), rank=0):
+def within(kind, section, shows, notes=(), **options):
     """A slide within a section, whose name is its small heading. ``shows``: Markdown, or a cell."""
-    heading = new_markdown_cell(f'<p class="where {MARKS.get(kind, "")}">{section}</p>')
-    return Slide(kind, [heading, new_markdown_cell(shows) if isinstance(shows, str) else shows], list(notes), rank)
-
-
-def captioned(words):
-    """A cell that stands below a figure."""
-    return new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')
-
-
-def caption(paragraphs):
-    """What a figure shows, in one sentence: the first behind its description, if it is short."""
-    first = next((p for p in paragraphs if not p.startswith(ASIDE) and not is_list(p)), "")
-    one, two = (" ".join(sentences(first)[:n]) for n in (1, 2))
-    words = two if len(two) < 150 else one
-    good = 0 < len(words) < 170 and not OF_THE_PAGE.search(words)
-    return [captioned(words)] if good else []
+    heading = new_markdown_cell(f'<p class="where {kind}">{section}</p>')
+    return Slide(kind, [heading, new_markdown_cell(shows) if isinstance(shows, str) else shows], list(notes), **options)
 
 
 def of_words(lesson, cell, section):
@@ -232,63 +119,71 @@ def of_words(lesson, cell, section):
             yield Slide("title", [new_markdown_cell(f"# {name}\n\n{spoken(body[:1])}")], body + beliefs(lesson.number))
         elif name.startswith("Exercise"):
             yield exercise_slide(lesson, name, body)
-        elif name == "Recap":
-            yield Slide("recap", [new_markdown_cell("\n\n".join(["## Recap", *filter(is_list, body)]))], body)
+        elif name == "Recap" or piece.startswith("**In this lesson**"):
+            kind, title = ("recap", name) if name else ("plan", "In this lesson")
+            yield Slide(kind, [new_markdown_cell("\n\n".join([f"## {title}", *filter(is_list, body)]))], body)
         elif name == "What people say" or name.startswith("Extend it"):
             yield Slide("words", [], body)
-        elif name:
-            yield from section_slides(level, name, body)
-        elif re.search(r"^\*\*In this lesson\*\*", piece):
-            aims = [p for p in body if is_list(p)][:1]
-            yield Slide("plan", [new_markdown_cell("\n\n".join(["## In this lesson", *aims]))], body)
-        elif "$$" in piece:
-            yield from formula_slides(section, body)
         else:
-            yield idea_slide(section, body)
+            first = next((i for i, p in enumerate(body) if "$$" in p), len(body))
+            if name:
+                section = name
+                yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(body[:first])}")], body)
+            elif first == len(body):
+                yield idea_slide(section, body)
+            yield from formula_slides(section, body)
 
 
 def exercise_slide(lesson, name, body):
-    """What is to be written, its calls and its level, and of the task the first sentence and what is asked."""
+    """What is to be written, its calls and its level, and how the task begins."""
     level = next((p for p in body if re.match("[●○]", p)), "")
-    task = next((p for p in body if not re.match("[●○]", p) and not is_list(p)), "")
-    title = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", name)
-    calls = "\n".join(re.findall(r"`(\w+\([^`]*\))`", name))
-    first, *others = sentences(task) or [""]
-    asks = [s for s in others if re.match("Return|Compute|Count|Write|Give", s)][:1]
-    words = " ".join([first, *asks] if not re.match("Return|Write", first) else [first])
+    task = next((p for p in body if p != level and not is_list(p)), "")
+    title, calls = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", name), "\n".join(re.findall(r"`(\w+\([^`]*\))`", name))
+    shows = [f"## {title}", f"```python\n{calls}\n```", level, " ".join(sentences(task)[:3])]
     functions = [function for function in re.findall(r"`(\w+)", name) if function in lesson.exercises]
-    return Slide("exercise", [new_markdown_cell(f"## {title}\n\n```python\n{calls}\n```\n\n{level}\n\n{words}")],
-                 body + mistakes(functions))
-
-
-def section_slides(level, name, body):
-    """The slide of a heading, and those of its display formulas."""
-    formulas = [p for p in body if "$$" in p]
-    first = body[:body.index(formulas[0])] if formulas else body
-    if formulas and len(before := sentences(" ".join(first))) > 1 and not any(map(is_list, first)):
-        first = [" ".join(before[:-1])]  # the last one is on the formula's slide
-    yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(first)}")], body)
-    yield from formula_slides(name, body)
+    return Slide("exercise", [new_markdown_cell("\n\n".join(shows))], body + mistakes(functions))
 
 
 def idea_slide(section, body):
-    """Words without a heading: a slide where they name something new or list something."""
-    asked = next((p for p in body if p.startswith("**In your own words**")), "")
-    lists = any(map(is_list, body))
-    shows = asked or spoken([p for p in body if not p.startswith(ASIDE)], 30)
-    tells = asked or "**" in shows or lists and shows
-    return within("idea", section, shows, body, rank=1) if tells else Slide("words", [], body)
+    """Words without a heading: a slide where they name something new, list something or ask for an answer in writing."""
+    shows = next((p for p in body if p.startswith("**In your own words**")), spoken(body, 30))
+    tells = "**" in shows or shows and any(map(is_list, body))
+    return within("idea", section, shows, body, optional=True) if tells else Slide("words", [], body)
 
 
 def formula_slides(section, body):
     """One for each display formula, with the sentence before it and the first behind it."""
     for i, paragraph in enumerate(body):
         if "$$" in paragraph:
-            before = sentences(body[i - 1])[-1:] if i and "$$" not in body[i - 1] and not is_list(body[i - 1]) else []
-            after = sentences(body[i + 1])[:1] if i + 1 < len(body) and not is_list(body[i + 1]) else []
-            lines = [*before, paragraph, *(s for s in after if len(s) > 40)]
-            lines = [line for line in lines if line is paragraph or not OF_THE_PAGE.search(line)]
-            yield within("formula", section, "\n\n".join(lines), body[i:])
+            before = sentences(body[i - 1])[-1:] if i and is_running(body[i - 1]) else []
+            after = sentences(body[i + 1])[:1] if i + 1 < len(body) and is_running(body[i + 1]) else []
+            yield within("formula", section, "\n\n".join([*before, paragraph, *after]), body[i:])
+
+
+# ---------------------------------------------------------------- code and what it shows
+
+
+def shown(cell):
+    """The HTML of a cell's outputs in one string."""
+    return "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
+
+
+def said(cell, beginning):
+    """The plain texts of the outputs that begin so, without this beginning."""
+    plain = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return [words.removeprefix(beginning) for words in plain if words.startswith(beginning)]
+
+
+def block(language, source):
+    """Code or what it printed, as a list of one piece of Markdown; an empty one where the last row could not read it."""
+    lines = source.split("\n")
+    fits = source and len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
+    return [f"```{language}\n{source}\n```"] if fits else []
+
+
+def narrow(source):
+    """Code with the comments of its long lines above them, so that its letters are larger."""
+    return re.sub(r"^( *)(?=.{70})(\S.*?) {2,}(#.*)$", r"\1\3\n\1\2", source, flags=re.MULTILINE)
 
 
 def ballot(asks, options, right=None):
@@ -298,74 +193,121 @@ def ballot(asks, options, right=None):
 
 
 def of_code(cell, section, asked):
-    """The slides of a cell of code, by what it shows. ``asked``: [(question, options)], the newest first, which grows."""
-    hidden = cell.metadata.get("jupyter", {}).get("source_hidden")
-    html, numbers, source = shown(cell), printed(cell), cell.source
-    pictures = [o for o in cell.outputs if PICTURES & {*o.get("data", ())}]
-    for question in plain_texts(cell, "Predict. "):
+    """The slides of a cell of code, by what it shows. ``asked``: {key of a prediction: (question, options)}, which grows."""
+    printed = block("text", "".join(output.text for output in cell.outputs if output.get("name") == "stdout").rstrip())
+    pictures, calls = [o for o in cell.outputs if PICTURES & {*o.get("data", ())}], CALL.findall(cell.source)
+    asking, revealing = ([key for call, key in calls if call == which] for which in ("predict", "reveal"))
+    for key, question in zip(asking, said(cell, "Predict. "), strict=True):
         asks, *options = question.split("\n  - ")
-        asked[:0] = [(asks, options)]
+        asked[key] = asks, options
         yield within("vote", "Vote", ballot(asks, options), [
-            "Take a show of hands for each option, let neighbours argue for a minute, and vote again."])
-    as_printed = f"\n\n```text\n{numbers}\n```" if numbers and fits(numbers) else ""
-    answers = plain_texts(cell, "Measured: ")
-    for i, answer in enumerate(answers):
-        right = re.sub(r"\.( You predicted.*)?$", "", answer)
-        asks, options = next((pair for pair in asked if right in pair[1]), (right, []))
-        yield within("answer", "Answer", ballot(asks, options, right) + ("" if i else as_printed))
-    if (answers and not pictures) or plain_texts(cell, "Predict. "):
-        return
-    if cell.get("id") == "map":
-        yield within("map", "Where we are", only(mapped(cell), html=True))
+            "Take a show of hands for each option, let neighbours argue for a minute, and vote again."], minutes=VOTE)
+    for key, answer in zip(revealing, said(cell, "Measured: "), strict=True):
+        shows = "\n\n".join([ballot(*asked[key], answer.removesuffix(".")), *printed * (key == revealing[0])])
+        yield within("answer", "Answer", shows, minutes=0)  # its time is the vote's
+    if cell.get("id") == DRAWING:
+        yield within("map", "Where we are", only(cell, edition.mapped(cell, f"{section}_")))
     elif pictures:
-        yield within("figure", section, only(cell))
-    elif "flex-wrap" in html:
-        yield within("steps", section, stacked(cell))
-    elif re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", source, re.MULTILINE):
+        yield within("figure", section, only(cell, pictures))
+    elif calls:
         return
-    elif "<table" in html and fits("\n".join(plain_texts(cell, ""))):
-        yield within("table", section, only(cell, html=True), rank=2)
-    elif not hidden and fits(source) and not numbers.count("\n") > 6 and re.search(r"@|torch\.|np\.", source):
-        yield within("code", section, f"```python\n{narrow(source)}\n```{as_printed}", rank=2)
-    elif "\n" in numbers and as_printed:
-        yield within("numbers", section, as_printed.strip(), rank=2)
+    elif "flex-wrap" in shown(cell):
+        yield steps_slide(section, cell)
+    elif not re.search(r"^(check|warm_up|.*= (adopt|adopt_all|yours_or_ours|runs))\(|import ", cell.source, re.MULTILINE):
+        code = block("python", narrow(cell.source)) if re.search(r"@|torch\.|np\.", cell.source) else []
+        if code or printed:
+            yield within("code", section, "\n\n".join(code + printed), optional=True)
 
 
-def narrow(source):
-    """Code with the comments of its long lines above them, so that its letters are larger."""
-    return re.sub(r"^( *)(?=.{70})(\S.*?) {2,}(#.*)$", r"\1\3\n\1\2", source, flags=re.MULTILINE)
-
-
-def mapped(cell):
-    """The cell that draws where a lesson is in the whole model, as HTML that says in words what it shows."""
+def only(cell, outputs):
+    """A copy of the cell that shows these outputs, and no code."""
     copy = nbformat.from_dict(dict(cell))
-    copy.outputs = edition.mapped(cell, re.search(r'map\("(\d\d)"\)', cell.source)[1])
+    copy.outputs, copy.metadata = outputs, nbformat.from_dict({"tags": ["slides-output-only"]})
     return copy
 
 
-def only(cell, html=False):
-    """The cell with its code folded away, and of its outputs the pictures, or what is HTML."""
-    copy = nbformat.from_dict(dict(cell))
-    wanted = {"text/html"} if html else PICTURES
-    copy.outputs = [o for o in copy.outputs if wanted & {*o.get("data", ())}]
-    copy.metadata = nbformat.from_dict({"tags": ["slides-output-only"]})
-    return copy
-
-
-def stacked(cell):
+def steps_slide(section, cell):
     """The steps of steps.show, which come one after the other; the page decides whether all of them have room."""
     from bs4 import BeautifulSoup
 
-    copy = only(cell, html=True)
-    for output in copy.outputs:
-        steps = BeautifulSoup(output.data["text/html"], "html.parser").div.find_all("div", recursive=False)
-        output.data["text/html"] = '<div class="steps">' + "".join(
-            f'<!--step--><div class="step{" fragment" * (i > 0)}">{step}</div>' for i, step in enumerate(steps)) + "</div>"
-    return copy
+    steps = BeautifulSoup(shown(cell), "html.parser").div.find_all("div", recursive=False)
+    html = "".join(f'<div class="step{" fragment" * (i > 0)}">{step}</div>' for i, step in enumerate(steps))
+    output = nbformat.v4.new_output("display_data", {"text/html": f'<div class="steps">{html}</div>'})
+    return within("steps", section, only(cell, [output]), minutes=max(SLIDE, STEP * len(steps)))
 
 
-def minutes(slides_of_it):
-    return sum(slide.minutes for slide in slides_of_it)
+# ---------------------------------------------------------------- the talk
+
+
+def candidates(number):
+    """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
+    lesson, possible, section, asked = LESSONS[number], [], number, {}
+    for cell in parts(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4))[0]:
+        wish = cell.metadata.get("slideshow", {}).get("slide_type")
+        if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
+            continue
+        for slide in of_code(cell, section, asked) if cell.cell_type == "code" else of_words(lesson, cell, section):
+            slide.optional = slide.optional and wish != "slide"
+            if slide.kind == "section":
+                section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
+            if slide.kind != "words":
+                possible.append(slide)
+            else:
+                possible[-1].notes += slide.notes
+            if possible[-1].kind == "figure" and cell.cell_type == "markdown":
+                describe(possible[-1], text(cell.source).split("\n\n"))
+    return joined(possible)
+
+
+def describe(figure, paragraphs):
+    """Give a figure what the lesson says in words as its alternative text, and the sentence behind that as its caption."""
+    if paragraphs[0].startswith("*In words:* "):
+        figure.cells[1].metadata["alt"] = paragraphs[0].removeprefix("*In words:* ").replace("*", "")
+    words = next((sentences(p)[0] for p in paragraphs if is_running(p)), "")
+    if len(figure.cells) == 2 and 0 < len(words) < 170 and not OF_THE_PAGE.search(words):
+        figure.cells.append(new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>'))
+
+
+def lines(slide):
+    """About how many lines of 70 letters its words and its code take."""
+    return sum(1 + len(line) // 70 for cell in slide.cells for line in cell.source.split("\n")
+               if line and not line.startswith(("```", "<p class")))
+
+
+def joined(possible):
+    """The same, with short slides of one section in one: a heading without words takes what follows, and words take words,
+    formulas and code for which there is room below them."""
+    chosen = possible[:1]
+    for slide in possible[1:]:
+        last = chosen[-1]
+        bare = last.kind == "section" and "\n" not in last.cells[0].source.strip()
+        below = last.kind in ("section", "idea") and slide.kind in ("idea", "formula", "code")
+        if bare and slide.kind in ("figure", "steps") or below and (bare or lines(last) + lines(slide) <= LINES):
+            last.cells += slide.cells[1:]
+            last.notes += slide.notes
+            last.minutes += slide.minutes
+            last.kind = slide.kind if bare else last.kind
+        else:
+            chosen.append(slide)
+    return chosen
+
+
+def slides(number):
+    """The slides of a lesson, in order: a list of ``Slide`` within TARGET, if its essential ones are. The notes of one that
+    is left out are still said."""
+    possible, chosen = candidates(number), []
+    spare = TARGET - minutes(slide for slide in possible if not slide.optional)
+    for slide in possible:
+        if slide.optional and slide.minutes > spare:
+            chosen[-1].notes += slide.notes
+            continue
+        spare -= slide.minutes * slide.optional
+        chosen.append(slide)
+    return chosen
+
+
+def minutes(some):
+    return sum(slide.minutes for slide in some)
 
 
 def talk(number):
@@ -373,9 +315,9 @@ def talk(number):
     book = nbformat.read(ROOT / "notebooks" / LESSONS[number].file, as_version=4)
     cells = []
     for slide in slides(number):
-        section = slide.kind in ("title", "section", "recap")
+        first = "slide" if slide.kind in ("title", "section", "recap") else "subslide"
         for i, cell in enumerate(slide.cells):
-            cell.metadata["slideshow"] = {"slide_type": "-" if i else "slide" if section else "subslide"}
+            cell.metadata["slideshow"] = {"slide_type": "-" if i else first}
             cell.metadata.setdefault("tags", []).append(f"slide-{slide.kind}")
         notes = new_markdown_cell("\n\n".join(slide.notes), metadata={"slideshow": {"slide_type": "notes"}})
         cells += [*slide.cells, *[notes] * bool(slide.notes)]

@@ -76,23 +76,23 @@ def test_sentences(paragraph, wanted):
     assert slides.sentences(paragraph) == wanted
 
 
-def test_a_slide_of_words_names_what_is_new():
+def test_a_slide_of_words_names_what_is_new_or_has_the_first_sentences():
     words = ["It is late. We go on. A share is called a **weight** here, as in any average. What decides it?"]
-    assert slides.spoken(words, 12) == "A share is called a **weight** here, as in any average."
-    assert re.fullmatch(r"It is late\.\s+A share .*\s+What decides it\?", slides.spoken(words, 30))
+    assert slides.spoken(words) == "A share is called a **weight** here, as in any average."
+    assert slides.spoken(["It is late. We go on, all of us. Soon there."], 9) == "It is late.\n\nWe go on, all of us."
 
 
 def test_short_slides_are_joined():
-    def slide(kind, *words, rank=0):
-        return slides.Slide(kind, [new_markdown_cell(one) for one in words], [kind], rank)
+    def slide(kind, *words):
+        return slides.Slide(kind, [new_markdown_cell(one) for one in words], [kind], minutes=1)
 
     where = '<p class="where">A</p>'
     made = slides.joined([slide("section", "## A"), slide("steps", where, "one"),
-                          slide("idea", where, "two"), slide("code", where, "three", rank=2),
-                          slide("vote", "four"), slide("code", "five", rank=2)])
-    assert [(s.kind, [cell.source for cell in s.cells], s.notes) for s in made] == [
-        ("steps", ["## A", "one"], ["section", "steps"]),
-        ("idea", [where, "two", "three"], ["idea", "code"]), ("vote", ["four"], ["vote", "code"])]
+                          slide("idea", where, "two"), slide("code", where, "three"),
+                          slide("code", where, "\n".join(15 * ["long"])), slide("vote", "four")])
+    assert [(s.kind, [cell.source for cell in s.cells], s.notes, s.minutes) for s in made] == [
+        ("steps", ["## A", "one"], ["section", "steps"], 2), ("idea", [where, "two", "three"], ["idea", "code"], 2),
+        ("code", [where, "\n".join(15 * ["long"])], ["code"], 1), ("vote", ["four"], ["vote"], 1)]
 
 
 def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
@@ -105,14 +105,19 @@ def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
 def test_a_cell_may_say_that_it_is_a_slide_or_none(tmp_path, monkeypatch):
     name = LESSONS["09"].file
     book = nbformat.read(slides.ROOT / "notebooks" / name, as_version=4)
-    kept = {slide.at for slide in slides.slides("09")}
-    everything = slides.candidates(LESSONS["09"], parts(book)[0])
-    out = next(slide.at for slide in everything if slide.kind == "figure")
-    into = next(slide.at for slide in everything if slide.rank == 2 and slide.at not in kept)
-    for at, kind in ((out, "skip"), (into, "slide")):
-        book.cells[at].metadata["slideshow"] = {"slide_type": kind}
+    code = [cell for cell in parts(book)[0] if cell.cell_type == "code"]
+    figure = next(cell for cell in code if "image/png" in str(cell.outputs))
+    before, possible = shown_in(slides.slides("09")), shown_in(slides.candidates("09"))
+    short = next(c for c in code if (source := slides.narrow(c.source)) in possible and source not in before)
+    figure.metadata["slideshow"], short.metadata["slideshow"] = {"slide_type": "skip"}, {"slide_type": "slide"}
     (tmp_path / "notebooks").mkdir()
     nbformat.write(book, tmp_path / "notebooks" / name)
     monkeypatch.setattr(slides, "ROOT", tmp_path)
-    places = {slide.at for slide in slides.slides("09")}
-    assert into in places and out not in places
+    now = slides.slides("09")
+    assert slides.narrow(short.source) in shown_in(now)
+    assert figure.id not in [cell.id for slide in now for cell in slide.cells]
+
+
+def shown_in(talk):
+    """The source of all cells of a talk in one string."""
+    return "\n".join(cell.source for slide in talk for cell in slide.cells)
