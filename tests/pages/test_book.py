@@ -308,10 +308,10 @@ def test_the_register_sorts_and_filters_and_its_address_says_so(book, page):
     head.click()
 
     page.get_by_label("Verdict").select_option("does not hold")
-    wanted = [entry["id"] for entry in entries if entry["verdict"] == "does not hold"]
-    assert sorted(column(1)) == sorted(wanted) and set(column(3)) == {"does not hold"}
+    wanted = [entry["id"] for entry in entries if entry["verdict"].startswith("does not hold")]
+    assert sorted(column(1)) == sorted(wanted) and all(text.startswith("does not hold") for text in column(3))
     assert page.locator("#register-count").inner_text() == f"{len(wanted)} of {len(entries)} claims"
-    lesson = next(entry["lesson"] for entry in entries if entry["verdict"] == "does not hold")
+    lesson = next(entry["lesson"] for entry in entries if entry["verdict"].startswith("does not hold"))
     page.locator("#by-lesson").select_option(lesson)
     assert set(column(5)) == {lesson}
     before, shared = column(1), page.url
