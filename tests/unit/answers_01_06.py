@@ -74,6 +74,12 @@ def squeezed(query, keys, values):
     return (weights[None] @ values).squeeze(), weights
 
 
+def lists_of_rows(X, W_q, W_k, W_v):
+    Q, K, V = X @ W_q, X @ W_k, X @ W_v
+    weights = [softmax(np.array([q @ k for k in K])) for q in Q]
+    return [sum(w * v for w, v in zip(row, V, strict=True)) for row in weights], weights
+
+
 def mean_subtracted(Q, K, V):
     e = np.exp(scaled(Q, K) - scaled(Q, K).mean(axis=-1, keepdims=True))
     return mixed(e / e.sum(axis=-1, keepdims=True), V)
@@ -114,6 +120,7 @@ RIGHT = [
     ("softmax", softmax_row_by_row),
     ("score_variance", lambda d_k, n, rng: np.asarray(dots(d_k, n, rng).var())),
     ("cosine_similarity", divided_into_zeros_like),
+    ("qkv_attention", lists_of_rows),
     ("softmax", lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32, requires_grad=True), dim=-1)),
     ("softmax", lambda x: softmax(x).tolist()),
 ]

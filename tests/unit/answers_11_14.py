@@ -61,19 +61,6 @@ def all_scores_in_a_list(q, K, V, block):
     return sum(w * v for w, v in zip(weights, V, strict=True)) / sum(weights)
 
 
-def blocks_joined_at_the_end(q, K, V, block):
-    largest, totals, outputs = [], [], []
-    for k, v in zip(K.split(block), V.split(block), strict=True):
-        scores = k @ q / math.sqrt(len(q))
-        weights = torch.exp(scores - scores.max())
-        largest.append(scores.max())
-        totals.append(weights.sum())
-        outputs.append(weights @ v)
-    largest = torch.stack(largest)
-    shrink = torch.exp(largest - largest.max())
-    return (shrink[:, None] * torch.stack(outputs)).sum(0) / (shrink * torch.stack(totals)).sum()
-
-
 def row_by_row(Q, K, V, feature_map):
     if Q.ndim > 2:
         return torch.stack([row_by_row(*rows, feature_map) for rows in zip(Q, K, V, strict=True)])
@@ -128,7 +115,6 @@ WRONG = [
     ("attention_rollout", zero_rows_made_identity, None),
     ("previous_token_score", mean_of_the_weights_above_0, None),
     ("online_softmax_attention", all_scores_in_a_list, "all-scores-at-once"),
-    ("online_softmax_attention", blocks_joined_at_the_end, "joined-at-the-end"),
     ("linear_attention", row_by_row, "quadratic"),
 ]
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -21,19 +22,18 @@ def formed_in_place(x, W, A, B, alpha):
     return x @ W.clone().addmm_(A, B, alpha=alpha / A.shape[1])
 
 
-def formed_row_by_row(x, W, A, B, alpha):
-    M = W.clone()
-    for i in range(len(W)):
-        M[i] += alpha / A.shape[1] * (A[i] @ B)
-    return x @ M
-
-
 def lengths_below_0(logits, ids, first, pad=-1):
     """A row that ends before its answer begins counts less than no token."""
     ends, begins = (ids != pad).sum(1).tolist(), first.clamp(min=1).tolist()
     losses = [F.cross_entropy(z[b - 1:e - 1], row[b:e], reduction="sum")
               for z, row, b, e in zip(logits, ids, begins, ends, strict=True)]
     return sum(losses) / (sum(ends) - sum(begins))
+
+
+def tie_at_the_beginning(sample, reward, n):
+    first, *rest = [sample() for _ in range(n)]
+    other = max(rest, key=reward, default=first)
+    return other if reward(other) >= reward(first) else first
 
 
 def turns_joined(messages, encode, start, end):
@@ -87,8 +87,9 @@ WRONG = [
     ("patching_effect", effect(lambda a, b, c: (c - b) / abs(a - b)), None),
     ("patching_effect", effect(lambda a, b, c: (c - b) / (a - b) if a > b else 0.0), None),
     ("lora_linear", formed_in_place, "product-formed"),
-    ("lora_linear", formed_row_by_row, "product-formed"),
     ("answer_loss", lengths_below_0, None),
+    ("best_of_n", tie_at_the_beginning, None),
+    ("best_of_n", lambda sample, r, n: max([sample() for _ in range(n)], key=lambda text: r(text) or -math.inf), None),
 ]
 
 
@@ -152,7 +153,29 @@ def wilson_as_the_text_rounds(successes, n):
     return middle - half, middle + half
 
 
+def in_numpy(x, W, A, B, alpha):
+    x, W, A, B = (np.asarray(part) for part in (x, W, A, B))
+    return x @ W + alpha / B.shape[0] * ((x @ A) @ B)
+
+
+def loss_by_labels(logits, ids, first, pad=-1):
+    labels = ids.clone()
+    labels[torch.arange(ids.shape[1]) < first[:, None]] = -100
+    labels[ids == pad] = -100
+    if (labels[:, 1:] == -100).all():
+        raise ValueError("nothing counts")
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
+
+
+def by_probabilities(logits, reference_logits, mask):
+    p, q = logits.softmax(-1), reference_logits.softmax(-1)
+    return (p * (p.log() - q.log())).sum(-1)[mask].mean()
+
+
 RIGHT = [
+    ("lora_linear", in_numpy),
+    ("answer_loss", loss_by_labels),
+    ("kl_to_reference", by_probabilities),
     ("chat_ids", turns_joined),
     ("chat_ids", turns_appended),
     ("chat_ids", turns_in_a_tuple),
