@@ -9,7 +9,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     collecting.py  find each student's newest notebook      names.py       of students, folders and files
     zips.py        zips and tars that nobody can trust      roster.py      who is who: numbers, addresses, names
     grading.py     one file in, one result out              session.py     its functions, called from outside
-    batch.py       a whole class, resumable
+    batch.py       a whole class, resumable                files.py       values in files of JSON
     marks.py       the sheet to mark, points, grades        marking.py     a page in the browser, to mark on
     attempts.py    several hand-ins, the last or the best   copies.py      who hands in the same
     dates.py       due, late, extensions                    clock.py       one time zone for an assignment

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from classroom import Problem, code_cells, own, tasks
+from classroom.files import write_json
 from classroom.sandbox import ROOT, Limits
-from helpers.store.files import write_whole
 
 SOURCES = ROOT / "notebooks" / "assignments" / "source"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
@@ -205,8 +205,7 @@ def release(name, out):
     if tasks.is_own(name):
         books[Path(out) / f"{called}-solutions" / f"{called}.ipynb"] = raw
     for path, book in books.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(book, indent=1, ensure_ascii=False) + "\n")
+        write_json(path, book, ensure_ascii=False)
     return next(iter(books))
 
 

@@ -4,10 +4,9 @@
 """
 
 import hashlib
-import json
 from pathlib import Path
 
-from helpers.store.files import write_whole
+from classroom.files import read_json, write_json
 
 HOW = ("last", "best")
 
@@ -16,12 +15,9 @@ def graded(out, key):
     """The results of all attempts of a student that were ever graded into ``out``, the one that counts first."""
     paths = [Path(out) / "results" / f"{key}.json", *sorted((Path(out) / "attempts" / key).glob("*.json"))]
     results = {}
-    for path in paths:
-        try:
-            result = json.loads(path.read_text(encoding="utf-8"))
+    for result in filter(None, map(read_json, paths)):
+        if "digest" in result:
             results.setdefault(result["digest"], result)
-        except (OSError, ValueError, TypeError, KeyError):
-            continue
     return list(results.values())
 
 
@@ -30,9 +26,9 @@ def keep(out, result):
     results = graded(out, result["key"])
     others = [one for one in results if one["digest"] != result["digest"]]
     for one in [*others, result] if others else []:
-        _write(place(out, one), one)
+        write_json(place(out, one), one)
     if results[:1] != others[:1] or not others:
-        _write(Path(out) / "results" / f"{result['key']}.json", result)
+        write_json(Path(out) / "results" / f"{result['key']}.json", result)
 
 
 def settle(out, key, newest, how):
@@ -47,8 +43,8 @@ def settle(out, key, newest, how):
                 "counts": one is counts} for one in sorted(results, key=lambda one: one["modified"])]
     for one in results:
         one.pop("history", None)
-        _write(place(out, one), one)
-    _write(Path(out) / "results" / f"{key}.json", counts | {"history": history})
+        write_json(place(out, one), one)
+    write_json(Path(out) / "results" / f"{key}.json", counts | {"history": history})
 
 
 def points(result):
@@ -67,8 +63,3 @@ def place(out, result, folder="attempts"):
     """The file of one attempt, told by what the notebook holds. ``result``: with ``key`` and ``digest``."""
     name = hashlib.sha256(result["digest"].encode()).hexdigest()[:16]
     return Path(out) / folder / result["key"] / f"{name}.json"
-
-
-def _write(path, result):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(result, indent=1))

@@ -3,7 +3,6 @@
 import copy
 import hmac
 import itertools
-import json
 import multiprocessing
 import os
 import re
@@ -21,6 +20,7 @@ from pebble import ProcessExpired, ProcessPool
 from classroom import attempts, clock, first_few, progress_bar, proof, roster, sandbox, tasks, variants
 from classroom.assignment import called_by, fingerprint, imports, load, path_of
 from classroom.collecting import NothingFound, collect
+from classroom.files import read_json, write_json
 from classroom.grading import FAILED, grade_one, not_judged
 from classroom.names import MOODLE
 from classroom.notebook import Unreadable
@@ -87,7 +87,7 @@ def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=
         keep_figures(out, about, result.pop("figures"))
         attempts.keep(out, {**about, **result})
 
-    before = (read_result(Path(out) / "batch.json") or {}).get("secret")
+    before = (read_json(Path(out) / "batch.json") or {}).get("secret")
     secret = secret or given and given.key or before or secrets.token_hex(16)
     if given and todo:
         given.compute_sheets(progress)  # of lists that an earlier version released
@@ -105,7 +105,7 @@ def grade(name, source, out, *, workers=None, trusted=False, limits=None, again=
         write_whole(Path(out) / label, path_of(name).read_text(encoding="utf-8"))
     about = {"assignment": label, "keys": keys, "refused": refused, "others": others, "told": told, "only": one or "",
              "zone": str(zone), **({} if given and given.key else {"secret": secret})}
-    write_whole(Path(out) / "batch.json", json.dumps(about, indent=1))
+    write_json(Path(out) / "batch.json", about)
     return read(out)[0]
 
 
@@ -187,7 +187,7 @@ def _hold_against(submissions, name, label, given, out):
     """Raises NothingFound or VariantError when ``out``, most submissions or the list of variants are of something else,
     which one hostile student alone cannot bring about."""
     half, carry = max(1, len(submissions) / 2), [submission for submission in submissions if submission.variant]
-    before = (read_result(out / "batch.json") or {}).get("assignment", label)
+    before = (read_json(out / "batch.json") or {}).get("assignment", label)
     if before != label:
         raise NothingFound(f"{out} holds the results of {before}: name another folder for those of {label}.")
     others = [submission.problem for submission in submissions if submission.problem.startswith("No notebook of")]
@@ -222,7 +222,7 @@ def _variant(submission, given, code, flag):
 
 def read(out):
     """The ``Results`` that the last ``grade`` into ``out`` covered, and what it was about."""
-    about = read_result(Path(out) / "batch.json")
+    about = read_json(Path(out) / "batch.json")
     if not about or not isinstance(about.get("keys"), list):
         raise NothingFound(f"{Path(out) / 'batch.json'} is not as grade writes it: give the command of grade once more.")
     if about["assignment"].endswith(".ipynb"):
@@ -234,7 +234,7 @@ class Results:
     """The results of a class, in order. Each is read when it is looked at, so that memory does not grow with the class."""
 
     def __init__(self, folder, keys):
-        self.paths = [path for key in keys if read_result(path := folder / f"{key}.json")]
+        self.paths = [path for key in keys if read_json(path := folder / f"{key}.json")]
 
     def once(self):
         """These without the others of a team, who have the notebook of its first."""
@@ -247,33 +247,21 @@ class Results:
         return len(self.paths)
 
     def __iter__(self):
-        return filter(None, map(read_result, self.paths))
+        return filter(None, map(read_json, self.paths))
 
 
 def keep_figures(out, result, figures):
     """The pictures of a submission are kept beside its result, which is read far more often: those of each attempt."""
     path = attempts.place(out, result, "figures")
     if figures:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(figures))
+        write_json(path, figures)
     else:
         path.unlink(missing_ok=True)
 
 
 def read_figures(out, result):
     """Pictures as base64; none where none were kept."""
-    try:
-        return json.loads(attempts.place(out, result, "figures").read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError):
-        return []
-
-
-def read_result(path):
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        return result if isinstance(result, dict) else None
-    except (OSError, ValueError):
-        return None
+    return "digest" in result and read_json(attempts.place(out, result, "figures"), list) or []
 
 
 def _run(todo, name, keep, workers, options, progress):

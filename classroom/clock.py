@@ -3,7 +3,6 @@
 It is asked for (``grade --zone``) or taken from the machine once, and kept in batch.json beside the results.
 """
 
-import json
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,7 +11,7 @@ from zoneinfo import ZoneInfo
 import tzlocal
 
 from classroom import Problem
-from helpers.store.files import write_whole
+from classroom.files import read_json, write_json
 
 FIXED = re.compile(r"UTC([+-])(\d\d):(\d\d)")
 
@@ -46,15 +45,12 @@ def of(out):
     """The zone of the results in ``out``; where they say none yet, this machine's, which is theirs from then on. Raises
     ClockError."""
     path = Path(out) / "batch.json"
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        name = about.get("zone")
-    except (OSError, ValueError, AttributeError):
-        return of_machine()
-    if isinstance(name, str):
-        return zone(name)
+    about = read_json(path) or {}
+    if isinstance(about.get("zone"), str):
+        return zone(about["zone"])
     found = of_machine()
-    write_whole(path, json.dumps(about | {"zone": str(found)}, indent=1))
+    if about:
+        write_json(path, about | {"zone": str(found)})
     return found
 
 

@@ -36,6 +36,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 from classroom import assignment, batch, code_cells, notebook, progress_bar, variants
+from classroom.files import read_json
 from classroom.fingerprints import fingerprints
 from classroom.reports import PAGES
 from helpers.store.files import write_whole
@@ -153,7 +154,7 @@ def write_page(out):
     comparison = compare(class_of, course)
     shown = []
     for pair in comparison.pairs[:MOST_PAIRS]:
-        sides = _side_by_side(pair, class_of, [batch.read_result(out / "results" / f"{key}.json")["code"]
+        sides = _side_by_side(pair, class_of, [read_json(out / "results" / f"{key}.json")["code"]
                                             for key in (pair.left, pair.right)])
         shown.append({"left": names[pair.left], "right": names[pair.right], "count": len(pair.shared),
                       "sides": list(zip((names[pair.left], names[pair.right]), sides, strict=True)),

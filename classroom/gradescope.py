@@ -18,8 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, names, proof, sandbox, variants
+from classroom.files import write_json
 from classroom.grading import JUDGED
-from helpers.store.files import write_whole
 
 ROOMS = ("classroom", "helpers", "scripts", "data")
 FILES = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
@@ -86,13 +86,12 @@ def run(home):
     for the teacher alone is printed, which Gradescope shows to nobody else."""
     home, root = Path(home), sandbox.ROOT
     settings = json.loads((root / SETTINGS).read_text(encoding="utf-8"))
-    (home / "results").mkdir(exist_ok=True)
     try:
         answer = _graded(home, settings)
     except (Problem, sandbox.NoSandbox) as error:
         print(error)
         answer = {"output": "This could not be graded automatically. Your teacher will look at it.", "tests": []}
-    write_whole(home / "results" / "results.json", json.dumps(answer, indent=1))
+    write_json(home / "results" / "results.json", answer)
 
 
 def _owner(home, settings):

@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from classroom import Problem, assignment, batch, marks
+from classroom.files import read_json
 from classroom.reports import PAGES
-from helpers.store.files import write_whole
 
 PERSON = re.compile(r"[\w-]{1,40}")
 LARGEST = 100_000  # bytes of one step
@@ -43,8 +43,11 @@ class Marking:
         marks.write_sheet(results, out)
         if by:
             mine = marks.read_sheet(out, self.path.name)
-            self._write([{**row, "points": marks.number(points), "comment": comment} for row in self._rows(marks.SHEET)
-                         for points, comment in [mine.get(marks.place(row), (None, ""))]])
+            rows = self._rows(marks.SHEET)
+            for row in rows:
+                points, row["comment"] = mine.get(marks.place(row), (None, ""))
+                row["points"] = marks.number(points)
+            marks.write_rows(self.path, rows)
         details = {result["key"]: (result.get("details") or {}) if self.task.file else {} for result in results}
         tasks = {str(one): assignment.load(about["assignment"], one) for one in details.values()}
         self.questions = {key: {q.grade_id: q for q in tasks[str(one)].questions} for key, one in details.items()}
@@ -78,7 +81,7 @@ class Marking:
         """The code and the pictures of a student, by their number on the page; and where there is no code, the file in
         which to look for it."""
         key = self.keys[number - 1]
-        result = batch.read_result(self.out / "results" / f"{key}.json") or {}
+        result = read_json(self.out / "results" / f"{key}.json") or {}
         file = "" if result.get("code") or result.get("raw_code") else result.get("file", "")
         cells = [*enumerate(filter(None, result.get("code") or result.get("raw_code") or ()), 1)]
         return {"file": file, "code": [{"number": n, "source": source} for n, source in cells],
@@ -102,15 +105,10 @@ class Marking:
                                                            "text": text, "most": f"{most:g}"}
                 rows.append(row)
             row |= {"points": marks.number(points), "comment": comment, "why": why, "version": marks.version_of(text)}
-            self._write(rows)
+            marks.write_rows(self.path, rows)
 
     def _rows(self, name=""):
         return marks.read_csv(self.out / name if name else self.path)
-
-    def _write(self, rows):
-        columns = [*marks.COLUMNS, *(c for c in (rows[0] if rows else ()) if c and c not in marks.COLUMNS)]
-        lines = [[row.get(column) or "" for column in columns] for row in rows]
-        write_whole(self.path, "\ufeff" + marks.csv_text([columns, *lines]))
 
 
 def sheet_of(person):
@@ -148,8 +146,7 @@ def merge(out, paths):
         elif points:
             row["points"] = marks.number(next(iter(points.values())))
             entered += 1
-    lines = [[row.get(column) or "" for column in marks.COLUMNS] for row in rows]
-    write_whole(Path(out) / marks.SHEET, "\ufeff" + marks.csv_text([marks.COLUMNS, *lines]))
+    marks.write_rows(Path(out) / marks.SHEET, rows)
     return entered, conflicts
 
 

@@ -126,6 +126,13 @@ def write_sheet(results, out):
     return Path(out) / SHEET
 
 
+def write_rows(path, rows):
+    """Write lines of the sheet, dicts, with further columns that a person added."""
+    columns = [*COLUMNS, *(c for c in (rows[0] if rows else ()) if c and c not in COLUMNS)]
+    lines = [[row.get(column) or "" for column in columns] for row in rows]
+    write_whole(path, "\ufeff" + csv_text([columns, *lines]))
+
+
 def version_of(text):
     """Letters that stand for a text, and that no spreadsheet and no encoding changes."""
     return "v" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]

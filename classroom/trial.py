@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from classroom import Problem, assignment, marks, tasks, variants
+from classroom.files import write_json
 from classroom.names import name_for_people
 from helpers.checks.core import evaluate
 from helpers.store.files import write_whole
@@ -43,12 +44,10 @@ def run(name, out, command):
     if out.exists() and any(out.iterdir()):
         raise TrialError(f"{out} is there already and not empty: name another folder, as in "
                          f"python -m classroom try {name} trial2.")
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "students.txt", "\n".join(STUDENTS) + "\n")
     listed, graded = out / "handout" / f"{name}-variants.json", out / "graded"
     # nobody's secret, and the same variants every time: by chance so many may have one that no two look alike
-    listed.parent.mkdir()
-    write_whole(listed, json.dumps(asdict(variants.Variants(name, "trial", bytes(16).hex()))))
+    write_json(listed, asdict(variants.Variants(name, "trial", bytes(16).hex())))
+    write_whole(out / "students.txt", "\n".join(STUDENTS) + "\n")
 
     def say(arguments):
         print(f"\n$ python -m classroom {shlex.join(map(str, arguments))}", flush=True)
@@ -194,4 +193,4 @@ def mark(graded):
     for row in rows:
         if not row["item"].startswith("test-") and row["item"] != marks.EVERYTHING:
             row["points"] = 0 if row["text"].startswith("(no answer") else f"{float(row['most']) / 2:g}"
-    write_whole(graded / marks.SHEET, marks.csv_text([marks.COLUMNS, *([row[c] for c in marks.COLUMNS] for row in rows)]))
+    marks.write_rows(graded / marks.SHEET, rows)

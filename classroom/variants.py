@@ -17,10 +17,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from classroom import Problem, assignment, progress_bar, tasks
+from classroom.files import write_json
 from classroom.names import key_of, name_for_people, words_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
-from helpers.store.files import write_whole
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -260,24 +260,18 @@ def release(name, out, variant, students=(), private=None):
     if tasks.is_own(name):
         from classroom import proof  # which renders variants
         proof.prove(name, [given.details[code] for code in codes.values()])
-    out.mkdir(parents=True, exist_ok=True)
     given.compute_sheets()
-    write_whole(path, json.dumps(asdict(given) | {"assignment": called}, indent=1, ensure_ascii=False) + "\n")
+    write_json(path, asdict(given) | {"assignment": called}, ensure_ascii=False)
     with progress_bar("Writing notebooks", len(codes)) as bar:
         for student, code in codes.items():
             raw = render(source, name, given.details[code], code)
             folder = out / called / name_for_people(student) if student else out / called
             if student and not folder.exists() and (old := out / called / key_of(student)).is_dir():
                 old.rename(folder)  # as an earlier release called it
-            _write(folder / f"{called}.ipynb", assignment.strip(raw))
-            _write(out / f"{called}-solutions" / given.file_of(student), raw)
+            write_json(folder / f"{called}.ipynb", assignment.strip(raw), ensure_ascii=False)
+            write_json(out / f"{called}-solutions" / given.file_of(student), raw, ensure_ascii=False)
             bar.update()
     return path
-
-
-def _write(path, raw):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(raw, indent=1, ensure_ascii=False) + "\n")
 
 
 def render(raw, name, details, code=""):

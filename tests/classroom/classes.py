@@ -1,4 +1,4 @@
-"""Simulated classes that take the attention inventory, by an item response model with known parameters."""
+"""What a class answers in the attention inventory, as platforms write it down."""
 
 import csv
 import io
@@ -9,22 +9,6 @@ from classroom import quiz
 from helpers.page import inventory, questions
 
 ITEMS = inventory.items()
-
-
-class Model:
-    """Two-parameter logistic: P(right) = 1 / (1 + exp(-a (theta - b))). ``gained``: how much theta rises in the course."""
-
-    def __init__(self, gained=1.3, seed=0, harder=0.7):
-        rng = np.random.default_rng(seed)
-        self.a, self.b = rng.lognormal(0.2, 0.3, len(ITEMS)), rng.normal(harder, 0.8, len(ITEMS))
-        self.gained = gained
-
-    def right(self, n, rng):
-        """Two matrices (n, 24) of 0 and 1: before and after, of the same students."""
-        theta = rng.normal(size=n)
-        thetas = theta, theta + self.gained + 0.3 * rng.normal(size=n)
-        chances = [1 / (1 + np.exp(-self.a * (t[:, None] - self.b))) for t in thetas]
-        return [(rng.random(c.shape) < c).astype(float) for c in chances]
 
 
 def answers(right, rng, open_=0.05):

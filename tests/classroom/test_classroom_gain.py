@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from classes import ITEMS, Model, answers, canvas, moodle
+from classes import ITEMS, answers, canvas, moodle
 
 from classroom import __main__ as command
 from classroom import gain as report
@@ -23,7 +23,8 @@ PEOPLE = [(f"Last{i:02d}", f"First{i:02d}", f"{1000 + i}", f"student{i}@example.
 def simulated():
     """A class: (right before, right after, answers before, answers after)."""
     rng = np.random.default_rng(5)
-    right = Model().right(N, rng)
+    before = rng.random((N, len(ITEMS))) < 0.4
+    right = [before.astype(float), (before | (rng.random(before.shape) < 0.5)).astype(float)]
     return (*right, *(answers(r, rng) for r in right))
 
 
@@ -203,38 +204,7 @@ def test_nothing_to_gain_and_nobody_right(tmp_path):
     assert "0% right before, 100% after; normalised gain 1.00" in page(tmp_path, after, before)
 
 
-# ---------------------------------------------------------------- the statistics, against known parameters
-
-
-MANY = 20_000
-
-
-@pytest.fixture(scope="module")
-def truth():
-    """The model, and what a class without end would show: gain, shares right and correlations after."""
-    model = Model(seed=3)
-    before, after = model.right(MANY, np.random.default_rng(9))
-    rest = [np.corrcoef(after[:, n], after.sum(1) - after[:, n])[0, 1] for n in range(24)]
-    return model, (after.mean() - before.mean()) / (1 - before.mean()), after.mean(0), np.array(rest)
-
-
-def test_intervals_cover_what_was_put_in(truth):
-    """Of 60 classes of 40: a right interval misses 3, and more than 8 once in 100 times; it is narrow enough to tell."""
-    model, gain, shares, rest = truth
-    rng, hit, widths, items = np.random.default_rng(1), Counter(), [], 0
-    for n in range(60):
-        before, after = model.right(40, rng)
-        _, low, high = report.interval_of_gain(before.mean(1), after.mean(1), True)
-        hit["gain"] += low <= gain <= high
-        widths.append(high - low)
-        if n < 12:
-            for m, (_, share, r) in enumerate(report.items(after, [q.id for q in ITEMS])):
-                hit["share"] += share[1] <= shares[m] <= share[2]
-                hit["r"] += r is None or r[1] is None or r[1] <= rest[m] <= r[2]
-                items += 1
-    assert hit["gain"] >= 52
-    assert hit["share"] >= 0.92 * items and hit["r"] >= 0.90 * items
-    assert np.mean(widths) < 0.2 and gain > 0.25
+# ---------------------------------------------------------------- the statistics, by hand
 
 
 def test_a_questions_correlation_is_with_the_rest_without_itself():
