@@ -107,8 +107,9 @@ def hand_in(name, given, handout, path):
 PUBLIC = object()  # the model answers of the source
 SLIPS = (  # in a solution, that checkers know as mistakes: a pattern, and what takes its place
     (r"(axis|dim)=-1", r"\1=0"), (r" [-/] ", " * "), (r" \+ ", " - "), (r"(np|torch)\.sqrt\(", "("), (r"\.T\b", ""),
-    (r" & .*| \| .*", ""), (r"return (\w+)$", r"return [1 - x for x in \1]"),
-    (r"return (\w+)$", r"return [[100 * x for x in row] for row in \1]"), (r" \* ", " + "), (r"return ", "return -"))
+    (r" [&|] (~?\([^()]*\)|\w+)(\[:, :, None\])?", ""), (r" <= ", " < "), (r" < ", " <= "), (r" \* ", " + "),
+    (r"return (\w+)$", r"return [1 - x for x in \1]"), (r"return (\w+)$", r"return [[100 * x for x in row] for row in \1]"),
+    (r"return ", "return -"), (r"return ", "return ~"), (r"return (.*), (.*)", r"return \2, \1"), (r"\[([^]]*)\]$", ""))
 
 
 def solved(raw, details, change=lambda function, code, details: code, words=PUBLIC):
@@ -169,8 +170,9 @@ def mistaken(name, function, code, details):
     if "torch" in code or "F." in code:
         exec("import torch\nfrom torch.nn import functional as F", space)
     forecasts = isinstance(exercise, tasks.Forecasts)
-    for slip, instead in SLIPS:
-        changed = re.sub(slip, instead, code, count=1)
+    places = [(place, instead) for slip, instead in SLIPS for place in re.finditer(slip, code, re.MULTILINE)]
+    for place, instead in places:
+        changed = code[:place.start()] + place.expand(instead) + code[place.end():]
         try:
             exec(changed, space)
             judged = exercise.evaluate(space[function]) if forecasts else evaluate(exercise, space[function], seconds=2)

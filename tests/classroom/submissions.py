@@ -1,8 +1,10 @@
 """Submissions as a class might hand them in, good and bad, made from the assignment's own source."""
 
 import copy
+import io
 import json
 import time
+import zipfile
 
 import pytest
 
@@ -419,6 +421,22 @@ EVERY_TIME = {  # one of a kind; the rest is left to the weekly run
 def data(content):
     """The bytes of a case's file."""
     return content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()
+
+
+def put(top, files):
+    """Write files below the folder ``top``: path -> bytes."""
+    for path, content in files.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_bytes(content)
+
+
+def zipped(members, path=None):
+    """A zip of these members, name -> content: its bytes, or at a ``path``."""
+    buffer = path or io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return None if path else buffer.getvalue()
 
 
 def read(path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import submissions
 from jobs import judged_at_any_cost
-from submissions import CASES, EVERY_TIME, FULL, NAME, gone, needs_sandbox, read
+from submissions import CASES, EVERY_TIME, FULL, NAME, gone, needs_sandbox, put, read
 
 from classroom import assignment, batch, exports, sandbox, variants
 from classroom.__main__ import main
@@ -29,8 +29,7 @@ def graded(tmp_path_factory, pytestconfig):
     """The cases of this run graded in one batch: name -> result, and the folder that they were graded into."""
     top = tmp_path_factory.mktemp("class")
     for name in CASES if pytestconfig.getoption("weekly", False) else EVERY_TIME:
-        (top / "handed in" / name).mkdir(parents=True)
-        (top / "handed in" / name / f"{name} final(2).ipynb").write_bytes(submissions.data(CASES[name][0]))
+        put(top / "handed in", {f"{name}/{name} final(2).ipynb": submissions.data(CASES[name][0])})
     results = batch.grade(NAME, top / "handed in", top / "out", limits=LIMITS, workers=2, progress=False)
     return {result["student"]: result for result in results}, top
 
@@ -92,10 +91,9 @@ def test_graded_again_only_what_is_missing(graded):
 @pytest.mark.slow
 @needs_sandbox
 def test_an_interrupt_stops_everything_and_the_rest_is_graded_later(tmp_path):
-    (tmp_path / "in").mkdir()
     for number in range(4):
         content = submissions.solved("import time; time.sleep(5)" if number % 2 else None)
-        (tmp_path / "in" / f"s{number}.ipynb").write_bytes(submissions.data(content))
+        put(tmp_path / "in", {f"s{number}.ipynb": submissions.data(content)})
     code = ("import signal, sys; from classroom.__main__ import main; "
             "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main(sys.argv[1:]))")
     command = [sys.executable, "-c", code, "grade", NAME, tmp_path / "in", tmp_path / "out", "--workers", "1"]
@@ -120,9 +118,7 @@ def course(tmp_path, monkeypatch):
     next command; nothing is run. ``course.options``: what that command hands on."""
     for room in ("classroom", "helpers", "notebooks/assignments/source"):
         shutil.copytree(sandbox.ROOT / room, tmp_path / "course" / room, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "in").mkdir()
-    for student in ("ada", "ben"):
-        (tmp_path / "in" / f"{student}.ipynb").write_bytes(submissions.data(submissions.solved(f"# {student}")))
+    put(tmp_path / "in", {f"{name}.ipynb": submissions.data(submissions.solved(f"# {name}")) for name in ("ada", "ben")})
     monkeypatch.setattr(assignment, "ROOT", tmp_path / "course", raising=False)
     monkeypatch.setattr(assignment, "SOURCES", tmp_path / "course" / "notebooks/assignments/source")
     monkeypatch.setattr(sandbox, "problem", lambda: None)
@@ -237,9 +233,8 @@ def test_as_many_workers_as_processors_that_may_be_used(monkeypatch):
 def test_a_submission_that_cannot_be_judged_costs_nobody_else_anything(tmp_path, monkeypatch):
     """The grader's own limits: the others have their results, and the next run does not try that one again."""
     monkeypatch.setattr(batch, "_job", judged_at_any_cost)
-    (tmp_path / "in").mkdir()
     for student in ("ada", "for ever", "room", "zoe"):
-        (tmp_path / "in" / f"{student}.ipynb").write_bytes(submissions.data(submissions.solved(f"# {student}")))
+        put(tmp_path / "in", {f"{student}.ipynb": submissions.data(submissions.solved(f"# {student}"))})
     for _ in range(2):
         results = batch.grade(NAME, tmp_path / "in", tmp_path / "out", workers=2, trusted=True, progress=False)
         assert {result["student"]: result["reason"] for result in results} == {
@@ -264,8 +259,7 @@ def test_a_folder_of_a_team_is_said(course, capsys):
     """Silently it would be one student, and the others of the team would have nothing."""
     for path in ("Team 3/w.ipynb", "Group A/Ada/w.ipynb", "Group A/Ben/w.ipynb", "Carl & Dora/w.ipynb", "Emil/try 1/w.ipynb",
                  "Emil/w.ipynb", "Teammann, Fay/w.ipynb", "Gus/a.ipynb", "Gus/b.ipynb"):
-        (course.source / path).parent.mkdir(parents=True, exist_ok=True)
-        (course.source / path).write_bytes(submissions.data(submissions.solved(f"# {path}")))
+        put(course.source, {path: submissions.data(submissions.solved(f"# {path}"))})
     assert main(["grade", NAME, str(course.source), str(course.out)]) == 0
     told = [line for line in capsys.readouterr().out.splitlines() if "may be a team" in line]
     assert [line.partition(" may")[0] for line in told] == ["Carl & Dora", "Group A", "Team 3"]
@@ -288,7 +282,6 @@ def test_no_sandbox_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="submissions are run on POSIX systems only")
 def test_without_sandbox_for_those_who_trust_every_student(tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.ipynb").write_bytes(submissions.data(submissions.solved("while True: pass")))
+    put(tmp_path / "in", {"a.ipynb": submissions.data(submissions.solved("while True: pass"))})
     [result] = batch.grade(NAME, tmp_path / "in", tmp_path / "out", limits=LIMITS, trusted=True, workers=1, progress=False)
     assert (result["status"], sum(t["points"] for t in result["tests"])) == ("graded", FULL)

@@ -16,7 +16,7 @@ from datetime import datetime
 from types import SimpleNamespace
 
 import pytest
-from submissions import FULL, NAME, RIGHT, data, needs_sandbox, released, solved
+from submissions import FULL, NAME, RIGHT, data, needs_sandbox, put, released, solved, zipped
 
 from classroom import assignment, clock, code_cells, collecting, grading, notebook, zips
 from classroom.collecting import NothingFound, collect
@@ -26,25 +26,10 @@ from classroom.sandbox import Limits
 GOOD = data(solved())
 
 
-def put(top, files):
-    """Write files below ``top``: path -> bytes."""
-    for path, content in files.items():
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_bytes(content)
-
-
 def found(source, zone=None):
     zips.archive.cache_clear()
     submissions, refused = collect(source, NAME, set(RIGHT), zone=zone)
     return {s.student: s for s in submissions}, refused
-
-
-def zipped(members, path=None):
-    buffer = path or io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return None if path else buffer.getvalue()
 
 
 def with_a_password():

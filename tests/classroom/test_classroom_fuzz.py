@@ -46,9 +46,7 @@ def check(seeds, top, monkeypatch, run=False, packed=False):
     source.mkdir(parents=True)
     for made in class_:
         made.put(source)
-    (source / "good").mkdir()
-    (source / "good" / "a.ipynb").write_bytes(GOOD)
-    (source / "right.ipynb").write_bytes(GOOD)
+    submissions.put(source, {"good/a.ipynb": GOOD, "right.ipynb": GOOD})
     if packed:
         source = pack(source, top / "in.zip")
     in_this_process.graded = []

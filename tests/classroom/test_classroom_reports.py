@@ -311,9 +311,7 @@ def test_nothing_a_student_wrote_is_markup(out):
 
 @needs_sandbox
 def test_from_the_command_line(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "ada.ipynb").write_bytes(submissions.data(submissions.solved()))
-    (tmp_path / "in" / "ben.ipynb").write_bytes(b"")
+    submissions.put(tmp_path / "in", {"ada.ipynb": submissions.data(submissions.solved()), "ben.ipynb": b""})
     out = str(tmp_path / "out")
     assert main(["release", NAME, str(tmp_path / "for students")]) == 0
     assert main(["grade", NAME, str(tmp_path / "in"), out, "--workers", "1"]) == 0

@@ -2,11 +2,10 @@
 
 import json
 import re
-import zipfile
 from dataclasses import replace
 
 import pytest
-from submissions import NAME, RIGHT, data, needs_sandbox, solved
+from submissions import NAME, RIGHT, data, needs_sandbox, put, solved, zipped
 
 from classroom import assignment, batch, exports, marks, roster, variants
 from classroom.__main__ import main
@@ -48,9 +47,7 @@ LAYOUTS = {  # name -> path of the notebook of a person
 
 def matched(tmp_path, paths, people, carried=()):
     """{path: name and number of the person, or why there is none}, and the sentences for the teacher."""
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        for path in paths:
-            archive.writestr(path, GOOD)
+    zipped(dict.fromkeys(paths, GOOD), tmp_path / "all.zip")
     submissions, refused = collect(tmp_path / "all.zip", NAME, set(RIGHT))
     assert not refused and sorted(one.file.split("/")[-1] for one in submissions) == sorted(p.split("/")[-1] for p in paths)
     found = roster.match(submissions, people)
@@ -117,18 +114,15 @@ def test_nobody_can_be_somebody_else_by_a_number_or_a_name():
 
 def test_a_number_in_two_file_names_is_nobodys(tmp_path):
     """In Canvas a student may be called x_5, and then Canvas itself takes 5 for the number."""
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        for name in ("ada_5_50_a.ipynb", "x_5_77_50_a.ipynb", "ben_6_50_a.ipynb"):
-            archive.writestr(name, GOOD)
+    zipped(dict.fromkeys(("ada_5_50_a.ipynb", "x_5_77_50_a.ipynb", "ben_6_50_a.ipynb"), GOOD), tmp_path / "all.zip")
     found = {one.student: one for one in collect(tmp_path / "all.zip", NAME, set(RIGHT))[0]}
     assert {name: one.id for name, one in found.items()} == {"ada": "", "x": "", "ben": "6"}
     assert "is in two file names" in found["ada"].notes[0] and len({one.key for one in found.values()}) == 3
 
 
 def test_groups_of_moodle_are_one_student(tmp_path):
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        for group in ("", "Tutorial B-"):
-            archive.writestr(f"{group}Ada Lovelace_12_assignsubmission_file_/a.ipynb", GOOD)
+    zipped({f"{group}Ada Lovelace_12_assignsubmission_file_/a.ipynb": GOOD for group in ("", "Tutorial B-")},
+           tmp_path / "all.zip")
     [one], _ = collect(tmp_path / "all.zip", NAME, set(RIGHT))
     assert (one.student, one.id) == ("Ada Lovelace", "12") and "2 notebooks" in one.notes[0]
 
@@ -241,9 +235,7 @@ def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
     assert main(["release", NAME, str(tmp_path), "--variant", "v", "--students", str(tmp_path / "old.csv")]) == 0
     code = {one.email: one.variant for one in roster.read(tmp_path / f"{NAME}-roster.csv")}
     for number, name in ((21, "Wei Zhang"), (22, "Wei Zhang"), (14, "Ada")):
-        folder = tmp_path / "in" / f"{name}_{number}_assignsubmission_file_"
-        folder.mkdir(parents=True)
-        (folder / "a.ipynb").write_bytes(b"")
+        put(tmp_path / "in", {f"{name}_{number}_assignsubmission_file_/a.ipynb": b""})
     assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", "--variants",
                  str(tmp_path / f"{NAME}-variants.json"), "--roster", str(tmp_path / "new.csv")]) == 0
     people = {result["id"]: result["person"] for result in batch.read(tmp_path / "out")[0]}
@@ -260,9 +252,7 @@ def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
 @needs_sandbox
 def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
     """A folder of logins and names becomes a worksheet with numbers; the result keeps its name when the list comes later."""
-    for name in ("login2", "Wei Zhang", "Xia"):
-        (tmp_path / "in" / name).mkdir(parents=True)
-        (tmp_path / "in" / name / "a.ipynb").write_bytes(b"")
+    put(tmp_path / "in", dict.fromkeys(("login2/a.ipynb", "Wei Zhang/a.ipynb", "Xia/a.ipynb"), b""))
     out, arguments = tmp_path / "out", ["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out")]
     assert main(arguments) == 0
     before = {path.name for path in (out / "results").iterdir()}
@@ -293,9 +283,8 @@ def test_the_teacher_sees_which_number_is_whose(tmp_path, capsys):
     rows = marks.read_csv(tmp_path / f"{NAME}-roster.csv")
     folders = {path.name for path in (tmp_path / NAME).iterdir()}
     assert {row["folder"] for row in rows} == folders and len(folders) == 3
-    (tmp_path / "in").mkdir()
-    for name in ("lovelaceada_LATE_17_501_a.ipynb", "李小龙_18_502_a-1.ipynb", "nobody_19_503_a.ipynb"):
-        (tmp_path / "in" / name).write_bytes(b"")
+    put(tmp_path / "in", dict.fromkeys((
+        "lovelaceada_LATE_17_501_a.ipynb", "李小龙_18_502_a-1.ipynb", "nobody_19_503_a.ipynb"), b""))
     capsys.readouterr()
     assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", "--variants",
                  str(tmp_path / f"{NAME}-variants.json")]) == 0
@@ -308,8 +297,7 @@ def test_the_teacher_sees_which_number_is_whose(tmp_path, capsys):
 
 
 def test_one_student_in_nbgraders_layout_is_not_the_assignment(tmp_path):
-    (tmp_path / "submitted" / "ada" / NAME).mkdir(parents=True)
-    (tmp_path / "submitted" / "ada" / NAME / "a.ipynb").write_bytes(GOOD)
+    put(tmp_path, {f"submitted/ada/{NAME}/a.ipynb": GOOD})
     assert assignment.load(NAME).name == NAME
     assert [one.student for one in collect(tmp_path, NAME, set(RIGHT))[0]] == ["ada"]
 

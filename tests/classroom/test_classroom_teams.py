@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 from results import fill
-from submissions import NAME, data, solved
+from submissions import NAME, data, put, solved, zipped
 
 from classroom import batch, collecting, exports, marks, roster, teams, variants
 from classroom.__main__ import main
@@ -21,12 +21,10 @@ def graded(top, *more):
 
 
 def hand_in(top, folder, code="# a notebook", variant="", modified=1e9):
-    path = top / "in" / folder / "w.ipynb"
-    path.parent.mkdir(parents=True)
     raw = solved(code)
     raw["metadata"]["attention_course"] = {"assignment": NAME, "variant": variant}
-    path.write_bytes(data(raw))
-    os.utime(path, (modified, modified))
+    put(top / "in" / folder, {"w.ipynb": data(raw)})
+    os.utime(top / "in" / folder / "w.ipynb", (modified, modified))
 
 
 def points(top):
@@ -119,10 +117,9 @@ def test_the_teams_of_the_list_beside_the_variants_count_by_themselves(tmp_path,
 def test_moodles_own_teams(tmp_path, capsys):
     """Its download has a folder for each group, with a number that is another's in the worksheet, which says who is in it.
     """
-    (tmp_path / "in").mkdir()
-    with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
-        for folder, code in (("Rot 1_2", "# red"), ("Blau_1", "# blue"), ("Standard-Gruppe", "")):
-            archive.writestr(f"{folder}_assignsubmission_file/w.ipynb", data(solved(code)))
+    put(tmp_path / "in", {"all.zip": zipped({
+        f"{folder}_assignsubmission_file/w.ipynb": data(solved(code))
+        for folder, code in (("Rot 1_2", "# red"), ("Blau_1", "# blue"), ("Standard-Gruppe", ""))})})
     class_of = (("1", "Ada Lovelace", "Rot_1"), ("2", "Wei Zhang", "Rot_1"), ("3", "Cy Diaz", "Blau"),
                 ("4", "Wei Zhang", "Standard-Gruppe"), ("5", "Eva Lind", "Standard-Gruppe"), ("6", "Fay Moss", "Grün"))
     (tmp_path / "w.csv").write_text("\n".join(
@@ -153,11 +150,10 @@ def test_moodles_own_teams(tmp_path, capsys):
 @pytest.mark.slow
 def test_moodles_own_teams_before_its_version_4(tmp_path):
     """Its download has a folder for each member, with the group in front; alone with the same file is not a team."""
-    (tmp_path / "in").mkdir()
-    with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
-        for folder, code in (("Red-Ada Lovelace_1", "# red"), ("Red-Ben Okri_2", "# red"), ("Blue-Cy Diaz_3", "# red"),
-                             ("Blue-Dee Moss_4", "# blue")):
-            archive.writestr(f"{folder}_assignsubmission_file_/w.ipynb", data(solved(code)))
+    put(tmp_path / "in", {"all.zip": zipped({
+        f"{folder}_assignsubmission_file_/w.ipynb": data(solved(code)) for folder, code in (
+            ("Red-Ada Lovelace_1", "# red"), ("Red-Ben Okri_2", "# red"), ("Blue-Cy Diaz_3", "# red"),
+            ("Blue-Dee Moss_4", "# blue"))})})
     results, waiting = graded(tmp_path)
     first = {student: result["team"] for student, result in results.items()}
     assert first["Red-Ada Lovelace"] == first["Red-Ben Okri"] == results["Red-Ada Lovelace"]["key"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from mistakes import misnamed
-from submissions import needs_sandbox
+from submissions import data, needs_sandbox, put
 
 from classroom import assignment, batch, collecting, roster, tasks, variants
 from classroom.__main__ import main
@@ -203,8 +203,7 @@ def test_a_class_is_graded_each_by_their_own(tmp_path):
 
     def hand_in(name, raw, variant):
         raw["metadata"]["attention_course"]["variant"] = variant
-        (tmp_path / "in" / name).mkdir(parents=True)
-        (tmp_path / "in" / name / "a.ipynb").write_text(json.dumps(raw))
+        put(tmp_path / "in", {f"{name}/a.ipynb": data(raw)})
 
     hand_in("Ada", solved(listed, "Ada"), code["Ada"])
     hand_in("Ben", solved(listed, "Ada"), code["Ada"])  # Ada's file under his name
@@ -248,8 +247,7 @@ def test_the_list_of_another_term_and_another_assignment_are_refused(tmp_path):
     names, out = ["Ada", "Ben", "Cem"], tmp_path / "out"
     lists = {term: variants.release(SMALL, tmp_path / term, term, names) for term in ("spring", "autumn")}
     for name in names:
-        (tmp_path / "in" / name).mkdir(parents=True)
-        (tmp_path / "in" / name / "a.ipynb").write_text(json.dumps(solved(lists["spring"], name)))
+        put(tmp_path / "in", {f"{name}/a.ipynb": data(solved(lists["spring"], name))})
     unknown = "3 of 3 notebooks carry variants that this list does not know.*'autumn'"
     with pytest.raises(variants.VariantError, match=unknown):
         batch.grade(SMALL, tmp_path / "in", out, given=variants.read(lists["autumn"]), trusted=True)
@@ -280,10 +278,7 @@ def test_a_neighbours_answer_of_another_shape_is_seen(tmp_path):
 @needs_sandbox
 def test_one_variant_for_everybody_and_a_list_that_is_forgotten(tmp_path, capsys):
     listed = variants.release(SMALL, tmp_path, "spring")
-    (tmp_path / "in").mkdir()
-    raw = solved(listed)
-    for name in ("Ada", "Ben"):
-        (tmp_path / "in" / f"{name}.ipynb").write_text(json.dumps(raw))
+    put(tmp_path / "in", dict.fromkeys(("Ada.ipynb", "Ben.ipynb"), data(solved(listed))))
     arguments = ["grade", SMALL, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]
     assert main(arguments) == 1
     assert f"say --variants and the list that release wrote, {SMALL}-variants.json" in capsys.readouterr().err

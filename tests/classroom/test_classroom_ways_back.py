@@ -14,7 +14,7 @@ import nbformat
 import pytest
 from languages import LANGUAGES
 from results import ALL, change, change_batch, fill
-from submissions import FULL, NAME, data, needs_sandbox, solved
+from submissions import FULL, NAME, data, needs_sandbox, put, solved
 
 from classroom import (
     attempts,
@@ -325,8 +325,7 @@ def test_no_page_shows_the_time_of_a_teachers_download(out):
 @needs_sandbox
 def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
     for name in ("Seán O'Brien_11", "Ada Lovelace_12", "Ada Byron_13"):
-        (tmp_path / "in" / f"{name}_assignsubmission_file_").mkdir(parents=True)
-        (tmp_path / "in" / f"{name}_assignsubmission_file_" / "a.ipynb").write_bytes(b"")
+        put(tmp_path / "in", {f"{name}_assignsubmission_file_/a.ipynb": b""})
     command = ["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out")]
 
     def written():
@@ -351,10 +350,9 @@ def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
 @needs_sandbox
 def test_the_best_or_the_last_attempt_counts(tmp_path):
     worse = data(solved(effective_words="def effective_words(weights):\n    return 1.0"))
-    (tmp_path / "in" / "ada").mkdir(parents=True)
 
     def hand_in(name, content, age):
-        (tmp_path / "in" / "ada" / name).write_bytes(content)
+        put(tmp_path / "in" / "ada", {name: content})
         os.utime(tmp_path / "in" / "ada" / name, (time.time() - age,) * 2)
 
     def counts(*arguments):
