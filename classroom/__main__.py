@@ -170,7 +170,6 @@ def _parser():
                   ("before", "the first results, as Moodle or Canvas gives them: a CSV file"),
                   ("after", "the second results"))
     option("--out", default="gain", metavar="FOLDER", help="to write to (default: gain)")
-    option("--names", action="store_true", help="list the students on the page too")
     return parser
 
 
@@ -373,7 +372,7 @@ def whole_term(options):
 
 
 def gained(options):
-    paths, notes = gain.write_page(options.before, options.after, options.out, options.names)
+    paths, notes = gain.write_page(options.before, options.after, options.out)
     print("Written: " + ", ".join(map(str, paths)) + ".")
     for note in notes:
         print(note)

@@ -289,9 +289,9 @@ def correlation_of(right, rest):
 # ---------------------------------------------------------------- the page
 
 
-def write_page(before, after, out, names=False):
+def write_page(before, after, out):
     """Write ``gain.html`` and ``gain_items.csv`` into ``out``; returns their paths and sentences on what a teacher should
-    look at. ``names``: the page lists the students. Raises GainError."""
+    look at. Raises GainError."""
     first, second = read(before), read(after)
     ids = [i for i in first.questions if i in second.questions]
     if not ids:
@@ -308,7 +308,7 @@ def write_page(before, after, out, names=False):
         title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=bool(pairs),
         notes=notes, rows=_by_theme(B, A, [by_id[i].theme for i in ids], bool(pairs)), items=lines,
         chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST, misconceptions=misconceptions(pairs, ids),
-        students=_students(pairs, B, A) if names and pairs else [], interval=_interval, draws=DRAWS)
+        interval=_interval, draws=DRAWS)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     written = {"gain.html": page, "gain_items.csv": _items_csv(lines)}
@@ -343,12 +343,6 @@ def _by_theme(B, A, themes, paired):
             rows.append({"name": name, "n": len(mine), "before": float(b.mean()), "after": float(a.mean()),
                          "gain": interval_of_gain(b, a, paired)})
     return rows
-
-
-def _students(pairs, B, A):
-    named = [(one.name or next(iter(one.numbers.values()), "?"), int(b), int(a))
-             for (one, _), b, a in zip(pairs, B.sum(1), A.sum(1), strict=True)]
-    return sorted(named, key=lambda row: row[0].casefold())
 
 
 def _items_csv(lines):

@@ -153,7 +153,7 @@ def test_without_names_or_numbers_all_are_compared_with_all(tmp_path, simulated)
     right_before, right_after, first, second = simulated
     nobody = [("", "", "", "")] * N
     before, after = files(tmp_path, before=moodle(nobody, first), after=moodle(nobody[:30], second[:30]))
-    said = page(tmp_path, before, after, "--names")
+    said = page(tmp_path, before, after)
     assert "40 students before, 30 after" in said and "who need not be the same" in said
     assert f"{right_before.mean():.0%} right before, {right_after[:30].mean():.0%} after" in said
     assert "Which misconceptions" not in said
@@ -173,7 +173,7 @@ def test_the_page_says_what_was_put_in(tmp_path, simulated, capsys):
     before, after = files(tmp_path, before=moodle(PEOPLE, first), after=canvas(
         [(f"{f} {last}", f"{n}") for n, (last, f, *_) in enumerate(PEOPLE)][::-1], second[::-1]))
     said = page(tmp_path, before, after)
-    assert not any(name in said for who in PEOPLE for name in who[:2]), "no names unless they are asked for"
+    assert not any(name in said for who in PEOPLE for name in who[:2]), "it is about the class"
     pairs = report.match(report.read(before), report.read(after))
     assert len(pairs) == N
     row = next(r for r in report.misconceptions(pairs, [q.id for q in ITEMS]) if r["name"] == option.misconception)
@@ -183,8 +183,6 @@ def test_the_page_says_what_was_put_in(tmp_path, simulated, capsys):
     assert row["now"] == sum(later["06-score-to-zero"] is option for later in second)
     assert f"{option.misconception} 06-score-to-zero" in said and f"{kept} of {held}" in said
     assert said.index("have not been validated on people") < said.index("Normalised gain")
-    names = page(tmp_path, before, after, "--names")
-    assert "First07 Last07" in names
     with open(tmp_path / "out" / "gain_items.csv", encoding="utf-8-sig", newline="") as file:
         assert [r["id"] for r in csv.DictReader(file)] == [q.id for q in ITEMS]
 
