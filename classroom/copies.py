@@ -2,17 +2,16 @@
 teacher, never a score: no number of it enters grades, exports or the pages for students. Submissions are parsed
 here and never run.
 
-Code becomes a graph of what is computed from what, in which a name stands for the value that it was given. A
-*fingerprint* is an operation with what stands at most two steps below it, without names, numbers and texts. For a
-pair count the fingerprints that both have. Those of the hand-out, of the course's solution, and of more than a
-quarter of the class and more than four students, do not count. A pair is listed from ten on, and among twenty
-students and more from twice what nine of ten pairs share at most, if that is more than ten. Students whose notebooks
-have exactly the same fingerprints, ten or more beyond the hand-out, are named as a group, however many they are and
-even where the code is the course's solution.
+A *fingerprint* is a run of eight tokens without brackets, in which every name but an attribute's is the same, and so are
+numbers and texts. For a pair count the fingerprints that both have. Those of the hand-out, of the course's solution, and
+of more than a quarter of the class and more than four students, do not count. A pair is listed from 22 on, and among
+twenty students and more from twice what nine of ten pairs share at most, if that is more. Students whose notebooks have
+exactly the same fingerprints, 22 or more beyond the hand-out, are named as a group, however many they are and even where
+the code is the course's solution.
 
 Measured (tests/classroom/test_classroom_copies.py computes the table again), on six answers to assignment 2, all
-written by one person in six habits: a real class is more alike. Depth and bound were chosen on answers to another
-assignment.
+written by one person in six habits: a real class is more alike. The bound was chosen on these, of which no two share
+more than 16; two answers to assignment 1 in two styles share 12.
 
     done to a copy of a whole notebook, in a class of 7           found
     nothing                                                       6 of 6
@@ -23,8 +22,8 @@ assignment.
     x.sum() and np.sum(x) exchanged                               6 of 6
     the result computed in a function of its own                  6 of 6
     all of these                                                  6 of 6
-    np.matmul for @, and x * (1 / y) for x / y                    5 of 6
-    a function that does nothing around every operation           1 of 6
+    np.matmul for @, and x * (1 / y) for x / y                    6 of 6
+    a function that does nothing around every operation           5 of 6
     nothing: pairs of the six writers                             0 of 15
 """
 
@@ -41,7 +40,7 @@ from classroom.fingerprints import fingerprints
 from classroom.reports import PAGES
 from helpers.store.files import write_whole
 
-LEAST = 10  # fingerprints that two students have to share, and that a function of the solution has to have
+LEAST = 22  # fingerprints that two students have to share, and that a function of the solution has to have
 COMMON, SMALL_GROUP = 1 / 4, 4  # a share of the class, and students: what more of them have does not count
 LARGE_CLASS = 20  # students: from here on the pairs themselves tell how much is usual
 LIKE = 0.8  # of a function's fingerprints: like the course's solution

@@ -77,17 +77,17 @@ def test_the_solution_of_a_variant_is_the_courses_too():
 
 
 def test_in_a_large_class_the_class_itself_says_what_is_usual():
-    """Half of the class share twelve fingerprints two by two: that is usual there. Thirty are not."""
-    found = {student: dict.fromkeys(range(1000 * student, 1000 * student + 40)) for student in range(20)}
+    """Half of the class share twenty fingerprints two by two: that is usual there. Fifty are not."""
+    found = {student: dict.fromkeys(range(1000 * student, 1000 * student + 60)) for student in range(20)}
     for a, b in combinations(range(12), 2):  # 66 of 190 pairs
-        shared = dict.fromkeys(range(10**6 * (a + 1) + 100 * b, 10**6 * (a + 1) + 100 * b + 12))
+        shared = dict.fromkeys(range(10**6 * (a + 1) + 100 * b, 10**6 * (a + 1) + 100 * b + 20))
         found[a], found[b] = found[a] | shared, found[b] | shared
-    found[18] |= dict.fromkeys(list(found[19])[:30])
+    found[18] |= dict.fromkeys(list(found[19])[:50])
     compared = copies.compare(found, {})
-    assert (compared.usual, compared.least) == (12, 24)
-    assert [(p.left, p.right, len(p.shared)) for p in compared.pairs] == [(18, 19, 30)]
+    assert (compared.usual, compared.least) == (20, 40)
+    assert [(p.left, p.right, len(p.shared)) for p in compared.pairs] == [(18, 19, 50)]
     small = copies.compare({student: found[student] for student in range(5, 12)}, {})
-    assert small.least == copies.LEAST and len(small.pairs) == 21
+    assert small.least == copies.LEAST and not small.pairs
 
 
 # ---------------------------------------------------------------- the page
@@ -172,7 +172,7 @@ def test_code_that_is_no_code_is_named_and_stops_nothing(tmp_path, capsys):
                  handed_in("none", "# only a note")], NAME)
     page, _ = page_of(out, capsys)
     told = page.partition("<h2>Left out</h2>")[2]
-    for student, words in (*((f"h{n}", "1 cannot be read") for n in (0, 1, 6, 7)), ("h10", "more than 10,000"),
+    for student, words in (*((f"h{n}", "1 cannot be read") for n in (0, 1, 6, 7)), ("h10", "more than 20,000"),
                            ("lost", "has 26 MB."), ("none", "no code beside")):
         assert any(f"{student}: " in line and words in line for line in told.split("\n")), (student, told)
 
@@ -183,10 +183,10 @@ def test_what_does_not_parse_hides_nothing_else():
         assert len(left_out) <= 1 and set(found) >= set(copies.fingerprints([LINES])[0])
 
 
-def test_most_operations_are_bounded(monkeypatch):
-    monkeypatch.setattr("classroom.fingerprints.MOST_NODES", 50)
+def test_most_tokens_are_bounded(monkeypatch):
+    monkeypatch.setattr("classroom.fingerprints.MOST_TOKENS", 50)
     found, left_out = copies.fingerprints([LINES, LINES])
-    assert 0 < len(found) <= 50 and left_out == ["From code cell 1 on: more than 50 operations."]
+    assert 0 < len(found) <= 50 and left_out == ["From code cell 1 on: more than 50 tokens."]
 
 
 def test_what_was_graded_before_says_so(tmp_path, capsys):
