@@ -131,7 +131,7 @@ def _given(row, places, strange):
 @functools.cache
 def _asked():
     """{id of a question as platforms ask it: (the question, {letters of an option: its name})}."""
-    return {one.id: (one, {letters(questions._plain(o.text)): bank.name_of(o) for o in reversed(one.options)})
+    return {one.id: (one, {letters(questions.as_plain(o.text)): bank.name_of(o) for o in reversed(one.options)})
             for one in quiz.asked()}
 
 
@@ -249,8 +249,8 @@ def misconceptions(pairs, ids):
                 held = [after for before, after in both if before == name]
                 new = sum(after == name for before, after in both if before != name)
                 if name and (held or new):
-                    rows.append({"id": i, "name": name, "text": questions._plain(option.text),
-                                 "why": questions._plain(option.why), "held": len(held), "right": held.count(bank.RIGHT),
+                    rows.append({"id": i, "name": name, "text": questions.as_plain(option.text),
+                                 "why": questions.as_plain(option.why), "held": len(held), "right": held.count(bank.RIGHT),
                                  "kept": held.count(name), "new": new, "others": len(both) - len(held),
                                  "now": held.count(name) + new})
     return sorted(rows, key=lambda row: (-row["now"], -row["held"]))
@@ -302,7 +302,7 @@ def write_page(before, after, out):
     B, A = (right(those, ids) for those in sides)
     themes, by_id = questions.load()[0], {q.id: q for q in bank.items()}
     told = {when: {i: (share, r) for i, share, r in items(m, ids)} for when, m in (("before", B), ("after", A))}
-    lines = [{"id": i, "ask": questions._plain(by_id[i].ask), "theme": themes[by_id[i].theme],
+    lines = [{"id": i, "ask": questions.as_plain(by_id[i].ask), "theme": themes[by_id[i].theme],
               **{when: told[when][i] for when in told}} for i in ids]
     page = reports.PAGES.get_template("gain.html").render(
         title="The attention inventory", files=(str(before), str(after)), n=(len(B), len(A)), paired=bool(pairs),

@@ -47,9 +47,9 @@ def asked():
     """What a platform asks, in the order of the bank: 24 questions, and the reasons of those that have two tiers."""
     rows = []
     for question in inventory.items():
-        rows.append((question.id, question, 0, questions._html(question.ask), question.options))
+        rows.append((question.id, question, 0, questions.as_html(question.ask), question.options))
         if question.reasons:
-            again = f"You were also asked: “{questions._html(question.ask)}” Your answer there is right because ..."
+            again = f"You were also asked: “{questions.as_html(question.ask)}” Your answer there is right because ..."
             rows.append((f"{question.id}-because", question, 1, again, question.reasons))
     return [Asked(number, *rest) for number, rest in enumerate(rows, 1)]
 
@@ -70,7 +70,7 @@ def moodle_xml():
 
 def _filled(template, **more):
     return PAGES.get_template(template).render(title=TITLE, asked=asked(), themes=questions.load()[0],
-                                               plain=questions._plain, **more)
+                                               plain=questions.as_plain, **more)
 
 
 def table():
@@ -81,10 +81,10 @@ def table():
     for one in asked():
         right = next(option.text for option in one.options if not option.misconception)
         pairs = [cell for option in one.options if option.misconception
-                 for cell in (option.misconception, questions._plain(option.text))]
+                 for cell in (option.misconception, questions.as_plain(option.text))]
         ask = re.sub("'?</?i>'?", "'", html.unescape(one.ask))
         lines.append((one.number, one.id, one.question.lesson, questions.load()[0][one.question.theme], ask,
-                      questions._plain(right), *pairs, *[""] * (2 * most - len(pairs))))
+                      questions.as_plain(right), *pairs, *[""] * (2 * most - len(pairs))))
     return "\ufeff" + marks.csv_text(lines)
 
 

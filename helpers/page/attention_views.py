@@ -13,6 +13,7 @@ import importlib.util
 import re
 from html import escape
 from pathlib import Path
+from string import Template
 
 from helpers.page import show
 
@@ -24,23 +25,7 @@ SCRIPTS = {  # package: (name to install it by, file in it)
 REQUIRE = "window.require=window.requirejs=(names,then)=>then(window.jQuery,window.d3);window.require.config=()=>{};"
 # The frame's page arrives packed. It unpacks itself, is as large as what is seen of it, shrinks to the width of the page (a
 # text that has to be read no further than 0.6, then it scrolls), says how high it is, and turns round on a dark page.
-LOADER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><body><script>
-const bytes=Uint8Array.from(atob("{packed}"),c=>c.charCodeAt(0));
-new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text().then(page=>{{
-document.open();document.write(page);document.close();
-const vis=document.querySelector("#vis"),system=matchMedia("(prefers-color-scheme:dark)");let asked=0,theme="auto";
-const fit=()=>{{asked=0;vis.style.zoom=1;const svg=vis.querySelector("svg");if(!svg)return;
-const from=svg.getBoundingClientRect(),seen=[...svg.querySelectorAll("text,line,rect")].filter(e=>getComputedStyle(e)
-.visibility!=="hidden").map(e=>e.getBoundingClientRect()),most=side=>Math.ceil(Math.max(...seen.map(e=>e[side])));
-const wide=most("right")-from.left+4;svg.style.width=wide+"px";svg.style.height=most("bottom")-from.top+8+"px";
-vis.style.zoom=Math.min(1,Math.max(svg.querySelector("#expanded")?0.6:0.3,vis.clientWidth/wide));
-parent.postMessage({{height:Math.ceil(document.body.getBoundingClientRect().height+24)}},"*")}};
-const soon=()=>{{asked=asked||setTimeout(fit,50)}},paint=()=>{{document.documentElement.classList.toggle("dark",
-theme==="dark"||theme!=="light"&&system.matches)}};
-new ResizeObserver(soon).observe(document.body);window.addEventListener("resize",soon);window.addEventListener("click",soon);
-window.addEventListener("message",({{source,data}})=>{{if(source===parent&&data?.theme){{theme=data.theme;paint()}}}});
-system.onchange=paint;paint();soon();parent.postMessage({{ready:true}},"*")}});
-</script></body></html>"""
+VIEW = Path(__file__).with_name("view.html")
 
 
 class ViewNotAvailable(RuntimeError):
@@ -143,7 +128,8 @@ def offline(page, title):
     packed = base64.b64encode(gzip.compress(whole.encode(), 9, mtime=0)).decode()
     note = ("This view is interactive. It appears when the notebook is trusted (in JupyterLab: View, Activate Command "
             "Palette, Trust Notebook) and scripts may run. The figure below shows the same.")
-    return show.frame(LOADER.format(title=escape(title), packed=packed), title, note, height=340) + show._THEME
+    inside = Template(VIEW.read_text(encoding="utf-8").rstrip()).substitute(title=escape(title), packed=packed)
+    return show.frame(inside, title, note, height=340) + show.THEME
 
 
 def _script(package):

@@ -99,39 +99,39 @@ def wide(number):
     middle = {part: x + w / 2 for part, x, w in zip(parts, xs, widths, strict=True)}
     for part, x, w in zip(parts, xs, widths, strict=True):
         if part != parts[0]:
-            sheet.arrow(f"rM{x - gap + 8:g} {top + 27}h{gap - 16:g}")
+            sheet.arrow(f"rM{x - gap + 8} {top + 27}h{gap - 16}")
         if part in ("text", "next"):
             sheet.box(part, x, top, w, 54, text if part == "text" else candidates)
         else:
             sheet.part(part, x, top, 54)
     if "next" in parts:  # the way back
-        sheet.arrow(f"dM{middle['next']:g} {top - 7}V56H{middle['text']:g}v{top - 64}")
+        sheet.arrow(f"dM{middle['next']} {top - 7}V56H{middle['text']}v{top - 64}")
         sheet.chip(420, 56, candidates[0][0])
     if beside:
         x = middle["block"]
         sheet.box("source", middle["embeddings"] - 66, 80, 132, 54, ["the european", "economic area"])
-        sheet.arrow(f"rM{middle['embeddings'] + 74:g} 107H{x - 35:g}")
+        sheet.arrow(f"rM{middle['embeddings'] + 74} 107H{x - 35}")
         sheet.part("encoder", x - 27, 80, 54, aside=True)
-        sheet.arrow(f"dM{x:g} 139V{top - 6}")
+        sheet.arrow(f"dM{x} 139V{top - 6}")
     y, row = top + 124, inner(number)
     sheet.text(22, y - 10, "inside a block", "quiet", start=True)
-    tip = f"H{middle['block'] - 10:g}l10-10 10 10"
+    tip = f"H{middle['block'] - 10}l10-10 10 10"
     sheet.room(f"M31 {y}{tip}H809a9 9 0 0 1 9 9v134a9 9 0 0 1-9 9H31a9 9 0 0 1-9-9v-134a9 9 0 0 1 9-9z")
     widths = [2 * HALF.get(part, 25) for part in row]
     xs, gap = spread(widths, 53, 790)
     level, tight = y + 74, gap < 20
     left, right = xs[1] - gap * 0.5, xs[8] - gap * 0.5
-    sheet.room(f"M{left + 8:g} {y + 38}H{right - 8:g}q8 0 8 8v90q0 8-8 8H{left + 8:g}q-8 0-8-8v-90q0-8 8-8z", "page")
+    sheet.room(f"M{left + 8} {y + 38}H{right - 8}q8 0 8 8v90q0 8-8 8H{left + 8}q-8 0-8-8v-90q0-8 8-8z", "page")
     sheet.text((left + right) / 2, y + 32, "attention", "quiet")
     for i, (part, x, w) in enumerate(zip(row, xs, widths, strict=True)):
         before = 24 if i == 0 else x - gap + 4
-        sheet.arrow(f"rM{before:g} {level}H{x - 5:g}")
+        sheet.arrow(f"rM{before} {level}H{x - 5}")
         if part == "norm":
             start = x - gap / 2 - 2
         if part == "add":
-            sheet.arrow(f"dM{start:g} {level}V{y + 14}H{x + 12:g}V{level - 16}", sheet.known["add"] + "-edge")
+            sheet.arrow(f"dM{start} {level}V{y + 14}H{x + 12}V{level - 16}", sheet.known["add"] + "-edge")
         sheet.part(part, x + w / 2 - 25, level - 25, 50, quiet=tight and part == "norm" and i > 0)
-    sheet.arrow(f"rM{xs[-1] + 28:g} {level}H815")
+    sheet.arrow(f"rM{xs[-1] + 28} {level}H815")
     return sheet, y + 168
 
 

@@ -14,6 +14,19 @@ from helpers import plots
 from helpers.store.files import write_whole
 from helpers.words import NotUsable, page_in, shown
 
+GIVERS, OWN, NEITHERS = "the giver's", "its own", "neither's"  #: whose answer a model writes
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question that the model was asked while the team said what it says for another one."""
+
+    asked: str
+    own: str  #: what it answers by itself
+    giver: str  #: the other question
+    wrote: str
+    whose: str  #: one of GIVERS, OWN and NEITHERS
+
 
 @dataclass(frozen=True)
 class Find:
@@ -24,12 +37,11 @@ class Find:
     moved: int  #: pairs of fresh ones whose answer it moved
     fresh: int  #: pairs that had no part in the choice
     control: int  #: the same with as many heads drawn at random
-    examples: list  #: (asked, its own answer, giver, what the model wrote with the giver's output, whose answer that is)
+    examples: list  #: four of class Example
     scores: dict = field(default_factory=dict)  #: (layer, head) -> a number, of the heads that were tried
     hunter: str = ""
-
-
-GIVERS, OWN, NEITHERS = "the giver's", "its own", "neither's"  #: whose answer an example ends with
+    layers: int = 30  #: of the model
+    heads: int = 9  #: of a layer
 
 
 def named(find):
@@ -43,19 +55,19 @@ NIGHT, STAR, LIT, DIM = "#0b1420", "#33475f", "#ffb000", "#9fb0bf"  # the colour
 
 def headline(find):
     """What one sees first of a find: a sentence that the team changed, failing that one that it did not, and why."""
-    rows = [row for row in find.examples if row[4] == GIVERS] or find.examples
-    for asked, _, giver, wrote, whose in rows[:1]:
-        why, team = "because" if whose == GIVERS else "although", ("one", "two", "three")[len(find.team) - 1]
-        return (f"{find.frame.format(asked)} {_short(wrote)}",
-                f"{why} {team} of its 270 heads heard “{find.frame.format(giver)}”")
-    return f"“{find.frame.format('…')} …”", named(find)
+    if not find.examples:
+        return f"“{find.frame.format('…')} …”", named(find)
+    best = next((one for one in find.examples if one.whose == GIVERS), find.examples[0])
+    why, team = "because" if best.whose == GIVERS else "although", ("one", "two", "three")[len(find.team) - 1]
+    return (f"{find.frame.format(best.asked)} {_short(best.wrote)}",
+            f"{why} {team} of its {find.layers * find.heads} heads heard “{find.frame.format(best.giver)}”")
 
 
 def _short(wrote):
     return wrote.strip().split("\n")[0][:22]
 
 
-def card(find, best=None, layers=30, heads=9):
+def card(find, best=None):
     """Draw a find: a sentence that it changed; all heads as a night sky, the brighter the higher their score, with the team
     ringed; the fresh pairs, a dot each, those lit that it moved; and four examples. Returns the figure.
 
@@ -66,7 +78,7 @@ def card(find, best=None, layers=30, heads=9):
     by = f", found by {find.hunter}" if find.hunter else ""
     fig.suptitle(sentence, fontsize=min(22, 800 / len(sentence)), weight="bold", color=LIT, x=0.06, ha="left")
     sky.set_title(why + by, fontsize=min(14, 900 / len(why + by)), color="white", loc="left")
-    _sky(sky, find, layers, heads)
+    _sky(sky, find)
     pairs = np.arange(find.fresh)
     race.scatter(pairs + 1, 0 * pairs, s=22, linewidth=0, c=[LIT if n < find.moved else STAR for n in pairs])
     marks = [(find.moved, f"moved: {find.moved} of {find.fresh} pairs", 0.55, LIT),
@@ -79,9 +91,9 @@ def card(find, best=None, layers=30, heads=9):
         race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center", in_layout=False)
     race.set(xlim=(-1, find.fresh + 2), ylim=(-1.6, 1.5))
     styles = {GIVERS: {"weight": "bold", "color": LIT}, NEITHERS: {"style": "italic", "color": DIM}}
-    for row, (asked, own, giver, wrote, whose) in enumerate(find.examples):
-        for x, text, style in ((0, find.frame.format(asked), {}), (0.45, own, {"color": DIM}), (0.61, f"with {giver}:", {}),
-                               (0.83, _short(wrote), styles.get(whose, {}))):
+    for row, one in enumerate(find.examples):
+        for x, text, style in ((0, find.frame.format(one.asked), {}), (0.45, one.own, {"color": DIM}),
+                               (0.61, f"with {one.giver}:", {}), (0.83, _short(one.wrote), styles.get(one.whose, {}))):
             low.text(x, 0.88 - 0.25 * row, text, va="center", in_layout=False, **{"fontsize": 12, "color": "white", **style})
     low.set(xlim=(0, 1), ylim=(0, 1))
     for ax in race, low:
@@ -89,8 +101,9 @@ def card(find, best=None, layers=30, heads=9):
     return plots.as_written(fig)
 
 
-def _sky(ax, find, layers, heads):
+def _sky(ax, find):
     """The heads that were tried, as stars; those that were not are dim dots. The team is ringed, and glows."""
+    layers, heads = find.layers, find.heads
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
     most = max([1e-9, *find.scores.values()])
     light = np.array([max(0, find.scores.get(place, 0)) / most for place in places])
@@ -121,11 +134,12 @@ def save(find, name):
     picture, fig = io.BytesIO(), card(find)
     fig.savefig(picture, dpi=130, bbox_inches="tight", facecolor=NIGHT)
     plt.close(fig)
-    tags = {GIVERS: "b", NEITHERS: "i"}
-    rows = "".join(f"<tr><td>{escape(find.frame.format(asked))}</td><td>{escape(own)}</td><td>{escape(giver)}</td>"
-                   f"<td><{tags.get(whose, 'span')}>{escape(wrote.strip())}</{tags.get(whose, 'span')}></td></tr>"
-                   for asked, own, giver, wrote, whose in find.examples)
-    title, (sentence, why) = f"{named(find)}, of 270", headline(find)
+    rows = ""
+    for one in find.examples:
+        tag = {GIVERS: "b", NEITHERS: "i", OWN: "span"}[one.whose]
+        rows += (f"<tr><td>{escape(find.frame.format(one.asked))}</td><td>{escape(one.own)}</td>"
+                 f"<td>{escape(one.giver)}</td><td><{tag}>{escape(one.wrote.strip())}</{tag}></td></tr>")
+    title, (sentence, why) = f"{named(find)}, of {find.layers * find.heads}", headline(find)
     page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark}}body{{font:18px/1.5
 sans-serif;max-width:46em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}
@@ -133,7 +147,7 @@ sans-serif;max-width:46em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}td
 <img alt="{escape(f"{sentence}: {why}")}. A sky with a star for each head, and a dot for each pair, lit if it moved"
 src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
 <h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
-<p>SmolLM2-135M-Instruct has 30 layers of 9 heads. What {named(find).lower()} said at the last word of
+<p>SmolLM2-135M-Instruct has {find.layers} layers of {find.heads} heads. What {named(find).lower()} said at the last word of
 <i>{escape(find.frame.format("…"))}</i> was put into the same question about something else, and nothing else was changed.
 In {find.moved} of {find.fresh} pairs the other answer came out above the right one; with as many heads drawn at random in
 {find.control}. In the table it is bold where it came first, and a word that is neither answer is in italics.</p>
@@ -248,9 +262,9 @@ def judge(asked, team, scores=None, hunter=""):
     every = list(zip(takers, givers, strict=True))[::max(1, len(takers) // 4)][:4]
     examples = []
     for t, g in every:
-        first = int(asked.last([t], together(asked, team, [g]))[0].argmax())
+        edit = together(asked, team, [g])
+        first = int(asked.last([t], edit)[0].argmax())
         whose = {int(asked.answers[t]): OWN, int(asked.answers[g]): GIVERS}.get(first, NEITHERS)
-        examples.append((asked.subjects[t], asked.said[t], asked.subjects[g],
-                         asked.write(t, together(asked, team, [g]), n=1), whose))
+        examples.append(Example(asked.subjects[t], asked.said[t], asked.subjects[g], asked.write(t, edit, n=1), whose))
     return Find(asked.frame, team, moved(asked, team, takers, givers), len(takers), moved(asked, chance, takers, givers),
-                examples, scores, "" if hunter is None else str(hunter)[:60])
+                examples, scores, "" if hunter is None else str(hunter)[:60], layers, heads)

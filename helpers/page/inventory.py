@@ -146,11 +146,11 @@ def _explained(question, given):
         right = next(o for o in options if not o.misconception)
         if mine := next((o for o in options if o.misconception and o.misconception == answer), None):
             again = " (as the first time)" if answer == earlier else ""
-            said.append(f"You said{again}: <i>{because}{questions._html(mine.text)}</i><br>{questions._html(mine.why)}")
+            said.append(f"You said{again}: <i>{because}{questions.as_html(mine.text)}</i><br>{questions.as_html(mine.why)}")
         elif answer is None:
             said.append("You left this open.")
-        said.append(f"<b>Right:</b> <i>{because}{questions._html(right.text)}</i><br>{questions._html(right.why)}")
-    return (f"<details style='margin:6px 0'><summary style='cursor:pointer'>{questions._html(question.ask)}</summary>"
+        said.append(f"<b>Right:</b> <i>{because}{questions.as_html(right.text)}</i><br>{questions.as_html(right.why)}")
+    return (f"<details style='margin:6px 0'><summary style='cursor:pointer'>{questions.as_html(question.ask)}</summary>"
             + "".join(f"<p style='margin:4px 0 4px 16px'>{line}</p>" for line in said)
             + f"<p style='margin:4px 0 8px 16px'>Lesson {question.lesson} has it.</p></details>")
 
@@ -199,7 +199,7 @@ class _Sitting:
             return
         question, options, reasons = self.asked[self.place]
         parts = [ipywidgets.HTML(f"<div style='line-height:1.45'><small>{self.place + 1} of {len(self.asked)}</small><br>"
-                                 f"{questions._html(question.ask)}</div>"), *self.tier(question, options, 0)]
+                                 f"{questions.as_html(question.ask)}</div>"), *self.tier(question, options, 0)]
         if reasons:
             parts += [ipywidgets.HTML("<div style='margin-top:6px'>Because ...</div>"), *self.tier(question, reasons, 1)]
         told = ("Nothing is told until the second time, in lesson 17." if self.when == BEFORE else
@@ -229,7 +229,7 @@ class _Sitting:
 
         def label():
             for button, option in zip(buttons, options, strict=True):
-                button.description = f"{'●' if chosen[which] == name_of(option) else '○'} {questions._plain(option.text)}"
+                button.description = f"{'●' if chosen[which] == name_of(option) else '○'} {questions.as_plain(option.text)}"
 
         def click(button):
             name = name_of(options[buttons.index(button)])

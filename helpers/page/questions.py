@@ -142,27 +142,29 @@ def warm_up(lesson):
     html = [f"<b>{TITLE}</b> {INTRO} Open the option that you believe in: it says whether it is right, and why."]
     text, answers = [f"{TITLE} {INTRO}"], ["", "Answers:"]
     for n, (question, options) in enumerate(asked, 1):
-        html.append(f"<p style='margin:12px 0 4px 0'><b>{n}.</b> {_html(question.ask)}</p>")
-        text += ["", f"{n}. {_plain(question.ask)}"]
+        html.append(f"<p style='margin:12px 0 4px 0'><b>{n}.</b> {as_html(question.ask)}</p>")
+        text += ["", f"{n}. {as_plain(question.ask)}"]
         for letter, option in zip("abcde", options, strict=False):  # book.css knows these folds by their margin
-            html.append(f"<details style='margin:2px 0 2px 16px'><summary style='cursor:pointer'>{_html(option.text)}"
+            html.append(f"<details style='margin:2px 0 2px 16px'><summary style='cursor:pointer'>{as_html(option.text)}"
                         f"</summary><div style='margin:2px 0 8px 16px'>{_said(option)}</div></details>")
-            text.append(f"   {letter}) {_plain(option.text)}")
+            text.append(f"   {letter}) {as_plain(option.text)}")
             if not option.misconception:
-                answers.append(f"{n} {letter}: {_plain(option.why)}")
+                answers.append(f"{n} {letter}: {as_plain(option.why)}")
     show.note("".join(html), "\n".join(text + answers))
 
 
-def _html(text):
+def as_html(text):
+    """A text of the bank as HTML, with *emphasis* in italics."""
     return re.sub(r"\*(.+?)\*", r"<i>\1</i>", escape(text))
 
 
-def _plain(text):
+def as_plain(text):
+    """The same without marks: what is emphasised is in quotation marks."""
     return re.sub(r"\*(.+?)\*", r"'\1'", text)
 
 
 def _said(option):
-    return f"<b>{'Not quite.' if option.misconception else 'Right.'}</b> {_html(option.why)}"
+    return f"<b>{'Not quite.' if option.misconception else 'Right.'}</b> {as_html(option.why)}"
 
 
 def _show_buttons(asked, lesson):
@@ -171,7 +173,7 @@ def _show_buttons(asked, lesson):
 
     def box(question, options, n):
         answered, told = [], ipywidgets.HTML()
-        buttons = [ipywidgets.Button(description=_plain(option.text), layout={"width": "auto", "height": "auto"})
+        buttons = [ipywidgets.Button(description=as_plain(option.text), layout={"width": "auto", "height": "auto"})
                    for option in options]
 
         def click(button):
@@ -179,13 +181,13 @@ def _show_buttons(asked, lesson):
             if not answered:  # the first choice counts; the others are there to be read
                 answered.append(option)
                 answer(question, option, lesson)
-            button.description = f"{'✗' if option.misconception else '✓'} {_plain(option.text)}"
+            button.description = f"{'✗' if option.misconception else '✓'} {as_plain(option.text)}"
             told.value = show.box(_said(option), "bad" if option.misconception else "good", "alert")
 
         for button in buttons:
             button.on_click(click)
             button.add_class("warm-up")
-        heading = f"<div style='line-height:1.45;margin-top:8px'><b>{n}.</b> {_html(question.ask)}</div>"
+        heading = f"<div style='line-height:1.45;margin-top:8px'><b>{n}.</b> {as_html(question.ask)}</div>"
         return ipywidgets.VBox([ipywidgets.HTML(heading), *buttons, told])
 
     style = (f"{STYLE}<div style='line-height:1.45'><b>{TITLE}</b> {INTRO} "

@@ -42,7 +42,7 @@ def squares(x, y, step, rows):
     for i, row in enumerate(rows):
         for j, digit in enumerate(row):
             if digit != ".":
-                paths.setdefault(digit, []).append(f"M{x + j * step:.4g} {y + i * step + side / 2:.4g}h{side:g}")
+                paths.setdefault(digit, []).append(f"M{x + j * step} {y + i * step + side / 2}h{side}")
     return [(int(digit) / 9, "".join(paths[digit])) for digit in sorted(paths, reverse=True)]
 
 
@@ -61,7 +61,7 @@ def drawn(picture):
                 parts.append(f'{solid}fill-opacity="{first}" d="{" ".join(rest)}"/>'.replace('fill-opacity="1" ', ""))
             case "dots":
                 r = float(first)
-                circles = "".join(f"M{x - r:g} {y:g}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0"
+                circles = "".join(f"M{x - r} {y}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0"
                                   for x, y in places(rest))
                 parts.append(f'{solid}d="{circles}"/>')
             case "text":
@@ -70,7 +70,7 @@ def drawn(picture):
                              f'fill="currentColor" stroke="none">{escape(rest[1])}</text>')
             case "bars":
                 (x, y), step = places([first])[0], float(rest[0])
-                parts.append(f'{solid}d="' + "".join(f"M{x + i * step:g} {y:g}h{0.75 * step:g}v-{height}h-{0.75 * step:g}z"
+                parts.append(f'{solid}d="' + "".join(f"M{x + i * step} {y}h{0.75 * step}v-{height}h-{0.75 * step}z"
                                                    for i, height in enumerate(rest[1:])) + '"/>')
             case "cells":
                 step = float(rest[0])
@@ -79,7 +79,12 @@ def drawn(picture):
                           for strength, d in squares(*places([first])[0], step, rest[1:])]
             case _:
                 raise ValueError(f"data/map.toml has the stroke {stroke!r}; no such kind.")
-    return "".join(parts)
+    return rounded("".join(parts))
+
+
+def rounded(svg):
+    """The same with four digits of each number with a point: more say nothing about where a thing is."""
+    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.4g}", svg)
 
 
 class Sheet:
@@ -108,13 +113,13 @@ class Sheet:
                  f'font-size="{self.font}" text-anchor="middle" stroke-linecap="round" stroke-linejoin="round">'
                  f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="14" fill="{paint("page")}" '
                  f'stroke="{paint("edge")}"/>{"".join(self.rooms)}{layers}{"".join(self.marks)}</svg>')
-        return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.4g}", whole)
+        return rounded(whole)
 
     def text(self, x, y, said, colour="text", bold=False, start=False, size=None):
         extra = "".join([f' font-size="{size}"' if size else "", ' font-weight="700"' if bold else "",
                          ' text-anchor="start"' if start else ""])
         if said:
-            self.words.setdefault(colour, []).append(f'<text x="{x:.4g}" y="{y:.4g}"{extra}>{escape(said)}</text>')
+            self.words.setdefault(colour, []).append(f'<text x="{x}" y="{y}"{extra}>{escape(said)}</text>')
 
     def line(self, d, colour="quiet"):
         self.lines.setdefault(colour, []).append(d)
@@ -131,7 +136,7 @@ class Sheet:
     def frame(self, x, y, width, height, state, radius=9, part=None):
         named = f'class="{part} {state}" ' if part else ""
         self.frames.setdefault(state, []).append(
-            f'<rect {named}x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}" rx="{radius}"/>')
+            f'<rect {named}x="{x}" y="{y}" width="{width}" height="{height}" rx="{radius}"/>')
 
     def part(self, part, x, y, size, aside=False, quiet=False):
         """Draw ``part`` in a square of ``size`` with its left upper corner at x, y; its name and shape are below it,
@@ -145,7 +150,7 @@ class Sheet:
         named = "" if self.again or part in self.have else f'id="{name}"'
         self.have.add(part)
         self.pictures.setdefault(state, []).append(
-            f'<g transform="translate({middle - 24 * scale:.4g} {y + size / 2 - 24 * scale:.4g})scale({scale:.4g})">'
+            f'<g transform="translate({middle - 24 * scale} {y + size / 2 - 24 * scale})scale({scale})">'
             f'<g {named}>{inside}</g></g>'.replace("<g >", "<g>"))
         if aside:
             self.name(part, x + size + 9, y + size / 2 - 1.6 * self.font, True)
@@ -164,14 +169,14 @@ class Sheet:
         ink = paint("lit-edge")
         if self.mark[1] == "lens":
             y, r = y + 0.38 * size, 0.69 * size
-            self.marks.append(f'<circle cx="{x:.4g}" cy="{y:.4g}" r="{r:.4g}" stroke="{ink}" stroke-width="3.5" '
+            self.marks.append(f'<circle cx="{x}" cy="{y}" r="{r}" stroke="{ink}" stroke-width="3.5" '
                               'fill="none"/>'
-                              f'<path d="M{x + 0.71 * r:.4g} {y - 0.71 * r:.4g}l13-13" stroke="{ink}" stroke-width="7"/>')
+                              f'<path d="M{x + 0.71 * r} {y - 0.71 * r}l13-13" stroke="{ink}" stroke-width="7"/>')
             return
         width = 0.62 * self.font * len(self.mark[1]) + 14
-        self.marks.append(f'<rect x="{x - width / 2:.4g}" y="{y - 0.95 * self.font:.4g}" width="{width:.4g}" '
-                          f'height="{1.4 * self.font:.4g}" rx="{0.7 * self.font:.4g}" fill="{ink}"/><text x="{x:.4g}" '
-                          f'y="{y + 0.1 * self.font:.4g}" font-weight="700" fill="{paint("page")}">{self.mark[1]}</text>')
+        self.marks.append(f'<rect x="{x - width / 2}" y="{y - 0.95 * self.font}" width="{width}" '
+                          f'height="{1.4 * self.font}" rx="{0.7 * self.font}" fill="{ink}"/><text x="{x}" '
+                          f'y="{y + 0.1 * self.font}" font-weight="700" fill="{paint("page")}">{self.mark[1]}</text>')
 
     def box(self, part, x, y, width, height, lines):
         """A box of text: the learner's, or the candidates for the next word with their probabilities."""
@@ -185,8 +190,8 @@ class Sheet:
             if share:
                 bar, high = x + 9 + 2.9 * self.font, 0.72 * self.font
                 self.pictures.setdefault(state, []).append(
-                    f'<rect x="{bar:.4g}" y="{foot - high:.4g}" width="{max(2, (x + width - 9 - bar) * share):.4g}" '
-                    f'height="{high:.4g}" rx="2" fill="currentColor" stroke="none"/>')
+                    f'<rect x="{bar}" y="{foot - high}" width="{max(2, (x + width - 9 - bar) * share)}" '
+                    f'height="{high}" rx="2" fill="currentColor" stroke="none"/>')
         if part in self.labels:
             self.name(part, x + width / 2, y + height)
         if part == self.mark[0]:

@@ -23,7 +23,7 @@ _LISTENS = (  # what stands around a frame cannot be reached from inside, so thi
     '<script>addEventListener("message",said=>{for(const frame of document.querySelectorAll("iframe.course-page"))'
     'if(frame.contentWindow===said.source&&said.data?.height>0){frame.style.height=said.data.height+"px";'
     'frame.previousElementSibling.style.display="none"}})</script>')
-_THEME = (  # and this tells it whether the page around it is dark, when it asks and when that changes
+THEME = (  # and this tells it whether the page around it is dark, when it asks and when that changes
     '<script>{const tell=()=>{const{jpThemeLight:light,theme}=document.body.dataset;'
     'for(const frame of document.querySelectorAll("iframe.course-page"))'
     'frame.contentWindow.postMessage({theme:light?light==="true"?"light":"dark":theme},"*")};'
@@ -111,7 +111,7 @@ def page(name, title):
     """
     notice = (f"{title}: a live page. It appears when the notebook is trusted (in JupyterLab: View, Activate Command "
               f"Palette, Trust Notebook). It is also a file of its own, data/{name}, which any browser opens.")
-    display(frame(light((DATA / name).read_text(encoding="utf-8")), title, notice, height=900) + _THEME, notice)
+    display(frame(light((DATA / name).read_text(encoding="utf-8")), title, notice, height=900) + THEME, notice)
 
 
 def map(number):

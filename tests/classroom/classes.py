@@ -52,7 +52,7 @@ def canvas(students, given):
 
 
 def _text(option, blank=""):
-    return questions._plain(option.text) if option else blank
+    return questions.as_plain(option.text) if option else blank
 
 
 def _html(text):

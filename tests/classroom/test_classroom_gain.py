@@ -48,7 +48,7 @@ def page(tmp_path, before, after, *options, status=0):
 
 
 def test_every_option_can_be_told_from_all_others():
-    said = Counter(report.letters(questions._plain(o.text)) for one in quiz.asked() for o in one.options)
+    said = Counter(report.letters(questions.as_plain(o.text)) for one in quiz.asked() for o in one.options)
     assert max(said.values()) == 1 and "" not in said
 
 

@@ -15,7 +15,7 @@ from classroom import quiz
 from helpers.page import inventory, questions
 
 ASKED = quiz.asked()
-WANTED = [(one.name, one.ask, {questions._plain(o.text): o.misconception is None for o in one.options}) for one in ASKED]
+WANTED = [(one.name, one.ask, {questions.as_plain(o.text): o.misconception is None for o in one.options}) for one in ASKED]
 
 
 def moodle():
@@ -101,5 +101,5 @@ def test_a_second_tier_stands_alone_and_does_not_say_the_answer():
     second = [one for one in ASKED if one.tier]
     assert len(second) == 4 and len(ASKED) == 28
     for one in second:
-        assert questions._html(one.question.ask) in one.ask
-        assert not any(questions._html(o.text) in one.ask for o in one.question.options)
+        assert questions.as_html(one.question.ask) in one.ask
+        assert not any(questions.as_html(o.text) in one.ask for o in one.question.options)

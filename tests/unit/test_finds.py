@@ -56,13 +56,14 @@ def test_a_find_is_judged_drawn_and_written(asked, tmp_path, capsys):
     plt.close(finds.card(find))
     page = finds.save(find, tmp_path / "find.html").read_text(encoding="utf-8")
     assert "Head (23, 4)" in page and "Ada &lt;3" in page and page.count("<tr>") == 1 + len(find.examples)
-    for _, own, giver, wrote, whose in find.examples:
-        answer = {finds.GIVERS: CITIES[giver], finds.OWN: own}.get(whose)
-        assert wrote.strip() == answer or whose == finds.NEITHERS and wrote.strip() not in (own, CITIES[giver])
-    broken = replace(find, examples=[("Italy", "Rome", "Spain", " the", finds.NEITHERS), *find.examples[:1]])
+    for one in find.examples:
+        answer = {finds.GIVERS: CITIES[one.giver], finds.OWN: one.own}.get(one.whose)
+        neither = one.whose == finds.NEITHERS and one.wrote.strip() not in (one.own, CITIES[one.giver])
+        assert one.wrote.strip() == answer or neither
+    broken = replace(find, examples=[finds.Example("Italy", "Rome", "Spain", " the", finds.NEITHERS), *find.examples[:1]])
     words = {text.get_text(): text for text in finds.card(broken).axes[2].texts}
-    assert words["the"].get_color() == finds.DIM and find.examples[0][4] == finds.GIVERS
-    assert words[find.examples[0][3].strip()].get_color() == finds.LIT
+    assert words["the"].get_color() == finds.DIM and find.examples[0].whose == finds.GIVERS
+    assert words[find.examples[0].wrote.strip()].get_color() == finds.LIT
     plt.close("all")
     assert "<i>the</i>" in finds.save(broken, tmp_path / "broken.html").read_text(encoding="utf-8")
     asked.rewrite("France", "Japan", 23, 4)

@@ -36,13 +36,13 @@ def press(box, text):
 
 def answer_all(box, right):
     """Answer every question with the right option where ``right(question)``, and else with the first wrong one."""
-    by_ask = {questions._html(q.ask): q for q in ITEMS}
+    by_ask = {questions.as_html(q.ask): q for q in ITEMS}
     for _ in ITEMS:
         question = next(q for ask, q in by_ask.items() if ask in box.children[1].value)
         texts = {button.description[2:]: button for button in options_of(box)}
         for tier in filter(None, (question.options, question.reasons)):
             wanted = next(o for o in tier if (o.misconception is None) == right(question))
-            texts[questions._plain(wanted.text)].click()
+            texts[questions.as_plain(wanted.text)].click()
         press(box, next(b.description for b in box.children[-1].children if b.description != "Back"))
 
 
@@ -67,7 +67,7 @@ def test_nothing_is_told_the_first_time(file, widget):
             texts.append(seen(box))
         press(box, next(b.description for b in box.children[-1].children if b.description != "Back"))
     texts.append(seen(box))
-    assert not any(why in text or questions._html(why) in text for why in whys for text in texts)
+    assert not any(why in text or questions.as_html(why) in text for why in whys for text in texts)
     assert not re.search(r"✓|✗|Right\.|Not quite", " ".join(texts))
     assert "24 of 24 are answered" in texts[-1]
 
@@ -81,7 +81,7 @@ def test_the_last_choice_counts_and_a_second_press_takes_it_back(file, widget):
     kept = json.loads(file.read_text(encoding="utf-8"))["inventory"]
     (key,) = [key for key in kept if key.startswith("before ")]
     question = next(q for q in ITEMS if key == f"before {q.id}")
-    chosen = next(o for o in question.options if questions._plain(o.text) == second.description[2:])
+    chosen = next(o for o in question.options if questions.as_plain(o.text) == second.description[2:])
     assert kept[key] == [inventory.name_of(chosen), None]
     second.click()
     assert progress.load("inventory")[key] == [None, None]
@@ -115,7 +115,7 @@ def test_the_gain_by_theme_and_what_is_not_right_yet(file, widget, pages):
     assert re.search(r"all +3 of 24 +18 of 24", table)
     assert "21 to gain, and you gained 15 of them: 71%" in sentence and "gets 5 right" in sentence
     for question in ITEMS:
-        assert (questions._plain(question.ask).replace("'", "") in re.sub("['*]", "", rest)) == (question in hard)
+        assert (questions.as_plain(question.ask).replace("'", "") in re.sub("['*]", "", rest)) == (question in hard)
     assert rest.count("as the first time") == rest.count("You said") == sum(1 + bool(q.reasons) for q in hard)
 
 

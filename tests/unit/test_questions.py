@@ -185,7 +185,7 @@ def test_buttons_tell_at_once_and_the_first_choice_counts(file, displayed):
     for question, box in zip(chosen, boxes, strict=True):
         heading, *buttons, told = box.children
         assert question.ask.split("*")[0].split("<")[0][:20] in heading.value and told.value == ""
-        texts = {questions._plain(o.text): o for o in question.options}
+        texts = {questions.as_plain(o.text): o for o in question.options}
         options = [texts[button.description] for button in buttons]  # the label is the whole text
         order = sorted(range(len(options)), key=lambda n: options[n].misconception is None)  # a wrong one first
         buttons[order[0]].click()
@@ -206,17 +206,17 @@ def test_without_a_learner_options_unfold_and_nothing_is_kept(nobody, pages, tmp
     html, text = pages[0]
     assert html.count("Right.") == 3 and "<script" not in html and "<style" not in html
     asked, answers = text.split("Answers:")
-    shown = [q for q in ALL if questions._plain(q.ask) in asked]
+    shown = [q for q in ALL if questions.as_plain(q.ask) in asked]
     assert len(shown) == 3
     for question in shown:
         for option in question.options:
-            assert f"{questions._html(option.text)}</summary>" in html and html.count("<details") == html.count("<summary")
-            assert questions._plain(option.text) in asked and questions._plain(option.why) not in asked
-            assert (questions._plain(option.why) in answers) == (option.misconception is None)
+            assert f"{questions.as_html(option.text)}</summary>" in html and html.count("<details") == html.count("<summary")
+            assert questions.as_plain(option.text) in asked and questions.as_plain(option.why) not in asked
+            assert (questions.as_plain(option.why) in answers) == (option.misconception is None)
 
 
 def test_without_a_learner_no_lesson_repeats_a_question(nobody, pages):
     for lesson in LESSONS:
         questions.warm_up(lesson)
-    asked = [q.id for _, text in pages for q in ALL if questions._plain(q.ask) in text]
+    asked = [q.id for _, text in pages for q in ALL if questions.as_plain(q.ask) in text]
     assert len(asked) == len(set(asked)) == 3 * len(LESSONS)
