@@ -261,16 +261,22 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=True):
     if last.result.kind == "timeout":
         return outcome("error", None, f"Your function {last.result.value}\n"
                                       f"It was called with {describe(exercise.parameters, last.case.args)}.")
-    failing = [t for t in trials if t.difference]
-    if not failing:
-        return _right(exercise, attempt, trials, seconds, more)
+    if any(t.difference for t in trials):
+        return _wrong(exercise, trials, seconds)
+    return _right(exercise, attempt, trials, seconds, more)
+
+
+def _wrong(exercise, trials, seconds):
+    """The ``Outcome`` of an attempt that fails in some of its trials: the first of these reasons that there is."""
+    outcome = functools.partial(Outcome, exercise.name)
     if all(t.result.kind == "value" and t.result.value is None for t in trials):
         return outcome("wrong", "no-return",
                        "Your function gives back None: its last line needs a return. "
                        "(Functions such as print, and methods such as sort, give back None themselves.)")
 
     # From here on the words are about one failing case: a plain one, and the smallest.
-    failing.sort(key=lambda t: (t.case.probe.special or t.case.probe.extreme, size_of(t.case.args)))
+    failing = sorted((t for t in trials if t.difference),
+                     key=lambda t: (t.case.probe.special or t.case.probe.extreme, size_of(t.case.args)))
     first = failing[0]
 
     @functools.cache
@@ -278,12 +284,9 @@ def evaluate(exercise, attempt, seed=0, seconds=SECONDS, more=True):
         """The ``Result`` of a misconception in a trial."""
         return call(misconception.function, trial.case.args, seconds, exercise.use)
 
-    for looked_at in (trials, [t for t in trials if not t.case.probe.extreme]):
-        for misconception in exercise.misconceptions:
-            if _explains(functools.partial(mistaken, misconception), looked_at):
-                stopped = f"{first.result.value}\n" if first.result.kind == "error" else ""
-                return outcome("wrong", misconception.id,
-                               f"{misconception.hint}\n{stopped}{_case_text(exercise, first)}")
+    if misconception := _misconception_of_all(exercise, trials, mistaken):
+        stopped = f"{first.result.value}\n" if first.result.kind == "error" else ""
+        return outcome("wrong", misconception.id, f"{misconception.hint}\n{stopped}{_case_text(exercise, first)}")
     if first.result.kind == "error":
         nudges = (*exercise.nudges, *_none_nudge(exercise, first.case), *NUDGES)
         return outcome("error", None, f"Your function stopped with {nudged(first.result.value, nudges)}\n"
@@ -336,39 +339,51 @@ def _explains(mistaken, trials):
             and any(t.case.difference(mistaken(t)) for t in trials))
 
 
+def _misconception_of_all(exercise, trials, mistaken):
+    """The misconception that gives what the attempt gives in every trial, or else in every one that is not extreme."""
+    for looked_at in (trials, [t for t in trials if not t.case.probe.extreme]):
+        for misconception in exercise.misconceptions:
+            if _explains(functools.partial(mistaken, misconception), looked_at):
+                return misconception
+    return None
+
+
 def _one_of_several(exercise, trials, failing, mistaken, seconds):
     """(What is said of one of several mistakes, the misconception or None, the failing trial to show.)
 
-    Where one of two mistakes is not to be seen, the attempt gives what the other gives. So a misconception explains part
-    of an attempt that gives the same in at least ``PART`` of the cases in which it is wrong, if these are at least half as
-    large a part of those in which the attempt is, and the attempt is right in none of them. Of several it is the one that
-    explains most. Where every result has a wrong form, that of a misconception is enough which gives the right numbers in
-    it, or alone gives it. At last come two variants of one template at once.
+    Only a misconception that is right wherever the attempt is comes into question. Where one of two mistakes is not to be
+    seen, the attempt gives what the other gives: so it is the misconception that gives the same in most cases, if these are
+    at least ``PART`` of the cases in which it is wrong, and half as large a part of those in which the attempt is. Failing
+    that, where every result has a wrong form, it is one that gives the right numbers in it, or that alone gives it. At last
+    come two variants of one template at once.
     """
-    formless = _is_formless(trials)
-    best, shown, most = None, failing[0], 0
-    of_this_form, with_right_numbers = [], []
-    for misconception in exercise.misconceptions:
-        results = {t: mistaken(misconception, t) for t in trials}
-        wrong = [t for t in failing if t.case.difference(results[t])]
-        if any(t.case.difference(results[t]) for t in trials if not t.difference):
-            continue
-        same = [t for t in wrong if _gives_the_same(results[t], t.result, t.case.probe)]
-        if len(same) > most and len(same) >= max(PART * len(wrong), PART / 2 * len(failing)):
-            best, shown, most = misconception, same[0], len(same)
-        if formless and all(form_of(t.result.value) == form_of(result.value) for t, result in results.items()):
-            of_this_form.append(misconception)
-            if all(result.kind == "value" and right_numbers(t.case.expected, result.value, t.case.probe)
-                   for t, result in results.items()):
-                with_right_numbers.append(misconception)
-    if best:
-        return SEVERAL, best, shown
-    if with_right_numbers or len(of_this_form) == 1:
-        return SAME_FORM, (with_right_numbers or of_this_form)[0], shown
+    def is_wrong(misconception, trial):
+        return trial.case.difference(mistaken(misconception, trial))
+
+    possible = [m for m in exercise.misconceptions if not any(is_wrong(m, t) for t in trials if not t.difference)]
+    most, shared = None, []  # the misconception that explains most, and the trials in which it gives the same
+    for m in possible:
+        wrong = [t for t in failing if is_wrong(m, t)]
+        same = [t for t in wrong if _gives_the_same(mistaken(m, t), t.result, t.case.probe)]
+        if len(same) > len(shared) and len(same) >= max(PART * len(wrong), PART / 2 * len(failing)):
+            most, shared = m, same
+    if most:
+        return SEVERAL, most, shared[0]
+    if _is_formless(trials):
+        of_this_form = [m for m in possible
+                        if all(form_of(t.result.value) == form_of(mistaken(m, t).value) for t in trials)]
+        with_right_numbers = [m for m in of_this_form if all(_has_right_numbers(mistaken(m, t), t.case) for t in trials)]
+        if with_right_numbers or len(of_this_form) == 1:
+            return SAME_FORM, (with_right_numbers or of_this_form)[0], failing[0]
     for misconception, both in two_at_once((m, m.function) for m in exercise.misconceptions):
         if _explains(lambda trial, both=both: call(both, trial.case.args, seconds, exercise.use), trials):
-            return SEVERAL, misconception, shown
-    return "", None, shown
+            return SEVERAL, misconception, failing[0]
+    return "", None, failing[0]
+
+
+def _has_right_numbers(result, case):
+    """Has a ``Result`` the numbers that are expected, in whatever form?"""
+    return result.kind == "value" and right_numbers(case.expected, result.value, case.probe)
 
 
 def _is_formless(trials):
