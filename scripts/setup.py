@@ -10,7 +10,6 @@ out torch's GPU packages, is an option of `uv pip` alone.
 import ast
 import errno
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -34,17 +33,7 @@ EVERYTHING = "book classes maintain"
 EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "slides": "book",
           "classroom": "classes", "lint": "classes maintain", "stability": "maintain",
           "check": EVERYTHING, "test": EVERYTHING, "weekly": EVERYTHING}  # verb: what pyproject.toml adds for it
-ROOM = {  # JupyterLab as a room for learning: a file in .venv -> what it says
-    "share/jupyter/lab/settings/overrides.json": {
-        # The state of buttons and sliders is kept with a notebook; without it they are errors when it is reopened.
-        "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
-        "@jupyterlab/apputils-extension:notification": {"checkForUpdates": False, "fetchNews": "false"}},  # nothing pops up
-    # Nor are there a maintainer's buttons, where `make test` has installed nbgrader: Create Assignment, Validate.
-    "share/jupyter/lab/settings/page_config.json": {"disabledExtensions": dict.fromkeys(
-        ["@jupyterlab/apputils-extension:announcements", "@jupyter/nbgrader", "jupyterlab-jupytext"], True)},
-    "etc/jupyter/jupyter_server_config.d/zz_course.json": {"ServerApp": {"jpserver_extensions": dict.fromkeys(
-        [f"nbgrader.server_extensions.{part}" for part in
-         ("formgrader", "validate_assignment", "assignment_list", "course_list")] + ["jupyterlab_jupytext"], False)}}}
+LAB = ROOT / "scripts" / "lab"  # settings of JupyterLab, in the folders of .venv that they belong in
 AGAIN = "then run the same command again."
 FULL = f"The disk is full (here, or where temporary files or uv's cache go): make room, {AGAIN}"
 REASONS = (  # what pip and uv print, and what it means
@@ -135,9 +124,9 @@ def make(extras):
     course = ["-e", f".[{','.join(extras)}]" if extras else "."]
     uv([*torch_build(course), *course])
     uv(["--no-deps", *MODELS])
-    for name, settings in ROOM.items():
-        (VENV / name).parent.mkdir(parents=True, exist_ok=True)
-        (VENV / name).write_text(json.dumps(settings, indent=1))
+    # With the state of widgets kept, which are errors when a notebook is reopened without it; without what pops up, and
+    # without the buttons of maintainers' tools: nbgrader's Create Assignment and Validate, and Jupytext.
+    shutil.copytree(LAB, VENV, copy_function=shutil.copyfile, dirs_exist_ok=True)
     # JupyterLite's kernel serves the book's browser edition alone; JupyterLab would report that it cannot load it.
     here, there = (VENV / "share" / "jupyter" / folder / "@jupyterlite" for folder in ("labextensions", "lite"))
     if here.is_dir():
