@@ -78,5 +78,4 @@ def show_progress():
     if rows:
         show.table(["Lesson", "Exercises and predictions"], rows)
     else:
-        show.note("Nothing yet: make a prediction or pass an exercise, then run this cell again.",
-                  "Nothing yet: make a prediction or pass an exercise, then run this cell again.", "idle")
+        show.note("Nothing yet: make a prediction or pass an exercise, then run this cell again.", kind="idle")

@@ -49,7 +49,7 @@ def adopt_all(attempts, courses, trains=None):
     said = " ".join([f"Yours run: {', '.join(mine)}."] * bool(mine)
                     + [f"The course's run: {'; '.join(theirs)}."] * bool(theirs))
     kind = "bad" if refused else "info" if theirs else "good"
-    show.note("<br>".join(map(escape, [said, *refused])), "\n".join([said, *refused]), kind)
+    show.note("<br>".join(map(escape, [said, *refused])), kind=kind)
     return pieces
 
 

@@ -227,8 +227,8 @@ def take(mine, course, theirs, real, *inputs):
     said, hint = _judge(mine, theirs, real, inputs)
     text = f"Yours runs: {name} gives the numbers of the reference." if not said else (
         f"The course's {name} runs from here on: yours {said}.")
-    show.note("<br>".join(map(escape, filter(None, [text, hint]))), "\n".join(filter(None, [text, hint])),
-              "good" if not said else "idle" if said == "is not started" else "bad")
+    show.note("<br>".join(map(escape, filter(None, [text, hint]))),
+              kind="good" if not said else "idle" if said == "is not started" else "bad")
     return course if said else mine
 
 

@@ -53,8 +53,7 @@ class Claim:
         self.entry = {"id": id, "lesson": lesson, "claim": words, "source": source, "criterion": criterion,
                       "baseline": baseline}
         show.note(f"<b>{id}. {escape(words)}</b> <i>({escape(source)})</i><br><b>How we decide:</b> {escape(criterion)}"
-                  f"<br><b>Baseline:</b> {escape(baseline)}",
-                  f"{id}. {words} ({source})\nHow we decide: {criterion}\nBaseline: {baseline}")
+                  f"<br><b>Baseline:</b> {escape(baseline)}")
 
     def measure(self, name, run, cases):
         """The results of ``run(case)`` for all cases, a list: numbers, or dicts or lists of numbers.

@@ -5,7 +5,6 @@ It is written on the learner's own computer, so it proves nothing by itself, and
 
 import hashlib
 import os
-import re
 from datetime import date
 from html import escape
 from pathlib import Path
@@ -35,14 +34,12 @@ def save(file="my_record.html", name="", made=()):
                         f"{shown(made)} came.")
     if not progress.live():
         of = sum(len(lesson.exercises) for lesson in course.LESSONS.values())
-        said = (f"<b>A record on one page:</b> which of the {of} exercises in {len(course.LESSONS)} lessons passed, what "
-                "was guessed and made, what was gained, and a line for a teacher who has seen it. In your own copy of the "
-                "lesson (<code>make lab</code>) this cell writes yours.")
-        show.note(said, re.sub("<.*?>", "", said), "idle")
+        show.note(f"<b>A record on one page:</b> which of the {of} exercises in {len(course.LESSONS)} lessons passed, what "
+                  "was guessed and made, what was gained, and a line for a teacher who has seen it. In your own copy of the "
+                  "lesson (<code>make lab</code>) this cell writes yours.", kind="idle")
         return
     write_whole(path, page(name, made))
-    then = "open it in a browser, and print it there."
-    show.note(f"Your record is in <code>{escape(str(path))}</code>: {then}", f"Your record is in {path}: {then}", "good")
+    show.note(f"Your record is in <code>{escape(str(path))}</code>: open it in a browser, and print it there.", kind="good")
 
 
 def page(name="", made=(), today=None):

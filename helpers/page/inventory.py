@@ -7,9 +7,7 @@ people; docs/teaching.md says what follows from that.
 """
 
 import random
-import re
 import secrets
-from html import unescape
 
 from helpers.page import questions, show
 from helpers.store import progress
@@ -81,15 +79,15 @@ def take(when):
         rows = [[name, "○" * themes.count(theme)] for theme, name in questions.load()[0].items()]
         show.table(["theme", "questions"], rows,
                    f"The attention inventory: {len(themes)} questions, before the course and after it")
-        _say(f"Guessing alone gets {by_chance():.0f} of them right. They are asked here, one at a time, in your own "
-             "copy of the lesson (<code>make lab</code>), and your answers stay on your computer.")
+        show.note(f"Guessing alone gets {by_chance():.0f} of them right. They are asked here, one at a time, in your own "
+                  "copy of the lesson (<code>make lab</code>), and your answers stay on your computer.")
         return
     known = progress.load(SECTION)
     if known.get(when) == "done":
-        _say(_kept(when, known))
+        show.note(_kept(when, known))
     elif when == BEFORE and any(key.startswith(f"{AFTER} ") for key in known):
-        _say("You have begun with the second time, in lesson 17, so it is too late for the first: what would it be "
-             "compared with?")
+        show.note("You have begun with the second time, in lesson 17, so it is too late for the first: what would it be "
+                  "compared with?")
     else:
         _Sitting(when, known).show()
 
@@ -99,12 +97,12 @@ def gain():
     before the second time is done."""
     known = progress.load(SECTION)
     if not progress.live():
-        _say(f"Theme by theme you see here what you gained. An example: 10 of {len(items())} right before the course and 17 "
-             f"after it are {normalised(10, 17, len(items())):.0%} of what there was to gain.")
+        show.note(f"Theme by theme you see here what you gained. An example: 10 of {len(items())} right before the course "
+                  f"and 17 after it are {normalised(10, 17, len(items())):.0%} of what there was to gain.")
         return
     if known.get(AFTER) != "done":
-        _say("When you have answered the questions above for the second time, run this cell again: it shows what you have "
-             "gained, theme by theme, and explains what is not right yet.")
+        show.note("When you have answered the questions above for the second time, run this cell again: it shows what you "
+                  "have gained, theme by theme, and explains what is not right yet.")
         return
     chosen = {when: answers(when, known) for when in TIMES}
     themes = {when: right_by_theme(when, known) for when in TIMES if any(answer for answer, _ in chosen[when].values())}
@@ -113,9 +111,9 @@ def gain():
     totals = {when: sum(map(sum, right.values())) for when, right in themes.items()}
     rows.append(["all", *(f"{n} of {len(items())}" for n in totals.values())])
     show.table(["theme", *themes], rows, "Right answers (●) in the attention inventory")
-    _say(_in_words(totals), "good" if totals.get(AFTER, 0) > totals.get(BEFORE, 0) else "info")
+    show.note(_in_words(totals), kind="good" if totals.get(AFTER, 0) > totals.get(BEFORE, 0) else "info")
     if open_ := [q for q in items() if not is_right(q, chosen[AFTER][q.id])]:
-        _say("<b>What is not right yet.</b>" + "".join(_explained(q, chosen) for q in open_))
+        show.note("<b>What is not right yet.</b>" + "".join(_explained(q, chosen) for q in open_))
 
 
 def _in_words(totals):
@@ -162,11 +160,6 @@ def _kept(when, known):
     then = ("What they were worth you see after the second time, in lesson 17." if when == BEFORE else
             "The next cell shows what you have gained.")
     return f"<b>Kept.</b> {n} of {len(given)} are answered{open_}. {then}"
-
-
-def _say(html, kind="info"):
-    """A note. Its plain text is the same words without the tags."""
-    show.note(html, unescape(re.sub(r"<[^>]+>", "", re.sub("</p>|</summary>|<br>", "\n", html))), kind)
 
 
 class _Sitting:
@@ -222,23 +215,18 @@ class _Sitting:
 
     def tier(self, question, options, which):
         """Buttons for the answers (``which`` 0) or the reasons (1), of which one may be chosen; the last choice counts."""
-        import ipywidgets
-
         chosen = self.given[question.id]
-        buttons = [ipywidgets.Button(layout={"width": "auto", "height": "auto"}) for _ in options]
 
         def label():
             for button, option in zip(buttons, options, strict=True):
                 button.description = f"{'●' if chosen[which] == name_of(option) else '○'} {questions.as_plain(option.text)}"
 
-        def click(button):
-            name = name_of(options[buttons.index(button)])
+        def click(number):
+            name = name_of(options[number])
             chosen[which] = None if chosen[which] == name else name
             progress.record(SECTION, f"{self.when} {question.id}", chosen)
             label()
 
-        for button in buttons:
-            button.on_click(click)
-            button.add_class("warm-up")
+        buttons = questions.buttons([""] * len(options), click)
         label()
         return buttons

@@ -43,7 +43,7 @@ def predict(key, **numbers):
     question = question.format(**numbers) if numbers else question
     heading = f"<b>Predict.</b> {escape(question)}"
     if progress.live():
-        show.note(heading, f"Predict. {question}")
+        show.note(heading)
         _show_buttons(key, choices)
         return
     items = "".join(f"<li>{escape(option)}</li>" for option in choices)
@@ -71,8 +71,7 @@ def reveal(key, measured):
         answer += " You predicted that."
     elif chosen:
         answer += f" You predicted: {chosen}."
-    show.note(f"<b>Measured:</b> {escape(answer)}", f"Measured: {answer}",
-              "good" if chosen == measured else "info")
+    show.note(f"<b>Measured:</b> {escape(answer)}", kind="good" if chosen == measured else "info")
 
 
 def _show_buttons(key, choices):

@@ -167,28 +167,35 @@ def _said(option):
     return f"<b>{'Not quite.' if option.misconception else 'Right.'}</b> {as_html(option.why)}"
 
 
+def buttons(texts, click):
+    """A button for each text, a list; when one is pressed, ``click(number)`` is called with its number."""
+    import ipywidgets
+
+    made = [ipywidgets.Button(description=text, layout={"width": "auto", "height": "auto"}) for text in texts]
+    for number, button in enumerate(made):
+        button.on_click(lambda _, number=number: click(number))
+        button.add_class("warm-up")
+    return made
+
+
 def _show_buttons(asked, lesson):
     import ipywidgets
     from IPython.display import display
 
     def box(question, options, n):
         answered, told = [], ipywidgets.HTML()
-        buttons = [ipywidgets.Button(description=as_plain(option.text), layout={"width": "auto", "height": "auto"})
-                   for option in options]
 
-        def click(button):
-            option = options[buttons.index(button)]
+        def click(number):
+            option = options[number]
             if not answered:  # the first choice counts; the others are there to be read
                 answered.append(option)
                 answer(question, option, lesson)
-            button.description = f"{'✗' if option.misconception else '✓'} {as_plain(option.text)}"
+            row[number].description = f"{'✗' if option.misconception else '✓'} {as_plain(option.text)}"
             told.value = show.box(_said(option), "bad" if option.misconception else "good", "alert")
 
-        for button in buttons:
-            button.on_click(click)
-            button.add_class("warm-up")
+        row = buttons([as_plain(option.text) for option in options], click)
         heading = f"<div style='line-height:1.45;margin-top:8px'><b>{n}.</b> {as_html(question.ask)}</div>"
-        return ipywidgets.VBox([ipywidgets.HTML(heading), *buttons, told])
+        return ipywidgets.VBox([ipywidgets.HTML(heading), *row, told])
 
     style = (f"{STYLE}<div style='line-height:1.45'><b>{TITLE}</b> {INTRO} "
              "Your first choice counts; then try the others.</div>")

@@ -6,7 +6,7 @@ tint that lets the page through, so it can be read on a light page and on a dark
 
 import json
 import re
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from helpers.store import progress
@@ -55,9 +55,10 @@ def box(html, kind="info", role=""):
             f"padding:8px 14px;margin:4px 0;max-width:820px;line-height:1.45'>{html}</div>")
 
 
-def note(html, text, kind="info"):
-    """Show a boxed note. ``kind`` and ``html``: as for `box`."""
-    display(box(html, kind), text)
+def note(html, text=None, kind="info"):
+    """Show a boxed note. ``kind`` and ``html``: as for `box`; ``text``: the same for terminals, by default its words."""
+    words = re.sub(r"<[^>]+>", "", re.sub("</p>|</summary>|<br>", "\n", html))
+    display(box(html, kind), unescape(words) if text is None else text)
 
 
 def table(columns, rows, caption=""):
