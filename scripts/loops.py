@@ -1,57 +1,80 @@
 """Make the two figures that move, of five seconds each, and their stills: python -m scripts.loops
 
-Lesson 08's clocks and lesson 17's night sky, for the README and the book. The second needs the chat model: it is drawn in a
-kernel that has run the lesson up to its figure.
+Lesson 08's clocks and lesson 16's tower, for the README and the book, with letters that are read on a telephone.
 """
 
-import io
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "docs" / "loops"
-SECONDS, DOTS = 5, 100  # of a loop; dots an inch
-SKY = "17_inside_a_chat_model.ipynb"
+from helpers import smollm2
+from notebooks.figures import lesson08, lesson16
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "loops"
+SECONDS = 5  # of a loop
+QUESTION = "What is the capital of France?"
 
 
 def clocks():
     """The hands of eight clocks from place 0 to 40."""
-    from notebooks.figures import lesson08
-
+    lines, columns = np.divmod(np.arange(8), 2)
+    centres = np.stack([1.3 + 5 * columns, 8 - 2.27 * lines], axis=1)
     frames = []
     for step in range(81):
-        lesson08.clocks(step / 2)
-        plt.gca().text(3.9, -4.75, f"place {step // 2}", ha="center", fontsize=17, weight="bold")
-        plt.gca().set_ylim(-5.1, 1.8)
-        plt.gcf().set_size_inches(7.6, 5.4)  # as large as the night sky, beside which it stands
-        frames.append(_picture(plt.gcf()))
+        figure, ax = _canvas("white")
+        lesson08._dials(ax, centres, step / 2 * lesson08.SPEEDS, lesson08.COLOURS)
+        for i, (x, y) in enumerate(centres):
+            ax.text(x + 1.25, y, f"a turn in\n{lesson08._turn_in(i)}\nplaces", va="center", fontsize=12.5)
+        ax.text(5, 9.55, f"place {step // 2}", ha="center", va="center", fontsize=16, weight="bold")
+        frames.append(_picture(figure))
     _write("clocks", frames)
     _write("clocks-dark", [_turned_round(frame) for frame in frames])
 
 
-def night_sky(by_head, words):
-    """Layer after layer is tried, until one head turns Rome into Paris. ``by_head``: effects ``(places, layers, h)``."""
-    from notebooks.figures import lesson17
+def tower():
+    """For each word of the chat model's answer a light climbs the thirty storeys of lesson 16's tower."""
+    words = [step.text for step in smollm2.stream(smollm2.load(), [{"role": "user", "content": QUESTION}])]
+    figure, ax = _canvas(lesson16.NIGHT)
+    ax.add_patch(Rectangle((0.5, 1.3), 3, 7.13, facecolor=lesson16.WALL))
+    windows = ax.add_collection(PatchCollection([Rectangle((0.62 + 0.215 * i, 1.39 + 0.233 * floor), 0.16, 0.16)
+                                                 for floor in range(30) for i in range(13)]))
+    low, high = 1.35 + 0.233 * 14, 1.59 + 0.233 * 14  # the storey that is shown large
+    ax.plot([4.05, 3.5, 0.5, 0.5, 3.5, 4.05], [1.3, low, low, high, high, 8.43], color=lesson16.LIGHT, linewidth=1)
+    for i, (name, lesson) in enumerate(lesson16.LAYER):
+        lesson16._room(ax, 4.05, 1.3 + 0.553 * i, name, lesson, width=5.45, height=0.49)
+    ax.text(0.5, 0.65, QUESTION, va="center", fontsize=14.5, style="italic", color=lesson16.LIGHT)
+    answer = ax.text(0.5, 9.2, "", va="center", fontsize=14.5, weight="bold", color=lesson16.LIGHT)
+    colours = np.array([to_rgb(lesson16.LESSON[lesson]) for _, lesson in lesson16.LAYER])  # (13, 3)
+    wall, frames = np.array(to_rgb(lesson16.WALL)), []
+    for said in range(len(words)):
+        for light in range(0, 40, 5):  # the storey that it has reached
+            below = light - np.arange(30)
+            bright = np.where(below < 0, 0.25, 0.25 + 0.75 * np.exp(-below / 6))[:, None, None]
+            windows.set_facecolor((wall + bright * (colours - wall)).reshape(-1, 3))
+            answer.set_text("".join(words[:said + (light > 30)]))
+            frames.append(_picture(figure))
+    windows.set_facecolor(np.tile(colours, (30, 1)))
+    _write("tower", [*frames, _picture(figure)])
 
-    frames = []
-    for tried in range(by_head.shape[1] + 1):
-        effects = by_head.clone()
-        effects[:, tried:] = 0
-        figure = lesson17.night(effects, words, named=False)  # which head it is, the lesson asks
-        figure.axes[0].axvspan(tried - 0.5, by_head.shape[1], color=lesson17.NIGHT, alpha=0.7, zorder=3)  # not tried yet
-        frames.append(_picture(figure))
-    _write("night_sky", frames)
+
+def _canvas(ground):
+    """A square figure, and a drawing area of it from 0 to 10."""
+    figure = FigureCanvasAgg(Figure((5, 5), dpi=160, facecolor=ground, layout="none")).figure
+    ax = figure.add_axes((0, 0, 1, 1), xlim=(0, 10), ylim=(0, 10))
+    ax.axis("off")
+    return figure, ax
 
 
 def _picture(figure):
-    """A figure as a picture, which is then closed."""
-    file = io.BytesIO()
-    figure.savefig(file, dpi=DOTS, facecolor=figure.get_facecolor(), bbox_inches=None)
-    plt.close(figure)
-    return Image.open(file).convert("RGB")
+    """A figure as a picture of 800 × 800."""
+    figure.canvas.draw()
+    return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3])
 
 
 def _turned_round(picture):
@@ -63,29 +86,15 @@ def _turned_round(picture):
 
 def _write(name, frames):
     """A loop of ``SECONDS``, the last frame for as long as is left of them, and that frame as a still."""
-    FOLDER.mkdir(exist_ok=True)
-    step = 3000 // (len(frames) - 1) // 10 * 10  # milliseconds: a GIF counts in hundredths of a second
+    step = 4000 // (len(frames) - 1) // 10 * 10  # milliseconds: a GIF counts in hundredths of a second
     rest = 1000 * SECONDS - step * (len(frames) - 1)
-    palette = frames[-1].quantize(128)
+    palette = Image.fromarray(np.hstack(frames[::-7])).quantize(256)
     small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     small[0].save(FOLDER / f"{name}.gif", save_all=True, append_images=small[1:], loop=0,
                   duration=[step] * (len(frames) - 1) + [rest])
     small[-1].save(FOLDER / f"{name}.png", optimize=True)
 
 
-def main():
-    """Draw both, the clocks for light pages and dark ones."""
-    import nbformat
-    from nbclient import NotebookClient
-
-    clocks()
-    lesson = nbformat.read(ROOT / "notebooks" / SKY, 4)
-    figure = next(i for i, cell in enumerate(lesson.cells) if cell.source.startswith("figures.night_sky("))
-    lesson.cells = lesson.cells[:figure + 1]
-    lesson.cells[figure].source = lesson.cells[figure].source.replace("figures.", "loops.")
-    lesson.cells.insert(figure, nbformat.v4.new_code_cell("from scripts import loops"))
-    NotebookClient(lesson, timeout=600, resources={"metadata": {"path": str(ROOT / "notebooks")}}).execute()
-
-
 if __name__ == "__main__":
-    main()
+    clocks()
+    tower()
