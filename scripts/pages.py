@@ -39,8 +39,8 @@ def small(number):
 
 def readme_map(lessons):
     """The table of README.md, which the book shows too."""
-    return table(["&nbsp;" * 10, "", "Lesson", "Minutes", "You write"],  # or GitHub makes the pictures as small as it can
-                 [[small(lesson.number), lesson.number, f"[{lesson.title}](notebooks/{lesson.file})", str(lesson.minutes),
+    return table(["&nbsp;" * 10, "Lesson", "You write"],  # or GitHub makes the pictures as small as it can
+                 [[small(lesson.number), f"[{name(lesson)}](notebooks/{lesson.file})<br>{lesson.minutes} minutes",
                    lesson.you_write] for lesson in lessons])
 
 

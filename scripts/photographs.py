@@ -1,4 +1,4 @@
-"""Take README's two pictures and the book's preview again: python -m scripts.photographs
+"""Take README's pictures, for wide pages and for telephones, and the book's preview again: python -m scripts.photographs
 
 In real time, because the arcs are drawn by and by. Needs Chromium, as the tests do.
 """
@@ -13,8 +13,10 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 8  # until everything has been drawn
 PICTURES = {  # file: page, its width, its height, points of the picture for each of the page's
-    "docs/explainer.png": ("data/explainer.html?theme=light", 1120, 984, 1.5),
-    "docs/explainer-dark.png": ("data/explainer.html?theme=dark", 1120, 984, 1.5),
+    "docs/explainer.png": ("data/explainer.html?compact&theme=light", 830, 500, 2),
+    "docs/explainer-dark.png": ("data/explainer.html?compact&theme=dark", 830, 500, 2),
+    "docs/explainer-phone.png": ("data/explainer.html?compact&theme=light", 390, 674, 2),
+    "docs/explainer-phone-dark.png": ("data/explainer.html?compact&theme=dark", 390, 674, 2),
     "docs/book/static/preview.png": ("docs/book/preview.html", 1200, 630, 1),
 }
 
