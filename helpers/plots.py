@@ -11,13 +11,14 @@ import io
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython import get_ipython
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, to_hex
 
 from helpers.store import progress
 from helpers.words import NotUsable, shown
 
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9", "#6b6b6b")  # after Okabe and Ito 2008
+INKS = {ORANGE.lower(): "#8a5a00", GREEN.lower(): "#00704f", SKY.lower(): "#1f6f9f"}  # the same, for letters
 MARKERS = "osD^vPX"
 SIGNED = ListedColormap(plt.get_cmap("RdBu")(np.linspace(0.16, 0.84, 256)))  # ends that no dark page turns into white
 AHEAD = 12        # pictures of a slider that are drawn before it is moved
@@ -34,6 +35,11 @@ if get_ipython():
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
     set_matplotlib_formats("retina")  # twice as many pixels as the page asks for: sharp on good screens
+
+
+def ink(colour):
+    """The shade of a colour in which letters can be read on white: orange, green and sky blue are too pale for that."""
+    return INKS.get(to_hex(colour), colour)
 
 
 def as_written(artist):

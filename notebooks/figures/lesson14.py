@@ -5,7 +5,6 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib.patches import FancyBboxPatch
 
 from helpers import attention, plots
 from helpers.page import steps
@@ -21,7 +20,7 @@ def two_waits(slow, fast):
                                     (0, "with\nthe cache", fast, plots.ORANGE)]:
         ax.plot([0, stamps[-1]], [y, y], color=colour, linewidth=2, zorder=0)
         ax.scatter(stamps, [y] * len(stamps), s=90, color=colour)
-        ax.text(-0.02 * slow[-1], y, name, ha="right", va="center", fontsize=13, color=colour)
+        ax.text(-0.02 * slow[-1], y, name, ha="right", va="center", fontsize=13, color=plots.ink(colour))
     ax.set(xlim=(0, 1.02 * slow[-1]), ylim=(-0.5, 1.5), yticks=[])
     ax.set_xlabel("seconds", fontsize=13)
     ax.set_title("When each of the seven tokens is there", fontsize=14)
@@ -72,21 +71,22 @@ def narrow_place(bandwidth, arithmetic):
 
     ``bandwidth``: of the thin pipe, in TB a second; ``arithmetic``: trillions of multiply-adds a second.
     """
-    _, ax = plt.subplots(figsize=(7.2, 4.1))
-    ax.add_patch(plt.Rectangle((0, -2), 4, 4, linewidth=2, ec=plots.GREY, fc="#e4e4e4"))  # 40 GB
-    speck = 4 / math.sqrt(40_000 / 20)  # the side of 20 MB
-    ax.add_patch(plt.Rectangle((6.15 - speck / 2, -speck / 2), speck, speck, color="black", linewidth=0))
+    _, ax = plt.subplots(figsize=(6.6, 4.6))
+    ax.add_patch(plt.Rectangle((0, -1.7), 3.4, 3.4, linewidth=2, ec=plots.GREY, fc="#e4e4e4"))  # 40 GB
+    speck = 3.4 / math.sqrt(40_000 / 20)  # the side of 20 MB
     broad = 2.4  # of the pipe of 19 TB a second
-    for start, end, width, colour in [(4.03, 6.07, broad * bandwidth / 19, plots.RED), (6.23, 8, broad, "#f7c873")]:
-        ax.add_patch(plt.Rectangle((start, -width / 2), end - start, width, color=colour, linewidth=0))
-    ax.add_patch(FancyBboxPatch((8.2, -1.2), 2.1, 2.4, boxstyle="round,pad=0.1", linewidth=2, ec=plots.BLUE, fc="#dcebf5"))
-    ax.annotate("fast memory\n20 MB", (6.15, 0.08), (6.15, 1.85), ha="center", va="center", fontsize=14,
-                arrowprops={"arrowstyle": "-", "lw": 1.2})
-    for x, y, words, colour in [(2, 0, "slow memory\n40 GB", "black"), (5.07, -0.6, f"{bandwidth} TB\na second", plots.RED),
-                                (7.15, 0, "19 TB\na second", "#5c3c00"),
-                                (9.25, 0, f"{arithmetic} trillion\nmultiply-adds\na second", "black")]:
-        ax.text(x, y, words, ha="center", va="center", fontsize=14, color=colour)
-    ax.set(xlim=(-0.1, 10.5), ylim=(-2.1, 2.4), aspect="equal")
+    thin = broad * bandwidth / 19
+    for start, end, width in [(3.43, 6, thin), (6.23, 7.9, broad)]:
+        ax.add_patch(plt.Rectangle((start, -width / 2), end - start, width, color=plots.ORANGE, linewidth=0))
+    ax.add_patch(plt.Rectangle((6.115 - speck / 2, -speck / 2), speck, speck, color="black", linewidth=0))
+    ax.plot(9.4, 0, "o", markersize=112, color="#dcebf5", markeredgecolor=plots.BLUE, markeredgewidth=2)
+    for place, words, to in [((4.75, -1.35), f"all comes\nthrough here:\n{bandwidth} TB\na second", (4.8, -thin / 2)),
+                             ((6.115, 1.9), "fast memory\n20 MB", (6.115, speck / 2))]:
+        ax.annotate(words, to, place, ha="center", va="center", fontsize=14, arrowprops={"arrowstyle": "-", "lw": 1.2})
+    for x, y, words in [(1.7, 0, "slow memory\n40 GB"), (7.07, 0, "19 TB\na second"), (9.4, 1.75, "arithmetic"),
+                        (9.4, 0, f"{arithmetic} trillion\nmultiply-adds\na second")]:
+        ax.text(x, y, words, ha="center", va="center", fontsize=14)
+    ax.set(xlim=(-0.1, 10.9), ylim=(-2.1, 2.3), aspect="equal")
     ax.axis("off")
     plt.show()
 
@@ -162,17 +162,34 @@ def gauges(scores, tiles):
 
 
 def ghost_of_the_table():
-    """Four moments of attention in tiles: the table of scores as a ghost, one tile lit, and the gauges of one query."""
+    """Four moments of attention in tiles, from left to right: the table of scores as a ghost with one tile lit, and below
+    each the two numbers that one query keeps."""
     scores = scores_of_the_ghost()
-    moments = [gauges(scores, tiles) for tiles in range(5)]
-    figure = plt.figure(figsize=(7.4, 5.6))
-    for tiles, part in enumerate(figure.subfigures(2, 2, wspace=0.05, hspace=0.05).flat, 1):
-        table, high, sums = part.subplots(1, 3, width_ratios=[3.4, 1, 1])
-        largest, left, total = moments[tiles]
-        _ghost(table, scores, tiles)
-        _gauge(high, "largest", [(largest, plots.BLUE)], max(moment[0] for moment in moments))
-        _gauge(sums, "total", [(left, "#9ad3bf"), (total - left, plots.GREEN)],
-               max(moment[2] for moment in moments), before=moments[tiles - 1][2])
+    largest, left, total = np.array([gauges(scores, tiles) for tiles in range(1, 5)]).T
+    figure = plt.figure(figsize=(6.6, 6.2))
+    grid = figure.add_gridspec(3, 4, height_ratios=[1.5, 1, 2.2])
+    for tile in range(4):
+        _ghost(figure.add_subplot(grid[0, tile]), scores, tile + 1)
+    high, sums = (figure.add_subplot(grid[row, :], xlim=(-0.5, 3.5), xticks=[]) for row in (1, 2))
+    high.bar(range(4), largest, 0.5, color=plots.BLUE)
+    sums.bar(range(4), left, 0.5, color="#9ad3bf")
+    sums.bar(range(4), total - left, 0.5, left, color=plots.GREEN)
+    for tile in range(4):
+        high.text(tile, largest[tile] + 0.08, f"{largest[tile]:.1f}", ha="center", fontsize=14)
+        sums.text(tile, total[tile] + 0.15, f"{total[tile]:.1f}", ha="center", fontsize=14)
+        if tile and left[tile] < total[tile - 1]:  # it has been shrunk
+            sums.plot([tile - 0.75, tile + 0.25], [total[tile - 1]] * 2, color="black", linestyle="--", linewidth=1.3)
+            sums.annotate("", (tile - 0.32, left[tile]), (tile - 0.32, total[tile - 1]), arrowprops={
+                "arrowstyle": "-|>", "lw": 2, "shrinkA": 0, "shrinkB": 0})
+            sums.text(tile, left[tile] / 2, f"{left[tile]:.1f}", ha="center", va="center", fontsize=14)
+            sums.text(tile - 0.25, total[tile - 1] + 0.15, "shrinks", ha="center", fontsize=14)
+    sums.text(3, left[3] / 2, "carried\nover", ha="center", va="center", fontsize=13)
+    sums.text(3, (left[3] + total[3]) / 2, "new", ha="center", va="center", fontsize=13)
+    high.set(yticks=[0, 1, 2], ylim=(0, 2.6))
+    sums.set(yticks=[0, 2, 4, 6, 8], ylim=(0, 8.4))
+    for ax, title in ((high, "largest score so far"), (sums, "total of the exponentials so far")):
+        ax.set_title(title, fontsize=14)
+        ax.tick_params(labelsize=13)
     plt.show()
 
 
@@ -188,31 +205,13 @@ def _ghost(ax, scores, tiles):
         look = {"ec": "black", "lw": 2} if t == tiles - 1 else {"ec": "#555555", "ls": ":"}
         ax.add_patch(plt.Rectangle((t * SIDE - 0.5, top - 0.5), SIDE, SIDE, fc="none", **look))
     ax.plot([-0.5, left + SIDE - 0.5], [ROW, ROW], color=plots.BLUE, linewidth=2)
-    ax.text(-0.5, top + SIDE + 3, "one query", color=plots.BLUE, fontsize=12)
+    if tiles == 1:
+        ax.text(-0.5, top + SIDE + 3.5, "one query", color=plots.BLUE, fontsize=13)
+        ax.set_ylabel("queries", fontsize=13)
     ax.set(xticks=[], yticks=[])
-    ax.set_xlabel("keys", fontsize=12)
-    ax.set_ylabel("queries", fontsize=12)
-    ax.set_title(f"after tile {tiles}", fontsize=13)
+    ax.set_xlabel("keys", fontsize=13)
+    ax.set_title(f"tile {tiles}", fontsize=14, loc="center")
     ax.spines[:].set(visible=True, color="#bbbbbb")
-
-
-def _gauge(ax, name, parts, most, before=0):
-    """A tube that ``parts`` fill, (number, colour) each; dashed: how high it stood ``before``."""
-    ax.bar([0], [most], color="#f0f0f0", width=0.7)
-    if before > parts[0][0]:  # it has been shrunk
-        ax.plot([-0.35, 0.49], [before] * 2, color="black", linestyle="--", linewidth=1.5)
-        ax.annotate("", (0.44, parts[0][0]), (0.44, before), zorder=5,
-                    arrowprops={"arrowstyle": "-|>", "lw": 2})
-        ax.text(-0.08, before + 0.02 * most, f"{before:.1f}", ha="center", fontsize=13)
-        ax.text(-0.08, parts[0][0] - 0.02 * most, f"{parts[0][0]:.1f}", ha="center", va="top", fontsize=13)
-    level = 0
-    for amount, colour in parts:
-        ax.bar([0], [amount], bottom=[level], color=colour, width=0.7)
-        level += amount
-    ax.text(-0.08, level + 0.02 * most, f"{level:.1f}", ha="center", fontsize=13)
-    ax.set(xlim=(-0.5, 0.5), ylim=(0, 1.15 * most), xticks=[], yticks=[])
-    ax.set_xlabel(name, fontsize=13)
-    ax.spines[:].set_visible(False)
 
 
 def never_made(n, held):
@@ -225,33 +224,33 @@ def never_made(n, held):
     ax.text(0.5, 0.2, f"{n:,} × {n:,}\n{table / 1e6:,.0f} MB\nnever made", ha="center", va="center",
             fontsize=16, color="#777777")
     ax.text(min(small, 0.75) + 0.03, 1 - small / 2, f"held: {held / 1e6:,.1f} MB", va="center", fontsize=14,
-            color="#8a5a00")
+            color=plots.ink(plots.ORANGE))
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.axis("off")
     plt.show()
 
 
 def news(patterns, start, layers=4):
-    """How the news of one token gets about, layer by layer, where a query sees few keys. Lines: who told whom.
+    """How the news of one token gets about, layer by layer, where a query sees few keys: who told whom, how many know it.
 
     ``patterns``: {name: ``(n, n)`` bool, query by key}, four; ``start``: the token that knows it in layer 0.
     """
-    _, panels = plt.subplots(2, 2, figsize=(7.2, 6.4))
-    colours = [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE]
-    for ax, (name, may), colour in zip(panels.flat, patterns.items(), colours, strict=True):
-        heard = heard_by(may, start, layers)  # (layers + 1, n)
+    _, panels = plt.subplots(2, 2, figsize=(6.6, 6.6), sharex=True, sharey=True)
+    for ax, (name, may) in zip(panels.flat, patterns.items(), strict=True):
+        heard, n = heard_by(may, start, layers), len(may)  # (layers + 1, n)
         for layer in range(1, layers + 1):
             new = heard[layer] & ~heard[layer - 1]
             for query, key in (may & new[:, None] & heard[layer - 1]).nonzero().tolist():
-                ax.plot([key, query], [layer - 1, layer], color=colour, linewidth=1, alpha=0.5, zorder=1)
-        for layer in range(layers + 1):
-            ax.scatter(range(len(may)), [layer] * len(may), s=22, color="#d5d9dc", zorder=2)
-            ax.scatter(heard[layer].nonzero(), [layer] * int(heard[layer].sum()), s=34, color=colour, zorder=3)
-        ax.set(xticks=[], yticks=range(layers + 1))
-        ax.tick_params(axis="y", length=0, labelsize=12)
-        ax.set_ylabel("layer", fontsize=12)
-        ax.set_xlabel(f"{int(may.sum())} of {may.numel()} pairs", fontsize=13)
-        ax.set_title(f"{name}: {int(heard[-1].sum())} of {len(may)} know it", fontsize=13, color=colour)
+                ax.plot([key, query], [layer - 1, layer], color=plots.SKY, linewidth=1.2, zorder=1)
+        for layer, known in enumerate(heard.tolist()):
+            ax.scatter(range(n), [layer] * n, s=26, color=[plots.BLUE if one else "#d5d9dc" for one in known], zorder=2)
+            ax.text(n + 1.2, layer, sum(known), ha="center", va="center", fontsize=14,
+                    weight="bold" if all(known) else None)
+        ax.text(n + 2, layers + 0.42, "know it", ha="right", fontsize=13)
+        ax.set_title(f"{name}\n{int(may.sum())} of {may.numel()} pairs", fontsize=14)
+        ax.set(xticks=[], xlim=(-0.6, n + 2.2), ylim=(-0.3, layers + 0.8), yticks=range(layers + 1))
+        ax.set_yticklabels(["start", *(f"layer {layer}" for layer in range(1, layers + 1))])
+        ax.tick_params(axis="y", length=0, labelsize=13)
         ax.spines[:].set_visible(False)
     plt.show()
 

@@ -8,7 +8,7 @@ from helpers import plots, reward
 from helpers.grammars import BOS
 from helpers.page import steps
 
-INK = "#8a5a00"  # of words about what is orange
+INK = plots.ink(plots.ORANGE)
 LETTER = 6.62  # points, of the letters of a diary
 
 
