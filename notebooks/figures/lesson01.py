@@ -24,7 +24,7 @@ def dot_products(words, X):
             left.plot(*np.c_[x, shadow[:, 1]], ":", color=colour, linewidth=1.5)
             left.plot(*shadow, color=colour, linewidth=9, alpha=0.3, solid_capstyle="butt")
         plots.arrow(left, (0, 0), x, colour)
-        left.annotate(word, x, shift, textcoords="offset points", color=colour, ha="center", size=13)
+        left.annotate(word, x, shift, textcoords="offset points", color=plots.ink(colour), ha="center", size=13)
     left.set(xlim=(-3.4, 4), ylim=(-3, 4), xticks=[-2, 0, 2], yticks=[-2, 0, 2], aspect="equal")
     left.set_xlabel("animal", fontsize=13)
     left.set_ylabel("flies", fontsize=13)
@@ -34,8 +34,8 @@ def dot_products(words, X):
             right.bar_label(bar, [f"{X[0, part] * x[part]:+d}"], label_type="center", fontsize=13)
         right.text(14.5, 2.6 * row + 0.5, X[0] @ x, va="center", ha="right", fontsize=17, weight="bold")
     right.set_yticks([0.5, 3.1, 5.7], words[1:], fontsize=13)
-    right.text(1, -1, "animal × animal", color="#1f6f9f", fontsize=13)
-    right.text(1, 7.2, "flies × flies", color="#9a6a00", fontsize=13)
+    right.text(1, -1, "animal × animal", color=plots.ink(plots.SKY), fontsize=13)
+    right.text(1, 7.2, "flies × flies", color=plots.ink(plots.ORANGE), fontsize=13)
     right.axvline(0, color="black", linewidth=0.8)
     right.set(xlim=(-8, 15), ylim=(7.3, -1.6), xticks=[])
     right.spines[:].set_visible(False)
@@ -60,17 +60,18 @@ def famous_step(a, b, c, d, vectors, neighbours):
     if a == b:
         print(f"From {a} to {b} there is no step: take two different words.")
         return
-    _, (plane, bars) = plt.subplots(1, 2, figsize=(7.6, 4.2), width_ratios=[1.35, 1])
+    _, (plane, bars) = plt.subplots(2, 1, figsize=(5.6, 6.4), height_ratios=[1.15, 1])
     A, B, C, D = vectors.rows([a, b, c, d])
     step, end = B - A, C + B - A
     _step_beside_the_answer(plane, (a, b, c, d), step, C, D)
     near = neighbours(end, vectors.vectors, 5)
     names = [vectors.words[row] for row in near]
-    colours = ["#c3ccd2" if name in (a, b, c) else plots.RED if name == d else plots.BLUE for name in names]
+    colours = [plots.BLUE if name in (a, b, c) else plots.RED if name == d else "#c3ccd2" for name in names]
     plots.bars(names, cosine_similarity(end[None, :], vectors.vectors[near])[0], ax=bars, colours=colours)
-    bars.set_title("Nearest to the end\n(grey: words of the question)", fontsize=12)
-    bars.tick_params(labelsize=13, length=0)
-    bars.margins(x=0.3)
+    bars.set_title("Nearest to the circle, by the cosine\n(blue: the words of the question)", fontsize=14)
+    bars.tick_params(labelsize=14, length=0)
+    for number in bars.texts:
+        number.set_fontsize(14)
     bars.set_xticks([])
     bars.spines["bottom"].set_visible(False)
     plt.show()
@@ -86,7 +87,7 @@ def _step_beside_the_answer(ax, words, step, C, D):
     ax.fill(*np.array([start, goal, goal + beside, beside]).T, color=plots.SKY, alpha=0.2)
     for place, row in ((start, C), (goal, C + step)):
         ax.plot(*np.array([place, answer]).T, ":", color=plots.RED, linewidth=1.8)
-        ax.text(*(place + answer) / 2, f"{np.linalg.norm(D - row):.2f}", c=plots.RED, size=13,
+        ax.text(*(place + answer) / 2, f"{np.linalg.norm(D - row):.2f}", c=plots.RED, size=14,
                 ha="center", va="center", bbox={"fc": "white", "ec": "none", "pad": 1})
     for word, place, shift, align in [
             (a, beside, (10, -19), "right"), (b, goal + beside, (10, 10), "right"),
@@ -94,10 +95,10 @@ def _step_beside_the_answer(ax, words, step, C, D):
             (f"{d} should\nbe here", goal, (-4, 11), "left")]:
         colour, hollow = plots.RED if word == d else plots.BLUE, "\n" in word
         ax.plot(*place, "o", color=colour, mfc="w" if hollow else colour, ms=11 if hollow else 8)
-        plots.as_written(ax.annotate(word, place, shift, textcoords="offset points", size=13, c=colour, ha=align))
+        plots.as_written(ax.annotate(word, place, shift, textcoords="offset points", size=14, c=colour, ha=align))
     plots.arrow(ax, beside, goal + beside, plots.BLUE)
     plots.arrow(ax, start, goal, plots.BLUE)
-    ax.text(0.06, goal[1] / 2, f"{goal[1]:.2f}", color=plots.BLUE, fontsize=13, va="center")
+    ax.text(-0.56, goal[1] / 2, f"{goal[1]:.2f}", color=plots.BLUE, fontsize=14, ha="right", va="center")
     ax.set(aspect="equal", xlim=(-1.1, answer[0] + 0.75), ylim=(-0.3, goal[1] + 0.4))
     ax.axis("off")
 
