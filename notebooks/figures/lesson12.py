@@ -101,28 +101,23 @@ def with_another_away(both, labels, other):
 
     ``both``: ``(h, h)``, the share without heads a and b, on the diagonal without one; ``other``: number of the one more.
     """
-    _, ax = plt.subplots(figsize=(6.2, 4.6))
+    _, ax = plt.subplots(figsize=(6, 4.6))
+    inks = {str(head): ink for head, ink in INKS.items()}
     heads = [head for head in range(len(both)) if head != other]
-    change = {head: both[head, other] - both[head, head] for head in heads}
-    worst = min(change, key=change.get)
-    ends = {head: both[head, other] for head in heads}
-    spread = {}
-    for head in sorted(ends, key=ends.get):  # so that no label covers another
-        spread[head] = max([ends[head], *(y + 0.07 for y in spread.values())])
-    middle = np.mean([spread[head] - ends[head] for head in heads if head != worst])
-    colours = {str(head): ink for head, ink in INKS.items()}
+    worst = min(heads, key=lambda head: both[head, other] - both[head, head])
     for head in heads:
-        colour = colours.get(str(labels[head]), plots.GREY)
-        ax.plot([0, 1], [both[head, head], ends[head]], "o-", color=colour, linewidth=4 if head == worst else 1.8)
-        down = 0 if head == worst else middle
-        ax.text(1.06, spread[head] - down, f"{labels[head]}  {ends[head]:.2f}", va="center", fontsize=13, color=colour,
-                weight="bold" if head == worst else None)
-    ax.text(-0.06, both[worst, worst], f"{labels[worst]}  {both[worst, worst]:.2f}", ha="right", va="center", fontsize=13,
-            weight="bold", color=colours.get(str(labels[worst]), plots.GREY))
-    ax.set(xlim=(-0.55, 1.6), ylim=(0, 1.19), yticks=[0, 0.5, 1], xticks=[0, 1])
-    ax.set_xticklabels(["without\none head", f"and without\n{labels[other]}"], fontsize=13)
-    ax.set_ylabel("share of right names", fontsize=13)
-    ax.tick_params(labelsize=13, length=0)
+        name, ends = str(labels[head]), (both[head, head], both[head, other])
+        colour, look = inks.get(name, plots.GREY), {"weight": "bold"} if head == worst else {}
+        ax.plot([0, 1], ends, "o-", color=colour, linewidth=5 if head == worst else 1.8, zorder=2 + (head == worst))
+        for x, share, align in zip((-0.07, 1.07), ends, ("right", "left"), strict=True) if name in inks else ():
+            ax.text(x, share, f"{name}  {share:.2f}", ha=align, va="center", fontsize=14, color=colour, **look)
+    rest = both[[head for head in heads if str(labels[head]) not in inks], other]
+    words = f"the others\n{rest.min():.2f} to {rest.max():.2f}"
+    ax.text(1.07, rest.mean(), words, va="center", fontsize=14, color=plots.GREY)
+    ax.set(xlim=(-0.72, 1.6), ylim=(0, 1.05), yticks=[0, 0.5, 1], xticks=[0, 1])
+    ax.set_xticklabels(["without\none head", f"and without\n{labels[other]}"], fontsize=14)
+    ax.set_ylabel("share of right names", fontsize=14)
+    ax.tick_params(labelsize=14, length=0)
     ax.spines["bottom"].set_visible(False)
     plt.show()
 
@@ -178,7 +173,8 @@ def _wire(ax, number, wires, start, end, weight, cut):
 
 
 def _sign(ax, x, y, sign, colour):
-    ax.text(x, y, sign, color="white", fontsize=12, ha="center", va="center", weight="bold", zorder=6,
+    ink = "white" if colour in (LINES[0, 3], LINES[1, 2]) else "black"
+    ax.text(x, y, sign, color=ink, fontsize=12, ha="center", va="center", weight="bold", zorder=6,
             bbox={"boxstyle": "circle,pad=0.2", "fc": colour, "ec": "white"})
 
 
@@ -203,7 +199,7 @@ def thirty_stories(answers, wires):
 
     ``answers``: {tuple of wires: [how many name the teller, the listener, a third]}; ``wires``: {number: (layer, head, …)}.
     """
-    _, ax = plt.subplots(figsize=(6.6, 5.4))
+    _, ax = plt.subplots(figsize=(6.4, 5.6))
     for y, (cut, counts) in enumerate(answers.items()):
         for n, (layer, head, _) in wires.items():
             colour = "#b5b5b5" if n in cut else LINES[layer, head]
@@ -217,10 +213,11 @@ def thirty_stories(answers, wires):
             if count:
                 ax.text(left + count / 10, y, count, ha="center", va="center", color=ink, fontsize=13)
             left += count / 5
-    for x, heading, colour in [(3.5, "wires that run", "black"), (7.2, "teller", plots.PURPLE), (9.3, "listener", "#0b6fa8"),
-                               (11.75, "a third", "#5f5f5f")]:
-        ax.text(x, -0.85, heading, ha="center" if x < 7 else "left", fontsize=14, weight="bold", color=colour)
-    ax.set(xlim=(0.3, 13.8), ylim=(9.6, -1.4))
+    for x, y, heading, colour in [(0.6, -1.6, "wires that run", "black"), (7.2, -1.6, "whom 30 stories name", "black"),
+                                  (7.2, -0.85, "teller", plots.PURPLE), (9.15, -0.85, "listener", plots.ink(plots.SKY)),
+                                  (11.6, -0.85, "a third", "#5f5f5f")]:
+        ax.text(x, y, heading, fontsize=14, weight="bold", color=colour)
+    ax.set(xlim=(0.3, 13.5), ylim=(9.5, -2.3))
     ax.axis("off")
     plt.show()
 
@@ -263,11 +260,13 @@ def nearest_sentences(sentences, nearest, groups):
     group = np.repeat(np.arange(len(groups)), [size for _, size in groups])
     ys = np.arange(len(sentences)) + 1.3 * group
     for y, sentence in zip(ys, sentences, strict=True):
-        ax.text(0, y, sentence, va="center", fontsize=14)
+        ax.text(0, y, sentence, va="center", fontsize=15)
     for number, (name, _) in enumerate(groups):
-        ax.text(0, ys[group == number][0] - 0.95, name, va="center", fontsize=13, weight="bold", color=plots.GREY)
+        ax.text(0, ys[group == number][0] - 0.95, name, va="center", fontsize=14, weight="bold", color=plots.GREY)
     arrows_to_nearest(ax, ys, nearest, group, (-0.05, 3.35))
-    ax.set(xlim=(-1.3, 4.4), ylim=(ys[-1] + 0.7, -1.5))
+    for x, words, colour in [(-0.85, "nearest: the same sense", plots.BLUE), (2.2, "the other sense", plots.RED)]:
+        ax.text(x, -2.2, words, va="center", fontsize=14, color=colour)
+    ax.set(xlim=(-0.85, 4.3), ylim=(ys[-1] + 0.7, -2.6))
     ax.axis("off")
     plots.as_written(ax.figure)
     plt.show()
@@ -285,7 +284,7 @@ def arrows_to_nearest(ax, ys, nearest, group, places):
         x = places[0 if alike else 1]
         ax.annotate("", (x, ys[j]), (x, ys[i]), arrowprops={
             "arrowstyle": "<|-|>" if both_ways else "-|>", "color": plots.BLUE if alike else plots.RED, "linewidth": 2,
-            "mutation_scale": 18, "connectionstyle": f"arc3,rad={(-1 if x > 0 else 1) * np.sign(ys[j] - ys[i]) * 0.45}"})
+            "mutation_scale": 14, "connectionstyle": f"arc3,rad={(-1 if x > 0 else 1) * np.sign(ys[j] - ys[i]) * 0.45}"})
 
 
 def ranks(measures, effect):
@@ -293,21 +292,24 @@ def ranks(measures, effect):
 
     ``measures``: {name: (layers, h)}; ``effect``: ``(layers, h)``. Rank 1 is the lowest of a layer.
     """
-    fig, panels = plt.subplots(2, 1, figsize=(5.6, 7.2), sharex=True)
+    figure, panels = plt.subplots(2, 1, figsize=(5.6, 7.6), sharey=True)
     rank = np.argsort(np.argsort(effect, axis=1), axis=1) + 1  # (layers, h)
     h = effect.shape[1]
-    for ax, (name, values), colour in zip(panels, measures.items(), [plots.ORANGE, plots.BLUE], strict=True):
+    for ax, (name, values) in zip(panels, measures.items(), strict=True):
         order = np.argsort(values, axis=1)  # (layers, h): the heads from the lowest measure to the highest
         along = np.take_along_axis(rank, order, axis=1)  # (layers, h)
-        ax.plot(range(1, h + 1), along.T, "o", color=colour, markersize=7, alpha=0.3, markeredgewidth=0)
-        ax.plot(range(1, h + 1), along.mean(axis=0), color=colour, linewidth=3)
-        ax.axhline((h + 1) / 2, color="black", linewidth=0.8, linestyle=":")
-        ax.set_title(f"by {name}", fontsize=14, color=colour, weight="bold")
-        ax.set(xticks=range(1, h + 1), yticks=[1, h], ylim=(0.3, h + 0.7))
-        ax.set_yticklabels(["least", "most"])
-        ax.tick_params(labelsize=13, length=0)
-        ax.set_ylabel("needed", fontsize=14)
-    panels[-1].set_xlabel(f"rank in its layer, 1 to {h}", fontsize=14)
+        ax.plot([1, h], [1, h], color=plots.ORANGE, linewidth=7, alpha=0.45, label="a measure that tells the need")
+        ax.plot([1, h], [(h + 1) / 2] * 2, color="black", linewidth=1, linestyle=":", label="one that tells nothing")
+        ax.plot(range(1, h + 1), along.T, "o", color=plots.BLUE, markersize=7, alpha=0.3, markeredgewidth=0)
+        ax.plot(range(1, h + 1), along.mean(axis=0), color=plots.BLUE, linewidth=3)
+        ax.set_title(f"heads in order of {name}", fontsize=14, color=plots.BLUE, weight="bold")
+        ax.set(xticks=[1, h], yticks=[1, h], ylim=(0.3, h + 0.7))
+        ax.set_xticklabels(["smallest of its layer", "largest"], fontsize=13)
+        ax.set_yticklabels(["least\nneeded", "most\nneeded"], fontsize=13)
+        ax.tick_params(length=0)
+        for label, align in zip(ax.get_xticklabels(), ("left", "right"), strict=True):
+            label.set_horizontalalignment(align)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper left", fontsize=13)
     plt.show()
 
 
