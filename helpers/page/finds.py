@@ -54,13 +54,14 @@ NIGHT, STAR, LIT, DIM = "#0b1420", "#33475f", "#ffb000", "#9fb0bf"  # the colour
 
 
 def headline(find):
-    """What one sees first of a find: a sentence that the team changed, failing that one that it did not, and why."""
+    """What one sees first of a find: a sentence that the team changed, or one that it missed; why; whether it changed."""
     if not find.examples:
-        return f"“{find.frame.format('…')} …”", named(find)
+        return f"Missed: “{find.frame.format('…')} …”", named(find), False
     best = next((one for one in find.examples if one.whose == GIVERS), find.examples[0])
-    why, team = "because" if best.whose == GIVERS else "although", ("one", "two", "three")[len(find.team) - 1]
-    return (f"{find.frame.format(best.asked)} {_short(best.wrote)}",
-            f"{why} {team} of its {find.layers * find.heads} heads heard “{find.frame.format(best.giver)}”")
+    changed, team = best.whose == GIVERS, ("one", "two", "three")[len(find.team) - 1]
+    missed, why = ("", "because") if changed else ("Missed: ", "although")
+    return (f"{missed}{find.frame.format(best.asked)} {_short(best.wrote)}",
+            f"{why} {team} of its {find.layers * find.heads} heads heard “{find.frame.format(best.giver)}”", changed)
 
 
 def _short(wrote):
@@ -68,17 +69,19 @@ def _short(wrote):
 
 
 def card(find, best=None):
-    """Draw a find: a sentence that it changed; all heads as a night sky, the brighter the higher their score, with the team
-    ringed; the fresh pairs, a dot each, those lit that it moved; and four examples. Returns the figure.
+    """Draw a find: a sentence that it changed, or a dim one that it missed; all heads as a night sky, the brighter the
+    higher their score, with the team ringed; the fresh pairs, a dot each, those lit that it moved; and four examples.
+    Returns the figure.
 
     ``best``: what the course's own hunter moves (`to_beat`), marked beside the goal, ten more.
     """
     fig, (sky, race, low) = plt.subplots(3, 1, figsize=(7.4, 7.6), height_ratios=(3.4, 1.3, 1.9), facecolor=NIGHT)
-    sentence, why = headline(find)
+    sentence, why, changed = headline(find)
     by = f", found by {find.hunter}" if find.hunter else ""
-    fig.suptitle(sentence, fontsize=min(22, 800 / len(sentence)), weight="bold", color=LIT, x=0.06, ha="left")
+    fig.suptitle(sentence, fontsize=min(22, 800 / len(sentence)), weight="bold", x=0.06, ha="left",
+                 color=LIT if changed else DIM)
     sky.set_title(why + by, fontsize=min(14, 900 / len(why + by)), color="white", loc="left")
-    _sky(sky, find)
+    _sky(sky, find, changed)
     pairs = np.arange(find.fresh)
     race.scatter(pairs + 1, 0 * pairs, s=22, linewidth=0, c=[LIT if n < find.moved else STAR for n in pairs])
     marks = [(find.moved, f"moved: {find.moved} of {find.fresh} pairs", 0.55, LIT),
@@ -101,15 +104,15 @@ def card(find, best=None):
     return plots.as_written(fig)
 
 
-def _sky(ax, find):
-    """The heads that were tried, as stars; those that were not are dim dots. The team is ringed, and glows."""
+def _sky(ax, find, changed):
+    """The heads that were tried, as stars; those that were not are dim dots. The team is ringed, and glows if it changed."""
     layers, heads = find.layers, find.heads
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
     most = max([1e-9, *find.scores.values()])
     light = np.array([max(0, find.scores.get(place, 0)) / most for place in places])
     glow = LinearSegmentedColormap.from_list("glow", [STAR, "#a8761a", LIT, "#fff6d8"])
     ax.scatter(*np.transpose(places), s=18 + 80 * light, c=light, cmap=glow, vmin=0, vmax=1, linewidth=0)
-    for size in (200, 480, 960):
+    for size in (200, 480, 960) if changed else ():
         ax.scatter(*np.transpose(find.team), s=size, color=LIT, alpha=0.13, linewidth=0)
     ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
     for layer, head in find.team:
@@ -139,7 +142,7 @@ def save(find, name):
         tag = {GIVERS: "b", NEITHERS: "i", OWN: "span"}[one.whose]
         rows += (f"<tr><td>{escape(find.frame.format(one.asked))}</td><td>{escape(one.own)}</td>"
                  f"<td>{escape(one.giver)}</td><td><{tag}>{escape(one.wrote.strip())}</{tag}></td></tr>")
-    title, (sentence, why) = f"{named(find)}, of {find.layers * find.heads}", headline(find)
+    title, (sentence, why, _) = f"{named(find)}, of {find.layers * find.heads}", headline(find)
     page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark}}body{{font:18px/1.5
 sans-serif;max-width:46em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}

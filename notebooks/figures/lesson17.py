@@ -7,7 +7,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from helpers import inside, plots
 from helpers.page import steps
 
-INK = "#8a5a00"  # of words about what is orange
+INK = plots.ink(plots.ORANGE)
 NIGHT, GLOW = "#0b1420", "#fff6d8"
 FRUIT, NUMBERS = ["plum", "fig", "pear", "plum"], np.eye(3)[[0, 1, 2, 0]]  # (4, 3): one-hot
 
@@ -44,7 +44,7 @@ def where_attention_goes(weights, tokens=48):
     ax.annotate("to itself", (20, shares[0][20] + shares[1][20] / 2), (11.4, 0.78), fontsize=12, ha="right", va="center",
                 color=plots.BLUE, arrowprops={"arrowstyle": "-", "color": plots.BLUE})
     ax.annotate("to the one before", (20, shares[:2, 20].sum() + shares[2][20] / 2), (11.4, 0.91), fontsize=12, ha="right",
-                va="center", color="#1f6f9f", arrowprops={"arrowstyle": "-", "color": "#1f6f9f"})
+                va="center", color=plots.ink(plots.SKY), arrowprops={"arrowstyle": "-", "color": plots.ink(plots.SKY)})
     ax.set(xlim=(0, layers[-1]), ylim=(0, 1), xticks=range(0, 30, 5), yticks=[0, 0.5, 1])
     ax.set_xlabel("layer, mean of its nine heads", fontsize=13)
     ax.set_ylabel("share of the weight", fontsize=13)
@@ -125,6 +125,9 @@ def who_looks_where(induction, previous, weights):
         side = 1 if height < 1 else -1
         ax.text(layers[best] + 0.5 * side, scores[best] + 0.02, str(best), color=ink, fontsize=13,
                 ha="left" if side > 0 else "right")
+    ax.text(25, 0.6, "what came\nnext", color=plots.BLUE, fontsize=13)
+    ax.text(2.7, 0.66, "one token\nback", color=INK, fontsize=13)
+    ax.set_title("how much each of the 270 heads does so", fontsize=14)
     ax.set(xlim=(-1, 31), ylim=(-0.03, 1.1), xticks=range(0, 30, 5), yticks=[0, 0.5, 1])
     ax.tick_params(labelsize=13)
     ax.set_xlabel("layer; nine heads side by side", fontsize=13)
@@ -133,22 +136,21 @@ def who_looks_where(induction, previous, weights):
 
 
 def first_guesses(right):
-    """A row of dots for each ablation, a token each: blue where its next token was the likeliest one.
+    """A dot for each token of a text that comes twice, the second time below the first: blue where it was the likeliest one.
 
     ``right``: {what was taken away: booleans (T - 1,)}, for a text of T tokens whose second half repeats the first.
     """
-    _, ax = plt.subplots(figsize=(7.6, 0.52 * len(right) + 1.1))
+    _, ax = plt.subplots(figsize=(6, 1.15 * len(right) + 0.3))
     half = (len(next(iter(right.values()))) + 1) // 2
-    for row, (name, hits) in enumerate(right.items()):
-        ax.scatter(range(1, 2 * half), [row] * len(hits), s=30, linewidth=0,
-                   color=[plots.BLUE if hit else "#dfe3e6" for hit in hits.tolist()])
-        ax.text(-1.5, row, name, ha="right", va="center", fontsize=13)
-        ax.text(2 * half + 2, row, int(hits[half - 1:].sum()), ha="center", va="center", fontsize=13)
-    ax.plot([half - 0.5] * 2, [-0.4, len(right) - 0.6], color="#555555", linewidth=1)
-    for x, words in [(-9, "without"), (half / 2, f"{half} random tokens"), (1.5 * half, f"the same {half} again"),
-                     (2 * half + 2, "right")]:
-        ax.text(x, -0.85, words, ha="center", fontsize=13)
-    ax.set(xlim=(-23, 2 * half + 6), ylim=(len(right) - 0.5, -1.3))
+    for group, (name, hits) in enumerate(right.items()):
+        y, hits = 3.6 * group, hits.tolist()
+        ax.text(-0.5, y, f"taken away: {name}", va="center", fontsize=14, weight="bold")
+        for row, said, part in [(y + 1.1, "first time", [False] + hits[:half - 1]), (y + 2, "again", hits[half - 1:])]:
+            ax.text(-0.8, row, said, ha="right", va="center", fontsize=13)
+            colours = [plots.BLUE if hit else "#d5dadd" for hit in part]
+            ax.scatter(range(half), [row] * half, s=42, linewidth=0, color=colours)
+        ax.text(half + 0.6, y + 2, f"{sum(hits[half - 1:])} right", va="center", fontsize=14, weight="bold")
+    ax.set(xlim=(-8, half + 6.5), ylim=(3.6 * len(right) - 1, -0.8))
     ax.axis("off")
     plt.show()
 

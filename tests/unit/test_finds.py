@@ -61,6 +61,8 @@ def test_a_find_is_judged_drawn_and_written(asked, tmp_path, capsys):
         neither = one.whose == finds.NEITHERS and one.wrote.strip() not in (one.own, CITIES[one.giver])
         assert one.wrote.strip() == answer or neither
     broken = replace(find, examples=[finds.Example("Italy", "Rome", "Spain", " the", finds.NEITHERS), *find.examples[:1]])
+    missed = finds.card(replace(broken, examples=broken.examples[:1])).get_suptitle()
+    assert missed.startswith("Missed: ") and not finds.card(find).get_suptitle().startswith("Missed")
     words = {text.get_text(): text for text in finds.card(broken).axes[2].texts}
     assert words["the"].get_color() == finds.DIM and find.examples[0].whose == finds.GIVERS
     assert words[find.examples[0].wrote.strip()].get_color() == finds.LIT
