@@ -9,7 +9,7 @@ from helpers.page import steps
 from helpers.words import NotUsable, array_in, words_in
 
 _COLOURS = [plots.ORANGE, plots.BLUE, plots.GREEN]  # of the three words: bear, country, us
-_INKS = ["#ad7700", "#005685", "#007756"]  # the same, for letters
+_INKS = [*map(plots.ink, _COLOURS)]
 _HALO = [withStroke(linewidth=3, foreground="white")]
 _PROPERTIES = ["animal", "place", "people"]
 
@@ -187,7 +187,7 @@ def game():
         ax.axhline(2.35, color="#cfd6dc", linewidth=1)
         ax.set(xlim=(-0.5, 7.6), ylim=(-1.35, 2.4))
         ax.axis("off")
-    panels[0].text(1.5, 0.9, "the guess", fontsize=13, color="#8a5a00")
+    panels[0].text(1.5, 0.9, "the guess", fontsize=13, color=plots.ink(plots.ORANGE))
     panels[0].text(2.1, -0.75, "where school looks", fontsize=13, color=plots.BLUE)
     plt.show()
 
@@ -278,12 +278,16 @@ def two_questions(W_q, W_k):
 
 def two_tables(plain, projected, words):
     """The scores of three words without W and with it, on one scale. ``plain``, ``projected``: ``(3, 3)``."""
-    figure, panels = plt.subplots(1, 2, figsize=(6.6, 3.2))
+    _, panels = plt.subplots(1, 2, figsize=(6.2, 3.5), sharey=True, gridspec_kw={"wspace": 0.12})
     for ax, scores, title in zip(panels, [plain, projected], ["Lesson 02: X Xᵀ", "Now: X W Xᵀ"], strict=True):
-        plots.heatmap(scores, words, ax=ax, title=title, limits=(-6, 6), cmap=plots.SIGNED, colorbar=False)
-        ax.tick_params(labelsize=12)
-    panels[1].set_ylabel("")
-    figure.colorbar(panels[1].images[0], ax=panels, label="score", shrink=0.85)
+        plots.heatmap(scores, words, ax=ax, limits=(-6, 6), cmap=plots.SIGNED, colorbar=False, numbers=False)
+        for (query, key), score in np.ndenumerate(scores):
+            ax.text(key, query, f"{score:+.0f}" if score else "0", ha="center", va="center", fontsize=17 if score else 12,
+                    color="black" if score else plots.GREY)
+        ax.tick_params(labelsize=13, length=0)
+        ax.set_title(title, fontsize=14)
+        ax.set_xlabel("key", fontsize=13)
+        ax.set_ylabel("query" if ax is panels[0] else "", fontsize=13)
     plt.show()
 
 

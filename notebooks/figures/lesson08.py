@@ -120,24 +120,28 @@ def walls(rows):
 
 
 def query_and_key(scores):
-    """A query and a key as hands of one dial, the angle between them shaded.
+    """A query and a key as hands of one dial, the angle between them shaded; between two dials, whether their scores agree.
 
     ``scores``: {(place of the query, place of the key): their score}, a dial for each.
     """
-    ax = _canvas(7, 3.3)
+    ax = _canvas(6.4, 3.6)
     for column, ((i, j), score) in enumerate(scores.items()):
-        middle = np.array([3.7 * column, 0])
+        middle = np.array([3.5 * column, 0])
         ax.add_patch(plt.Circle(middle, 1, facecolor="white", edgecolor=RIM, linewidth=1.2))
         between = np.linspace(j, i, 60)[:, None]
         ax.fill(*np.vstack([middle, middle + 0.5 * _tips(between)[0]]).T, color="#f3cf80")
         for place, name, colour in [(i, "q", plots.BLUE), (j, "k", plots.RED)]:
             tip = _tips(np.array([[place]]))[0, 0]
             plots.arrow(ax, middle, middle + tip, colour)
-            ax.text(*middle + 1.4 * tip, f"{name}\nat {place}", color=colour, ha="center", va="center", fontsize=14,
+            ax.text(*middle + 1.58 * tip, f"{name}\nat {place}", color=colour, ha="center", va="center", fontsize=14,
                     linespacing=0.95)
-        ax.text(*middle + 0.72 * _tips(np.array([[(i + j) / 2]]))[0, 0], i - j, ha="center", va="center", fontsize=15)
-        ax.text(middle[0], 1.35, f"{i - j} apart:\nscore {score:.2f}", ha="center", fontsize=15)
-    ax.set(xlim=(-1.9, 3.7 * len(scores) - 1.8), ylim=(-1.9, 2.5), aspect="equal")
+        ax.text(middle[0], 1.3, f"{i - j} places apart", ha="center", fontsize=14)
+        ax.text(middle[0], 1.95, f"{score:.2f}", ha="center", fontsize=18, weight="bold")
+        if column:
+            same = abs(score - list(scores.values())[column - 1]) < 0.005
+            ax.text(middle[0] - 1.75, 1.95, "=" if same else "≠", ha="center", fontsize=20)
+    ax.text(-1.95, 2.75, "score", fontsize=14)
+    ax.set(xlim=(-2.1, 3.5 * len(scores) - 1.4), ylim=(-2.1, 3.2), aspect="equal")
     ax.axis("off")
     plt.show()
 
@@ -165,8 +169,8 @@ def distances_past_training(shares):
         ax.text(-1.5, row, f"{tokens} tokens", ha="right", va="center", fontsize=14)
         ax.text(65.5, row, f"{share:.0%}", va="center", fontsize=18, weight="bold",
                 color=plots.RED if share < 0.9 else "black")
-    for x, words, colour, ha in [(7.5, "seen in\ntraining", plots.BLUE, "center"), (39, "never seen", "#8a5a00", "center"),
-                                 (65.5, "right", "black", "left")]:
+    for x, words, colour, ha in [(7.5, "seen in\ntraining", plots.BLUE, "center"),
+                                 (39, "never seen", plots.ink(plots.ORANGE), "center"), (65.5, "right", "black", "left")]:
         ax.text(x, -0.5, words, color=colour, ha=ha, va="bottom", fontsize=14, linespacing=1)
     ax.set(xlim=(-0.5, 73), ylim=(2.5, -1.25), yticks=[], xticks=[0, 15, 31, 63])
     ax.set_xlabel("distance from the query, in places", fontsize=13, loc="left")
