@@ -73,7 +73,7 @@ def ten_lights(model, adapter, test, answers):
     ``adapter``: beside some layers of ``model``; ``test``: pairs (question, right answer); ``answers``: {name of a way: an
     answer to each question}; the last way is that of the adapter.
     """
-    figure, (sky, low) = plt.subplots(2, 1, figsize=(7.2, 6.8), height_ratios=(4.9, 1.9), facecolor=NIGHT, layout="none")
+    figure, (sky, low) = plt.subplots(2, 1, figsize=(7.2, 7), height_ratios=(5.1, 1.9), facecolor=NIGHT, layout="none")
     figure.subplots_adjust(0.02, 0.01, 0.98, 0.99, hspace=0.05)
     size, lit = adapter.size(), sorted({int(name.split("-")[0]) for name in adapter.A})
     layers = [sum(part.numel() for part in w.values()) for w in model.layers]
@@ -91,8 +91,8 @@ def ten_lights(model, adapter, test, answers):
     sky.text(-words - 1, high + 1.2, "word vectors", color=DIM, fontsize=13, va="center")
     whole = sum(layers) + model.embedding.numel() + model.norm.numel()
     sky.text(-words - 1, -1.3, f"the other {whole:,} did not move", color=DIM, fontsize=13, va="center")
-    sky.text(len(layers), -1.3, "a column a layer", color=DIM, fontsize=13, ha="right", va="center")
-    sky.set(xlim=(-words - 1, len(layers) + 0.3), ylim=(-2.2, high + 2.6), aspect="equal")
+    sky.text(-words - 1, -2.6, f"a tile: {size:,} numbers; a column: a layer", color=DIM, fontsize=13, va="center")
+    sky.set(xlim=(-words - 1, len(layers) + 0.3), ylim=(-3.2, high + 2.6), aspect="equal")
     hits = {name: [answer == wanted for answer, (_, wanted) in zip(said, test, strict=True)]
             for name, said in answers.items()}
     *others, own = hits.values()
