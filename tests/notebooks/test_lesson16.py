@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from notebook_code import LESSONS, definitions, renamed
+from small_models import chat_model
 
 from helpers import attention, smollm2, transformer
 from helpers.checks import adopt, exercise
@@ -16,15 +17,7 @@ h, g, d_k, d, m, V = 6, 2, 4, 24, 10, 50
 
 @pytest.fixture(scope="module")
 def small():
-    """A decoder of today, small and untrained."""
-    draw = torch.Generator().manual_seed(0)
-
-    def of(*shape):
-        return torch.randn(shape, generator=draw) / shape[0] ** 0.5
-
-    layers = [{"norm1": of(d), "norm2": of(d), "W_q": of(d, h * d_k), "W_k": of(d, g * d_k), "W_v": of(d, g * d_k),
-               "W_o": of(h * d_k, d), "W_gate": of(d, m), "W_up": of(d, m), "W_down": of(m, d)} for _ in range(3)]
-    return smollm2.ChatModel(of(V, d), of(d), layers, h, g, base=500.0, eps=1e-5, tokens=None)
+    return chat_model(V, d, h, g, d_k, m, range(3))
 
 
 def test_the_lessons_decoder_is_that_of_the_helpers(small):

@@ -5,6 +5,7 @@ import types
 import pytest
 import torch
 from notebook_code import LESSONS, SOLUTIONS, definitions
+from small_models import chat_model
 from torch.nn import functional as F
 
 from helpers import adapters, smollm2
@@ -14,15 +15,7 @@ d, V = 12, 40
 
 @pytest.fixture(scope="module")
 def small():
-    """A decoder of today, untrained; layers 0 to 19 have no numbers, because nothing runs them here."""
-    g = torch.Generator().manual_seed(0)
-
-    def of(*shape):
-        return torch.randn(shape, generator=g) / shape[0] ** 0.5
-
-    layers = [{}] * 20 + [{"norm1": of(d), "norm2": of(d), "W_q": of(d, d), "W_k": of(d, 4), "W_v": of(d, 4),
-                           "W_o": of(d, d), "W_gate": of(d, 9), "W_up": of(d, 9), "W_down": of(9, d)} for _ in range(2)]
-    return smollm2.ChatModel(of(V, d), of(d), layers, n_heads=3, n_groups=1, base=500.0, eps=1e-5, tokens=None)
+    return chat_model(V, d, h=3, g=1, d_k=4, m=9, layers=range(20, 22))
 
 
 def states():

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from sentences import refusal
+from small_models import chat_model
 from torch.nn import functional as F
 
 from helpers import adapters, smollm2
@@ -23,15 +24,8 @@ class Words:
 
 @pytest.fixture(scope="module")
 def model():
-    """A decoder of today with four small layers and 60 tokens."""
-    g = torch.Generator().manual_seed(0)
-
-    def of(*shape):
-        return torch.randn(shape, generator=g) / shape[0] ** 0.5
-
-    layers = [{"norm1": 1 + of(8) / 9, "norm2": 1 + of(8) / 9, "W_q": of(8, 8), "W_k": of(8, 4), "W_v": of(8, 4),
-               "W_o": of(8, 8), "W_gate": of(8, 12), "W_up": of(8, 12), "W_down": of(12, 8)} for _ in range(4)]
-    return smollm2.ChatModel(of(60, 8) * 4, 1 + of(8) / 9, layers, n_heads=4, n_groups=2, base=1e5, eps=1e-5, tokens=Words())
+    """Of 60 tokens, in four layers."""
+    return chat_model(60, 8, h=4, g=2, d_k=2, m=12, layers=range(4), tokens=Words(), base=1e5)
 
 
 @pytest.fixture
