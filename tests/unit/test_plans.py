@@ -48,15 +48,6 @@ def test_a_plan_can_be_taught_in_its_order_and_its_time(name):
     assert list(wrong(PLANS[name])) == []
 
 
-def test_what_cannot_be_taught_is_told():
-    bad = plans.Plan("bad", "Day", 100, (
-        plans.Unit(("02", "99"), (), ""), plans.Unit(("01", "02", "04"), ("A1",), "without 03")))
-    assert list(wrong(bad)) == [
-        "bad, Day 1: 02 needs 01 before it", "bad, Day 1: there is no 99", "bad, Day 2: A1 needs 01 before it",
-        "bad, Day 2: 01 needs 00 before it", "bad, Day 2: 02 comes twice",
-        "bad, Day 2: 210 minutes of lessons, and it has 100"]
-
-
 def test_the_inventory_is_taken_twice_or_not_at_all_and_self_study_leaves_nothing_out():
     for plan in PLANS.values():
         taken = [i for i, unit in enumerate(plan.taught) for name in (*unit.home, *unit.together) if name == "inventory"]
