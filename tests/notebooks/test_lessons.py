@@ -78,9 +78,7 @@ def test_the_leak_detector_of_lesson_06_accuses_no_honest_softmax():
 @pytest.mark.parametrize("sentence, word, senses, told", [
     ("the dates", "date", None, "'date' has to be in the sentence"),
     ("a cold spring", "spring", {"season": "summer", "water": "river"}, "not for 2"),
-    ("a cold spring", "spring", {"season": "cold", "water": "river", "metal": "steel"}, "season needs a typical word"),
     ("a cold spring", "spring", {"season": "summer", "water": "qwertz", "metal": "steel"}, "'qwertz' has none"),
-    ("a cold spring", "spring", ["summer"], "Pairs of texts"),
 ])
 def test_a_word_and_senses_of_ones_own_in_lesson_02(sentence, word, senses, told):
     names = definitions(LESSONS["02"], "senses", "vectors")

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from sentences import refusal
 
 from helpers import heads
 from helpers.minilm import Reading
-from helpers.words import NotUsable
 
 
 def reading(text, weights=None):
@@ -27,13 +25,6 @@ def test_scores_are_averaged_over_the_readings():
     mean = heads.mean_scores(scores, [reading("a b"), reading("a b c d")])
     assert [*mean] == ["same word", "special tokens", "mine"]
     assert (mean["same word"] == 5).all() and (mean["mine"] == np.eye(6, 12)).all()
-
-
-@pytest.mark.parametrize("function", [
-    lambda reading: None, lambda reading: {"same word": np.zeros((6, 12))}, lambda reading: 1 / 0,
-    lambda reading: {"same word": np.zeros((6, 12)), "special tokens": np.zeros(72)}])
-def test_what_gives_no_scores_is_refused_in_one_sentence(function):
-    refusal(NotUsable, heads.scores_of, function, reading("a b"))
 
 
 def test_a_share_is_what_words_give_to_special_tokens():

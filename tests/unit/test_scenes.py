@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from sentences import refusal
 
 from helpers import attention, scenes
-from helpers.words import NotUsable
 
 
 class Mixture(torch.nn.Module):
@@ -58,10 +56,3 @@ def test_an_answer_is_what_attention_makes_of_the_scene():
     answers = scenes.answers([*scenes.PAIRS, scene], attention.multi_head_attention, model, model)
     assert answers.shape == (2, 5, 2, 3)
     np.testing.assert_allclose(answers[:, -1], np.tile(output.clip(0, 1).reshape(2, 3), (2, 1, 1)))
-
-
-@pytest.mark.parametrize("scene", [
-    "red", None, {}, {"bear": "red"}, {"bear": "red", "cave": "nocolour"}, {"bear": "red", "cave": 7},
-    {"bear": "red", "cave": "blue", "lion": "gold"}, {"bear": "red", "cave": "blue", "?": "gold"}])
-def test_what_is_no_scene_is_refused_in_one_sentence(scene):
-    refusal(NotUsable, scenes.scene_in, scene)

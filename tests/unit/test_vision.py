@@ -7,7 +7,6 @@ import torch
 
 from helpers import training, vision
 from helpers.page import board
-from helpers.words import NotUsable
 
 SEVEN = """
 .######.
@@ -90,14 +89,6 @@ def test_a_drawing_is_read_as_it_is_written():
     ink = [[sign == "#" for sign in line] for line in SEVEN.split()]
     assert image.shape == (8, 8) and torch.equal(image == 1, torch.tensor(ink))
     assert 0 < image[1, 3] < 0.5, "softened like a scan"
-
-
-@pytest.mark.parametrize("text, words", [
-    (7, "text of eight lines"), ("", "have none"), ("#\n" * 8, "1, 1, 1"), (SEVEN.replace("#", "x"), "here is 'x'"),
-    ("........\n" * 8, "no ink")])
-def test_a_drawing_that_is_none_is_told(text, words):
-    with pytest.raises(NotUsable, match=words):
-        vision.drawing(text)
 
 
 def test_the_board_reacts_to_each_cell(file, displayed):

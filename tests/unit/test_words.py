@@ -26,13 +26,10 @@ def test_words_are_taken_from_a_text(text, words, left_out, capsys):
 
 
 @pytest.mark.parametrize("text, options, sentence", [
-    ("", {}, "the text is empty"),
     (" \n", {}, "the text is empty"),
     ("zebra", {}, "'zebra' has none"),
     ("lion", {"least": 2}, "has only 1"),
     ("the lion " * 9, {"most": 5}, "has 18"),
-    (7, {}, "7 came"),
-    (None, {}, "None came"),
     ([1, 2], {}, "[1, 2] came"),
 ])
 def test_what_cannot_be_used_is_told_in_one_sentence(text, options, sentence):
@@ -45,12 +42,11 @@ def test_without_a_list_every_word_is_known():
 
 
 @pytest.mark.parametrize("take, given, sentence", [
-    (text_in, "", "the text is empty"), (text_in, 7, "7 came"), (text_in, ["a"], "['a'] came"),
+    (text_in, "", "the text is empty"), (text_in, 7, "7 came"),
     (lambda text: text_in(text, most=3), "lion", "At most 3 tokens can be read here, and 'lion' has 4"),
     (texts_in, "one string", "A list of texts is expected here, and 'one string' came"),
     (texts_in, [" "], "the list has none"), (texts_in, ["a", 7], "7 came"),
-    (pairs_in, {}, "{} came"), (pairs_in, {"a": 7}, "'a': 7} came"), (pairs_in, ["a"], "came"),
-    (page_in, "page.txt", "it is 'page.txt'"), (page_in, 7, "it is '7'"),
+    (pairs_in, {}, "{} came"), (pairs_in, {"a": 7}, "'a': 7} came"), (page_in, "page.txt", "it is 'page.txt'"),
 ])
 def test_what_is_no_text_list_pair_or_page_is_told_in_one_sentence(take, given, sentence):
     assert sentence in refusal(NotUsable, take, given)
