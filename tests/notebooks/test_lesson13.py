@@ -11,6 +11,7 @@ from notebook_code import LESSONS, SOLUTIONS, code_cells, definitions, judge, re
 
 from helpers import course_text, minilm
 from helpers.checks import layers
+from helpers.checks.core import SEVERAL
 from helpers.checks.layers import FAULTS, take
 from helpers.minilm import map_weight_name, mean_pool, semantic_search
 from scripts import paragraphs as collect
@@ -137,6 +138,17 @@ def test_a_fault_of_a_layer_is_told_by_its_cause(lesson, layer, name, fault, cap
 
     assert take(renamed(mine, name), course, course(*inputs), real, *inputs) is course
     assert hint in capsys.readouterr().out
+
+
+def test_two_faults_of_a_layer_are_told_as_one_of_several(layer):
+    real, inputs = layer
+    course = layers.self_attention(*inputs)
+    faulty = FAULTS["self_attention"]["no-output-bias"][1].func
+    for faults, said in ((dict(bias=False, order="qqq"), SEVERAL), (dict(bias=False, out_bias=False), "All four biases")):
+        def mine(*inputs, faults=faults):
+            return faulty(*inputs, **faults)
+
+        assert said in layers._judge(renamed(mine, "self_attention"), course, real, inputs)[1]
 
 
 def test_a_layer_that_is_no_known_fault_is_told_too(layer, capsys):
