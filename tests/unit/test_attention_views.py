@@ -20,10 +20,6 @@ def weights(T=7, layers=2, heads=3):
     return w / w.sum(-1, keepdims=True)
 
 
-def vectors(T=7, layers=2, heads=3, d_k=4):
-    return np.random.default_rng(1).normal(size=(layers, heads, T, d_k))
-
-
 @pytest.fixture
 def shown(monkeypatch):
     """What a view would show: a list of pages, packed and unpacked."""
@@ -36,21 +32,6 @@ def shown(monkeypatch):
 
     monkeypatch.setattr(views, "_show", show)
     return pages
-
-
-def test_nothing_is_loaded_from_outside_and_the_same_view_is_the_same_text(shown):
-    for _ in range(2):
-        views.head_view(weights(), TOKENS, "heads", sentence_b_start=3)
-        views.model_view(weights(), TOKENS, "model")
-        views.neuron_view(weights(), vectors(), vectors(), TOKENS, "neurons")
-    assert shown[:3] == shown[3:]
-    for packed, page in shown[:3]:
-        assert not re.search(r"<(script|link|img)[^>]*(src|href)=", page)
-        assert "cdnjs" not in page and "http" not in packed
-        assert packed.startswith("<div>") and packed.count("'") % 2 == 0
-        assert "d3js.org v5" in page and "jQuery v3" in page
-        assert page.index("jQuery v3") < page.index("requirejs(")
-    assert len({re.search("bertviz-[0-9a-f]{12}", page).group() for _, page in shown[:3]}) == 3
 
 
 def test_a_last_digit_does_not_change_what_nbval_compares(shown):
@@ -79,7 +60,7 @@ def test_bad_input_is_told():
     with pytest.raises(ValueError, match="no weights"):
         views.model_view([], [], "x")
     with pytest.raises(ValueError, match="begin with .CLS."):
-        views.neuron_view(weights(2), vectors(2), vectors(2), ["a", "b"], "x")
+        views.neuron_view(weights(2), np.ones((2, 3, 2, 4)), np.ones((2, 3, 2, 4)), ["a", "b"], "x")
 
 
 def test_a_missing_package_is_told_in_one_sentence(monkeypatch):

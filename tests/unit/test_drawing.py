@@ -1,18 +1,12 @@
 """You are here: every lesson's drawing is valid, says in words what it shows, and can be read; the small pictures too."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from xml.etree import ElementTree
 
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
 
 from helpers.page import course, drawing, pictures, show
 from helpers.store import progress
-from scripts import book
 
 NUMBERS = [f"{n:02}" for n in range(21)]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -119,24 +113,6 @@ def test_every_word_can_be_read(number):
             assert size * scale >= READABLE, f"{text.text!r} is {size * scale:.1f} pixels high"
 
 
-def told_by(code, seed="0"):
-    """What a Python of its own prints that runs ``code``."""
-    setting = os.environ | {"PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, env=setting,
-                          cwd=course.FILE.parents[1]).stdout
-
-
-def test_it_brings_nothing_heavy_along():
-    first, line, *stops, last = told_by("""
-import sys
-from helpers.page import show
-print("helpers.page.drawing" in sys.modules)
-show.map("07")
-show.course_map()
-print([name for name in ("numpy", "matplotlib", "torch") if name in sys.modules])""").splitlines()
-    assert (first, last) == ("False", "[]") and line == drawing.path("07") and len(stops) == len(course.LESSONS)
-
-
 def test_a_lesson_that_there_is_not_is_told():
     with pytest.raises(KeyError) as told:
         show.map("21")
@@ -162,15 +138,3 @@ def test_the_map_of_the_course_leads_to_every_lesson_and_knows_what_was_passed(m
     known["predictions"] = {"00-groups": "two"}
     html, text = pictures.course_map()
     assert " 100%" in re.findall(r'<i style="([^"]+)"', html)[0] and "✓ prediction made" in text.splitlines()[0]
-
-
-def test_the_map_of_the_course_leads_to_pages_of_the_book(tmp_path, monkeypatch):
-    html = pictures.course_map()[0]
-    shown = new_code_cell("show.course_map()", outputs=[new_output("display_data", {"text/html": html})])
-    path = f"notebooks/{course.LESSONS['00'].file}"
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / path).write_text(writes(new_notebook(cells=[new_markdown_cell("# 00 · Start here"), shown])), "utf-8")
-    monkeypatch.setattr(book, "ROOT", tmp_path)
-    (output,) = json.loads(book.notebook(path))["cells"][1]["outputs"]
-    pages = [lesson.file.replace(".ipynb", ".html") for lesson in course.LESSONS.values()]
-    assert list(dict.fromkeys(re.findall(r'href="([^"#]+)"', "".join(output["data"]["text/html"])))) == pages

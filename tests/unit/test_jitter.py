@@ -32,11 +32,3 @@ def test_the_last_bits_of_what_is_trained_differ_and_nothing_else(installed, mon
     assert torch.equal(state, torch.random.get_rng_state())
     monkeypatch.delenv(jitter.VARIABLE)
     assert losses() == exact, "nobody asks for it, so nothing happens"
-
-
-def test_weights_that_no_optimiser_gets_can_be_touched_too(monkeypatch):
-    jitter.touch([weights := torch.ones(3, dtype=torch.float64)])
-    assert weights.tolist() == [1, 1, 1]
-    monkeypatch.setenv(jitter.VARIABLE, "1")
-    jitter.touch([weights])
-    assert 0 < (weights - 1).abs().max() < 10 * jitter.SIZE

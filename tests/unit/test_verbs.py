@@ -41,12 +41,9 @@ def test_the_nearest_tests_have_the_name_of_what_changed(monkeypatch):
         (["helpers/attention.py"], ["tests/unit/test_answers.py", "tests/unit/test_attention.py",
                                     "tests/unit/test_mistakes.py"]),
         (["helpers/measure/claim.py", "README.md"], ["tests/notebooks/test_reference.py", "tests/unit/test_claim.py"]),
-        (["notebooks/05_scaling.ipynb"], ["tests/notebooks/test_hygiene.py", "tests/notebooks/test_lesson05.py"]),
         (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py", "tests/unit/test_hints.py",
                                             "tests/unit/test_mistakes.py"]),
-        (["docs/glossary.md"], ["tests/notebooks/test_reference.py"]),
         (["classroom/roster.py"], ["tests/classroom/test_classroom_roster.py"]),
-        (["tests/unit/test_verbs.py"], ["tests/unit/test_verbs.py"]),
         (["helpers/__init__.py", "data/course.toml"], ["tests/notebooks/test_course.py"]),
         (["helpers/__init__.py", "docs/book/front.css"], []),
     ]:
