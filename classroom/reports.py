@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from classroom import assignment, batch, dates, marks, overview, progress_bar
 from classroom.grading import FAILED
@@ -68,16 +67,11 @@ def class_page(results, grades, title, about, absent=()):
     asked = {answer["grade_id"]: answer["question"] for result in results for answer in result["answers"]}
     questions, totals = overview.questions(results, grades), overview.totals(results, grades)
     most = max((grade.most for grade in grades.values()), default=0)
-    pictures = {
-        "totals": overview.picture_of_totals(totals, most),
-        "questions": overview.picture_of_questions(questions, lambda item: _task_name(asked.get(item, item))),
-        "mistakes": overview.picture_of_mistakes([(f"{function}: {mistake}", len(who))
-                                                  for (function, mistake), (_, who) in mistakes[:MOST_DRAWN]])}
     return PAGES.get_template("class.html").render(
         title=title, rows=rows,
         statuses=[f"{n} {status}" for status, n in Counter(row["status"] for row in rows).most_common()],
         most=most, totals=totals, complete=all(grade.total is not None for grade in grades.values()), ends=overview.ENDS,
         questions=questions, asked=asked, hardest=min((one for one in questions if one.share is not None),
                                                       key=lambda one: one.share, default=None),
-        mistakes=mistakes, pictures={name: Markup(svg) for name, svg in pictures.items()}, absent=absent,
+        mistakes=mistakes, most_drawn=MOST_DRAWN, columns=overview.columns(totals, most), absent=absent,
         refused=about.get("refused", []), told=about.get("told", []))

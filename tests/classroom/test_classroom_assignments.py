@@ -214,7 +214,7 @@ def imported(room):
 
 def test_what_the_classroom_needs():
     """The course itself and the extra `classes`; and no lesson needs the classroom."""
-    assert imported("classroom") == {"IPython", "classroom", "dateparser", "helpers", "jinja2", "markupsafe", "matplotlib",
+    assert imported("classroom") == {"IPython", "classroom", "dateparser", "helpers", "jinja2", "matplotlib",
                                      "numpy", "pebble", "scipy", "torch", "tomli", "tqdm", "tzlocal",
                                      "wire"}  # tomli before Python 3.11
     assert "classroom" not in imported("helpers")
