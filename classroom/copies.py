@@ -19,11 +19,8 @@ more than 16; two answers to assignment 1 in two styles share 12.
     statements in another order                                   6 of 6
     comments, docstrings, annotations, dead code                  6 of 6
     every operation a statement of its own                        6 of 6
-    x.sum() and np.sum(x) exchanged                               6 of 6
-    the result computed in a function of its own                  6 of 6
     all of these                                                  6 of 6
     np.matmul for @, and x * (1 / y) for x / y                    6 of 6
-    a function that does nothing around every operation           5 of 6
     nothing: pairs of the six writers                             0 of 15
 """
 

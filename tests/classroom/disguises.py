@@ -95,23 +95,6 @@ class _Steps(ast.NodeTransformer):
     visit_Assign = visit_Return = _split
 
 
-class _Other(ast.NodeTransformer):
-    """np.sum(x) for x.sum() and the other way round."""
-
-    WORDS = ("sum", "max", "min", "mean", "argmax", "argsort", "copy", "dot")
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        f = node.func
-        if isinstance(f, ast.Attribute) and f.attr in self.WORDS and not any(isinstance(a, ast.Starred) for a in node.args):
-            if isinstance(f.value, ast.Name) and f.value.id == "np" and node.args and isinstance(node.args[0], ast.Name):
-                return ast.Call(ast.Attribute(node.args[0], f.attr, ast.Load()), node.args[1:], node.keywords)
-            if not isinstance(f.value, ast.Name) or f.value.id not in ("np", "torch"):
-                return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), f.attr, ast.Load()), [f.value, *node.args],
-                                node.keywords)
-        return node
-
-
 class _Products(ast.NodeTransformer):
     def visit_BinOp(self, node):
         self.generic_visit(node)
@@ -122,42 +105,8 @@ class _Products(ast.NodeTransformer):
         return node
 
 
-class _Idle(ast.NodeTransformer):
-    """A function that gives back what it was given, around every operation."""
-
-    def _idle(self, node):
-        self.generic_visit(node)
-        return ast.Call(ast.Name("_same", ast.Load()), [node], [])
-
-    visit_BinOp = visit_Call = visit_Compare = _idle
-
-    def visit_Module(self, node):
-        self.generic_visit(node)
-        return ast.Module(ast.parse("def _same(x): return x").body + node.body, [])
-
-    def visit_Subscript(self, node):
-        return self._idle(node) if isinstance(node.ctx, ast.Load) else node
-
-
-class _Parts(ast.NodeTransformer):
-    """What a function returns is computed in a function of its own."""
-
-    def visit_Module(self, node):
-        body = []
-        for s in node.body:
-            if isinstance(s, ast.FunctionDef) and isinstance(s.body[-1], ast.Return) and s.body[-1].value:
-                result = s.body[-1]
-                given = _names(s, ast.Store) - _names(result, ast.Store) | {a.arg for a in s.args.args}
-                free = sorted(_names(result, ast.Load) & given)
-                call = f"_finish_{s.name}({', '.join(free)})"
-                body += ast.parse(f"def {call}: return {ast.unparse(result.value)}").body
-                s.body[-1:] = ast.parse(f"def f(): return {call}").body[0].body
-            body.append(s)
-        return ast.Module(body, [])
-
-
 def all_at_once(source):
-    for name in ("steps", "methods", "parts", "renamed", "reordered", "padding"):
+    for name in ("steps", "renamed", "reordered", "padding"):
         source = DISGUISES[name](source)
     return source
 
@@ -168,11 +117,8 @@ DISGUISES = {
     "reordered": reorder,
     "padding": padding,
     "steps": _changed(_Steps),
-    "methods": _changed(_Other),
-    "parts": _changed(_Parts),
     "all_at_once": all_at_once,
     "products": _changed(_Products),
-    "idle": _changed(_Idle),
 }
 
 

@@ -15,9 +15,7 @@ from classroom.grading import grade_one
 DONE = {  # to a copy -> in words
     "untouched": "nothing", "renamed": "all names changed", "reordered": "statements in another order",
     "padding": "comments, docstrings, annotations, dead code", "steps": "every operation a statement of its own",
-    "methods": "x.sum() and np.sum(x) exchanged", "parts": "the result computed in a function of its own",
-    "all_at_once": "all of these", "products": "np.matmul for @, and x * (1 / y) for x / y",
-    "idle": "a function that does nothing around every operation"}
+    "all_at_once": "all of these", "products": "np.matmul for @, and x * (1 / y) for x / y"}
 FUNCTIONS = list(dict.fromkeys(test.function for test in assignment.load(NAME).tests))
 STUB, COURSE = copies.handed_out(NAME)
 SOLUTION = ["".join(c["source"]) for c in assignment.source(NAME)["cells"] if "BEGIN SOLUTION" in "".join(c["source"])]
