@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from classroom import Problem, first_few, marks, quiz, reports, roster, worksheets
+from classroom import Problem, first_few, marks, quiz, reports, roster
 from classroom.names import words_of
 from helpers.page import inventory as bank
 from helpers.page import questions
@@ -25,7 +25,7 @@ FEWEST = 10  # students, for an interval or a correlation
 CONFIDENCE = 0.95
 DRAWS = 4000  # of the bootstrap
 BLANK = {"", "-", "no answer", "noanswer"}
-NUMBERS = ("id number", "idnumber", "sis_id", "sis user id", "id", "student id", "email address", "email", "username")
+NUMBERS = ("moodle", "canvas", "login", "email")  # of a person, by which two files are compared
 
 
 class GainError(Problem):
@@ -35,7 +35,7 @@ class GainError(Problem):
 @dataclass
 class Taken:
     """One student's answers in one file. ``given``: {id: [answer, reason]} as ``helpers.page.inventory`` keeps them, of the
-    questions that the file has; ``numbers``: {heading: what identifies them}; ``name``: or ""."""
+    questions that the file has; ``numbers``: {one of NUMBERS: what identifies them}; ``name``: or ""."""
 
     name: str
     numbers: dict
@@ -70,16 +70,15 @@ def read(path):
                         "Responses, with the box Response ticked, or Canvas' Quiz Statistics > Student Analysis, downloaded "
                         "as CSV.")
     have = [q.id for q in bank.items() if q.id in places and (not q.reasons or f"{q.id}-because" in places)]
-    names, numbers = _identity(rows, headings)
+    people = _people(path, rows)
     first = min(map(headings.index, places.values()))
     grade = headings[max(first - 1, 0)]  # in Moodle, where it is "-" as long as an attempt is not finished
-    if attempt := _heading(headings, ("attempt",)):
-        rows = sorted(rows, key=lambda row: int(re.sub(r"\D", "", row[attempt] or "") or 0))
+    lines = list(zip(rows, people, strict=True))
+    if attempt := next((heading for heading in headings if heading.strip().casefold() == "attempt"), None):
+        lines.sort(key=lambda line: int(re.sub(r"\D", "", line[0][attempt] or "") or 0))
     taken, strange, unfinished, empty = [], defaultdict(list), 0, 0
-    for row in rows:
-        name = " ".join(filter(None, ((row[part] or "").strip() for part in names)))
-        ids = {heading.casefold(): (row[heading] or "").strip().casefold() for heading in numbers
-               if (row[heading] or "").strip()}
+    for row, person in lines:
+        name, ids = person.name, {what: value for what in NUMBERS if (value := getattr(person, what).casefold())}
         given = _given(row, places, strange)
         if all(option is None for both in given.values() for option in both):
             empty += bool(name or ids)
@@ -105,14 +104,12 @@ def read(path):
     return Results(str(path), taken, have, notes)
 
 
-def _identity(rows, headings):
-    """The headings of the columns with the parts of a name, and of those with what identifies a student."""
-    parts = next((names for names in roster.NAMES if all(_heading(headings, [name]) for name in names)), ())
-    numbers = [heading for name in NUMBERS if (heading := _heading(headings, [name]))]
-    address = worksheets.address(rows)
-    if address and address not in numbers:
-        numbers.append(address)
-    return [_heading(headings, [part]) for part in parts] or worksheets.names(rows), numbers
+def _people(path, rows):
+    """The ``Person`` of each line, with an empty name where the file does not say."""
+    try:
+        return [person for _, person in roster.people_in(path)]
+    except roster.RosterError:
+        return [roster.Person("")] * len(rows)
 
 
 def _given(row, places, strange):
@@ -141,11 +138,6 @@ def _rows(path):
     if not rows:
         raise GainError(f"{path} has no lines below its headings: download it again when somebody has answered.")
     return rows, [h for h in rows[0] if h]
-
-
-def _heading(headings, names):
-    """The heading that is one of ``names``, in any capitals, or None."""
-    return next((h for name in names for h in headings if h.strip().casefold() == name), None)
 
 
 def _places(rows, headings):

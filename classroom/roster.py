@@ -19,7 +19,8 @@ COLUMNS = ("name", "moodle id", "canvas id", "e-mail", "login", "variant")
 # What platforms call these columns in English; in other languages worksheets.py finds them. A plain `id` may be of either.
 KNOWN_AS = {"moodle id": ("moodle id", "identifier", "id"), "canvas id": ("canvas id", "id"),
             "e-mail": ("e-mail", "email", "email address", "e-mail address", "mail"),
-            "login": ("login", "sis login id", "username", "user name", "sis user id", "id number", "student_id"),
+            "login": ("login", "sis login id", "username", "user name", "sis user id", "sis_id", "id number",
+                      "idnumber", "student_id", "student id"),
             "variant": ("variant",)}
 NAMES = (("name",), ("full name",), ("student",), ("first name", "last name"), ("first name", "surname"),
          ("firstname", "lastname"))  # the parts of a name

@@ -16,7 +16,8 @@ from classroom import quiz
 from helpers.page import questions
 
 N = 40
-PEOPLE = [(f"Last{i:02d}", f"First{i:02d}", f"{1000 + i}", f"student{i}@example.org") for i in range(N)]
+LETTERS = [chr(97 + i // 10) + chr(97 + i % 10) for i in range(N)]
+PEOPLE = [(f"Last{a}", f"First{a}", f"{1000 + i}", f"student{i}@example.org") for i, a in enumerate(LETTERS)]
 
 
 @pytest.fixture(scope="module")
