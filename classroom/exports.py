@@ -10,7 +10,7 @@ from pathlib import Path
 
 from classroom import Problem, assignment, batch, dates, first_few, marks, worksheets
 from classroom.names import name_for_people, page_of, platform_of, words_of
-from classroom.roster import NOBODY, alone, keys_of
+from classroom.roster import NOBODY, alone, keys_of, people_in
 from helpers.store.files import write_whole
 
 PAGE_TEXT = re.compile(r"</(h1|h2|p|div|section|pre|li)>|<br>")  # ends of lines in a page of feedback
@@ -182,7 +182,8 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
     """A copy of the platform's own file with our grades in the column of one of the names ``wanted``, the first that it
     has; what we leave blank stays as it is there. The numbers that it has for students whose number is not known yet are
     added to ``numbers``."""
-    rows = marks.read_csv(into)
+    lines = people_in(into, nameless=True)
+    rows = [row for row, _ in lines]
     columns = [name for name in (rows[0] if rows else []) if name]
     by_place = style == "moodle" and worksheets.grade(rows)
     if by_place and wanted == ["Grade"]:
@@ -190,17 +191,11 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
         notes.append(f"The grades are in the column {column!r}; to have them in another one, say --column.")
     else:
         column = _column(into, columns, wanted)
-    if style == "moodle":
-        people = [[row[name] or "" for name in columns[1:columns.index(column)]] for row in rows]
-    else:
-        named = [name for name in ("SIS User ID", "SIS Login ID") if name in columns]
-        whole = [name for name in ("Student", "LastName", "FirstName") if name in columns]
-        people = [[" ".join(row[name] or "" for name in whole), *(row[name] or "" for name in named)] for row in rows]
+    people = [[person.name, person.email, person.login] for _, person in lines]
     if style == "moodle" and (groups := _groups(grades, rows, columns[2:columns.index(column)])):
         raise Mismatch(f"{into} says in its column {groups!r} who is in which group, and each group was graded as one "
                        f"person: give grade --roster {into}, and then this command again.")
-    digits = [re.search(r"\d+", row.get(columns[0] if style == "moodle" else "ID") or "") for row in rows]
-    digits = [number and number[0] for number in digits]
+    digits = [getattr(person, style) for _, person in lines]
     owners, strangers = _owners(style, [result for result, _ in grades], digits, people)
     totals = {result["key"]: grade.total for result, grade in grades}
     maximum = by_place[1] if by_place else None

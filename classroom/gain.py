@@ -70,10 +70,9 @@ def read(path):
                         "Responses, with the box Response ticked, or Canvas' Quiz Statistics > Student Analysis, downloaded "
                         "as CSV.")
     have = [q.id for q in bank.items() if q.id in places and (not q.reasons or f"{q.id}-because" in places)]
-    people = _people(path, rows)
     first = min(map(headings.index, places.values()))
     grade = headings[max(first - 1, 0)]  # in Moodle, where it is "-" as long as an attempt is not finished
-    lines = list(zip(rows, people, strict=True))
+    lines = roster.people_in(path, nameless=True)
     if attempt := next((heading for heading in headings if heading.strip().casefold() == "attempt"), None):
         lines.sort(key=lambda line: int(re.sub(r"\D", "", line[0][attempt] or "") or 0))
     taken, strange, unfinished, empty = [], defaultdict(list), 0, 0
@@ -102,14 +101,6 @@ def read(path):
         raise GainError(f"{path} has the inventory's columns, and nobody who answered: download it when attempts are "
                         "finished.")
     return Results(str(path), taken, have, notes)
-
-
-def _people(path, rows):
-    """The ``Person`` of each line, with an empty name where the file does not say."""
-    try:
-        return [person for _, person in roster.people_in(path)]
-    except roster.RosterError:
-        return [roster.Person("")] * len(rows)
 
 
 def _given(row, places, strange):

@@ -138,15 +138,15 @@ def _twice(people):
                     if len({one.mark for one in same}) < len(same)]
 
 
-def people_in(path, given=()):
-    """The lines of a CSV, each with its ``Person``: pairs (row, person). ``given``: as for `read`. Raises RosterError, and
-    SheetError where it is no CSV."""
+def people_in(path, given=(), nameless=False):
+    """The lines of a CSV, each with its ``Person``: pairs (row, person). ``given``: as for `read`; ``nameless``: whether it
+    may have no names. Raises RosterError, and SheetError where it is no CSV."""
     rows = marks.read_csv(path)
-    columns = _columns(rows, path, given)
+    columns = _columns(rows, path, given, nameless)
     return [(row, _person(row, columns)) for row in rows]
 
 
-def _columns(rows, path, given):
+def _columns(rows, path, given, nameless):
     """{what of COLUMNS: the headings of the columns in which it may be}. Raises RosterError."""
     headings = {heading.strip().casefold(): heading for heading in (rows[0] if rows else []) if heading}
     columns = {what: [headings[word] for word in words if word in headings] for what, words in KNOWN_AS.items()}
@@ -167,7 +167,7 @@ def _columns(rows, path, given):
                               f"heading of the file, which has {'; '.join(headings.values())[:300]}.")
     for what in {what for what, *_ in named}:
         columns[what] = [headings[heading.strip().casefold()] for other, _, heading in named if other == what]
-    if not columns["name"]:
+    if not columns["name"] and not nameless:
         raise RosterError(f"{path} has no column of names that is known. Say which it is, such as --column name='Full name' "
                           f"(twice for a first and a family name); it has {'; '.join(headings.values())[:300]}.")
     return columns
