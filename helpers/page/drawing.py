@@ -89,11 +89,23 @@ def blank(number, font):
 def wide(number):
     """A sheet of 840 wide: the model in one row, the inside of a block in another. Returns it and its height."""
     sheet, beside = blank(number, 14), number in ENCODER_BESIDE
-    text, candidates = TRANSLATED if beside else WRITTEN
     sheet.text(22, 30, LESSONS[number]["said"], bold=True, start=True, size=15)
     sheet.legend(582, 30)
     parts = [part for part in outer(number) if part != "word"]
     top = 164 if beside else 80 if "next" in parts else 58
+    middle = wide_model(sheet, parts, top, *(TRANSLATED if beside else WRITTEN))
+    if beside:
+        x = middle["block"]
+        sheet.box("source", middle["embeddings"] - 66, 80, 132, 54, ["the european", "economic area"])
+        sheet.arrow(f"rM{middle['embeddings'] + 74} 107H{x - 35}")
+        sheet.part("encoder", x - 27, 80, 54, aside=True)
+        sheet.arrow(f"dM{x} 139V{top - 6}")
+    wide_block(sheet, inner(number), top + 124, middle["block"])
+    return sheet, top + 292
+
+
+def wide_model(sheet, parts, top, text, candidates):
+    """The model in a row at ``top``, from the text to the next word, and the way back. Returns {part: x of its middle}."""
     widths = [{"text": 112, "next": 112}.get(part, 54) for part in parts]
     xs, gap = spread(widths, 22, 818)
     middle = {part: x + w / 2 for part, x, w in zip(parts, xs, widths, strict=True)}
@@ -107,15 +119,13 @@ def wide(number):
     if "next" in parts:  # the way back
         sheet.arrow(f"dM{middle['next']} {top - 7}V56H{middle['text']}v{top - 64}")
         sheet.chip(420, 56, candidates[0][0])
-    if beside:
-        x = middle["block"]
-        sheet.box("source", middle["embeddings"] - 66, 80, 132, 54, ["the european", "economic area"])
-        sheet.arrow(f"rM{middle['embeddings'] + 74} 107H{x - 35}")
-        sheet.part("encoder", x - 27, 80, 54, aside=True)
-        sheet.arrow(f"dM{x} 139V{top - 6}")
-    y, row = top + 124, inner(number)
+    return middle
+
+
+def wide_block(sheet, row, y, pointer):
+    """The inside of a block in a row, in a room whose upper edge ``y`` points at the block at x = ``pointer``."""
     sheet.text(22, y - 10, "inside a block", "quiet", start=True)
-    tip = f"H{middle['block'] - 10}l10-10 10 10"
+    tip = f"H{pointer - 10}l10-10 10 10"
     sheet.room(f"M31 {y}{tip}H809a9 9 0 0 1 9 9v134a9 9 0 0 1-9 9H31a9 9 0 0 1-9-9v-134a9 9 0 0 1 9-9z")
     widths = [2 * HALF.get(part, 25) for part in row]
     xs, gap = spread(widths, 53, 790)
@@ -132,7 +142,6 @@ def wide(number):
             sheet.arrow(f"dM{start} {level}V{y + 14}H{x + 12}V{level - 16}", sheet.known["add"] + "-edge")
         sheet.part(part, x + w / 2 - 25, level - 25, 50, quiet=tight and part == "norm" and i > 0)
     sheet.arrow(f"rM{xs[-1] + 28} {level}H815")
-    return sheet, y + 168
 
 
 def turns(row, n):
@@ -149,24 +158,8 @@ def narrow(number):
     for i, some in enumerate(said):
         sheet.text(14, 27 + 18 * i, some, bold=True, start=True, size=14)
     sheet.legend(14, 33 + 18 * len(said))
-    y, parts = 52 + 18 * len(said), outer(number)
-    begin, end = parts.index("block"), ("text", "next")
-    if "word" in parts:
-        sheet.arrow(f"uM54 {y + 116}V{y + 75}")
-    for row, some in enumerate((parts[:begin], parts[begin:])):  # there, and back below it
-        top, before = y + 108 * row, None
-        for x, part in zip(turns(row, len(some)), some, strict=False):
-            half = 39 if part in end else 25
-            if before:
-                sheet.arrow(f"{'rl'[row]}M{before} {top + 25}H{x + (half + 5) * (1 if row else -1)}")
-            if half == 39:
-                sheet.box(part, x - 38, top, 78, 50, text if part == "text" else candidates)
-            elif part == "word":
-                sheet.chip(x, top + 25, candidates[0][0])
-            else:
-                sheet.part(part, x - 25, top, 50)
-            before = x + (half + 5) * (-1 if row else 1)
-    sheet.arrow(f"dM306 {y + 88}V{y + 103}")  # below its box the block is opened
+    y = 52 + 18 * len(said)
+    narrow_model(sheet, outer(number), y, text, candidates)
     y += 214
     if beside:
         sheet.box("source", 20, y, 124, 50, ["the european", "economic area"])
@@ -177,6 +170,33 @@ def narrow(number):
         y += 106
     row = inner(number)
     rows = [row[i:i + 4] for i in range(0, len(row), 4)]
+    narrow_block(sheet, rows, y)
+    return sheet, y + 22 + 108 * len(rows)
+
+
+def narrow_model(sheet, parts, y, text, candidates):
+    """The model in two rows from ``y`` on, there and back, and the next word on its way up to the text."""
+    begin = parts.index("block")
+    if "word" in parts:
+        sheet.arrow(f"uM54 {y + 116}V{y + 75}")
+    for row, some in enumerate((parts[:begin], parts[begin:])):
+        top, before = y + 108 * row, None
+        for x, part in zip(turns(row, len(some)), some, strict=False):
+            half = 39 if part in ("text", "next") else 25
+            if before:
+                sheet.arrow(f"{'rl'[row]}M{before} {top + 25}H{x + (half + 5) * (1 if row else -1)}")
+            if half == 39:
+                sheet.box(part, x - 38, top, 78, 50, text if part == "text" else candidates)
+            elif part == "word":
+                sheet.chip(x, top + 25, candidates[0][0])
+            else:
+                sheet.part(part, x - 25, top, 50)
+            before = x + (half + 5) * (-1 if row else 1)
+    sheet.arrow(f"dM306 {y + 88}V{y + 103}")  # below its box the block is opened
+
+
+def narrow_block(sheet, rows, y):
+    """The inside of a block in rows of four, there and back, in a room whose upper edge ``y`` points at the block."""
     deep = 108 * len(rows) - 6
     sheet.room(f"M14 {y}H296l10-10 10 10H346a9 9 0 0 1 9 9v{deep}a9 9 0 0 1-9 9H14a9 9 0 0 1-9-9v{-deep}a9 9 0 0 1 9-9z")
     y += 28
@@ -199,7 +219,6 @@ def narrow(number):
                 sheet.arrow(f"d{start}V{level - 34}H{x}V{level - 16}" if before else f"r{start}V{level}H{x - 17}", way)
             sheet.part(part, x - 25, level - 25, 50)
     sheet.line(f"M{x + 18 * back} {level}h{12 * back}")
-    return sheet, y + 108 * len(rows) - 6
 
 
 STYLE = """.you-are-here{container-type:inline-size;max-width:880px;margin:4px 0;color-scheme:light}
