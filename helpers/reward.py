@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
+from IPython.display import display
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
@@ -291,17 +292,30 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
     step = step or partial(one_step, vocabulary=vocabulary, prompts=prompts, n=n, pieces=pieces)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0, fused=True)
     generator, run = torch.Generator().manual_seed(seed), Run(model)
-    curve = _curve() if live and progress.live() else None
+    curve = display({"text/plain": ""}, raw=True, display_id=True) if live and progress.live() else None
 
     def leash(logits, texts, mask):
         with torch.no_grad():
             theirs = _logits(reference, texts)  # (B, T - 1, V)
         return strength * pieces["kl_to_reference"](logits, theirs, mask)
 
+    def measure(done):
+        texts = write(model, vocabulary, MEASURED, torch.Generator().manual_seed(10_000 + 100 * seed + done), prompts)
+        rewards = judged(reward, texts, vocabulary)
+        if done == 0 and float(rewards.max() - rewards.min()) == 0:
+            raise NotUsable(f"Your reward is {rewards[0, 0]:g} for every one of {rewards.numel()} texts: there is nothing "
+                            "to prefer, so nothing can be learned. Reward something that happens now and then.")
+        run.at.append(done)
+        run.reward.append(float(rewards.mean()))
+        run.allowed.append(allowed(grammar, texts))
+        run.kl.append(divergence(model, reference, texts))
+        if done in diary or done == steps:
+            run.texts[done] = texts.words(vocabulary)[::MEASURED]
+
     with training.one_thread(), tqdm(range(steps + 1), desc=label, disable=label is None or not progress.live()) as bar:
         for done in bar:
             if done % every == 0 or done == steps or done in diary:
-                _measure(run, done, reference, reward, vocabulary, grammar, seed, prompts, done in diary or done == steps)
+                measure(done)
                 bar.set_postfix(reward=f"{run.reward[-1]:.2f}", allowed=f"{run.allowed[-1]:.0%}")
                 if curve is not None:
                     curve.update(_curves(run))
@@ -310,12 +324,6 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
     if curve is not None:
         curve.update({"text/plain": ""}, raw=True)  # the lesson draws its own, which stays
     return run
-
-
-def _curve():
-    from IPython.display import display
-
-    return display({"text/plain": ""}, raw=True, display_id=True)
 
 
 def _curves(run):
@@ -332,21 +340,6 @@ def _curves(run):
     both[1].set_ylim(-0.03, 1.03)
     plt.close(figure)
     return figure
-
-
-def _measure(run, done, reference, reward, vocabulary, grammar, seed, prompts, keep):
-    generator = torch.Generator().manual_seed(10_000 + 100 * seed + done)
-    texts = write(run.model, vocabulary, MEASURED, generator, prompts)
-    rewards = judged(reward, texts, vocabulary)
-    if done == 0 and float(rewards.max() - rewards.min()) == 0:
-        raise NotUsable(f"Your reward is {rewards[0, 0]:g} for every one of {rewards.numel()} texts: there is nothing to "
-                        "prefer, so nothing can be learned. Reward something that happens now and then.")
-    run.at.append(done)
-    run.reward.append(float(rewards.mean()))
-    run.allowed.append(allowed(grammar, texts))
-    run.kl.append(divergence(run.model, reference, texts))
-    if keep:
-        run.texts[done] = texts.words(vocabulary)[::MEASURED]
 
 
 @torch.no_grad()

@@ -162,17 +162,22 @@ def rows_of(function, X):
 
     Raises NotUsable where it stops, or where anything else comes.
     """
-    import numpy as np
-
     rows = answer_of(function, X.copy())  # a copy, because a function may change what it gets
-    try:
-        numbers = np.array(rows, dtype=float)
-    except (TypeError, ValueError, RuntimeError):
-        numbers = np.array(0.0)
+    numbers = _numbers(rows)
     if numbers.shape[:1] != (len(X),):
         raise NotUsable(f"{function.__name__} has to return {len(X)} outputs, one for each place, and {shown(rows)} came: "
                         "return a row of numbers for each row of X.")
     return numbers
+
+
+def _numbers(value):
+    """A value as a new NumPy array of numbers; a single nan where it is none."""
+    import numpy as np
+
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError, RuntimeError):
+        return np.array(np.nan)
 
 
 def array_in(value, shape, what):
@@ -182,10 +187,7 @@ def array_in(value, shape, what):
     """
     import numpy as np
 
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError, RuntimeError):
-        array = np.array(np.nan)
+    array = _numbers(value)
     if array.shape != tuple(shape) or not np.isfinite(array).all():
         came = f"numbers of shape {array.shape}" if array.ndim else shown(value)
         came += ", not all of them finite," if array.shape == tuple(shape) else ""
