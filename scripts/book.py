@@ -15,72 +15,22 @@ import sys
 import time
 from pathlib import Path
 
-from helpers.page import claims
+from helpers.page import claims, pictures, sheet
 from helpers.page.course import LESSONS, version
-from scripts import address, edition, front, register
+from helpers.store import progress
+from scripts import address, edition, register
 from scripts.handout import DRAWING
+from scripts.links import EXERCISE, FOLDER, PAGES, relink, staged
 from scripts.pages import readme_map
 from scripts.setup import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
-FOLDER = ROOT / "build" / "book"
-MEGABYTES = edition.MEGABYTES
-EXERCISE = re.compile(r"^#+ Exercise \d+(?:, \w+ part)? · `(\w+)\(", re.MULTILINE)
+KNOWN = "progress.json"  # beside the front page: what a server on one's own machine knows; in the book as built, nothing
 PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)
 REVEAL = re.compile(r"^\s*reveal\(\s*\"([^\"]+)\"", re.MULTILINE)
 WORDS = re.compile(r"^\s*\*In words:\*\s+(.+)", re.MULTILINE)
 TERM = re.compile(r"^- \*\*([^*]+)\*\* · (.+)$", re.MULTILINE)
-LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
-
-
-# Every page of the book: file in the repository -> name in the book, without its ending.
-PAGES = {"README.md": "index", "data/README.md": "reference/data", "docs/glossary.md": "reference/glossary",
-         "docs/cheatsheet.md": "reference/cheatsheet", "docs/teaching.md": "teaching/teaching",
-         "docs/syllabus.md": "teaching/syllabus",
-         "CHANGELOG.md": "changelog", "docs/install.md": "install",
-         "notebooks/assignments/source/project.md": "teaching/project", "docs/book/solutions.md": "solutions",
-         "docs/book/live.md": "live"}
-PAGES |= {f"notebooks/{folder}{lesson.file}": folder + Path(lesson.file).stem
-          for folder in ("", "solutions/", "experiments/") for lesson in LESSONS.values()
-          if (ROOT / "notebooks" / folder / lesson.file).exists()}
-
-
-def staged(path):
-    """Where the copy of a page stands that Sphinx reads."""
-    return FOLDER / "source" / (PAGES[path] + Path(path).suffix)
-
-
-def relink(text, origin, to=None):
-    """The text of the file ``origin``, with links that lead to pages of the book, or else to nothing but a name.
-
-    ``to``: how a page is linked to, given its name in the book; by default, as from the page that is made of ``origin``.
-    """
-    # Not myst_heading_slug_func: notebooks use JupyterLab's names of headings and Markdown pages GitHub's, and links that
-    # leave the book must be changed in any case.
-    def new(link):
-        image, words, target, heading = link.groups()
-        if "://" in target or target.startswith("mailto:"):
-            return link[0]
-        path = os.path.normpath(os.path.join(os.path.dirname(origin), target)).replace(os.sep, "/")
-        if not (ROOT / path).exists():
-            raise Stop(f"{origin} links to {target}, which does not exist: mend the link.")
-        if image:
-            return f"![{words}]({Path(os.path.relpath(ROOT / path, staged(origin).parent)).as_posix()})"
-        if path not in PAGES:
-            return f"`{path}`" if words.strip("`") in (path, target) else f"{words} (`{path}`)"
-        page = to(PAGES[path]) if to else Path(os.path.relpath(staged(path), staged(origin).parent)).as_posix()
-        heading = (heading or "") if to and page.endswith(".ipynb") else _in_book(heading or "")
-        anchor = f"#{heading}" if heading else ""
-        return f"[{words}]({page}{anchor})"
-
-    text = LINK.sub(new, text)
-    return text if to else re.sub(r"\]\(#([^)]+)\)", lambda link: f"](#{_in_book(link[1])})", text)  # on the same page
-
-
-def _in_book(heading):
-    """JupyterLab's name of a heading keeps capitals and points, the book's does not."""
-    return re.sub(r"[^\w\- ]", "", heading.lower())
 
 
 def notebook(path):
@@ -200,12 +150,26 @@ def button(path):
                 "<a href='index.html#run-it'>install the course</a> to run it.</p>")
     page = f"run/notebooks/index.html?path={Path(path).name}"
     return (f"\n\n<p class='run'><a class='run' href='{page}'>Run this lesson now</a> "
-            f"<span>in your browser, with nothing installed ({MEGABYTES} MB, half a minute)</span></p>")
+            f"<span>in your browser, with nothing installed ({edition.MEGABYTES} MB, half a minute)</span></p>")
 
 
 def index():
-    """The front page, with the table of lessons that README.md has."""
-    return front.page(relink(readme_map(LESSONS.values()), "README.md"), MEGABYTES)
+    """The front page, with the map of the course as a path of pictures, and as the table that README.md has."""
+    from jinja2 import Environment
+
+    entries = list(claims.register().values())
+    verdicts = [register.kind(entry["verdict"]) for entry in entries]
+    template = Environment(autoescape=False, trim_blocks=True).from_string((HERE / "index.md").read_text(encoding="utf-8"))
+    return template.render(
+        lessons=LESSONS.values(), picture=lambda lesson: pictures.picture(lesson.number, 72), colours=sheet.dark(".path"),
+        page=lambda lesson: lesson.file.replace(".ipynb", ".html"), megabytes=edition.MEGABYTES,
+        table=relink(readme_map(LESSONS.values()), "README.md"), claims=len(entries), holding=verdicts.count("holds"),
+        runs=[path.removeprefix("notebooks/") for path in edition.RUNS])
+
+
+def known():
+    """What ``.progress.json`` knows, as the front page takes it: names of passed exercises, keys of predictions."""
+    return {section: sorted(progress.load(section)) for section in ("exercises", "predictions")}
 
 
 def glossary(text):
@@ -268,14 +232,14 @@ def build(base=""):
         for path in PAGES:  # name the page itself, not its copy
             complaints = complaints.replace(str(staged(path)), path)
         raise Stop(f"{complaints}\nThe book was not built: mend what is named above, then run the same command again.")
-    (html / front.KNOWN).write_text("{}", encoding="utf-8")
-    return html / "index.html", edition.build(html, FOLDER / "edition", relink, EXERCISE)
+    (html / KNOWN).write_text("{}", encoding="utf-8")
+    return html / "index.html", edition.build(html, FOLDER / "edition")
 
 
 def serve(folder, port):
     """Serve the book on this machine until Ctrl-C: lessons run in pages that a server gives, and not in files."""
     try:
-        server = edition.server(folder, port, {f"/{front.KNOWN}": front.known})
+        server = edition.server(folder, port, {f"/{KNOWN}": known})
     except OSError as error:
         raise Stop(f"The book cannot be served at port {port} ({error.strerror}): say another one, "
                    'as in make book ARGS="--serve 8001".') from None

@@ -28,6 +28,7 @@ from pathlib import Path
 from helpers.page import drawing
 from helpers.page.course import LESSONS
 from scripts.handout import DRAWING, fold_what_answers
+from scripts.links import EXERCISE, relink
 from scripts.setup import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,16 +58,13 @@ NOTE = ("\n\n> You are in the browser edition: Python runs in this page, and not
 NOTE_STORED = " Cells that need PyTorch, or another package that browsers lack, show stored results."
 
 
-def lesson(path, relink, exercises):
-    """The JSON of a lesson for the browser: to be run, without results, but with those that cannot be had there.
-
-    ``relink(text, origin, to)`` and the pattern ``exercises`` are scripts/book.py's.
-    """
+def lesson(path):
+    """The JSON of a lesson for the browser: to be run, without results, but with those that cannot be had there."""
     text, exercise, cells = json.loads((ROOT / path).read_text(encoding="utf-8")), None, []
     for cell in text["cells"]:
         source, tags = "".join(cell["source"]), cell["metadata"].get("tags", ())
         if cell["cell_type"] == "markdown":
-            named = exercises.findall(source)
+            named = EXERCISE.findall(source)
             exercise = named[-1] if named else exercise
             source = relink(source, path, address)
             if exercise:
@@ -100,7 +98,7 @@ def mapped(cell, path):
 
 
 def address(page):
-    """How a lesson of the edition links to a page of the book, which is named as in ``book.PAGES``, or to another lesson."""
+    """How a lesson of the edition links to a page of the book, named as in ``links.PAGES``, or to another lesson."""
     here = f"notebooks/{page}.ipynb"
     return Path(here).name if here in RUNS else f"{BOOK}{page}.html"
 
@@ -178,13 +176,13 @@ def copy_pyodide(source, target):
     (target / "pyodide-lock.json").write_text(json.dumps(lock))
 
 
-def build(html, work, relink, exercises):
+def build(html, work):
     """Build the edition in ``html``/run, with ``work`` for what is needed on the way. Returns where Python comes from, a
     sentence. Raises Stop when Pyodide's files are not what they should be, or JupyterLite cannot build."""
     contents, run, folder = work / "contents", html / "run", os.environ.get(VARIABLE)
     contents.mkdir(parents=True)
     for path in RUNS:
-        (contents / Path(path).name).write_text(lesson(path, relink, exercises), encoding="utf-8")
+        (contents / Path(path).name).write_text(lesson(path), encoding="utf-8")
     share = Path(sysconfig.get_path("data")) / "share" / "jupyter"
     extensions = [share / (LITE if (share / LITE / name).exists() else "labextensions") / name for name in EXTENSIONS]
     write(work / "jupyter_lite_config.json", {"LiteBuildConfig": {

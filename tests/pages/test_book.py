@@ -13,7 +13,7 @@ from PIL import Image
 from helpers.page import claims
 from helpers.page.course import LESSONS as LESSONS_BY_NUMBER
 from scripts import book as builder
-from scripts import edition, front
+from scripts import edition
 from scripts import register as pages_register
 from scripts.setup import Stop
 
@@ -254,7 +254,7 @@ STORE = """progress => new Promise(done => {
 
 def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page):
     passed = {"exercises": ["softmax"], "predictions": ["00-bears"]}
-    with served(edition.server(HTML, 0, {f"/{front.KNOWN}": lambda: passed})) as root:
+    with served(edition.server(HTML, 0, {f"/{builder.KNOWN}": lambda: passed})) as root:
         page.goto(f"{root}index.html")
         stops = page.locator("ol.path li")
         stops.nth(2).locator(".known", has_text="1 of 3 passed").wait_for()
@@ -272,7 +272,7 @@ def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page
         every = sum(len(lesson.exercises) for lesson in LESSONS_BY_NUMBER.values())
         told = page.locator("#progress").inner_text()
         assert f"passed {len(exercises)} of {every} exercises and made 2 predictions" in told
-    assert json.loads((HTML / front.KNOWN).read_text(encoding="utf-8")) == {}, "and nothing of whoever built the book"
+    assert json.loads((HTML / builder.KNOWN).read_text(encoding="utf-8")) == {}, "and nothing of whoever built the book"
 
 
 def test_a_lesson_has_a_button_or_says_how_to_install(book, page):

@@ -68,7 +68,7 @@ def test_a_cell_that_needs_an_installation_shows_what_it_gave():
 
 
 def made(path):
-    return json.loads(edition.lesson(path, book.relink, book.EXERCISE))
+    return json.loads(edition.lesson(path))
 
 
 def test_its_lessons_lead_to_pages_of_the_book_and_to_each_other():
