@@ -40,8 +40,9 @@ PICTURES = {"image/png", "image/svg+xml"}
 
 @dataclass
 class Slide:
-    """``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker; ``minutes``: that it takes;
-    ``optional``: whether a talk may lack it."""
+    """``kind``: title, map, plan, section, formula, idea, code, figure, steps, vote, answer, exercise or recap; "words" is
+    none, and has only notes. ``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker;
+    ``minutes``: that it takes; ``optional``: whether a talk may lack it."""
 
     kind: str
     cells: list

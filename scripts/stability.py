@@ -47,7 +47,8 @@ def interpreter(name):
     folder = ROOT / "build" / "environments" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    (never := folder.parent / "override.txt").write_text('torch ; python_version < "3"\n')  # torch's own line is added below
+    never = folder.parent / "override.txt"  # torch is never chosen here, because its own line is added below
+    never.write_text('torch ; python_version < "3"\n')
     options, variables = setup.for_uv()
     packages = done([sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--extra", "maintain",
                      "--quiet", "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)],
@@ -57,7 +58,8 @@ def interpreter(name):
     if not kept.exists() or kept.read_text() != wanted:
         print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
         done([sys.executable, "-m", "uv", "venv", "--clear", "--python", sys.executable, str(folder)])
-        (listed := folder / "list.txt").write_text(wanted)
+        listed = folder / "list.txt"
+        listed.write_text(wanted)
         what, where = ["-r", str(listed)], {"python": str(python), "constraints": ""}
         setup.uv([*setup.torch_build(what, **where), *what], **where)
         setup.uv(["--no-deps", *map(pinned, setup.MODELS)], **where)
