@@ -27,7 +27,7 @@ def mixture(words, X, weights):
     start = np.zeros(2)
     for word, point, weight, colour, (right, up, side) in zip(words, X, weights, _COLOURS, moves, strict=True):
         ax.plot(*point, "o", markersize=9, color=colour)
-        ax.annotate(word, point, (right, up), textcoords="offset points", fontsize=14, ha=side, color=colour)
+        ax.annotate(word, point, (right, up), textcoords="offset points", fontsize=14, ha=side, color=plots.ink(colour))
         ax.plot(*np.array([[0, 0], point]).T, ":", color=colour, linewidth=1)
         end = start + weight * point
         ax.annotate("", end, start, arrowprops={
@@ -36,7 +36,7 @@ def mixture(words, X, weights):
     ax.plot(*start, "X", markersize=12, color="black", zorder=4)
     ax.text(0.23, 0.62, "0.5 date", fontsize=13, color=_COLOURS[0], ha="right")
     ax.text(0.78, 0.79, "0.3 kissed", fontsize=13, color=_COLOURS[1], ha="center")
-    ax.text(1.27, 0.68, "0.2 dinner", fontsize=13, color=_COLOURS[2])
+    ax.text(1.27, 0.68, "0.2 dinner", fontsize=13, color=plots.ink(_COLOURS[2]))
     ax.annotate("the mixture", start, (10, 4), textcoords="offset points", fontsize=14)
     ax.set(xlim=(-0.1, 2.4), ylim=(-0.15, 1.7), xticks=[0, 1, 2], yticks=[0, 0.5, 1, 1.5])
     ax.set_xlabel("romance", fontsize=13)
@@ -141,7 +141,7 @@ def triangle(pulls, title="", names=_SENSES, mine=False):
             "arrowstyle": "-|>,head_width=0.35,head_length=0.7", "color": colour, "lw": 2.8, "shrinkA": 5, "shrinkB": 0})
         if not mine:
             tag, right, up, side = _TAGS[number]
-            ax.annotate(tag, tip, (right, up), textcoords="offset points", fontsize=14, color=colour, ha=side)
+            ax.annotate(tag, tip, (right, up), textcoords="offset points", fontsize=14, color=plots.ink(colour), ha=side)
     ax.plot(0, 0, "o", color="black", markersize=10, zorder=3)
     ax.set(xlim=(-1.25, 1.25), ylim=(-0.92, 1.4), aspect="equal")
     ax.axis("off")
@@ -222,14 +222,14 @@ def fixed_and_computed(learned, short, long):
 
     ``learned``: ``(3, 3)``, fits three words only; ``short``, ``long``: (words, their weights ``(T, T)``).
     """
-    _, panels = plt.subplots(2, 2, figsize=(7.2, 5.8))
+    _, panels = plt.subplots(2, 2, figsize=(6.6, 5.8))
     for (top, below), (words, weights) in zip(panels.T, (short, long), strict=True):
         _weight_lines(top, words, learned)
         _weight_lines(below, words, weights)
-    panels[0, 0].set_title("Dense layer", fontsize=14)
-    panels[0, 1].set_title("no weights for more words", fontsize=14)
+    panels[0, 0].set_title("Dense layer\nblue adds, orange subtracts", fontsize=14)
+    panels[0, 1].set_title("three words more: no weights", fontsize=14)
     panels[1, 0].set_title("Attention", fontsize=14)
-    panels[1, 1].set_title("as many as there are words", fontsize=14)
+    panels[1, 1].set_title("as many weights as it takes", fontsize=14)
     plt.show()
 
 

@@ -95,7 +95,7 @@ def forgetting(lengths, with_attention, without):
     for shares, name, colour, marker in [(with_attention, "with attention", plots.BLUE, "o"),
                                          (without, "without", plots.ORANGE, "s")]:
         ax.plot(lengths, shares, marker=marker, color=colour, linewidth=3, markersize=8)
-        ax.text(12.2, shares[-1], name, color=colour, fontsize=13, va="center")
+        ax.text(12.2, shares[-1], name, color=plots.ink(colour), fontsize=13, va="center")
     ax.axhline(1 / 12, color=plots.GREY, linewidth=1, linestyle="--")
     ax.text(2, 0.1, "a random word", color=plots.GREY, fontsize=12)
     ax.axvspan(8.3, 12, color="#f3f6f8", zorder=0)
@@ -111,13 +111,15 @@ def alignments(looks, phrase):
 
     ``looks``: {who asks: (the words written, weights ``(6, 6)``)}; ``phrase``: the six words read.
     """
-    _, panels = plt.subplots(1, 2, figsize=(7.6, 4.4))
+    figure, panels = plt.subplots(1, 2, figsize=(6.6, 3.8))
     for ax, (title, (written, weights)) in zip(panels, looks.items(), strict=True):
         plots.heatmap(weights, written, phrase, ax=ax, limits=(0, 1), numbers=False, colorbar=False,
-                      axis_names=("query: word being written", "key: word read"))
-        ax.set_title(title, fontsize=15)
-        ax.tick_params(labelsize=12)
+                      axis_names=("", ""))
+        ax.set_title(title, fontsize=14)
+        ax.tick_params(labelsize=13, length=0)
+        if ax is panels[1] and written == list(looks.values())[0][0]:  # the same words as on the left
+            ax.set_yticklabels([])
         for row in range(6):
-            ax.add_patch(plt.Rectangle((4.5 - row, row - 0.5), 1, 1, fill=False, edgecolor=plots.RED, linewidth=2))
-    panels[1].set_ylabel("")
+            ax.add_patch(plt.Rectangle((4.5 - row, row - 0.5), 1, 1, fill=False, edgecolor=plots.RED, linewidth=2.5))
+    figure.suptitle("In a red frame: the word that is being translated", fontsize=14, color=plots.RED)
     plt.show()

@@ -11,9 +11,14 @@ _LOOKS = {"nothing": (plots.RED, "s", "no divisor"), "√d_k": (plots.BLUE, "o",
 
 def opinions(weights, words, d_k):
     """The weights of an untrained model as a heat map. ``weights``: ``(T, T)``."""
-    _, ax = plt.subplots(figsize=(6.4, 5))
-    plots.heatmap(weights, words, ax=ax, limits=(0, 1), numbers=len(words) < 10,
-                  title=f"d_k = {d_k}: random matrices, no training")
+    _, ax = plt.subplots(figsize=(5.8, 5.4))
+    plots.heatmap(weights, words, ax=ax, limits=(0, 1), numbers=len(words) < 10, colorbar=False)
+    for number in ax.texts:
+        number.set(text=number.get_text().replace("0.00", ""), fontsize=12)  # what rounds to nothing stays empty
+    ax.set_title(f"d_k = {d_k}: random matrices, no training", fontsize=14)
+    ax.set_xlabel("key", fontsize=13)
+    ax.set_ylabel("query", fontsize=13)
+    ax.tick_params(labelsize=13, length=0)
 
 
 def coin_scores(sizes):
@@ -32,7 +37,7 @@ def coin_scores(sizes):
         ax.text(16, 0.3, f"$d_k$ = {d_k}\nvariance {variance:.0f}", fontsize=13, ha="right", va="center")
         ax.set(ylim=(0, 0.68), yticks=[])
         ax.spines["left"].set_visible(False)
-    panels[0].text(2.1, 0.58, "typical size", color="#9a6a00", fontsize=12, va="center")
+    panels[0].text(2.1, 0.58, "typical size", color=plots.ink(plots.ORANGE), fontsize=13, va="center")
     panels[-1].set_xlabel("score", fontsize=12)
     plt.show()
 
@@ -143,16 +148,18 @@ def digits_read(mine, written, maps):
 
     ``written``: {divisor: 16 digits}; ``maps``: {divisor: ``(16, 16)``}.
     """
-    _, panels = plt.subplots(1, 2, figsize=(7.6, 4.4))
+    figure, panels = plt.subplots(1, 2, figsize=(6.6, 4.2))
     for ax, (divisor, weights) in zip(panels, maps.items(), strict=True):
         plots.heatmap(weights, list(written[divisor]), list(mine), ax=ax, limits=(0, 1), numbers=False, colorbar=False,
                       title="no divisor" if divisor == "nothing" else "divided by √256",
                       axis_names=("what it writes", "the digits that it reads"))
-        ax.tick_params(axis="x", rotation=0)
+        ax.tick_params(axis="x", rotation=0, labelsize=12)
+        ax.tick_params(axis="y", labelsize=12)
         labels = ax.get_yticklabels()
         for place, (digit, goal) in enumerate(zip(written[divisor], mine[::-1], strict=True)):
             if digit != goal:
                 labels[place].set(color=plots.RED, fontweight="bold")
                 ax.add_patch(plt.Rectangle((-0.5, place - 0.5), 16, 1, fill=False, edgecolor=plots.RED, linewidth=1.8))
     panels[1].set_ylabel("")
+    figure.suptitle("filled: where it looks; in a red frame: a wrong digit", fontsize=13)
     plt.show()
