@@ -17,11 +17,11 @@ def fans(runs, words, alike):
 
     ``runs``: {name: 13 states (T, d)}; ``words``: T of them; ``alike``: a function (T, d) -> the mean cosine of two words.
     """
-    _, ax = plt.subplots(figsize=(7.6, 1.9 * len(runs) + 0.5))
+    _, ax = plt.subplots(figsize=(6.6, 2.2 * len(runs)))
     for row, (name, states) in enumerate(runs.items()):
-        ax.text(-1.0, -2.6 * row + 1.75, name, fontsize=14, weight="bold", va="bottom")
+        ax.text(-1.1, -3.1 * row + 1.75, name, fontsize=15, weight="bold", va="bottom")
         for column, depth in enumerate(DEPTHS):
-            foot = np.array([2.15 * column, -2.6 * row])
+            foot = np.array([1.8 * column + 0.35 * bool(column), -3.1 * row])
             angle = np.arccos(min(alike(states[depth]), 1.0))
             for i, place in enumerate(np.linspace(-1, 1, len(words))):
                 colour = ARROWS[i % len(ARROWS)]
@@ -29,11 +29,11 @@ def fans(runs, words, alike):
                 ax.annotate("", foot + way, foot, arrowprops={
                     "arrowstyle": "-|>", "linewidth": 2.2, "color": colour, "shrinkA": 0, "shrinkB": 0})
                 if depth == 0:
-                    x, y = foot + (1.06 + 0.26 * (i % 2)) * way
-                    plots.as_written(ax.text(x, y, words[i], color=colour, fontsize=12, ha="center", va="bottom"))
-            after = f"after {depth}: " if depth else ""
-            ax.text(*(foot - [0, 0.12]), f"{after}{np.degrees(angle):.0f}°", fontsize=13, ha="center", va="top")
-    ax.set(xlim=(-1.15, 9.7), ylim=(-2.6 * len(runs) + 2.1, 2.15), aspect="equal")
+                    x, y = foot + (1.06 + 0.36 * (i % 2)) * way
+                    plots.as_written(ax.text(x, y, words[i], color=plots.ink(colour), fontsize=13, ha="center", va="bottom"))
+            after = f"after {depth}" if depth else "at first"
+            ax.text(*(foot - [0, 0.12]), f"{np.degrees(angle):.0f}°\n{after}", fontsize=14, ha="center", va="top")
+    ax.set(xlim=(-1.2, 8.3), ylim=(-3.1 * len(runs) + 2.3, 2.15), aspect="equal")
     ax.axis("off")
     plt.show()
 
