@@ -48,8 +48,8 @@ def notebook(path):
             elif exercise:
                 source = re.sub(r"\]\(solutions/[^)#]*\)", f"](#solution-{exercise})", source)
             cell["source"] = source
-        elif not solved and exercise and re.search(rf"^check\({exercise}\)", source, re.MULTILINE):
-            cell["outputs"], exercise = [], None  # "not started", which the notebook says to those who can start
+        elif not solved and exercise is not None and re.search(r"^check\(", source, re.MULTILINE):
+            cell["outputs"], exercise = [], ""  # "not started", which the notebook says to those who can start
         if cell.get("id") == DRAWING:
             cell["outputs"] = edition.mapped(cell, path)
         for output in cell.get("outputs", ()):

@@ -9,7 +9,7 @@ from scripts.setup import Stop
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "book"
-EXERCISE = re.compile(r"^#+ Exercise \d+(?:, \w+ part)? · `(\w+)\(", re.MULTILINE)
+EXERCISE = re.compile(r"^#+ Exercises? \d+(?: and \d+|, \w+ part)? · `(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")
 # Every page of the book: file in the repository -> name in the book, without its ending.
 PAGES = {"README.md": "index", "data/README.md": "reference/data", "docs/glossary.md": "reference/glossary",

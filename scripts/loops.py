@@ -7,17 +7,14 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from PIL import Image
 
 from helpers import smollm2
 from notebooks.figures import lesson08, lesson16
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "loops"
-SECONDS = 5  # of a loop
 QUESTION = "What is the capital of France?"
 
 
@@ -41,9 +38,9 @@ def tower():
     """For each word of the chat model's answer a light climbs the thirty storeys of lesson 16's tower."""
     words = [step.text for step in smollm2.stream(smollm2.load(), [{"role": "user", "content": QUESTION}])]
     figure, ax = _canvas(lesson16.NIGHT)
-    ax.add_patch(Rectangle((0.5, 1.3), 3, 7.13, facecolor=lesson16.WALL))
-    windows = ax.add_collection(PatchCollection([Rectangle((0.62 + 0.215 * i, 1.39 + 0.233 * floor), 0.16, 0.16)
-                                                 for floor in range(30) for i in range(13)]))
+    ax.fill_between([0.5, 3.5], 1.3, 8.43, color=lesson16.WALL)
+    floors, columns = np.divmod(np.arange(30 * 13), 13)
+    windows = ax.scatter(0.7 + 0.215 * columns, 1.47 + 0.233 * floors, s=33, marker="s", linewidths=0, zorder=2)
     low, high = 1.35 + 0.233 * 14, 1.59 + 0.233 * 14  # the storey that is shown large
     ax.plot([4.05, 3.5, 0.5, 0.5, 3.5, 4.05], [1.3, low, low, high, high, 8.43], color=lesson16.LIGHT, linewidth=1)
     for i, (name, lesson) in enumerate(lesson16.LAYER):
@@ -54,12 +51,11 @@ def tower():
     wall, frames = np.array(to_rgb(lesson16.WALL)), []
     for said in range(len(words)):
         for light in range(0, 40, 5):  # the storey that it has reached
-            below = light - np.arange(30)
-            bright = np.where(below < 0, 0.25, 0.25 + 0.75 * np.exp(-below / 6))[:, None, None]
-            windows.set_facecolor((wall + bright * (colours - wall)).reshape(-1, 3))
+            bright = np.where(floors > light, 0.25, 0.25 + 0.75 * np.exp((floors - light) / 6))[:, None]
+            windows.set_facecolor(wall + bright * (colours[columns] - wall))
             answer.set_text("".join(words[:said + (light > 30)]))
             frames.append(_picture(figure))
-    windows.set_facecolor(np.tile(colours, (30, 1)))
+    windows.set_facecolor(colours[columns])
     _write("tower", [*frames, _picture(figure)])
 
 
@@ -85,13 +81,12 @@ def _turned_round(picture):
 
 
 def _write(name, frames):
-    """A loop of ``SECONDS``, the last frame for as long as is left of them, and that frame as a still."""
+    """A loop of five seconds, the last frame for as long as is left of them, and that frame as a still."""
     step = 4000 // (len(frames) - 1) // 10 * 10  # milliseconds: a GIF counts in hundredths of a second
-    rest = 1000 * SECONDS - step * (len(frames) - 1)
     palette = Image.fromarray(np.hstack(frames[::-7])).quantize(256)
     small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     small[0].save(FOLDER / f"{name}.gif", save_all=True, append_images=small[1:], loop=0,
-                  duration=[step] * (len(frames) - 1) + [rest])
+                  duration=[step] * (len(frames) - 1) + [5000 - step * (len(frames) - 1)])
     small[-1].save(FOLDER / f"{name}.png", optimize=True)
 
 

@@ -31,17 +31,11 @@ def name(lesson):
     return f"{lesson.number} · {lesson.title}"
 
 
-def small(number):
-    """The picture of a lesson for README.md; nothing where there is none."""
-    picture = pictures.MAP["lessons"].get(number)
-    return f"![{picture['alt']}](docs/map/{number}.svg)" if picture else ""
-
-
 def readme_map(lessons):
     """The table of README.md, which the book shows too."""
     return table(["&nbsp;" * 10, "Lesson", "You write"],  # or GitHub makes the pictures as small as it can
-                 [[small(lesson.number), f"[{name(lesson)}](notebooks/{lesson.file})<br>{lesson.minutes} minutes",
-                   lesson.you_write] for lesson in lessons])
+                 [[f"![{pictures.MAP['lessons'][one.number]['alt']}](docs/map/{one.number}.svg)",
+                   f"[{name(one)}](notebooks/{one.file})<br>{one.minutes} minutes", one.you_write] for one in lessons])
 
 
 def put(new, pattern, text):

@@ -73,12 +73,14 @@ def drawing(card, entry):
     def at(value):
         return round(100 * (min(max(value, start), end) - start) / (end - start), 2)
 
-    bars, marks, said = [], [], []
+    bars, marks, mean = [], [], re.search("Student|t over seeds", entry["interval"])  # which is in the middle of these
     for name, words in card["bars"]:
         low, high = ends(words, entry["interval"], entry)
         left, right = at(float(low)), at(float(high))
-        bars.append({"name": name, "at": left, "wide": round(right - left, 2), "said": f"{low} to {high}{unit}"})
-        said.append(f"{name}: {low} to {high}{unit}")
+        middle = (float(low) + float(high)) / 2
+        middle = f"mean {middle:.{1 if abs(middle) < 1 else 0}f}, from " if mean else ""
+        bars.append({"name": name, "at": left, "wide": round(right - left, 2), "said": f"{middle}{low} to {high}{unit}"})
+    said = [f"{bar['name']}: {bar['said']}" for bar in bars]
     for which, field in ("mark", "criterion"), ("chance", "baseline"):
         if which in card:
             value, words, label = card[which]
@@ -86,7 +88,8 @@ def drawing(card, entry):
             marks.append({"which": which, "at": at(value), "label": label})
             said.append(f"{label}" + ("" if re.search(r"\d", label) else f", {value:g}{unit}"))
     asked, words, _ = card["mark"]
-    return {"bars": bars, "marks": marks, "said": "; ".join(said) + ".", "ends": (f"{start:g}", f"{end:g}{unit}"),
+    ticks = {at(0): "0", at(start): f"{start:g}", at(end): f"{end:g}{unit}"}
+    return {"bars": bars, "marks": marks, "said": "; ".join(said) + ".", "ticks": ticks, "mean": mean,
             "asked": at(asked), "side": "below" if "at most" in words else "above"}
 
 
@@ -125,7 +128,7 @@ def one(entry, name=None):
                                  quoted=f"Attention and transformers {version}, {entry['id']}")
 
 
-COLOURS = {"holds": "#6fd6b5", "does not hold": "#ffab70", "not settled": "#c9b6ff"}  # of a stamp on dark; else yellow
+COLOURS = {"holds": "#6fd6b5", "does not hold": "#ffab70", "not settled": "#c3c9cf"}  # of a stamp on dark; else purple
 
 
 def picture(entry, path):
@@ -139,7 +142,7 @@ def picture(entry, path):
     for line in textwrap.wrap(f"“{entry['claim']}”", 46)[:3]:
         draw.text((60, y), line, "white", ImageFont.truetype(bold, 40))
         y += 62
-    colour, stamp = COLOURS.get(kind(entry["verdict"]), "#ffd166"), ImageFont.truetype(bold, 36)
+    colour, stamp = COLOURS.get(kind(entry["verdict"]), "#d2b8ff"), ImageFont.truetype(bold, 36)
     place = draw.textbbox((80, y + 32), kind(entry["verdict"]).upper(), stamp)
     draw.rounded_rectangle((place[0] - 20, place[1] - 16, place[2] + 20, place[3] + 16), 12, outline=colour, width=4)
     draw.text((80, y + 32), kind(entry["verdict"]).upper(), colour, stamp)
