@@ -2,7 +2,7 @@
 
 One rule makes the slides, so that nothing is kept up beside the lesson. Of the core (what stands before *Going deeper*)
 the title, the drawing, each section, formula, figure, prediction, exercise and the recap are slides. A slide of words shows
-the sentences that name a new term in bold, or else the first ones; all other words are the speaker's notes. As far as TARGET
+the sentences that name a new term in bold and the first ones; all other words are the speaker's notes. As far as TARGET
 allows, ideas, code and printed numbers follow. A prediction is a vote, and its answer the next slide. The misconceptions in
 the notes are those of data/questions.toml and of the lesson's checkers. A cell's metadata
 ``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts in what else depends on the time.
@@ -79,16 +79,17 @@ def is_running(paragraph):
 
 
 def spoken(paragraphs, words=45):
-    """What a slide shows of these paragraphs, as Markdown: the sentences that name something new, or else the first ones,
+    """What a slide shows of these paragraphs, as Markdown: the sentences that name something new and then the first ones,
     as far as they fit into ``words``, but one at least; and the first list or table."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
     running = [s for p in paragraphs if is_running(p) for s in sentences(p) if not OF_THE_PAGE.search(s)]
     chosen, spare = [], words / 2 if lists else words
-    for sentence in [s for s in running if "**" in s] or running:
-        spare -= len(sentence.split())
-        if spare >= 0 or not chosen:
+    for sentence in [*(s for s in running if "**" in s), *running]:
+        length = len(sentence.split())
+        if sentence not in chosen and (not chosen or length <= spare):
             chosen.append(sentence)
-    return "\n\n".join([*chosen, *lists])
+            spare -= length
+    return "\n\n".join([*(s for s in running if s in chosen), *lists])
 
 
 def mistakes(names):
@@ -126,11 +127,13 @@ def of_words(lesson, cell, section):
         elif name == "What people say" or name.startswith("Extend it"):
             yield Slide("words", [], body)
         else:
-            first = next((i for i, p in enumerate(body) if "$$" in p), len(body))
+            formula = next((i for i, p in enumerate(body) if "$$" in p), None)
             if name:
-                section = name
-                yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(body[:first])}")], body)
-            elif first == len(body):
+                section, opening = name, body[:formula]
+                if formula and is_running(opening[-1]):  # its last sentence is on the formula's slide
+                    opening[-1:] = sentences(opening[-1])[:-1]
+                yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(opening)}")], body)
+            elif formula is None:
                 yield idea_slide(section, body)
             yield from formula_slides(section, body)
 
@@ -247,44 +250,48 @@ def candidates(number):
         wish = cell.metadata.get("slideshow", {}).get("slide_type")
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
+        if possible and possible[-1].kind == "figure" and cell.source.startswith("*In words:* "):
+            in_words = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ")
+            possible[-1].cells[1].metadata["alt"] = in_words.replace("*", "")
         for slide in of_code(cell, section, asked) if cell.cell_type == "code" else of_words(lesson, cell, section):
             slide.optional = slide.optional and wish != "slide"
             if slide.kind == "section":
                 section = re.match(r"#+ (.+)", slide.cells[0].source)[1]
             if slide.kind != "words":
                 possible.append(slide)
-            else:
-                possible[-1].notes += slide.notes
-            if possible[-1].kind == "figure" and cell.cell_type == "markdown":
-                describe(possible[-1], text(cell.source).split("\n\n"))
+                continue
+            if possible[-1].kind == "figure" and len(possible[-1].cells) == 2:
+                possible[-1].cells += caption(slide.notes)
+            possible[-1].notes += slide.notes
     return joined(possible)
 
 
-def describe(figure, paragraphs):
-    """Give a figure what the lesson says in words as its alternative text, and the sentence behind that as its caption."""
-    if paragraphs[0].startswith("*In words:* "):
-        figure.cells[1].metadata["alt"] = paragraphs[0].removeprefix("*In words:* ").replace("*", "")
-    words = next((sentences(p)[0] for p in paragraphs if is_running(p)), "")
-    if len(figure.cells) == 2 and 0 < len(words) < 170 and not OF_THE_PAGE.search(words):
-        figure.cells.append(new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>'))
+def caption(paragraphs):
+    """A cell that says below a figure what is seen, in the first sentence about it or two short ones, if that is enough."""
+    first = next((sentences(p) for p in paragraphs if is_running(p)), [""])
+    two = " ".join(first[:2])
+    words = two if len(two) < 150 else first[0]
+    short = 0 < len(words) < 170 and not OF_THE_PAGE.search(words)
+    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if short else []
 
 
 def lines(slide):
-    """About how many lines of 70 letters its words and its code take."""
-    return sum(1 + len(line) // 70 for cell in slide.cells for line in cell.source.split("\n")
-               if line and not line.startswith(("```", "<p class")))
+    """About how many lines of 70 letters its words and its code take; each part of a display formula takes three."""
+    shown_lines = [line for cell in slide.cells for line in cell.source.split("\n")
+                   if line and not line.startswith(("```", "<p class"))]
+    return sum(3 + 3 * line.count("\\qquad") if "$$" in line else 1 + len(line) // 70 for line in shown_lines)
 
 
 def joined(possible):
-    """The same, with short slides of one section in one: a heading without words takes what follows, and words take words,
-    formulas and code for which there is room below them."""
+    """The same, with short slides in one: a heading without words takes what follows, another heading too, and words take
+    words, formulas and code for which there is room below them."""
     chosen = possible[:1]
     for slide in possible[1:]:
         last = chosen[-1]
-        bare = last.kind == "section" and "\n" not in last.cells[0].source.strip()
+        bare = re.fullmatch("##+ .+", last.cells[-1].source.strip())  # a heading and no words below it
         below = last.kind in ("section", "idea") and slide.kind in ("idea", "formula", "code")
-        if bare and slide.kind in ("figure", "steps") or below and (bare or lines(last) + lines(slide) <= LINES):
-            last.cells += slide.cells[1:]
+        if bare and slide.kind in ("section", "figure", "steps") or below and (bare or lines(last) + lines(slide) <= LINES):
+            last.cells += slide.cells if slide.kind == "section" else slide.cells[1:]
             last.notes += slide.notes
             last.minutes += slide.minutes
             last.kind = slide.kind if bare else last.kind

@@ -76,9 +76,10 @@ def test_sentences(paragraph, wanted):
     assert slides.sentences(paragraph) == wanted
 
 
-def test_a_slide_of_words_names_what_is_new_or_has_the_first_sentences():
+def test_a_slide_of_words_names_what_is_new_and_has_the_first_sentences():
     words = ["It is late. We go on. A share is called a **weight** here, as in any average. What decides it?"]
-    assert slides.spoken(words) == "A share is called a **weight** here, as in any average."
+    assert slides.spoken(words, 12) == "A share is called a **weight** here, as in any average."
+    assert slides.spoken(words, 15) == "It is late.\n\nA share is called a **weight** here, as in any average."
     assert slides.spoken(["It is late. We go on, all of us. Soon there."], 9) == "It is late.\n\nWe go on, all of us."
 
 
