@@ -75,9 +75,8 @@ def marks(path):
         return None, ""  # not there, or damaged: it is not ours to judge
 
 
-def places(path, folder):
-    """Where a copy of a lesson may lie: 05_scaling.ipynb, 05_scaling.new.ipynb, 05_scaling.new-2.ipynb and so on."""
-    yield folder / path.name
+def places_beside(path, folder):
+    """Where a new version may lie beside a lesson with work in it: 05_scaling.new.ipynb, 05_scaling.new-2.ipynb, ..."""
     yield folder / f"{path.stem}.new.ipynb"
     yield from (folder / f"{path.stem}.new-{number}.ipynb" for number in itertools.count(2))
 
@@ -91,18 +90,25 @@ def hand_out(path, folder, beside=True):
     for a file that is not a notebook.
     """
     copy = own_copy(json.loads(path.read_text(encoding="utf-8")))
-    new = copy["metadata"]["attention_course"]["handed_out"]
-    for place in places(path, folder):
+    new, text = copy["metadata"]["attention_course"]["handed_out"], json.dumps(copy, indent=1, ensure_ascii=False) + "\n"
+    first = folder / path.name
+    given, now = marks(first)
+    if given == new:
+        return "same" if now == new else "kept", first
+    if not first.exists() or now == given:
+        state = "updated" if first.exists() else "new"
+        write_whole(first, text)
+        return state, first
+    for place in places_beside(path, folder):
         given, now = marks(place)
-        first = place.name == path.name
         if given == new:
-            return ("same" if now == new else "kept") if first else "beside", place
-        there = place.exists()
-        if not there or now == given:
-            if not (first or beside):
-                return "moved on", folder / path.name
-            write_whole(place, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
-            return ("updated" if there else "new") if first else "beside", place
+            return "beside", place
+        if not place.exists() or now == given:
+            break
+    if not beside:
+        return "moved on", first
+    write_whole(place, text)
+    return "beside", place
 
 
 def copies(lessons, folder, beside=True):
