@@ -1,45 +1,25 @@
 """Somebody who solves a sealed exam by the methods of lessons 12 and 17: none of the grader's code, and other texts."""
 
-import itertools
-
 import torch
 
 from helpers import inside, sealed
 from helpers.sealed import forecasts
 
 
-def read_rule(model, ids):
-    """(shares of the answers for each verb and distance, for each adverb): what the model does, by looking on."""
-    said = inside.trace(model, ids, weights=False).logits[:, -1].argmax(-1)
-    row, table = torch.arange(len(ids)), {}
-    for adverb in sealed.ADVERBS:
-        some = ids[:, -2] == sealed.VOCABULARY[adverb]
-        for verb, distance in itertools.product(sealed.VERBS, sealed.DISTANCES):
-            at = (ids == sealed.VOCABULARY[verb]).int().argmax(1) + distance
-            table[adverb, verb, distance] = (ids[row, at] == said)[some].double().mean().item()
-    best = {adverb: max(itertools.product(sealed.VERBS, sealed.DISTANCES), key=lambda x, a=adverb: table[(a, *x)])
-            for adverb in sealed.ADVERBS}
-    usual = max(best.values(), key=list(best.values()).count)
-    turning = next(adverb for adverb in sealed.ADVERBS if best[adverb] != usual)
-    return usual[0], usual[1], turning, best[turning][1]
-
-
 class Solver:
-    """Somebody with a model, 400 texts, and what can be seen without touching anything."""
+    """Somebody with a model, its rule (ids of verb and adverb, and the two distances), and 400 texts."""
 
-    def __init__(self, model):
+    def __init__(self, model, verb, adverb, plain, turned):
         self.model = model
-        verb, plain, adverb, turned = self.rule = read_rule(model, sealed.texts(400, seed=1))
-        key = sealed.VOCABULARY
         ids = sealed.texts(1400, seed=0)
-        turns = ids[:, -2] == key[adverb]
+        turns = ids[:, -2] == adverb
         self.ids, self.at, self.names, self.seen, self.answers = {}, {}, {}, {}, {}
         for kind, distance, otherwise in ((False, plain, turned), (True, turned, plain)):
             x = ids[turns == kind][:400]
             row = torch.arange(len(x))
-            at = (x == key[verb]).int().argmax(1)
+            at = (x == verb).int().argmax(1)
             moved = sealed.other(x, "verbs")
-            there = (moved == key[verb]).int().argmax(1)
+            there = (moved == verb).int().argmax(1)
             self.ids[kind], self.at[kind] = x, {"last": torch.full_like(at, 23), "verb": at, "name": at + distance}
             self.names[kind] = torch.stack([x[row, at + distance], x[row, at + otherwise], x[row, there + distance]], 1)
             reversed_names = sealed.other(x, "names")
@@ -73,16 +53,11 @@ class Solver:
         return [found.count(order) / len(found) for order in forecasts.ORDERS]
 
 
-def one_hot(options, right):
-    return [float(str(option) == str(right)) for option in options]
-
-
 def measured(me, asked):
     """The methods of lessons 12 and 17."""
     def share(hits):
         return hits.double().mean().item()
     return {
-        "rule": [one_hot(q.options, right) for q, right in zip(asked["rule"], me.rule, strict=True)],
         "find": [[share(me.weights(*q.asks).argmax(1) == head) for head in range(8)] for q in asked["find"]],
         "cut": [share(me.logits(q.asks).argmax(-1) == me.names[q.asks.turns][:, 0]) for q in asked["cut"]],
         "move": [share(me.logits(q.asks).argmax(-1) == me.answers[q.asks.turns][q.asks.what]) for q in asked["move"]],

@@ -130,10 +130,11 @@ def test_questions_are_answered_by_the_methods_of_lessons_12_and_17(name):
     """Whatever rule a student has, the judge's shares are those of a solver that shares no code with it; half of the
     interventions change much."""
     model, key = sealed.deal(name, "a seed")
-    asked, me = forecasts.questions(model, key, "a seed"), Solver(model)
-    assert me.rule == (words_of[key.verb], *key.rule[:1], words_of[key.adverb], key.rule.turned)
-    said = measured(me, asked)
-    for part in forecasts.PARTS:
+    asked = forecasts.questions(model, key, "a seed")
+    rule = [words_of[key.verb], key.rule.plain, words_of[key.adverb], key.rule.turned]
+    assert [question.options[question.shares.index(1)] for question in asked["rule"]] == list(map(str, rule))
+    said = measured(Solver(model, key.verb, key.adverb, key.rule.plain, key.rule.turned), asked)
+    for part in said:
         assert forecasts.points(said[part], asked[part]) > 0.95, part
         for question, forecast in zip(asked[part], said[part], strict=True):
             assert abs(sum(question.shares) - 1) < 1e-9 and min(question.shares) >= 0
