@@ -13,7 +13,7 @@ from helpers import course_text, minilm
 from helpers.checks import layers
 from helpers.checks.core import SEVERAL
 from helpers.checks.layers import FAULTS, take
-from helpers.minilm import map_weight_name, mean_pool, semantic_search
+from helpers.minilm import map_weight_name, semantic_search
 from scripts import paragraphs as collect
 
 NAME = "encoder.layer.{}.{}"
@@ -29,28 +29,9 @@ def test_every_name_of_the_checkpoint_has_a_name_of_its_own():
     assert map_weight_name(NAME.format(11, "output.LayerNorm.weight")) == "11.norm2.gain"
 
 
-@pytest.mark.parametrize("name", ["", "word", "embeddings.word_embeddings.bias", "embeddings.position_ids.weight",
-                                  NAME.format(0, "attention.self.gate.weight"), NAME.format("x", "output.dense.bias"),
-                                  NAME.format(0, "output.dense"), NAME.format(0, "pooler.dense.weight"),
-                                  "bert.embeddings.word_embeddings.weight", NAME.format(0, "")])
-def test_a_name_that_no_part_has(name):
-    with pytest.raises(ValueError, match="not the name of a weight"):
-        map_weight_name(name)
-
-
-def test_mean_pool_in_float32_and_an_empty_text():
-    hidden, mask = torch.randn(2, 3, 4), torch.tensor([[1, 1, 0], [1, 0, 0]])
-    assert mean_pool(hidden, mask).dtype == torch.float32
-    with pytest.raises(ValueError, match="without a token"):
-        mean_pool(hidden, mask * 0)
-
-
 def test_search_with_a_row_of_zeros_and_equal_rows():
     corpus = torch.tensor([[0.0, 0], [-1, 0], [2, 0], [1, 0]])
     assert semantic_search(torch.tensor([1.0, 0]), corpus, 4).tolist() == [2, 3, 0, 1]
-    for k in (0, 5, -1):
-        with pytest.raises(ValueError, match="between 1 and"):
-            semantic_search(torch.ones(2), corpus, k)
 
 
 def test_a_layer_of_two_digits_is_tried_in_every_part():

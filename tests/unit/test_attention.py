@@ -101,17 +101,3 @@ def test_rotary_scores_depend_on_the_distance_only(i, j, shift):
 
     assert abs(score(i, j) - score(i + shift, j + shift)) < 1e-9
     assert abs(np.linalg.norm(attention.rotate(q, [i])) - np.linalg.norm(q)) < 1e-9
-
-
-@pytest.mark.parametrize(("call", "words"), [
-    (lambda: attention.split_heads(np.zeros((1, 2, 6)), 4), "4 heads cannot share 6"),
-    (lambda: attention.split_heads(np.zeros((1, 2, 6)), 0), "0 heads cannot share 6"),
-    (lambda: attention.multi_head_attention(np.zeros((1, 2, 6)), *[np.eye(6)] * 4, 4), "4 heads cannot share 6"),
-    (lambda: attention.count_attention_parameters(6, 4, True), "4 heads cannot share 6"),
-    (lambda: attention.sinusoidal_encoding(4, 3), "even"),
-    (lambda: attention.rotate(np.zeros((4, 3)), np.arange(4)), "even"),
-    (lambda: attention.padding_mask([2, 5], 4), "5 tokens does not fit in 4"),
-])
-def test_contracts(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -23,12 +23,6 @@ def normal(*shape, seed=1):
 # ---------------------------------------------------------------- rollout
 
 
-def test_rollout_by_hand():
-    w = torch.tensor([[[1.0, 0.0], [0.8, 0.2]]])  # half of it and half of the identity: [[1, 0], [.4, .6]]
-    torch.testing.assert_close(inside.attention_rollout([w]), torch.tensor([[1.0, 0.0], [0.4, 0.6]]))
-    torch.testing.assert_close(inside.attention_rollout([w, w]), torch.tensor([[1.0, 0.0], [0.64, 0.36]]))
-
-
 def test_rollout_follows_every_path():
     """Equal to the sum over all paths through three layers, written as loops."""
     layers = [weights(3, 4, 4, seed=s) for s in range(3)]
@@ -48,8 +42,6 @@ def test_rollout_stays_causal_and_survives_empty_rows():
     assert (inside.attention_rollout(causal).triu(1) == 0).all()
     causal[1][:, 3] = 0
     torch.testing.assert_close(inside.attention_rollout(causal).sum(-1), torch.ones(5, dtype=torch.float64))
-    with pytest.raises(ValueError, match="no layer"):
-        inside.attention_rollout([])
 
 
 # ---------------------------------------------------------------- scores and ablation
@@ -58,8 +50,6 @@ def test_rollout_stays_causal_and_survives_empty_rows():
 def test_previous_token_score_by_hand():
     w = torch.tensor([[[1, 0, 0], [0.9, 0.1, 0], [0.2, 0.7, 0.1]]])
     torch.testing.assert_close(inside.previous_token_score(w), torch.tensor([0.8]))
-    with pytest.raises(ValueError, match="T must be at least 2"):
-        inside.previous_token_score(torch.ones(2, 1, 1))
 
 
 def test_ablated_heads_add_up():
@@ -71,9 +61,6 @@ def test_ablated_heads_add_up():
     for head in range(3):
         torch.testing.assert_close(parts[head], z[:, head] @ W_o[4 * head:4 * head + 4])
     assert torch.equal(z, before)
-    for head in (3, -1):
-        with pytest.raises(ValueError, match=f"no head {head}"):
-            inside.ablate_head(z, W_o, head)
 
 
 def test_a_patch_is_one_head_at_one_position_of_every_text():
@@ -84,9 +71,6 @@ def test_a_patch_is_one_head_at_one_position_of_every_text():
     assert torch.equal(one, before)
     assert (patched != one).nonzero()[:, 1:3].unique(dim=0).tolist() == [[2, 3]]
     torch.testing.assert_close(patched[:, 2, 3], two[:, 2, 3])
-    for head, position in ((4, 0), (-1, 0), (0, 5), (0, -1)):
-        with pytest.raises(ValueError, match=f"no head {head} at position {position}"):
-            inside.patch_head(one, two, head, position)
 
 
 # ---------------------------------------------------------------- a model of the course
@@ -196,9 +180,6 @@ def test_an_induction_head_scores_one():
     for i in range(period, T):
         weights[1, i, i - period + 1] = 1.0
     assert torch.equal(inside.induction_score(weights, period), torch.tensor([0.0, 1.0]))
-    for wrong in (0, T):
-        with pytest.raises(ValueError, match="period"):
-            inside.induction_score(weights, wrong)
 
 
 def test_a_head_is_ablated_with_zeros_or_its_mean():

@@ -2,8 +2,10 @@
 
 import collections
 
+import numpy as np
 import pytest
 from mutants import SECONDS, survivors
+from sentences import refusal
 
 from helpers.checks import INDEX, exercise
 from helpers.checks.core import evaluate
@@ -52,6 +54,12 @@ def test_reference_passes(name, pytestconfig):
         outcome = evaluate(exercise(name), exercise(name).reference, seed=seed, more=True)
         assert outcome, outcome.message
         assert "\n" not in outcome.message, outcome.message
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if exercise(name).contracts])
+def test_a_callers_mistake_is_told_in_one_sentence(name):
+    for contract in exercise(name).contracts:
+        refusal(ValueError, exercise(name).reference, *contract.make(np.random.default_rng(0)))
 
 
 @pytest.mark.slow
