@@ -76,10 +76,6 @@ def share_by_loops(weights, special):
     return shares
 
 
-def share_by_einsum(weights, special):
-    return np.einsum("hqk,q,k->h", weights, 1.0 * ~special, 1.0 * special) / (~special).sum()
-
-
 WRONG = [
     ("multi_head_attention", loop_over_heads, None),
     ("multi_head_attention", empty_mask_is_no_mask, None),
@@ -89,8 +85,6 @@ WRONG = [
 
 RIGHT = [
     ("special_share", share_by_loops),
-    ("special_share", share_by_einsum),
-    ("special_share", lambda w, special: (w @ special)[:, ~special].mean(axis=1)),
     ("special_share", lambda w, special: 1 - w[:, ~special][..., ~special].sum(axis=2).mean(axis=1)),
     ("layer_norm", mean_of_squares_minus_square),
     ("cross_attention", fill_of_10000),

@@ -72,13 +72,6 @@ def writes_by_calling_itself(logits_of, ids, n, choose):
     return ids[:] if n == 0 else writes_by_calling_itself(logits_of, [*ids, choose(logits_of(ids)[-1])], n - 1, choose)
 
 
-def writes_until_long_enough(logits_of, ids, n, choose):
-    text = ids.copy()
-    while len(text) < len(ids) + n:
-        text += [choose(logits_of(text)[len(text) - 1])]
-    return text
-
-
 def writes_into_a_tensor(logits_of, ids, n, choose):
     text = torch.tensor(ids)
     for _ in range(n):
@@ -147,7 +140,6 @@ def one_hot_words(ids, tokens, positions, blocks, norm, W_out):
 
 RIGHT = [
     ("generate", writes_by_calling_itself),
-    ("generate", writes_until_long_enough),
     ("generate", writes_into_a_tensor),
     ("decode_step", one_maximum_for_the_batch),
     ("mean_pool", einsum_with_a_mask_of_numbers),

@@ -41,19 +41,6 @@ def turns_joined(messages, encode, start, end):
     return sum(turns, []) + [start] + encode("assistant\n")
 
 
-def turns_appended(messages, encode, start, end):
-    ids = []
-    for message in [*messages, None]:
-        ids.append(start)
-        if message is None:
-            ids.extend(encode("assistant\n"))
-        else:
-            ids.extend(encode(message["role"] + "\n" + message["content"]))
-            ids.append(end)
-            ids.extend(encode("\n"))
-    return ids
-
-
 def turns_in_a_tuple(messages, encode, start, end):
     said = ((start, *encode("\n".join((m["role"], m["content"]))), end, *encode("\n")) for m in messages)
     return (*itertools.chain.from_iterable(said), start, *encode("assistant\n"))
@@ -177,11 +164,9 @@ RIGHT = [
     ("answer_loss", loss_by_labels),
     ("kl_to_reference", by_probabilities),
     ("chat_ids", turns_joined),
-    ("chat_ids", turns_appended),
     ("chat_ids", turns_in_a_tuple),
     ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out)[:, 0])),
     ("dpo_loss", lambda c, r, c0, r0, beta: F.softplus(beta * (r - r0 - c + c0)).mean()),
-    ("dpo_loss", lambda c, r, c0, r0, beta: -F.logsigmoid(beta * (c - r) - beta * (c0 - r0)).sum() / len(c)),
     ("gated_mlp", silu_from_exp),
     ("cached_attention", values_as_wide_as_keys),
     ("cached_attention", torchs_attention),

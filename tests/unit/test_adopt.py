@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 import torch
+from notebook_code import renamed
 
-from helpers import attention, transformer
+from helpers import adapters, attention, inside, smollm2, tokens, transformer
 from helpers.checks import adopt, adopt_all, yours_or_ours
 
 ARGS = (torch.randn(8, 16, 32, generator=torch.Generator().manual_seed(0)), torch.ones(32), torch.zeros(32), 1e-5)
@@ -36,11 +37,6 @@ def wrong(x, gain, bias, eps):
     return gain * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps) ** 0.5 + bias
 
 
-def named(function, name):
-    function.__name__ = name
-    return function
-
-
 def test_a_right_function_in_torch_runs_and_trains():
     function, whose = adopt(layer_norm, transformer.layer_norm, trains=ARGS)
     assert whose == "yours"
@@ -66,7 +62,7 @@ def test_a_clock_that_goes_on_in_steps_refuses_no_right_function(monkeypatch):
         def function(x, gain, bias, eps):
             now[0] += milliseconds / 1000
             return layer_norm(x, gain, bias, eps)
-        return named(function, "layer_norm")
+        return renamed(function, "layer_norm")
 
     monkeypatch.setattr(time, "process_time", lambda: now[0] // 0.01 * 0.01)
     assert adopt(slowed(12), slowed(1), "layer_norm", trains=ARGS)[1] == "yours"
@@ -101,7 +97,7 @@ def test_one_note_says_whose_pieces_run_and_what_the_checker_says(capsys):
     def feed_forward(x, W1, b1, W2, b2): ...
 
     course = {"layer_norm": transformer.layer_norm, "feed_forward": transformer.feed_forward, "eps": 1e-5}
-    pieces = adopt_all([named(wrong, "layer_norm"), feed_forward], course)
+    pieces = adopt_all([renamed(wrong, "layer_norm"), feed_forward], course)
     said = capsys.readouterr().out
     assert pieces == course
     assert "The course's run: layer_norm (yours has not passed); feed_forward (yours is not started)." in said
@@ -129,8 +125,6 @@ def test_on_arrays_a_right_function_runs_and_the_course_steps_in_for_another(cap
 
 def test_a_right_function_that_is_too_slow_or_stops_on_what_follows_is_replaced(capsys):
     """Lesson 15: a pass through all merges is right on small inputs, and takes seconds for a word of a real model's."""
-    from helpers import tokens
-
     def bpe_encode(ids, merges):
         for pair, new in merges.items():
             ids = tokens.merge_pair(ids, pair, new)
@@ -139,41 +133,39 @@ def test_a_right_function_that_is_too_slow_or_stops_on_what_follows_is_replaced(
     few, many = {(97, 98): 256}, {(i, j): 256 + 300 * i + j for i in range(300) for j in range(300)}
     assert yours_or_ours(bpe_encode, tokens.bpe_encode, trial=([97, 98] * 50, few)) is bpe_encode
     assert yours_or_ours(bpe_encode, tokens.bpe_encode, trial=([97, 98] * 200, many)) is tokens.bpe_encode
-    stops = named(lambda ids, merges: tokens.bpe_encode(ids, merges) if len(ids) < 200 else ids[999], "bpe_encode")
+    stops = renamed(lambda ids, merges: tokens.bpe_encode(ids, merges) if len(ids) < 200 else ids[999], "bpe_encode")
     assert yours_or_ours(stops, tokens.bpe_encode, trial=([97] * 300, few)) is tokens.bpe_encode
     said = capsys.readouterr().out
     assert "your bpe_encode runs.\n" in said and "30 times as long" in said and "IndexError" in said
 
 
-def test_what_only_arrays_can_do_is_told_in_torchs_words():
+def on_arrays(X, n_heads):
     """``transpose`` of NumPy takes all axes, torch's takes two."""
-    from helpers import attention as course
+    B, T, d = X.shape
+    return X.reshape(B, T, n_heads, d // n_heads).transpose(0, 2, 1, 3)
 
-    def split_heads(X, n_heads):
-        B, T, d = X.shape
-        return X.reshape(B, T, n_heads, d // n_heads).transpose(0, 2, 1, 3)
 
+def without_a_word(X, n_heads):
+    if not isinstance(X, np.ndarray):
+        raise TypeError
+    return attention.split_heads(X, n_heads)
+
+
+@pytest.mark.parametrize(("attempt", "said"), [(on_arrays, "transpose()"), (without_a_word, "TypeError")])
+def test_what_only_arrays_can_do_is_told_in_torchs_words_and_the_courses_runs(attempt, said):
     def in_torch(X, n_heads):
         return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 
-    assert adopt(split_heads, course.split_heads)[1] == "yours"
-    _, whose = adopt(split_heads, in_torch, trains=(torch.ones(2, 3, 4), 2))
-    assert "torch says: transpose()" in whose and "leaves torch" not in whose
+    assert adopt(attempt, attention.split_heads, "split_heads")[1] == "yours"
+    piece, whose = adopt(attempt, in_torch, "split_heads", trains=(torch.ones(2, 3, 4), 2))
+    assert piece is in_torch and f"torch says: {said}" in whose and "leaves torch" not in whose
 
 
 def test_lists_do_where_tuples_and_tensors_are_expected():
-    """What passes its check with a list runs: [K, V] comes back as a tuple, rows or layers as one tensor."""
-    from helpers import inside, reward, smollm2
-
+    """What passes its check with a list runs: [K, V] comes back as a tuple, layers as one tensor."""
     def with_a_list(q, k, v, cache=None):
         out, kept = smollm2.cached_attention(q, k, v, cache)
         return [out, list(kept)]
-
-    def row_by_row(rewards):
-        return [(row - row.mean()) / (row.std(correction=0) + 1e-6) for row in rewards]
-
-    def state_by_state(states, gain, W_U, eps=1e-5):
-        return [gain * x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) @ W_U for x in states]
 
     def in_arrays(states, gain, W_U, eps=1e-5):
         gain, W_U = np.asarray(gain), np.asarray(W_U)
@@ -182,35 +174,14 @@ def test_lists_do_where_tuples_and_tensors_are_expected():
     function, whose = adopt(with_a_list, smollm2.cached_attention, "cached_attention")
     out, kept = function(*torch.ones(3, 1, 2, 4, 6))
     assert whose == "yours" and out.shape == (1, 2, 4, 6) and type(kept) is tuple and len(kept) == 2
-    function, whose = adopt(row_by_row, reward.advantages, "advantages", trains=(torch.randn(3, 4),))
-    assert whose == "yours" and function(torch.ones(3, 4)).tolist() == [[0.0] * 4] * 3
-    for lens in (state_by_state, in_arrays):
-        function, whose = adopt(lens, inside.logit_lens, "logit_lens")
-        assert whose == "yours" and function([torch.ones(2, 3)] * 4, torch.ones(3), torch.eye(3)).shape == (4, 2, 3)
+    function, whose = adopt(in_arrays, inside.logit_lens, "logit_lens")
+    assert whose == "yours" and function([torch.ones(2, 3)] * 4, torch.ones(3), torch.eye(3)).shape == (4, 2, 3)
 
 
 def test_what_a_check_on_tensors_refuses_is_not_taken_on_arrays():
     """Lesson 18: whether a matrix of W's size is formed can be seen on tensors only."""
-    from helpers import adapters
-
     def formed(x, W, A, B, alpha):
         return x @ (W + alpha / A.shape[1] * (A @ B))
 
     function, whose = adopt(formed, adapters.lora_linear, "lora_linear")
     assert function is adapters.lora_linear and "has not passed" in whose
-
-
-def test_an_error_on_tensors_that_says_nothing_is_named():
-    """A bare raise has no message; its kind is told, and the lesson goes on with the course's function."""
-    from helpers import attention as course
-
-    def split_heads(X, n_heads):
-        if not isinstance(X, np.ndarray):
-            raise TypeError
-        return course.split_heads(X, n_heads)
-
-    def in_torch(X, n_heads):
-        return X.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-    piece, whose = adopt(split_heads, in_torch, trains=(torch.ones(2, 3, 4), 2))
-    assert piece is in_torch and "torch says: TypeError" in whose

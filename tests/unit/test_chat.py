@@ -34,15 +34,6 @@ def test_an_answer_appears_word_by_word_and_can_be_stopped(model):
     assert talk.messages[-1] == {"role": "assistant", "content": "The capital of"}
 
 
-def test_a_piece_that_fails_leaves_a_conversation_that_can_go_on(model):
-    talk = chat.Conversation(model, max_tokens=2)
-    with pytest.raises(ZeroDivisionError):
-        talk.ask("Hello", choose=lambda *_: 1 // 0)
-    assert talk.messages == [] and talk.words == []
-    talk.ask("Hello")
-    assert [message["role"] for message in talk.messages] == ["user", "assistant"]
-
-
 def test_a_long_question_is_read_in_pieces_and_stop_is_heard_while_it_is_read(model):
     talk, seen = chat.Conversation(model, max_tokens=2), []
     long = "The bear sleeps in winter. " * 40

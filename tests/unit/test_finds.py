@@ -5,11 +5,9 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pytest
 import torch
-from sentences import refusal
 
 from helpers import inside
 from helpers.page import finds
-from helpers.words import NotUsable
 
 CITIES = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Sweden": "Paris", "Côte d'Ivoire": "x"}
 
@@ -71,22 +69,6 @@ def test_a_find_is_judged_drawn_and_written(asked, tmp_path, capsys):
     asked.rewrite("France", "Japan", 23, 4)
     said = capsys.readouterr().out.splitlines()
     assert "Paris" in said[0] and "Tokyo" in said[1]
-
-
-def test_what_cannot_be_used_is_one_sentence(asked, tmp_path):
-    find = finds.judge(asked, [(23, 4)])
-    for wrong in (lambda: inside.ask(asked.model, "The capital is", CITIES), lambda: inside.ask(asked.model, "{} is", {}),
-                  lambda: inside.ask(asked.model, "The month after {} is", {"May": "June", "June": "July"}),
-                  lambda: finds.judge(asked, [(30, 0)]), lambda: finds.judge(asked, []),
-                  lambda: finds.judge(asked, [(1, 2)] * 2), lambda: finds.judge(asked, (23, 5)),
-                  lambda: finds.judge(asked, [(23, 5)], [0.5]), lambda: finds.judge(asked, [[[23], 5]]),
-                  lambda: finds.judge(asked, [(23, 5)], {(23, 5): float("nan")}),
-                  lambda: inside.ask(asked.model, "{} is {x}", CITIES), lambda: inside.ask(asked.model, "{} is", {"A": 7}),
-                  lambda: asked.rewrite("France", "Mars", 23, 4), lambda: asked.rewrite("France", 7, 23, 4),
-                  lambda: asked.rewrite("France", "Japan", 30, 4), lambda: asked.rewrite("France", "Japan", 23, "4"),
-                  lambda: finds.save(find, tmp_path / "find.txt"), lambda: finds.save(find, 7),
-                  lambda: finds.save(find, tmp_path / "nowhere" / "find.html")):
-        refusal(NotUsable, wrong)
 
 
 def test_the_causal_mask_written_out_changes_nothing(asked):

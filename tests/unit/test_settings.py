@@ -155,16 +155,6 @@ def test_the_pretrained_models_say_the_same_whatever_is_set(setting, model):
         assert said() == usual
 
 
-@pytest.mark.parametrize("name", ["dark_background", "ggplot", "seaborn-v0_8", "grayscale", "bmh"])
-def test_figures_are_drawn_in_any_style(name):
-    with plt.style.context(name):
-        ax = plots.heatmap(np.eye(2), ["a", "b"])
-        plots.bars(["a"], [1.0])
-        plots.word_map([[0, 0]], ["a"], ["group"])
-        ax.figure.canvas.draw()
-    plt.close("all")
-
-
 WORDS = ["is $5 more than 10% of $60", "why is $x^$ empty", "$$", "$_$", "café 😀"]
 
 

@@ -302,22 +302,12 @@ def test_an_environment_that_the_set_up_did_not_make_stays(script, installed, co
     assert installed == [] and sorted(script.VENV.rglob("*")) == before
 
 
-def test_removing_an_environment_can_be_interrupted(script, installed, monkeypatch, capsys):
-    pretend_it_is_installed(script)
-    script.PYTHON.unlink()
-
+@pytest.mark.parametrize("why", ["unfinished", "moved", "python gone", "its removal was interrupted"])
+def test_a_broken_environment_is_made_again(script, installed, monkeypatch, why):
     def interrupt(path):
         script.COMPLETE.unlink(missing_ok=True)
         raise KeyboardInterrupt
-    with monkeypatch.context() as patched:
-        patched.setattr(script.shutil, "rmtree", interrupt)
-        assert script.main(["setup"]) == 1
-    monkeypatch.setattr(script, "make_bare", lambda: None)
-    assert script.main(["setup"]) == 0 and installed, "it is still known to be ours"
 
-
-@pytest.mark.parametrize("why", ["unfinished", "moved", "python gone"])
-def test_a_broken_environment_is_made_again(script, installed, monkeypatch, why):
     pretend_it_is_installed(script)
     left = script.VENV / "left over"
     left.touch()
@@ -328,6 +318,10 @@ def test_a_broken_environment_is_made_again(script, installed, monkeypatch, why)
         script.COMPLETE.write_text("\n".join(["/elsewhere", script.fingerprint(), "", ""]))
     else:
         script.PYTHON.unlink()
+    if "interrupted" in why:
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(script.shutil, "rmtree", interrupt)
+            script.prepare([])
     monkeypatch.setattr(script, "make_bare", lambda: bare(script))
     script.prepare([])
     assert not left.exists() and script.works() and not script.UNFINISHED.exists()

@@ -61,22 +61,6 @@ def test_the_merges_are_the_librarys(text):
         assert [ids[i] for i in ours.encode(line)] == library.encode(line).ids, line
 
 
-def test_the_trainer_counts_and_merges_as_the_exercises_do():
-    """The slow way: count everything again after each merge."""
-    words = {tuple(word): n for word, n in ((b"aaab", 3), (b"ab", 5), (b" aab", 2), (b"baab", 1))}
-    fast, slow, left = train_bpe(words, 6), {}, dict(words)
-    for new in range(256, 256 + len(fast)):
-        pairs = count_pairs(left)
-        rank = {pair: tuple(ord(SYMBOLS[i]) if i < 256 else 256 + i for i in pair) for pair in pairs}
-        best = min(pairs, key=lambda pair: (-pairs[pair], rank[pair]))
-        slow[best], counted = new, {}
-        for ids, n in left.items():
-            merged = tuple(merge_pair(ids, best, new))
-            counted[merged] = counted.get(merged, 0) + n
-        left = counted
-    assert fast == slow and len(fast) > 3
-
-
 def test_merges_end_when_nothing_is_left():
     assert train_bpe("ab", 10) == {(97, 98): 256}
     assert train_bpe("ab", 0) == {}
@@ -223,11 +207,8 @@ def test_the_addresses():
 
 def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "my.txt"
-    for contents, words in ((None, "cannot be read"), (b"\xff\xfe\x00a" * 9000, "not text"), (b"a\0" * 20_000, "not text"),
-                            (b"too short", "has 9 bytes"), (b"", "0 bytes")):
-        if contents is not None:
-            path.write_bytes(contents)
-        assert words in refusal(ValueError, texts.read_text, path)
-    assert "cannot be read" in refusal(ValueError, texts.read_text, tmp_path)
+    for contents in (b"\xff\xfe\x00a" * 9000, b"a\0" * 20_000):
+        path.write_bytes(contents)
+        assert "not text" in refusal(ValueError, texts.read_text, path)
     path.write_bytes("\ufeffone\r\ntwö\n".encode() * 2000)
     assert texts.read_text(path).startswith("one\ntwö\n")
