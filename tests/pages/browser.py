@@ -28,7 +28,9 @@ import time
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
 
 from scripts.verbs import LOOK
 
@@ -68,25 +70,14 @@ def lesson(number: str) -> str:
     return next(name for name in LESSONS if name.startswith(number))
 
 
-NO_FONTS = ("The browser ends as soon as it draws a letter, as it does where there are no fonts: on Debian and Ubuntu "
-            "`sudo apt install fonts-liberation`.")
-
-
-class NoBrowser(RuntimeError):
-    """There is no browser, or no playwright to drive it."""
-
-
 def find_browser() -> str:
-    """The path of a Chromium-like browser; NoBrowser with one clear sentence if there is none."""
+    """The path of a Chromium-like browser; the test is skipped with one clear sentence if there is none."""
     named = (os.environ.get("CHROMIUM") or "",)
     found = next(filter(None, map(shutil.which, named + BROWSERS)), None)
     if not found:
-        raise NoBrowser("The pages' tests need a browser: on Debian and Ubuntu `sudo apt install chromium`, elsewhere "
-                        "install Chromium or Chrome, or put the path of one in the variable CHROMIUM.")
-    try:
-        import playwright  # noqa: F401
-    except ImportError:
-        raise NoBrowser("The pages' tests need playwright: pip install playwright.") from None
+        pytest.skip("The pages' tests need a browser: on Debian and Ubuntu `sudo apt install chromium`, elsewhere install "
+                    "Chromium or Chrome, or put the path of one in the variable CHROMIUM.")
+    pytest.importorskip("playwright", reason="The pages' tests need playwright: pip install playwright.")
     return found
 
 
@@ -101,7 +92,7 @@ def no_network() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def start_browser():
-    """Chromium, with whatever is not this machine behind a closed port. NoBrowser if there is none, or none that draws."""
+    """Chromium, with whatever is not this machine behind a closed port; skips the test if there is none that draws."""
     path = find_browser()
     from playwright.sync_api import Error, sync_playwright
     flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -118,7 +109,8 @@ def start_browser():
                 page.screenshot(timeout=PATIENCE * 1000)
                 page.close()
             except Error:  # without any font Chromium ends at the first letter that it has to look for in another one
-                raise NoBrowser(NO_FONTS) from None
+                pytest.skip("The browser ends as soon as it draws a letter, as it does where there are no fonts: on Debian "
+                            "and Ubuntu `sudo apt install fonts-liberation`.")
             yield browser
 
 
@@ -131,10 +123,11 @@ def served(server):
         server.shutdown()
 
 
-def axe_findings(page, **options):
-    """What axe finds on a page, but for what it calls minor: a line each. Skips the test where axe is not installed."""
+def axe_findings(page, inside=None, **options):
+    """What axe finds on a page, or inside what this CSS selects, but for what it calls minor: a line each. Skips the test
+    where axe is not installed."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="`make test` installs axe")
-    found = axe.Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    found = axe.Axe().run(page, inside, {"resultTypes": ["violations"], **options}).response["violations"]
     return [f"{one['id']} ({one['impact']}): {node['html'][:200]}\n   {node['failureSummary']}"
             for one in found if one["impact"] != "minor" for node in one["nodes"]]
 
@@ -172,8 +165,8 @@ class Window:
 class Lab(Window):
     """A JupyterLab server on a copy of the course, and a browser that can reach nothing else.
 
-    The kernel runs in a network namespace of its own, with nothing in it, where the system has them (Linux); elsewhere its
-    proxy settings point to a closed port. ``trusted``: whether a notebook that is opened is one.
+    The kernel runs in a network namespace of its own, with nothing in it, where the system has them (Linux). ``trusted``:
+    whether a notebook that is opened is one.
     """
 
     def __init__(self, browser):
@@ -215,10 +208,6 @@ class Lab(Window):
             ATTENTION_COURSE_PROGRESS=str(folder / "progress.json"))
         for name in ("MPLBACKEND", "PYTEST_CURRENT_TEST"):
             environment.pop(name, None)
-        if not no_network():
-            closed = "http://127.0.0.1:9"
-            environment.update(http_proxy=closed, https_proxy=closed, HTTP_PROXY=closed, HTTPS_PROXY=closed,
-                               all_proxy=closed, ALL_PROXY=closed, NO_PROXY="127.0.0.1,localhost")
         self.token = secrets.token_hex(16)
         command = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser",
@@ -536,14 +525,10 @@ def look_at_lesson_12(page) -> None:
 
 def trust(path: Path, data: Path) -> None:
     """What `jupyter trust` does, in this process and with this data folder."""
-    import nbformat
-    from nbformat.sign import NotebookNotary
     data.mkdir(parents=True, exist_ok=True)
     notary = NotebookNotary(data_dir=str(data))
-    try:
+    with contextlib.closing(notary.store):
         notary.sign(nbformat.read(path, as_version=4))
-    finally:
-        notary.store.close()
 
 
 def write_json(path: Path, value: dict) -> None:

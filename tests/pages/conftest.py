@@ -1,6 +1,5 @@
 """One browser and one JupyterLab for all tests of this folder that a worker runs; one book for all workers."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -9,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from browser import REPO, Lab, NoBrowser, no_network, start_browser
+from browser import REPO, Lab, no_network, start_browser
 from nbformat.v4 import new_notebook, writes
 
 from helpers.store.files import locked
@@ -53,11 +52,7 @@ def browser():
     It ends with the last test of this folder: as long as playwright is there, nothing else in the process may
     wait for a kernel (both run an event loop).
     """
-    with contextlib.ExitStack() as stack:
-        try:
-            browser = stack.enter_context(start_browser())
-        except NoBrowser as missing:
-            pytest.skip(str(missing))
+    with start_browser() as browser:
         yield browser
 
 

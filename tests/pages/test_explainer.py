@@ -191,8 +191,6 @@ def test_a_person_can_write(page):
     text.fill("the keys to the kabinet ")
     said.get_by_role("button", name="cabinet", exact=True).click()
     assert text.input_value() == "the keys to the cabinet " and said.inner_text() == ""
-    text.fill("anna tells ben! ")
-    assert said.inner_text() == "" and sentence(page) == ["BOS", "anna", "tells", "ben"]
     text.fill("")
     text.press_sequentially("the cab")
     options = page.locator("#options button")
@@ -311,14 +309,6 @@ def test_arcs_follow_a_word(page):
     assert arcs() == before
     page.locator(".words button").nth(6).click()  # this one asks now
     assert page.locator(".words [aria-pressed=true]").inner_text() == "kings"
-    widest = max(arcs(), key=lambda arc: arc[1])
-    best = max((weight, head) for head in range(8) for weight in page.evaluate(
-        f"explainer.run([1, ...{ids_of('anna tells ben that the kings')}]).heads.flat()[{head}].weights[6]"))
-    assert widest[0] == f"var(--h{best[1] // 4}{best[1] % 4})"
-
-
-def ids_of(text):
-    return inside.load_mini()[1].encode(text.split())
 
 
 def test_the_keyboard_reaches_every_weight_and_is_never_thrown_back(page):
@@ -357,7 +347,7 @@ def test_from_the_whole_to_one_product_and_back(page, mini):
     """Five steps in by the keyboard, each with torch's numbers, and five out by Escape, to where one came from."""
     model = copy.deepcopy(mini[0]).double()
     with torch.no_grad():
-        _, weights = model(torch.tensor([[grammars.BOS, *ids_of(THANKS)]]), weights=True)
+        _, weights = model(torch.tensor([[grammars.BOS, *mini[1].encode(THANKS.split())]]), weights=True)
     title, laws = page.locator("#h-inside"), page.locator("#formula div")
     assert page.locator(".plane").count() == 2 and "p(anna) = 0.997" in laws.last.inner_text()
     assert "would be followed by anna, 1.00" in page.locator(".plane").last.get_attribute("aria-label")
@@ -426,35 +416,26 @@ def test_dares_are_ticked_when_they_are_done(page):
     until(page, lambda: done() == [True] * 5, "the ticks are kept")
 
 
-def test_an_address_holds_text_and_switches(browser, page):
-    page.locator("#text").fill("the keys, to the cabinet")
+def test_an_address_holds_all_that_was_set_and_no_more_than_there_is(browser, page):
     page.get_by_label("use head (1, 2)").uncheck()
-    page.locator("#scale").uncheck()
-    page.locator("#heat").fill("0.5")
-    page.locator(".words button").nth(2).click()
-    until(page, lambda: "asks=2" in page.url and "off=1.2" in page.url, "the address has it all")
-    with opened(browser, "#" + page.url.partition("#")[2]) as other:
-        assert told(other) == told(page) and sentence(other) == sentence(page)
-        assert other.locator("#text").input_value() == "the keys, to the cabinet"
-        assert not other.get_by_label("use head (1, 2)").is_checked() and other.locator("#degrees").inner_text() == "0.5"
-        assert other.locator(".words [aria-pressed=true]").inner_text() == "keys"
-        other.evaluate("location.hash = 'text=she+bears+the'")
-        until(other, lambda: sentence(other) == ["BOS", "she", "bears", "the"], "another address, another text")
-        assert other.get_by_label("use head (1, 2)").is_checked()
-
-
-def test_an_address_holds_the_model_and_the_scene_and_no_more_than_there_is(browser, page):
+    until(page, lambda: "off=1.2" in page.url, "the address has it")
     page.locator("#models [value=text]").check()
     until(page, lambda: page.locator("#maps .map").count() == 16, "the other model reads")
     page.locator("#text").fill("we have peace")
+    page.locator("#heat").fill("0.5")
     page.locator("#layer2").uncheck()
+    page.locator(".words button").nth(2).click()
     page.get_by_role("button", name="5 values").click()
     page.locator(".plane .sheet").nth(3).click()
-    until(page, lambda: "zoom=3" in page.url and "scene=5" in page.url, "the address has it all")
+    until(page, lambda: all(f"{part}=" in page.url for part in ("zoom", "scene", "asks")), "the address has it all")
     with opened(browser, "#" + page.url.partition("#")[2]) as other:
         assert told(other) == told(page) and sentence(other) == sentence(page) == ["BOS", "we", "have", "peace"]
         assert other.locator("#telling").inner_text() == page.locator("#telling").inner_text() != ""
-        assert not other.locator("#layer2").is_checked() and other.locator("#h-inside").inner_text() == "Inside layer 3"
+        assert not other.locator("#layer2").is_checked() and other.locator("#degrees").inner_text() == "0.5"
+        assert other.locator("#h-inside").inner_text() == "Inside layer 3"
+        assert other.locator(".words [aria-pressed=true]").inner_text() == "have"
+        other.evaluate("location.hash = 'text=she+bears+the'")
+        until(other, lambda: sentence(other) == ["BOS", "she", "bears", "the"], "another address, another text")
         hostile = ("model=chat&scene=8&text=<img src=x onerror=alert(1)>&off=9.9 x&zoom=7.7.7&temperature=-1&asks=99&"
                    "without=5")
         other.evaluate("text => { location.hash = text; }", hostile)
