@@ -253,7 +253,8 @@ def _say(dates, who, text, people, zone):
 
 def _times(dates, results, path, column):
     """Enter when everybody handed in, from a column of Moodle's worksheet; sentences on what could not be read."""
-    rows = marks.read_csv(path)
+    lines = roster.people_in(path, nameless=True)
+    rows = [row for row, _ in lines]
     headings = [heading for heading in (rows[0] if rows else []) if heading]
     column = column or worksheets.handed_in(rows, _is_date)
     if column not in headings:
@@ -261,12 +262,11 @@ def _times(dates, results, path, column):
                         f"it with --column; there are {first_few(headings)}.")
     numbers = {result["id"] or (result.get("person") or {}).get("moodle"): result["key"] for result in results}
     odd = []
-    for row in rows:
-        number = re.search(r"\d+", next(iter(row.values())) or "")
+    for row, person in lines:
         text = (row[column] or "").strip()
-        if number and number[0] in numbers and text not in ("", "-"):
+        if person.moodle and person.moodle in numbers and text not in ("", "-"):
             try:
-                dates.times[numbers[number[0]]] = when(text, dates.zone)
+                dates.times[numbers[person.moodle]] = when(text, dates.zone)
             except DateError:
                 odd.append(text)
     notes = [f"When everybody handed in is taken from the column {column!r}."]

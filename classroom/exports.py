@@ -95,21 +95,19 @@ def _moodle(out, title, grades, due):
 def _feedback(out, style, named, results, notes):
     """A zip of everybody's feedback page, for a platform to hand out. ``named``: {key: (folder or "", file)} as the platform
     wants them: ``KINDS`` says what a file of this kind gets."""
-    buffer, missing, other, sheet, pages = io.BytesIO(), [], [], out / marks.SHEET, []
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for result in results:
-            page = out / "feedback" / page_of(result)
-            if not page.exists() or result["key"] not in named:
-                missing.append(result["student"])
-                continue
-            pages.append(page.stat().st_mtime)
-            folder, file = named[result["key"]]
-            kind = Path(file).suffix.lower()
-            if kind not in KINDS:
-                other.append(f"{result['student']} ({kind or 'no ending'})")
-                continue
-            data = KINDS[kind](page.read_bytes())
-            archive.writestr(f"{folder}/{file}" if folder else file, data)
+    missing, other, sheet, pages, files = [], [], out / marks.SHEET, [], {}
+    for result in results:
+        page = out / "feedback" / page_of(result)
+        if not page.exists() or result["key"] not in named:
+            missing.append(result["student"])
+            continue
+        pages.append(page.stat().st_mtime)
+        folder, file = named[result["key"]]
+        kind = Path(file).suffix.lower()
+        if kind in KINDS:
+            files[f"{folder}/{file}" if folder else file] = KINDS[kind](page.read_bytes())
+        else:
+            other.append(f"{result['student']} ({kind or 'no ending'})")
     if pages and sheet.exists() and min(pages) < sheet.stat().st_mtime:
         notes.append(f"{marks.SHEET} is newer than the feedback pages in the zip: run feedback, then export again.")
     if missing and (pages or style == "moodle"):
@@ -120,7 +118,7 @@ def _feedback(out, style, named, results, notes):
                      f"that kind: {first_few(other)}. Send these pages yourself.")
     if not pages:
         return []
-    write_whole(out / f"{style}_feedback.zip", buffer.getvalue())
+    write_whole(out / f"{style}_feedback.zip", _zip(files))
     return [out / f"{style}_feedback.zip"]
 
 
@@ -137,12 +135,9 @@ def moodle_handout(out, name, students):
     students = [(student, person) for student, person in students if person.moodle]
     if not students:
         return None
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student, person in students:
-            archive.write(out / name / name_for_people(student) / f"{name}.ipynb",
-                          f"{moodle_folder(person.name, person.moodle)}/{name}.ipynb")
-    write_whole(out / f"{name}-moodle.zip", buffer.getvalue())
+    write_whole(out / f"{name}-moodle.zip", _zip({
+        f"{moodle_folder(person.name, person.moodle)}/{name}.ipynb":
+        (out / name / name_for_people(student) / f"{name}.ipynb").read_bytes() for student, person in students}))
     return out / f"{name}-moodle.zip"
 
 
@@ -167,14 +162,16 @@ def _notebook(page):
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
 
 
-def _zipped(page):
+def _zip(files):
+    """A zip with these files, name -> contents."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("feedback.html", page)
+        for name, contents in files.items():
+            archive.writestr(name, contents)
     return buffer.getvalue()
 
 
-KINDS = {".html": bytes, ".htm": bytes, ".ipynb": _notebook, ".zip": _zipped,
+KINDS = {".html": bytes, ".htm": bytes, ".ipynb": _notebook, ".zip": lambda page: _zip({"feedback.html": page}),
          **dict.fromkeys((".txt", ".md", ".py"), _text)}
 
 
