@@ -63,7 +63,11 @@ def letters(text):
 def read(path):
     """The ``Results`` in a file of Moodle or Canvas. Raises GainError, SheetError."""
     path = Path(path)
-    rows, headings = _rows(path)
+    lines = roster.people_in(path, nameless=True)
+    if not lines:
+        raise GainError(f"{path} has no lines below its headings: download it again when somebody has answered.")
+    rows = [row for row, _ in lines]
+    headings = [heading for heading in rows[0] if heading]
     places = _places(rows, headings)
     if not places:
         raise GainError(f"No column of {path} has answers of the attention inventory. It should be Moodle's Results > "
@@ -72,7 +76,6 @@ def read(path):
     have = [q.id for q in bank.items() if q.id in places and (not q.reasons or f"{q.id}-because" in places)]
     first = min(map(headings.index, places.values()))
     grade = headings[max(first - 1, 0)]  # in Moodle, where it is "-" as long as an attempt is not finished
-    lines = roster.people_in(path, nameless=True)
     if attempt := next((heading for heading in headings if heading.strip().casefold() == "attempt"), None):
         lines.sort(key=lambda line: int(re.sub(r"\D", "", line[0][attempt] or "") or 0))
     taken, strange, unfinished, empty = [], defaultdict(list), 0, 0
@@ -121,14 +124,6 @@ def _asked():
     """{id of a question as platforms ask it: (the question, {letters of an option: its name})}."""
     return {one.id: (one, {letters(questions.as_plain(o.text)): bank.name_of(o) for o in reversed(one.options)})
             for one in quiz.asked()}
-
-
-def _rows(path):
-    """The lines of a CSV file as dicts, and its headings. Raises GainError, SheetError."""
-    rows = marks.read_csv(path)
-    if not rows:
-        raise GainError(f"{path} has no lines below its headings: download it again when somebody has answered.")
-    return rows, [h for h in rows[0] if h]
 
 
 def _places(rows, headings):
