@@ -3,7 +3,7 @@
 It is asked for (``grade --zone``) or taken from the machine once, and kept in batch.json beside the results.
 """
 
-import re
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -13,8 +13,6 @@ import tzlocal
 from classroom import Problem
 from classroom.files import read_json, write_json
 
-FIXED = re.compile(r"UTC([+-])(\d\d):(\d\d)")
-
 
 class ClockError(Problem):
     """One sentence: why a zone is not known, and what to do."""
@@ -22,9 +20,8 @@ class ClockError(Problem):
 
 def zone(name):
     """The zone of this name, such as Europe/Berlin or UTC+02:00; ``str`` gives the name back. Raises ClockError."""
-    if fixed := FIXED.fullmatch(name):
-        sign, hours, minutes = fixed.groups()
-        return timezone((-1 if sign == "-" else 1) * timedelta(hours=int(hours) % 24, minutes=int(minutes) % 60))
+    with suppress(ValueError):
+        return datetime.strptime(name, "UTC%z").tzinfo
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
