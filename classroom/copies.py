@@ -196,18 +196,17 @@ def _side_by_side(pair, class_of, sources):
         met.update(product(left, right))
     order = [{place: n for n, place in enumerate(sorted({lines[side] for lines in met}))} for side in (0, 1)]
     best = sorted(met, key=lambda lines: (-met[lines], abs(order[0][lines[0]] - order[1][lines[1]]), lines))
-    of_left, of_right = {}, {}  # a line -> its partner on the other side
+    left, right = {}, {}  # a line -> its mark, which is a line on the left
     for a, b in best:  # each line has one that no other has, as far as there are enough
-        if a not in of_left and b not in of_right:
-            of_left[a], of_right[b] = b, a
-    left = {a: number for number, a in enumerate(sorted(of_left), 1)}
-    right = {b: left[a] for b, a in of_right.items()}
+        if a not in left and b not in right:
+            left[a] = right[b] = a
     for a, b in best:  # one that is left without takes the mark of the line that it shares most with
-        if a not in left and b in of_right:
-            left[a] = right[b]
-        elif b not in right and a in of_left:
-            right[b] = left[a]
-    return [_passages(sources[0], left), _passages(sources[1], right)]
+        mark = left.get(a) or right[b]
+        left.setdefault(a, mark)
+        right.setdefault(b, mark)
+    numbers = {mark: number for number, mark in enumerate(sorted(set(left.values())), 1)}
+    return [_passages(source, {line: numbers[mark] for line, mark in side.items()})
+            for source, side in zip(sources, (left, right), strict=True)]
 
 
 def _passages(sources, marks):

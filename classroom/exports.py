@@ -188,7 +188,7 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
         notes.append(f"The grades are in the column {column!r}; to have them in another one, say --column.")
     else:
         column = _column(into, columns, wanted)
-    people = [[person.name, person.email, person.login] for _, person in lines]
+    people = [[person.name, person.email, person.login, row.get("SIS User ID") or ""] for row, person in lines]
     if style == "moodle" and (groups := _groups(grades, rows, columns[2:columns.index(column)])):
         raise Mismatch(f"{into} says in its column {groups!r} who is in which group, and each group was graded as one "
                        f"person: give grade --roster {into}, and then this command again.")
