@@ -376,20 +376,27 @@ def test_make_hands_everything_on():
         assert done.stdout.split() == ["scripts/environment.py", "classroom", *words.split()], done.stderr
 
 
+LISTS = {"names.txt": b"Ada\n", "twice.txt": b"Ada Lovelace\nLovelace, ADA\n", "empty.txt": b"\n\n",
+         "odd.csv": b"mail,mark\na@b,3\n", "list.json": b'{"Ada": 1}\n', "mails.txt": b"Ada, ada@x.org\n",
+         "old.txt": "Zoë".encode("latin-1")}
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["grade", "assignment0", "x", "y"], "There is no assignment"),
-    (["grade", NAME, "no such folder", "y"], "does not exist"),
-    (["feedback", "no such folder"], "run grade first"),
-    (["release", "../assignment1", "y"], "There is no assignment"),
-    (["release", "assignment0", "y"], "There is no assignment"),
-    (["release", "assignment0", "y", "--variant", "v"], "There is no assignment"),
-    (["release", NAME, "y", "--variant", "a/b"], "1 to 60 letters"), (["try", "assignment0", "y"], "There is no assignment"),
-    (["release", NAME, "y", "--variant", "v", "--students", "no.csv"], "no.csv does not exist."),
-    (["copies", "y"], "run grade first"), (["export", "y"], "run grade first"),
-    (["term", "y", "--out", "z"], "grade first, or leave it out")])
+    ("grade assignment0 x y", "There is no assignment"), (f"grade {NAME} none y", "does not exist"),
+    ("feedback none", "run grade first"), ("release ../assignment1 y", "There is no assignment"),
+    ("release assignment0 y", "There is no assignment"), ("release assignment0 y --variant v", "There is no assignment"),
+    ("try assignment0 y", "There is no assignment"), ("copies y", "run grade first"), ("export y", "run grade first"),
+    ("term y --out z", "grade first, or leave it out"),
+    *((f"release {NAME} y {more}", words) for more, words in (
+        ("--variant a/b", "1 to 60 letters"), ("--students names.txt", "with --variant NAME as well"),
+        ("--variant v --students no.csv", "no.csv does not exist."), ("--variant v --students twice.txt", "stands twice"),
+        ("--variant v --students empty.txt", "holds no names"), ("--variant v --students odd.csv", "no column of names"),
+        ("--variant v --students old.txt", "in UTF-8"), ("--variant v --students list.json", "has '{' in it"),
+        ("--variant v --students mails.txt", "has '@' in it")))])
 def test_errors_are_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 1
-    assert not list(tmp_path.iterdir()), "a folder was made before the names were looked at"
+    submissions.put(tmp_path, LISTS)
+    assert main(arguments.split()) == 1
+    assert {path.name for path in tmp_path.iterdir()} == set(LISTS), "a folder was made before the names were looked at"
     said = capsys.readouterr()
     assert words in said.err and said.err.count("\n") == 1 and not said.out

@@ -105,30 +105,6 @@ def test_a_student_always_gets_the_same_and_students_get_different_ones(tmp_path
     assert not any(details[function] == own[function] for details in first.details.values() for function in own)
 
 
-@pytest.mark.parametrize(("words", "arguments"), [
-    ("1 to 60 letters", ["--variant", "a/b"]),
-    ("with --variant NAME as well", ["--students", "names.txt"]),
-    ("stands twice", ["--variant", "x", "--students", "twice.txt"]),
-    ("holds no names", ["--variant", "x", "--students", "empty.txt"]),
-    ("has no column of names", ["--variant", "x", "--students", "odd.csv"]),
-    ("missing.txt does not exist.", ["--variant", "x", "--students", "missing.txt"]),
-    ("in UTF-8", ["--variant", "x", "--students", "old.txt"]),
-    ("has '{' in it", ["--variant", "x", "--students", "list.json"]),
-    ("has '@' in it", ["--variant", "x", "--students", "mails.txt"]),
-])
-def test_what_cannot_be_released_is_one_sentence(words, arguments, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for name, text in {"names.txt": "Ada\n", "twice.txt": "Ada Lovelace\nLovelace, ADA\n", "empty.txt": "\n\n",
-                       "odd.csv": "mail,mark\na@b,3\n", "list.json": '{"Ada": 1}\n',
-                       "mails.txt": "Ada, ada@x.org\n"}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "old.txt").write_bytes("Zoë".encode("latin-1"))
-    assert main(["release", "assignment5", "out", *arguments]) == 1
-    said = capsys.readouterr().err
-    assert words in said and said.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_names_come_from_a_list_or_from_a_platform(tmp_path):
     lists = {"a.txt": "Zoë Müller \n\n Ada  Lovelace",
              "b.csv": "Identifier;Full name\nParticipant 1;Zoë Müller\n2;Ada Lovelace",
