@@ -9,13 +9,13 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     collecting.py  find each student's newest notebook      names.py       of students, folders and files
     zips.py        zips and tars that nobody can trust      roster.py      who is who: numbers, addresses, names
     grading.py     one file in, one result out              session.py     its functions, called from outside
-    batch.py       a whole class, resumable                files.py       values in files of JSON
+    batch.py       a whole class, resumable                 teams.py       one notebook of several people
     marks.py       the sheet to mark, points, grades        marking.py     a page in the browser, to mark on
     attempts.py    several hand-ins, the last or the best   copies.py      who hands in the same
     dates.py       due, late, extensions                    clock.py       one time zone for an assignment
-    worksheets.py  a platform's columns, any language       overview.py    what the class did, with pictures
+    worksheets.py  a platform's columns, any language       overview.py    what the class did, in numbers
     reports.py     pages, by templates/ (Jinja2)            term.py        one page over several assignments
-    teams.py       one notebook of several people
+    files.py       values in files of JSON
     exports.py     CSV, Canvas, Moodle                      gradescope.py  an autograder to upload
     own.py         a teacher's own notebook, its tests      proof.py       whether it is sound
     quiz.py        the inventory, for platforms             gain.py        what a class has gained in it
