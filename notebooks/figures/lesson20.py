@@ -94,7 +94,7 @@ def where_it_looks(image, weights, probabilities):
                          alpha=0.4, zorder=2)  # under the ink
             ax.add_patch(FancyBboxPatch((x + 0.15, y + 0.15), 1.7, 1.7, boxstyle="round,pad=0,rounding_size=0.3",
                                         facecolor="none", edgecolor=colour, linewidth=1 + 5 * shares[patch], zorder=4))
-        ax.set_title(f"head {head}", color=colour, fontsize=14, fontweight="bold", loc="center")
+        ax.set_title(f"head {head}", color=plots.ink(colour), fontsize=14, fontweight="bold", loc="center")
         ax.set(xlim=(-1.1, 11.3), ylim=(8.3, -0.3), aspect="equal")
         ax.axis("off")
     bars = below.subplots()
@@ -132,9 +132,11 @@ def looking_and_mattering(image, looked, lost):
 
 def two_sounds(spectrograms, names):
     """Spectrograms of two sounds, each (pitches, times): time to the right, pitch upwards."""
-    _, panels = plt.subplots(1, 2, figsize=(6.4, 2.9), sharey=True)
+    _, panels = plt.subplots(1, 2, figsize=(5.6, 3.2), sharey=True)
     for ax, sound, name in zip(panels, spectrograms, names, strict=True):
         ax.imshow(sound, origin="lower", aspect="auto", cmap="Blues")
-        ax.set(xlabel="time", xticks=[], yticks=[], title=name)
-    panels[0].set_ylabel("pitch")
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(f"“{name}”", fontsize=15)
+        ax.set_xlabel("time →", fontsize=14)
+    panels[0].set_ylabel("pitch →", fontsize=14)
     plt.show()
