@@ -107,7 +107,7 @@ def x_rays(rays, leak):
         ax.imshow(colours)
         ax.plot([-0.5, len(moved) - 0.5], [-0.5, len(moved) - 0.5], color=plots.GREY, linewidth=1, linestyle=":")
         ax.set_title(f"{name}\n{'leaks ✗' if leak[name] else 'shows no leak ✓'}", fontsize=13, loc="center",
-                     color=plots.RED if leak[name] else plots.GREEN)
+                     color=plots.RED if leak[name] else plots.ink(plots.GREEN))
         ax.set(xticks=[], yticks=[])
     for ax in panels[:, 0]:
         ax.set_ylabel("output that moves", fontsize=12)
