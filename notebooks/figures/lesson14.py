@@ -173,7 +173,7 @@ def ghost_of_the_table():
     high, sums = (figure.add_subplot(grid[row, :], xlim=(-0.5, 3.5), xticks=[]) for row in (1, 2))
     high.bar(range(4), largest, 0.5, color=plots.BLUE)
     sums.bar(range(4), left, 0.5, color="#9ad3bf")
-    sums.bar(range(4), total - left, 0.5, left, color=plots.GREEN)
+    sums.bar(range(4), total - left, 0.5, left, color=plots.ink(plots.GREEN))
     for tile in range(4):
         high.text(tile, largest[tile] + 0.08, f"{largest[tile]:.1f}", ha="center", fontsize=14)
         sums.text(tile, total[tile] + 0.15, f"{total[tile]:.1f}", ha="center", fontsize=14)
@@ -184,7 +184,7 @@ def ghost_of_the_table():
             sums.text(tile, left[tile] / 2, f"{left[tile]:.1f}", ha="center", va="center", fontsize=14)
             sums.text(tile - 0.25, total[tile - 1] + 0.15, "shrinks", ha="center", fontsize=14)
     sums.text(3, left[3] / 2, "carried\nover", ha="center", va="center", fontsize=13)
-    sums.text(3, (left[3] + total[3]) / 2, "new", ha="center", va="center", fontsize=13)
+    sums.text(3, (left[3] + total[3]) / 2, "new", ha="center", va="center", fontsize=13, color="white")
     high.set(yticks=[0, 1, 2], ylim=(0, 2.6))
     sums.set(yticks=[0, 2, 4, 6, 8], ylim=(0, 8.4))
     for ax, title in ((high, "largest score so far"), (sums, "total of the exponentials so far")):
