@@ -128,17 +128,17 @@ def answers(scenes, named):
 
 def errors(sweep):
     """The typical errors of trained models. ``sweep``: {(colours asked, heads): five numbers}."""
-    _, panels = plt.subplots(1, 2, figsize=(7, 3.3), sharey=True)
-    for ax, asked, title in [(panels[0], 1, "one colour asked"), (panels[1], 2, "two colours asked")]:
+    _, panels = plt.subplots(1, 2, figsize=(6, 3.8), sharey=True)
+    for ax, asked, title in [(panels[0], 1, "asked for one colour"), (panels[1], 2, "asked for two at once")]:
         for level, name in [(28.9, "always grey"), (20.4, "the even mixture")][:asked]:
             ax.axhline(level, color=plots.GREY, linestyle=":")
             ax.text(2.45, level + 0.6, name, ha="right", fontsize=12.5, color=plots.GREY)
         for x, h in enumerate((1, 2, 4)):
-            ax.plot(x + np.linspace(-0.16, 0.16, 5), sweep[asked, h], "o", color=plots.BLUE, markersize=7, alpha=0.8)
+            ax.plot(x + np.linspace(-0.16, 0.16, 5), sweep[asked, h], "o", color=plots.BLUE, markersize=8, alpha=0.8)
         ax.set_xticks(range(3), (1, 2, 4))
         ax.set_title(title, fontsize=14)
         ax.set_xlabel("heads", fontsize=13)
-        ax.set(xlim=(-0.5, 2.5), ylim=(0, 33))
+        ax.set(xlim=(-0.5, 2.5), ylim=(-1.2, 33))
         ax.tick_params(labelsize=13)
     panels[0].set_ylabel("typical error", fontsize=13)
     plt.show()
