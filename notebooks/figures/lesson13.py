@@ -63,7 +63,7 @@ def gelu():
 TWINS = {  # name: (label, colour, its label moved by a factor)
     "norms before, not after": ("pre-norm", plots.RED, 1.0),
     "scores not scaled": ("no scaling", plots.PURPLE, 0.85),
-    "no positions": ("no positions", "#b87800", 3.0),
+    "no positions": ("no positions", plots.ORANGE, 3.0),
     "W_o of layer 3 not turned": ("W_o of layer 3\nnot turned", "black", 0.14),
     "GELU with tanh": ("GELU with tanh", "#3f7d20", 1.7),
     "eps = 1e-5": ("eps = 1e-5", plots.GREY, 0.6),
@@ -84,7 +84,7 @@ def sea_of_rounding(yours, heights):
     for name, values in heights.items():
         label, colour, moved = TWINS[name]
         ax.plot(depth, values, "-o", color=colour, linewidth=2.2, markersize=5.5)
-        ax.text(6.2, values[-1] * moved, label, color=colour, fontsize=14, va="center")
+        ax.text(6.2, values[-1] * moved, label, color=plots.ink(colour), fontsize=14, va="center")
     ax.plot(depth, yours, "-o", color=plots.BLUE, linewidth=5, markersize=10)
     ax.text(6.2, yours[-1], "yours", color=plots.BLUE, fontsize=19, weight="bold", va="center")
     ax.set(yscale="log", ylim=(1e-8, 2e3), xlim=(-0.3, 9), xticks=depth, yticks=[1e-6, 1e-4, 1e-2, 1, 100])
