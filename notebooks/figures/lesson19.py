@@ -90,7 +90,7 @@ def leash_paths(runs, honest):
         ax.plot(run.reward, 100 * np.array(run.allowed), marker=marker, color=colour, markersize=6, linewidth=2, alpha=0.85)
         name = f"leash {strength}" if strength else "no leash"
         ax.annotate(name, (run.reward[-1], 100 * run.allowed[-1]), places[strength], ha="center",
-                    textcoords="offset points", color=colour, fontsize=14, weight="bold")
+                    textcoords="offset points", color=plots.ink(colour), fontsize=14, weight="bold")
     ax.plot(runs[0].reward[0], 100 * runs[0].allowed[0], "*", color="black", markersize=18, zorder=5)
     ax.annotate("all start here", (runs[0].reward[0], 100 * runs[0].allowed[0]), (-10, -28), fontsize=13,
                 textcoords="offset points")
@@ -187,7 +187,7 @@ def scatter_of_gradients(gradients, noises):
     """
     way = list(gradients.values())[-1].mean(0)
     way = way / way.norm()
-    _, axes = plt.subplots(2, 2, figsize=(7.2, 4.0))
+    _, axes = plt.subplots(2, 2, figsize=(6.4, 4.2))
     for ax, (name, found) in zip(axes.flat, gradients.items(), strict=True):
         along = found @ way
         aside = (found.square().sum(1) - along.square()).sqrt() / along.mean()
@@ -196,7 +196,7 @@ def scatter_of_gradients(gradients, noises):
                   color=plots.BLUE, alpha=0.6, width=0.006)
         ax.quiver(0, 0, 0, 1, angles="xy", scale_units="xy", scale=1, color=plots.ORANGE, width=0.018, zorder=3)
         ax.set(xlim=(-3.5, 3.5), ylim=(-0.3, 2.6), aspect="equal", xticks=[], yticks=[])
-        ax.set_title(f"{name}: {noises[name]:.1f} times", fontsize=14)
+        ax.set_title(f"{name}\nscatter {noises[name]:.1f} times the mean", fontsize=14)
         for line in ax.spines.values():
             line.set(visible=True, color=plots.GREY, alpha=0.4)
     plt.show()
