@@ -81,6 +81,9 @@ def with_value(source, name, value, kind="text"):
 def trial(number):
     """Run a lesson, and print a line for each input that is answered by anything but a result or one sentence."""
     from IPython.core.interactiveshell import InteractiveShell
+    from matplotlib.colors import to_hex
+
+    from helpers.plots import INKS
 
     shell = InteractiveShell.instance()
     tried = 0
@@ -94,7 +97,10 @@ def trial(number):
             plt = sys.modules["matplotlib.pyplot"]
             try:
                 for number in plt.get_fignums():
-                    plt.figure(number).canvas.draw()  # a formula between dollars is read only now
+                    figure = plt.figure(number)
+                    figure.canvas.draw()  # a formula between dollars is read only now
+                    if pale := [text.get_text() for text in figure.findobj(plt.Text) if to_hex(text.get_color()) in INKS]:
+                        raise ValueError(f"{pale} cannot be read on white: let plots.ink choose the colour of letters")
             except Exception as in_figure:
                 error = error or in_figure
             plt.close("all")
