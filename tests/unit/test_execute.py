@@ -36,6 +36,7 @@ def test_a_kernel_that_dies_before_the_first_cell_is_started_again(notebook, mon
     path = notebook("print(6 * 7)")
     sentence, went_well = execute.execute(path)
     assert went_well, sentence
+    assert float(sentence.split("s, ")[1].split()[0]) > 0.1, sentence  # the kernel's processor time
     assert outputs(path) == [["42\n"]] and path.read_bytes().endswith(b"}\n")
     failures += [RuntimeError("Kernel died")] * 2
     sentence, went_well = execute.execute(path)
