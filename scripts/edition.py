@@ -140,7 +140,7 @@ def wheel(folder, name, version, files):
 def wheels(folder):
     """The course's own code and data and what else Pyodide does not carry, as wheels in ``folder``. Returns their names."""
     folder.mkdir(parents=True)
-    paths = [*sorted((ROOT / "helpers").rglob("*.py")), *sorted((ROOT / "helpers").rglob("*.css")),
+    paths = [*(path for kind in ("py", "css", "html") for path in sorted((ROOT / "helpers").rglob(f"*.{kind}"))),
              *sorted((ROOT / "notebooks/figures").glob("*.py")), *(ROOT / "data" / name for name in DATA)]
     files = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
     files |= {path.name: path.read_bytes() for path in sorted(STANDINS.glob("*.py"))}

@@ -4,6 +4,8 @@ import base64
 import io
 from dataclasses import dataclass, field, replace
 from html import escape
+from pathlib import Path
+from string import Template
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,6 +52,7 @@ def named(find):
     return f"Head {heads[0]}" if len(heads) == 1 else f"Heads {', '.join(heads[:-1])} and {heads[-1]}"
 
 
+PAGE = Path(__file__).with_name("find.html")
 NIGHT, STAR, LIT, DIM = "#0b1420", "#33475f", "#ffb000", "#9fb0bf"  # the colours of a card
 
 
@@ -143,20 +146,11 @@ def save(find, name):
         rows += (f"<tr><td>{escape(find.frame.format(one.asked))}</td><td>{escape(one.own)}</td>"
                  f"<td>{escape(one.giver)}</td><td><{tag}>{escape(one.wrote.strip())}</{tag}></td></tr>")
     title, (sentence, why, _) = f"{named(find)}, of {find.layers * find.heads}", headline(find)
-    page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>
-<meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark}}body{{font:18px/1.5
-sans-serif;max-width:46em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}td,th{{padding:4px 14px 4px 0;text-align:left}}
-</style>
-<img alt="{escape(f"{sentence}: {why}")}. A sky with a star for each head, and a dot for each pair, lit if it moved"
-src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">
-<h1>{escape(title)}</h1>{f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else ""}
-<p>SmolLM2-135M-Instruct has {find.layers} layers of {find.heads} heads. What {named(find).lower()} said at the last word of
-<i>{escape(find.frame.format("…"))}</i> was put into the same question about something else, and nothing else was changed.
-In {find.moved} of {find.fresh} pairs the other answer came out above the right one; with as many heads drawn at random in
-{find.control}. In the table it is bold where it came first, and a word that is neither answer is in italics.</p>
-<table><tr><th>asked</th><th>by itself</th><th>heads from</th><th>it then writes</th></tr>{rows}</table>
-<p>Sufficient is not necessary: without these heads the answer may well stay. And it is one small model.</p></html>
-"""
+    page = Template(PAGE.read_text(encoding="utf-8")).substitute(
+        title=escape(title), headline=escape(f"{sentence}: {why}"), rows=rows, team=named(find).lower(),
+        picture=base64.b64encode(picture.getvalue()).decode(), layers=find.layers, heads=find.heads,
+        hunter=f"<p>Found by {escape(find.hunter)}.</p>" if find.hunter else "", question=escape(find.frame.format("…")),
+        moved=find.moved, fresh=find.fresh, control=find.control)
     try:
         write_whole(path, page)
     except OSError as error:
