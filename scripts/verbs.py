@@ -17,7 +17,9 @@ QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
 NO_TESTS = 5  # the exit status of pytest where all tests were left out
 TESTED = ((r"notebooks/.*\.ipynb", "hygiene"), ("data/course.toml", "course"), (r".*\.md", "reference"),
           (r"helpers/checks/.*\.py", "hints"), (r"helpers/(checks/)?[a-z]\w*\.py", "mistakes"),
-          (r"helpers/[a-z]\w*\.py", "answers"))  # files, and what tests all of them
+          (r"helpers/[a-z]\w*\.py", "answers"), (r"helpers/sealed/.*\.py", "sealed"), (r"helpers/store/gguf\.py", "tokens"),
+          (r"helpers/page/(numbers|predictions)\.py", "progress"), (r"helpers/page/(pictures|sheet|show)\.py", "drawing"),
+          (r"classroom/tasks/.*\.py", "assignments"))  # files, and what tests all of them
 MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
