@@ -133,7 +133,7 @@ def wedge(diaries):
 
     ``diaries``: {name: [(loss on its text, loss on new text, what it wrote), ...]}, two of them, every ten steps.
     """
-    fig, panels = plt.subplots(1, 2, figsize=(7.6, 4), sharey=True)
+    fig, panels = plt.subplots(1, 2, figsize=(6.4, 4.2), sharey=True)
     for ax, (name, diary) in zip(panels, diaries.items(), strict=True):
         learned, new = np.array([losses for *losses, _ in diary]).T
         at, lowest = 10 * np.arange(1, len(new) + 1), int(new.argmin())
@@ -146,7 +146,7 @@ def wedge(diaries):
         ax.set_title(f"{name} text", fontsize=14)
         ax.tick_params(labelsize=12)
     panels[0].set_ylabel("loss in nats per token", fontsize=13)
-    fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=11)
+    fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=13)
     plt.show()
 
 
