@@ -84,7 +84,7 @@ def leash_paths(runs, honest):
     ``runs``: {strength of the leash, 0 without: `reward.Run`}; ``honest``: as for `measured_and_meant`.
     """
     _, ax = plt.subplots(figsize=(7.6, 4.8))
-    places = {0: (4, 10), 0.1: (26, -20), 0.3: (46, -6), 1: (-4, 14)}
+    places = {0: (4, 10), 0.1: (26, -20), 0.3: (26, -24), 1: (-4, 14)}
     colours = [plots.RED, plots.ORANGE, plots.GREEN, plots.BLUE]
     for (strength, run), marker, colour in zip(sorted(runs.items()), "os^D", colours, strict=True):
         ax.plot(run.reward, 100 * np.array(run.allowed), marker=marker, color=colour, markersize=6, linewidth=2, alpha=0.85)
