@@ -2,7 +2,7 @@
 
     numbers.agree({"0.51, queen": similarity("queen"), "34 %": share, "1,350 patches": patches.size})
 
-A test refuses a number in the prose that is neither here nor printed by a cell, so no sentence goes stale in silence.
+A test refuses a number in the prose that is neither here nor in the code or outputs of its section: none goes stale.
 """
 
 import re

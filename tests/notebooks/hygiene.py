@@ -46,6 +46,7 @@ COLAB_METADATA = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags"
 MOST_SAID = 4                            # sentences below that heading
 STAMPS = {"holds": "True here", "holds if": "True if", "holds in part": "Partly", "does not hold": "False",
           "not settled": "Open"}
+SAID = ("plain", "result", "n", "verdict")  # of a claim, fields of the register that a lesson may repeat
 SMALL = 12                               # a count up to here is no measurement
 NUMBER = re.compile(r"(?<![\w.,/])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/]|\.\d)(?: ?%)?")
 FREE = re.compile(r"""\[\d\d\s·|\]\([^)]*\)|<[^>]*>|\$[^$]*\$|\b(?:19|20)\d\d\b|\b\d+\s(?:minutes|hours)\b
@@ -217,7 +218,7 @@ RULES: dict[str, tuple[str, Rule]] = {}
 
 
 def rule(applies_to: str):
-    """Enter a function among the rules, for "all" books or for one kind of them."""
+    """Enter a function among the rules, for "all" books or for the kinds that are named."""
     def enter(function: Rule) -> Rule:
         RULES[function.__name__] = (applies_to, function)
         return function
@@ -225,7 +226,7 @@ def rule(applies_to: str):
 
 
 def problems(book: Book) -> list[str]:
-    return [sentence for applies_to, check in RULES.values() if applies_to in ("all", book.kind) for sentence in check(book)]
+    return [sentence for kinds, check in RULES.values() if kinds == "all" or book.kind in kinds for sentence in check(book)]
 
 
 @rule("all")
@@ -261,8 +262,7 @@ def execution_counts(book):
         counts = {cell.raw.get("execution_count")} | {
             output.get("execution_count") for output in cell.outputs if output["output_type"] == "execute_result"}
         if counts != {wanted}:
-            found = cell.raw.get("execution_count")
-            yield (f"{cell} has execution count {found} where {wanted} is due: "
+            yield (f"{cell} has execution count {cell.raw.get('execution_count')} where {wanted} is due: "
                    "restart the kernel, run all cells, save.")
             return                                   # the ones after it are wrong for the same reason
 
@@ -496,8 +496,7 @@ def what_people_say(book):
     if not book.experiment.exists():
         yield f"{book.name} has claims and no experiment: measure them in notebooks/experiments/{book.path.name}."
         return
-    part = section(book.markdown, CLAIMS)
-    items = re.findall(r"^- .+", part, re.MULTILINE)
+    items = re.findall(r"^- .+", section(book.markdown, CLAIMS), re.MULTILINE)
     if not 1 <= len(items) <= MOST_SAID:
         yield f"{book.name} has {len(items)} lines '- …' below '{CLAIMS}': write one to {MOST_SAID}."
     for item in items:
@@ -522,50 +521,51 @@ def section(markdown: str, heading: str) -> str:
     return found[1] if found else ""
 
 
-@rule("lessons")
+@rule("lessons and solutions")
 def numbers_are_computed(book):
-    """A number of the prose is printed by a cell, part of its code, or listed in the last cell, which computes it.
+    """A number of the prose is listed in the last cell, which computes it, or is in the code or outputs of its own section.
 
+    A section ends at the next heading, but not at a lesson's exercise. A line with [C31] may repeat the register on C31.
     Small counts, years, minutes and what names a place (lesson 07, section 3, head (2, 5)) are free."""
-    stated = numbers_stated(book)
-    if stated is None:
+    listed = numbers_listed(book)
+    if not listed and book.kind == "lessons":
         yield (f"{book.name} does not end with numbers.agree({{…}}): list there the numbers that its prose states, each "
                "with the expression that gives it.")
         return
-    if not book.code[-1].output_text().startswith("All "):
+    if listed and not book.code[-1].output_text().startswith("All "):
         yield f"{book.code[-1]} does not say that all numbers come out: {book.code[-1].output_text().strip()[:200]}"
-    shown = " ".join(cell.source + " " + re.sub(r"<[^>]*>", " ", cell.output_text()) for cell in book.code[:-1]
-                     if "warm_up(" not in cell.source)
-    known = {plain_number(n) for n in NUMBER.findall(shown)} | {plain_number(NUMBER.match(words)[0]) for words in stated}
-    known |= {f"{100 * float(n):g}%" for n in known if re.fullmatch(r"0\.\d{1,3}", n)}  # 0.95 in the code is 95 %
-    known |= {n.rstrip("%") for n in known}  # as in 90 to 95 %
-    register = "" if not book.experiment.exists() else " ".join(
-        str(entry) for entry in held(book).values() if entry["lesson"] == book.path.name[:2])
-    said = {plain_number(n) for n in NUMBER.findall(register)}
-    said |= {n.rstrip("%") for n in said}
-    prose = set()
+    part, shown, lines, prose = 0, {}, [], set()
     for cell in book.cells:
-        if cell.type != "markdown":
-            continue
-        text = FREE.sub(" ", without_code(cell.source))
-        here = {n: plain_number(n) for n in NUMBER.findall(text)}
-        prose |= {*here.values()}
-        allowed = known | said if f"## {CLAIMS}" in cell.source or "[C" in cell.source else known
-        for number, plain in here.items():
-            if plain not in allowed and not (plain.isdigit() and int(plain) <= SMALL):
-                yield f"{cell} states {number.strip()}, which no cell computes: enter it in the last cell's numbers.agree."
-    for words in stated:
-        if plain_number(NUMBER.match(words)[0]) not in prose:
-            yield f"{book.name} computes {words!r} in its last cell, and no sentence states it: take it out."
+        if cell.type == "markdown":
+            for line in without_code(cell.source).splitlines():
+                part += bool(re.match("## |### (?!Exercise)", line))
+                lines.append((cell, part, line))
+        elif not re.search(r"\b(numbers\.agree|warm_up)\(", cell.source):
+            said = re.sub("#.*", "", cell.source) + re.sub("<[^>]*>", " ", cell.output_text())
+            shown.setdefault(part, set()).update(numbers_in(said))
+    register = {claim: numbers_in(" ".join(map(of.get, SAID))) for claim, of in held(book).items()}
+    for cell, part, line in lines:
+        known = listed.union(shown.get(part, ()), *(register.get(claim, ()) for claim in re.findall(r"\[(C\d+)\]", line)))
+        for number in NUMBER.findall(FREE.sub(" ", line)):
+            prose.add(plain := plain_number(number))
+            if plain not in known and not (plain.isdigit() and int(plain) <= SMALL):
+                yield f"{cell} states {number.strip()}, and its section computes no such number: list it in numbers.agree."
+    for number in sorted(listed - prose):
+        yield f"{book.name} computes {number} in its last cell, and no sentence states it: take it out."
 
 
-def numbers_stated(book: Book) -> list[str] | None:
-    """The numbers that the last cell lists, as it writes them; None where it lists none."""
-    last = book.code[-1].tree.body if book.code else []
-    for node in ast.walk(ast.Module(last, [])):
+def numbers_in(text: str) -> set[str]:
+    """The numbers of a text as `plain_number` writes them; 0.95 is 95 % as well."""
+    plain = {plain_number(n) for n in NUMBER.findall(text)}
+    return plain | {f"{100 * float(n):g}%" for n in plain if re.fullmatch(r"0\.\d{1,3}", n)}
+
+
+def numbers_listed(book: Book) -> set[str]:
+    """The numbers that the last cell lists and computes."""
+    for node in ast.walk(book.code[-1].tree) if book.code else ():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "numbers.agree" and isinstance(node.args[0], ast.Dict):
-            return [key.value for key in node.args[0].keys]
-    return None
+            return {plain_number(NUMBER.match(key.value)[0]) for key in node.args[0].keys}
+    return set()
 
 
 def plain_number(number: str) -> str:
