@@ -310,6 +310,7 @@ def _steps(x, a, f, n1, n2, *, first=lambda x, a, n: x + a(n(x)), second=lambda 
 
 PRE_NORM_BLOCK = Exercise(pre_norm_block, nudges=(
     ("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),
+    ("'function' object has no attribute", "attention is your argument here, a function: attention(norm1(x))."),
 ), probes=(
     Probe("whole numbers", _whole_numbers, "Follow it by hand: attention doubles, feed_forward triples, "
         "norm1 adds 10, norm2 adds 100. First x + 2 (x + 10)."),

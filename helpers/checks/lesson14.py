@@ -527,9 +527,11 @@ def _all_shrink(largest, total, output, scores, v):
     return new, shrink * (total + weights.sum()), shrink * (output + weights @ v)
 
 
-ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_scores, probes=(
+ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_scores, nudges=(
+    ("maximum\\(\\).*float", "torch.maximum takes two tensors: start with torch.tensor(-math.inf)."),
+), probes=(
     Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. "
-        "Check the division at the end, and the start: exp(-inf) is 0."),
+        "Check the division at the end, the start (exp(-inf) is 0), and whether the loop runs at all."),
     Probe("a smaller score comes later", _with_scores(3.0, 2.0, 0.0, 1.0), "The first block has the largest "
         "score: nothing shrinks, and the second block is measured against the same largest score."),
     Probe("a last block that is not full", _online_inputs(7, 4, 3, 3, std=2.0),
@@ -552,7 +554,7 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
         "block and join them at the end, so they grow in number with the text. Keep one of each, and "
         "let what was summed up shrink in the loop.", _joined_at_the_end),
     ("nothing-shrinks", "When a larger score turns up, the sums so far stay as they were. Multiply total and output "
-        "by exp(old largest - new largest).", _loop(step=_step_with(shrink_total=False, shrink_output=False))),
+        "by exp(old largest - new largest): keep the old one until then.", _loop(step=_step_with(shrink_total=False, shrink_output=False))),
     ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
         "were measured against the old largest score.", _loop(step=_step_with(shrink_total=False))),
     ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "

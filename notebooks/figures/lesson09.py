@@ -118,7 +118,8 @@ def _box(ax, x, y, text, colour, width=0.0):
 
 def _stream(ax, x, top, width=1.0):
     ax.annotate("", (x, top), (x, -0.6), arrowprops={
-        "arrowstyle": f"simple,head_width={1.7 * width},head_length=0.7,tail_width={width}", "color": STREAM})
+        "arrowstyle": f"simple,head_width={1.7 * width},head_length=0.7,tail_width={width}",
+        "facecolor": STREAM, "edgecolor": "white", "linewidth": 2}, zorder=3.5)  # above a box that it only passes
 
 
 def _plus(ax, x, y):
