@@ -554,7 +554,8 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
         "block and join them at the end, so they grow in number with the text. Keep one of each, and "
         "let what was summed up shrink in the loop.", _joined_at_the_end),
     ("nothing-shrinks", "When a larger score turns up, the sums so far stay as they were. Multiply total and output "
-        "by exp(old largest - new largest): keep the old one until then.", _loop(step=_step_with(shrink_total=False, shrink_output=False))),
+        "by exp(old largest - new largest): keep the old one until then.",
+        _loop(step=_step_with(shrink_total=False, shrink_output=False))),
     ("total-does-not-shrink", "output shrinks when a larger score turns up, and total does not. Both "
         "were measured against the old largest score.", _loop(step=_step_with(shrink_total=False))),
     ("output-does-not-shrink", "total shrinks when a larger score turns up, and output does not. Both "
