@@ -95,8 +95,8 @@ def plain(text):
 def veiled(cells):
     """The cells with the options of each prediction as buttons, and what answers it in a fold that they open.
 
-    The fold begins behind the question, or behind the last heading or exercise before the answer, and ends where the words
-    about the answer do. Without scripts it is a fold like any other.
+    The fold begins behind the question, or behind the last heading or exercise before the answer, and ends where the figure
+    and the words about the answer do. Without scripts it is a fold like any other.
     """
     asked, cells = {}, [part for cell in cells for part in _at_its_heading(cell)]  # key -> the place of its question
     for i, cell in enumerate(cells):
@@ -113,6 +113,8 @@ def veiled(cells):
                 continue
             begin = max(free, asked[key] + 1, *(j + 1 for j in range(asked[key], i) if _parts(cells[j])), 0)
             end = i + 1
+            while end < len(cells) and _draws(cells[end]):
+                end += 1
             while end < len(cells) and cells[end]["cell_type"] == "markdown" and not _parts(cells[end]):
                 end += 1
             veils.append((begin, end, key))
@@ -137,6 +139,12 @@ def _at_its_heading(cell):
 def _parts(cell):
     """Does a cell hold a heading, or the check of an exercise?"""
     return re.search(r"^#+ " if cell["cell_type"] == "markdown" else r"check\(", "".join(cell["source"]), re.MULTILINE)
+
+
+def _draws(cell):
+    """Is a cell code that draws a figure and asks nothing?"""
+    source = "".join(cell["source"])
+    return cell["cell_type"] == "code" and re.search(r"^\s*figures\.", source, re.MULTILINE) and not PREDICT.search(source)
 
 
 def _markup(name, html):
