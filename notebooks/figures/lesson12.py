@@ -199,7 +199,7 @@ def thirty_stories(answers, wires):
 
     ``answers``: {tuple of wires: [how many name the teller, the listener, a third]}; ``wires``: {number: (layer, head, …)}.
     """
-    _, ax = plt.subplots(figsize=(6.4, 5.6))
+    _, ax = plt.subplots(figsize=(6.4, 6))
     for y, (cut, counts) in enumerate(answers.items()):
         for n, (layer, head, _) in wires.items():
             colour = "#b5b5b5" if n in cut else LINES[layer, head]
@@ -217,7 +217,7 @@ def thirty_stories(answers, wires):
                                   (7.2, -0.85, "teller", plots.PURPLE), (9.15, -0.85, "listener", plots.ink(plots.SKY)),
                                   (11.6, -0.85, "a third", "#5f5f5f")]:
         ax.text(x, y, heading, fontsize=14, weight="bold", color=colour)
-    ax.set(xlim=(0.3, 13.5), ylim=(9.5, -2.3))
+    ax.set(xlim=(0.3, 13.5), ylim=(len(answers) - 0.5, -2.3))
     ax.axis("off")
     plt.show()
 
