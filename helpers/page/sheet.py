@@ -79,10 +79,10 @@ def drawn(picture):
                           for strength, d in squares(*places([first])[0], step, rest[1:])]
             case _:
                 raise ValueError(f"data/map.toml has the stroke {stroke!r}; no such kind.")
-    return rounded("".join(parts))
+    return short_numbers("".join(parts))
 
 
-def rounded(svg):
+def short_numbers(svg):
     """The same with four digits of each number with a point: more say nothing about where a thing is."""
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.4g}", svg)
 
@@ -113,7 +113,7 @@ class Sheet:
                  f'font-size="{self.font}" text-anchor="middle" stroke-linecap="round" stroke-linejoin="round">'
                  f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="14" fill="{paint("page")}" '
                  f'stroke="{paint("edge")}"/>{"".join(self.rooms)}{layers}{"".join(self.marks)}</svg>')
-        return rounded(whole)
+        return short_numbers(whole)
 
     def text(self, x, y, said, colour="text", bold=False, start=False, size=None):
         extra = "".join([f' font-size="{size}"' if size else "", ' font-weight="700"' if bold else "",
