@@ -95,8 +95,8 @@ def plain(text):
 def veiled(cells):
     """The cells with the options of each prediction as buttons, and what answers it in a fold that they open.
 
-    The fold begins behind the question, or behind the last heading or exercise before the answer, and ends where the figure
-    and the words about the answer do. Without scripts it is a fold like any other.
+    The fold begins behind the question, or behind the last heading or exercise before the answer, and ends behind the figure
+    and the first words about the answer, as in a learner's copy. Without scripts it is a fold like any other.
     """
     asked, cells = {}, [part for cell in cells for part in _at_its_heading(cell)]  # key -> the place of its question
     for i, cell in enumerate(cells):
@@ -115,7 +115,7 @@ def veiled(cells):
             end = i + 1
             while end < len(cells) and _draws(cells[end]):
                 end += 1
-            while end < len(cells) and cells[end]["cell_type"] == "markdown" and not _parts(cells[end]):
+            if end < len(cells) and cells[end]["cell_type"] == "markdown" and not _parts(cells[end]):
                 end += 1
             veils.append((begin, end, key))
             free = end
