@@ -4,6 +4,7 @@ import csv
 import http.client
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -248,10 +249,11 @@ def test_the_server_answers_its_own_page_alone(out):
         policy = headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "'unsafe-inline'" not in policy.partition("style-src")[0]
         for name in ("Ada", "Lovelace", "Ben", "Cy", "Dee"):
-            assert name not in text, "it is anonymous"
+            assert name not in re.sub('nonce="[^"]*"', "", text), "it is anonymous"
         assert "Lovelace" in marking.Marking(out, names=True).page("x")
         json_type = {"Content_Type": "application/json", "Origin": server.address.rpartition("/")[0].rpartition("/")[0]}
-        for path in ("", "/", token, f"{token[:-1]}x/", f"{token}/work/99", f"{token}/work/0", f"{token}/../{token}/x"):
+        other = token[:-1] + ("y" if token.endswith("x") else "x")
+        for path in ("", "/", token, f"{other}/", f"{token}/work/99", f"{token}/work/0", f"{token}/../{token}/x"):
             assert ask("GET", f"/{path}")[:2] == (404, "{}"), path
         assert ask("POST", f"/{token[:-1]}/save", step, **json_type)[0] == 404
         assert ask("GET", f"/{token}/", Host="evil.example")[0] == 404, "a name that leads here, in another page"
