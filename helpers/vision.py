@@ -128,8 +128,9 @@ def drawing(text):
     if others := {*"".join(lines)} - {INK, PAPER}:
         raise NotUsable(f"A drawing has {INK} for ink and {PAPER} for paper, and here is {min(others)!r} as well.")
     if [len(line) for line in lines] != [SIDE] * SIDE:
-        lengths = ", ".join(str(len(line)) for line in lines[:12]) or "none"
-        raise NotUsable(f"A drawing has eight lines of eight signs each; the lines here have {lengths}.")
+        lengths = ", ".join(str(len(line)) for line in lines[:12])
+        has = f"this one has {len(lines)}, of {lengths}" if lines else "this one has none"
+        raise NotUsable(f"A drawing has eight lines of eight signs each; {has}.")
     ink = torch.tensor([[float(sign == INK) for sign in line] for line in lines])
     if not ink.any():
         raise NotUsable(f"There is no ink in the drawing: put a {INK} where the pen goes.")

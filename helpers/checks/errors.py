@@ -35,7 +35,7 @@ NUDGES = (  # what an error says, and what to look at
      "Two shapes do not line up. Print them; keepdims=True or [:, None] "
      "often helps."),
     ("axis .* out of bounds|Dimension out of range",
-     "The input may have any number of axes. axis=-1 is always the last one."),
+     "There is no axis of that number here: print the shapes. axis=-1 is always the last one."),
     ("axes don't match array", "NumPy's transpose wants all axes, as many as the input has. To swap two there is "
      "np.swapaxes, with the numbers of both."),
     ("does not support item assignment", "This cannot be changed in place, as a tuple or a text cannot: make a new one."),

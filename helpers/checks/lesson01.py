@@ -70,6 +70,8 @@ COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
         lambda X, Y: 1 - cosine_similarity(X, Y)),
     ("absolute-value", "You drop the sign. Vectors that point in opposite directions have similarity -1.",
         lambda X, Y: np.abs(cosine_similarity(X, Y))),
+    ("one-matrix", "You compare the rows of X with each other. Entry [i, j] compares row i of X with row j of Y.",
+        lambda X, Y: cosine_similarity(X, X)),
     ("transposed", "Rows and columns are swapped: entry [i, j] compares row i of X with row j of Y.",
         lambda X, Y: cosine_similarity(X, Y).T),
     ("cut-to-whole-numbers", "np.zeros_like(X) takes the dtype of X as well as its shape: when X holds "
@@ -133,6 +135,11 @@ NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
         lambda q, V, k: np.sort(_k_nearest(_cosines(q, V), k))),
     ("absolute-value", "You rank by the size of the cosine and lose its sign: opposite vectors are not "
         "neighbours.", lambda q, V, k: _k_nearest(np.abs(_cosines(q, V)), k)),
+    ("rows", "You return the rows themselves. The result is their indices, which np.argsort gives.",
+        lambda q, V, k: V[_k_nearest(_cosines(q, V), k)]),
+    ("drops-the-query", "You leave out what points exactly as the query does. It may be a row like the others: skipping it "
+        "is the caller's business.", lambda q, V, k: np.array([i for i in np.argsort(-_cosines(q, V))
+                                                               if _cosines(q, V)[i] < 0.99999][:k])),
     ("row-not-taken", "Your result is a table with one row: cosine_similarity(query[None, :], vectors) is (1, n). "
         "Take its row with [0] before you sort.", lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
     ("all-rows", "You return every row. Only the first k are asked for.",
@@ -208,6 +215,10 @@ ANALOGY = Exercise(analogy, probes=(
         lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [c])),
     ("only-b-and-c-excluded", "You leave out b and c, but a can still be the answer.",
         lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [b, c])),
+    ("only-a-and-c-excluded", "You leave out a and c, but b can still be the answer.",
+        lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [a, c])),
+    ("returns-the-row", "You return the row that is most similar. The answer is its index, which np.argmax gives.",
+        lambda a, b, c, V: V[_best(_cosines(_target(a, b, c, V), V), [a, b, c])]),
     ("rows-taken-out", "You take the rows a, b and c out of the table. The rows behind them move up, so "
         "your index counts in the shorter table. Keep every row, and let the three lose.",
         lambda a, b, c, V: int(np.argmax(np.delete(_cosines(_target(a, b, c, V), V), [a, b, c])))),

@@ -57,6 +57,8 @@ SPLIT_HEADS = Exercise(split_heads, probes=(
         "each is d / n_heads wide.", lambda X, h: split_heads(X, X.shape[2] // h)),
     ("cuts-the-tokens", "You cut the axis of the tokens (axis 1), so each head sees only a part of the sentence. "
         "Every head sees every token: cut the last axis.", lambda X, h: np.stack(np.split(X, h, axis=1), axis=1)),
+    ("reshape-not-kept", "You swap the axes of X as it came. reshape returns a new array: keep it, X = X.reshape(...), and "
+        "swap the axes of that.", lambda X, h: X.swapaxes(1, 2)),
     ("copies", "Every head gets a copy of the whole width. The heads share the width: each gets d / h "
         "numbers of a token.", lambda X, h: np.repeat(X[:, None], h, axis=1)),
 ), contracts=(

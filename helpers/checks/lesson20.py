@@ -62,6 +62,8 @@ TO_PATCHES = Exercise(to_patches, probes=(
     ("pixels-then-patches", "The last two axes have changed places: patches are axis 1, their pixels axis 2.",
         lambda images, size: to_patches(images, size).transpose(1, 2)),
     ("size-of-two", "You use 2 whatever size is given.", lambda images, size: to_patches(images, 2)),
+    ("batch-second", "Your patches come first and the images second. The first axis stays the images: (B, N, size²).",
+        lambda images, size: to_patches(images, size).transpose(0, 1)),
     ("batch-lost", "All patches of all images are in one list. The first axis stays the images.",
         lambda images, size: to_patches(images, size).flatten(0, 1)),
 ), contracts=(
@@ -170,6 +172,7 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
     ("norm-first", "You normalise before the blocks. The norm comes after the last one, before W_out.",
         _read(before=_norm, normed=False)),
     ("one-block", "Only one block runs. All of them do, in order.", _read(run=lambda blocks: blocks[:1])),
+    ("no-block", "What your blocks return is lost, or they never run. Keep it: x = block(x).", _read(run=lambda blocks: [])),
     ("blocks-reversed", "Your blocks run in the wrong order: the first of the list comes first.",
         _read(run=lambda blocks: blocks[::-1])),
     ("blocks-side-by-side", "Every block gets the same input, and you add the results up. Each gets what the one before "
@@ -180,6 +183,9 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
         lambda images, size, W_in, cls, positions, blocks, norm, W_out: vision_transformer(
             images, size, W_in, cls, positions, [lambda x, b=b: x + b(x) for b in blocks], norm, W_out)),
     ("rows-of-pixels", "Your patches are strips of one line. Use your to_patches.", _read(patches=_rows_of_pixels)),
+), nudges=(
+    ("same number of dimensions|Dimension out of range", "cls is (d,), and the patches are (B, N, d). Make it (B, 1, d) first, "
+        "with cls.expand(B, 1, -1), and put it in front along dim=1."),
 ), contracts=(
     Contract("one position too few", _with_positions(slice(-1))),
     Contract("a single position, which would fit all", _with_positions(slice(1))),

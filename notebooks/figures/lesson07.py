@@ -164,7 +164,8 @@ def names_on(reading, scores, best):
         score = scores[kind][head]
         place = 1 + int((scores[kind] > score).sum()) if score > 0.005 else "-"
         query, key, weight = heads.looks_most(reading, head, special=kind == "special tokens")
-        rows.append([kind, "{}, {}".format(*head), f"{score:.2f}", place, f"{query} → {key}: {weight:.2f}"])
+        most = f"{query} → {key}: {weight:.2f}" if weight > 0.005 else "-"
+        rows.append([kind, "{}, {}".format(*head), f"{score:.2f}", place, most])
     show.table(["name", "layer, head", "score on your sentence", "place among the 72", "looks most"], rows)
 
 

@@ -91,7 +91,7 @@ def where_it_looks(image, weights, probabilities):
             row, column = divmod(int(patch), 4)
             x, y = 3 + 2 * column, 2 * row
             plots.ribbon(ax, (0.7, 4.15, 3.85), (x + 0.15, y + 1 + shares[patch], y + 1 - shares[patch]), color=colour,
-                         alpha=0.4, zorder=2)  # under the ink
+                         alpha=0.55, zorder=3)
             ax.add_patch(FancyBboxPatch((x + 0.15, y + 0.15), 1.7, 1.7, boxstyle="round,pad=0,rounding_size=0.3",
                                         facecolor="none", edgecolor=colour, linewidth=1 + 5 * shares[patch], zorder=4))
         ax.set_title(f"head {head}", color=plots.ink(colour), fontsize=14, fontweight="bold", loc="center")
@@ -114,8 +114,8 @@ def looking_and_mattering(image, looked, lost):
     """Two questions to each patch of an image (8, 8). ``looked``: (16,) the weight that the token that asks gives it, mean
     over the heads; ``lost``: (16,) by how much the logit of the answer falls without its ink."""
     figure, panels = plt.subplots(1, 2, figsize=(6.4, 3.6))
-    for ax, values, title, label in [(panels[0], looked, "where it looks", "of the weight"),
-                                     (panels[1], lost, "what it would miss", "of the logit")]:
+    for ax, values, title, label in [(panels[0], looked, "where it looks", "thicker: more of the weight"),
+                                     (panels[1], lost, "what it would miss", "thicker: the logit falls further")]:
         _pixels(ax, image, 0, 0, 1)
         for patch, value in enumerate(values):
             row, column = divmod(patch, 4)
@@ -124,7 +124,7 @@ def looking_and_mattering(image, looked, lost):
             ax.add_patch(FancyBboxPatch(corner, 1.7, 1.7, boxstyle="round,pad=0,rounding_size=0.3", facecolor="none",
                                         edgecolor=plots.ORANGE, linewidth=0.2 + 6 * strength, alpha=0.9, zorder=4))
         ax.set_title(title, fontsize=13)
-        ax.text(4, 8.7, f"thicker: more {label}", ha="center", fontsize=11, color=plots.GREY)
+        ax.text(4, 8.7, label, ha="center", fontsize=11, color=plots.GREY)
         ax.set(xlim=(-0.4, 8.4), ylim=(9, -0.4), aspect="equal")
         ax.axis("off")
     plots.as_drawn(figure)
