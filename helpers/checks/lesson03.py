@@ -109,8 +109,8 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
     ("first-number", "You return one number of the value. A value is a whole row, of shape (m,): leave "
         "out the last [0].", lambda q, K, V: V[np.argmax(K @ q)][0]),
 ), nudges=(
-    ("UnboundLocalError", "Perhaps no key was better than your first best: scores can be negative, so start from -np.inf, or "
-        "from the first key."),
+    ("UnboundLocalError", "Perhaps no key was better than your first best: scores can be negative, so start from -np.inf, "
+        "or from the first key."),
     ("arrays used as indices must be of integer", "A score is no index. np.argmax(keys @ query) is the number of the "
         "best key."),
     ("^IndexError: index .* out of bounds", "That index is no row of values. argmax of a whole (n, d) array "
@@ -159,8 +159,8 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         "softmax takes exp first.", lambda q, K, V: _with_weights(K @ q / (K @ q).sum(), V)),
     ("rounded", "You round the results. Return them as they come.",
         lambda q, K, V: tuple(np.round(part, 3) for part in _with_weights(softmax(K @ q), V))),
-    ("hard-output", "The weights are right, but the output is the best value alone. It is the weighted sum of all: weights @ "
-        "values.", lambda q, K, V: (V[np.argmax(K @ q)], softmax(K @ q))),
+    ("hard-output", "The weights are right, but the output is the best value alone. It is the weighted sum of all: weights "
+        "@ values.", lambda q, K, V: (V[np.argmax(K @ q)], softmax(K @ q))),
     ("mixes-the-keys", "The weights are right, but you mix the keys. The output is a mixture of the "
         "values.", lambda q, K, V: (softmax(K @ q) @ K, softmax(K @ q))),
     ("compares-the-values", "You compare the query with the values. The query meets the keys; the values "

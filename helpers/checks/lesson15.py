@@ -357,7 +357,7 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
     ("dict", "You return a dict, {pair: id}. Here a list of the pairs is wanted, in the order learned.",
         lambda words, n_merges: {pair: 256 + n for n, pair in enumerate(learn_merges(words, n_merges))}),
     ("with-counts", "You return each pair with its count. Return the pairs alone: [(97, 98), ...].", _with_counts),
-    ("counts-and-pairs", "You keep the count along with the pair, (-count, pair), as min found it. The pair is its part [1].",
+    ("counts-and-pairs", "You keep the count along with the pair, (-count, pair), as min found it. Take its part [1].",
         lambda words, n_merges: [(-count, pair) for pair, count in _with_counts(words, n_merges)]),
 ), nudges=(
     ("(min|max)\\(\\) .*empty|^IndexError",
