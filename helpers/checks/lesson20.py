@@ -184,8 +184,8 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
             images, size, W_in, cls, positions, [lambda x, b=b: x + b(x) for b in blocks], norm, W_out)),
     ("rows-of-pixels", "Your patches are strips of one line. Use your to_patches.", _read(patches=_rows_of_pixels)),
 ), nudges=(
-    ("same number of dimensions|Dimension out of range", "cls is (d,), and the patches are (B, N, d). Make it (B, 1, d) first "
-        "with cls.expand(B, 1, -1), and put it in front along dim=1."),
+    ("same number of dimensions|Dimension out of range", "cls is (d,), and the patches are (B, N, d). Make it (B, 1, d) "
+        "first with cls.expand(B, 1, -1), and put it in front along dim=1."),
 ), contracts=(
     Contract("one position too few", _with_positions(slice(-1))),
     Contract("a single position, which would fit all", _with_positions(slice(1))),
