@@ -314,8 +314,9 @@ def ask(model, frame, answers, least=4):
     right = [subject for subject in fits if subject not in left_out]
     if len(right) < least:
         why = "; ".join(f"{subject[:20]}: {reason}" for subject, reason in list(left_out.items())[:5])
+        why = f" ({why})" if why else ""
         raise NotUsable(f"Of these {len(answers)} questions the model answers {len(right)} rightly, and {least} are needed; "
-                        f"choose others or other words ({why}).")
+                        f"choose others or other words{why}.")
     ids = torch.tensor([asked[subject] for subject in right])
     return Questions(model, frame, right, [answers[s].strip() for s in right], ids,
                      torch.tensor([first[s] for s in right]), read(model, ids), left_out)

@@ -102,6 +102,8 @@ INDUCTION_SCORE = Exercise(induction_score, probes=(
 ), contracts=(
     Contract("a period of 0", _heads(2, 4, 0)),
     Contract("a period as long as the text", _heads(2, 4, 4)),
+), nudges=(
+    ("out of (bounds|range)", "The text may end in the middle of a round: queries go from period to T - 1, no further."),
 ))
 
 # ---------------------------------------------------------------- logit_lens
@@ -408,6 +410,10 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
     ("probabilities", PROBABILITIES, _effect(lead=_probability_lead)),
     ("cut-off", "You keep the result between 0 and 1. More than all may come back, and a patch may do "
         "harm: leave it.", lambda *args: min(max(patching_effect(*args), 0.0), 1.0)),
+    ("percent", "You multiply by 100. The effect is a share: 0 for nothing, 1 for all of it.",
+        _effect(share=lambda a, b, c: 100 * (c - b) / (a - b))),
+    ("likeliest-or-not", "You say whether right is the likeliest word. The effect is a number: how far the difference of "
+        "the two logits came back.", lambda clean, corrupt, patched, r, w: float(patched.argmax() == r)),
     ("without-sign", "Your result is never negative. A patch that makes things worse has a negative "
         "effect.", lambda *args: abs(patching_effect(*args))),
     ("brackets-forgotten-twice", "A division comes before a subtraction: put brackets round patched - "

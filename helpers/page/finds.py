@@ -76,7 +76,7 @@ def card(find, best=None):
     higher their score, with the team ringed; the fresh pairs, a dot each, those lit that it moved; and four examples.
     Returns the figure.
 
-    ``best``: what the course's own hunter moves (`to_beat`), marked beside the goal, ten more.
+    ``best``: what the course's own hunter moves (`to_beat`), marked beside the goal, ten more or all.
     """
     fig, (sky, race, low) = plt.subplots(3, 1, figsize=(7.4, 7.6), height_ratios=(3.4, 1.3, 1.9), facecolor=NIGHT)
     sentence, why, changed = headline(find)
@@ -90,7 +90,8 @@ def card(find, best=None):
     marks = [(find.moved, f"moved: {find.moved} of {find.fresh} pairs", 0.55, LIT),
              (find.control, f"random heads: {find.control}", -0.62, DIM)]
     if best is not None:
-        marks += [(best, f"the course's best head: {best}", -1.3, DIM), (best + 10, f"goal: {best + 10}", 1.15, "white")]
+        goal = min(best + 10, find.fresh)
+        marks += [(best, f"the course's best head: {best}", -1.3, DIM), (goal, f"goal: {goal}", 1.15, "white")]
     for x, words, y, colour in marks:
         step, side = (-1, "right") if x > 0.6 * find.fresh else (1, "left")
         race.plot([x, x], [0.25 * np.sign(y), y], color=colour, linewidth=1)

@@ -181,7 +181,8 @@ def next_words(text, vocabulary, probabilities):
                      alpha=0.35 + 0.5 * shares[index] / shares[best[0]])
         top -= thick
         ax.text(1.02, middle, f"{shares[index]:.2f}  {vocabulary[index]}", va="center", fontsize=14)
-    begin = text if len(text) <= 24 else f"… {text[-22:]}"
+    end = text[-22:]
+    begin = text if len(text) <= 24 else f"… {end.partition(' ')[2] or end}"  # whole words, if there are any
     ax.text(-0.02, 0, begin, ha="right", va="center", fontsize=14)
     ax.set(xlim=(-0.95, 1.75), ylim=(-len(best) / 2 - 0.2, len(best) / 2 + 0.2))
     ax.axis("off")

@@ -82,7 +82,7 @@ def marks_one_place_too_late():
 def _stream(marks):
     """The vectors of the four words with their marks ``(4, 3)``, as a grid (4, 6)."""
     parts = [*FRUIT[:3], *(f"…{word}" for word in FRUIT[:3])]
-    return steps.grid(np.hstack([NUMBERS, marks]), "in the stream (… is after)", FRUIT, parts, decimals=0,
+    return steps.grid(np.hstack([NUMBERS, marks]), "in the stream (…plum: comes after plum)", FRUIT, parts, decimals=0,
                       groups=[[1] * 3 + [2] * 3] * 4, mark=np.pad(marks > 0, ((0, 0), (3, 0))))
 
 
