@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.attention import attention_entropy, self_attention, softmax
-from helpers.checks.core import Exercise, Probe, example, larger
+from helpers.checks.core import Exercise, Probe, example, larger, variants
 
 
 def _steps(rng, *shape):
@@ -18,6 +18,11 @@ def _softmax_without_max(x):
 def _softmax_along(x, axis):
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
+
+
+def _softmax_of_items(x):
+    e = [np.exp(item - max(x)) for item in x]
+    return np.array(e) / sum(e)
 
 
 def _shifted(x):
@@ -43,6 +48,8 @@ SOFTMAX = Exercise(softmax, probes=(
 ), misconceptions=(
     ("columns-sum-to-1", "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs "
         "along the last axis, axis=-1.", lambda x: _softmax_along(x, 0)),
+    ("items-of-the-first-axis", "max(x), sum(x) and for … in x go through the rows of an array, and not through the "
+        "scores of a row. NumPy's max and sum take axis=-1 and keepdims=True.", _softmax_of_items),
     ("largest-of-each-column", "You subtract the largest score of each column, which changes the shares within a "
         "row. Subtract each row's own: np.max(x, axis=-1, keepdims=True).",
         lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
@@ -83,6 +90,29 @@ def _scores(X):
     return X @ X.T
 
 
+def _cosines(X):
+    lengths = np.linalg.norm(X, axis=1)
+    return _scores(X) / (lengths * lengths[:, None])
+
+
+@variants
+def _attends(X, *, scores=_scores, divisor=lambda X: 1.0, weigh=softmax, mix=np.matmul):
+    """The reference with other scores, a divisor of them, another function than softmax, or another mixture."""
+    return mix(weigh(scores(X) / divisor(X)), X)
+
+
+def _as_they_are(scores):
+    return scores
+
+
+def _weights_alone(weights, X):
+    return weights
+
+
+def _hidden(scores, places):
+    return np.where(places, -np.inf, scores)
+
+
 SELF_ATTENTION = Exercise(self_attention, probes=(
     Probe("one token", lambda rng: (rng.normal(size=(1, 3)),), "With one token its weight is 1: the result is X.", ),
     Probe("two tokens", lambda rng: (rng.normal(size=(2, 1)),), "Follow the three steps on two tokens: "
@@ -92,33 +122,40 @@ SELF_ATTENTION = Exercise(self_attention, probes=(
     larger(lambda rng: (rng.normal(size=(9, 10)) / 2,)),
 ), misconceptions=(
     ("scaled", "You divide the scores by √d. That is coming in lesson 05; here the scores are plain dot "
-        "products.", lambda X: softmax(_scores(X) / np.sqrt(X.shape[1])) @ X),
+        "products.", _attends(divisor=lambda X: np.sqrt(X.shape[1]))),
     ("columns-sum-to-1", "The weights that mix each output do not sum to 1. Row i of the weights belongs "
         "to output i: softmax runs along the last axis, its sums with keepdims=True, and the weights "
-        "are not transposed afterwards.", lambda X: _softmax_along(_scores(X), 0) @ X),
+        "are not transposed afterwards.", _attends(weigh=lambda scores: _softmax_along(scores, 0))),
     ("no-softmax", "You sum with the raw scores. They must pass through softmax first, so that each "
-        "output is a mean.", lambda X: _scores(X) @ X),
+        "output is a mean.", _attends(weigh=_as_they_are)),
     ("weights-only", "You return the weights. The last step is missing: the weighted sum of the rows of "
-        "X.", lambda X: softmax(_scores(X))),
+        "X.", _attends(mix=_weights_alone)),
+    ("scores-only", "You return the scores. Two steps are missing: they become weights, and the weights average the rows "
+        "of X.", _attends(weigh=_as_they_are, mix=_weights_alone)),
+    ("softmax-at-the-end", "You take the softmax of the sums. It belongs to the scores, before the rows of X are averaged.",
+        lambda X: softmax(_scores(X) @ X)),
+    ("later-hidden", "You hide the words that come later. Masks come in lesson 06: here a token attends to all of them.",
+        _attends(weigh=lambda scores: softmax(_hidden(scores, np.triu(np.ones_like(scores), 1) > 0)))),
     ("mixes-coordinates", "You compare the columns of X with each other. Tokens are rows: the scores are "
         "X Xᵀ, of shape (T, T).", lambda X: X @ softmax(X.T @ X)),
     ("columns-compared", "X.T @ X compares the columns of X, so your weights are (d, d) and the result lies on "
         "its side. Tokens are rows: the scores are X @ X.T, of shape (T, T).", lambda X: softmax(X.T @ X) @ X.T),
     ("cosine-scores", "You use cosine scores. Here the scores are plain dot products, lengths included.",
-        lambda X: softmax(_scores(X) / (np.linalg.norm(X, axis=1) * np.linalg.norm(X, axis=1)[:, None])) @ X),
+        _attends(scores=_cosines)),
     ("whole-table-sums-to-1", "All the weights together sum to 1. Each row must: softmax runs along the "
-        "last axis.", lambda X: softmax(_scores(X).reshape(1, -1)).reshape(len(X), -1) @ X),
+        "last axis.",
+        _attends(weigh=lambda scores: softmax(scores.reshape(1, -1)).reshape(scores.shape))),
     ("plain-mean", "Every token gets the same weight. The weights must come from the scores X Xᵀ.",
         lambda X: np.repeat(X.mean(axis=0, keepdims=True), len(X), axis=0)),
     ("itself-left-out", "You leave each token out of its own sum. Here a token attends to itself as well.",
         lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -1e30, _scores(X)))
         @ X if len(X) > 1 else X.copy()),
     ("divided-by-the-sum", "You divide the scores by their sum. A score can be negative, and then a weight is "
-        "too: softmax takes exp first.", lambda X: _scores(X) / _scores(X).sum(axis=-1, keepdims=True) @ X),
+        "too: softmax takes exp first.", _attends(weigh=lambda scores: scores / scores.sum(axis=-1, keepdims=True))),
     ("x-added", "You add X itself. That sum comes in lesson 09, around attention: here the result is the "
-        "mixture alone.", lambda X: X + softmax(_scores(X)) @ X),
+        "mixture alone.", _attends(mix=lambda weights, X: X + weights @ X)),
     ("itself-masked", "You hide each token from itself. Here it attends to itself as well; one alone would have "
-        "nothing to attend to.", lambda X: softmax(np.where(np.eye(len(X), dtype=bool), -np.inf, _scores(X))) @ X),
+        "nothing to attend to.", _attends(weigh=lambda scores: softmax(_hidden(scores, np.eye(len(scores)) > 0)))),
 ), nudges=(
     ("core dimension|not aligned", "Tokens are rows, so the scores are X @ X.T, of shape (T, T), and weights "
         "times X gives (T, d). Does one of your products have its factors another way round?"),
@@ -140,6 +177,16 @@ def _plogp(w):
     return w * np.log(np.where(w > 0, w, 1))
 
 
+def _sum_of_rows(terms):
+    return terms.sum(axis=-1)
+
+
+@variants
+def _entropy(w, *, sign=-1, log=np.log, add=_sum_of_rows):
+    """The reference with another sign or logarithm, or its terms added up in another way."""
+    return sign * add(w * log(np.where(w > 0, w, 1)))
+
+
 ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
     Probe("one row", lambda rng: (_weights(rng, 3),), "For one row the result is one number, -Σ w log w.", ),
     Probe("zeros", _with_zeros, "Some weights are exactly 0 here, and 0 · log 0 counts as 0. Take the "
@@ -151,15 +198,15 @@ ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
     ("nan-at-zero", "Right for positive weights, but 0 · log 0 is NaN for the computer. Entropy counts "
         "it as 0: take the logarithm only where w > 0. (np.log with where= needs out= as well: without "
         "it, the places left out hold whatever was in memory.)", lambda w: -(w * np.log(w)).sum(axis=-1)),
-    ("sign", "The sign is wrong. The logarithm of a weight is negative, so entropy needs the minus.",
-        lambda w: _plogp(w).sum(axis=-1)),
-    ("bits", "You use log base 2, so this is in bits. In nats the logarithm is np.log.",
-        lambda w: -_plogp(w).sum(axis=-1) / np.log(2)),
+    ("sign", "The sign is wrong. The logarithm of a weight is negative, so entropy needs the minus.", _entropy(sign=1)),
+    ("bits", "You use log base 2, so this is in bits. In nats the logarithm is np.log.", _entropy(log=np.log2)),
     ("columns", "You sum down the columns. Each query's weights are a row: sum along the last axis.",
-        lambda w: -_plogp(w).sum(axis=0)),
+        _entropy(add=lambda terms: terms.sum(axis=0))),
+    ("keepdims", "Your result keeps an axis of size 1, as keepdims=True does. A row of weights gives one number, and "
+        "nothing is left of its axis.", _entropy(add=lambda terms: terms.sum(axis=-1, keepdims=True))),
     ("one-number", "Your result is one number for the whole array. Each row has its own: sum along the last axis, "
-        "and pick no entries with a mask such as w[w > 0], which flattens the rows.", lambda w: -_plogp(w).sum()),
-    ("mean", "You take the mean over the keys. Entropy is the sum.", lambda w: -_plogp(w).mean(axis=-1)),
+        "and pick no entries with a mask such as w[w > 0], which flattens the rows.", _entropy(add=np.sum)),
+    ("mean", "You take the mean over the keys. Entropy is the sum.", _entropy(add=lambda terms: terms.mean(axis=-1))),
     ("divided-by-log-T", "You divide by log T. That is a useful number between 0 and 1, but entropy in "
         "nats is not divided.", lambda w: -_plogp(w).sum(axis=-1) / np.log(w.shape[-1])),
     ("number-of-words", "You returned e to the entropy, the number of words. The task asks for the "

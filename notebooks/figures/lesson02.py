@@ -23,7 +23,7 @@ def mixture(words, X, weights):
     """
     _, ax = plt.subplots(figsize=(6.4, 4.6))
     ax.fill(*X.T, color=plots.SKY, alpha=0.2)
-    moves = [(10, 2, "left"), (8, 8, "left"), (-10, -16, "right")]
+    moves = [(10, 2, "left"), (8, 8, "left"), (-9, 5, "right")]
     start = np.zeros(2)
     for word, point, weight, colour, (right, up, side) in zip(words, X, weights, _COLOURS, moves, strict=True):
         ax.plot(*point, "o", markersize=9, color=colour)
@@ -34,7 +34,7 @@ def mixture(words, X, weights):
             "arrowstyle": "-|>,head_width=0.3,head_length=0.6", "color": colour, "linewidth": 3, "shrinkA": 0, "shrinkB": 0})
         start = end
     ax.plot(*start, "X", markersize=12, color="black", zorder=4)
-    ax.text(0.23, 0.62, "0.5 date", fontsize=13, color=_COLOURS[0], ha="right")
+    ax.text(0.31, 0.36, "0.5 date", fontsize=13, color=_COLOURS[0])
     ax.text(0.78, 0.79, "0.3 kissed", fontsize=13, color=_COLOURS[1], ha="center")
     ax.text(1.27, 0.68, "0.2 dinner", fontsize=13, color=plots.ink(_COLOURS[2]))
     ax.annotate("the mixture", start, (10, 4), textcoords="offset points", fontsize=14)
@@ -158,7 +158,7 @@ def my_arrow(sentence, pull, pulls, vectors, senses, word="date"):
     """
     words = words_in(sentence, vectors, most=30, like=f"we had a {word}")
     if word not in words:
-        raise NotUsable(f"The word {word!r} has to be in the sentence ({word + 's'!r} is another word), and in "
+        raise NotUsable(f"The word {word!r} has to be in the sentence (its plural is another word), and in "
                         f"{shown(sentence)} it is not: put it in.")
     if len(pairs_in(senses, ("season", "summer winter"))) != 3:
         raise NotUsable(f"A triangle has a corner for each of three senses, not for {len(senses)}.")
@@ -166,6 +166,8 @@ def my_arrow(sentence, pull, pulls, vectors, senses, word="date"):
     for sense, typical in senses.items():
         if not set(typical.split()) - set(words):
             raise NotUsable(f"{sense} needs a typical word that is not in the sentence itself.")
+    if set(words) == {word}:
+        print(f"{word!r} is alone here, and without company nothing moves it.")
     others = pulls if (word, tuple(senses)) == ("date", _SENSES) else np.empty((0, 3))
     triangle(np.vstack([others, pull(" ".join(words), word, senses)]), " ".join(words), tuple(senses), mine=True)
 
@@ -203,7 +205,7 @@ def similar_and_relevant(words, S):
         if S[i, j] > 0:
             share = S[i, j] / strong
             seen = (words[i], words[j]) == ("bear", "country")
-            plots.arc(ax, i, j, 0.42, 0.35, linewidth=0.6 + 8 * share**2, zorder=3 + seen,
+            plots.arc(ax, i, j, 0.42, 0.35, linewidth=1.2 + 8 * share**2, zorder=3 + seen,
                       alpha=1 if seen else 0.2 + 0.6 * share, color=plots.RED if seen else plots.BLUE)
     for asks, gives, colour in [(1.9, 1.15, plots.BLUE), (2.95, 2.15, plots.BLUE),  # trail -> hiking, led -> trail
                                 (5, 7.2, plots.BLUE), (6.9, 6.1, plots.RED)]:  # through -> country, country -> bear
