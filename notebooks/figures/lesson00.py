@@ -18,8 +18,7 @@ def fork(bears, sentences):
     _, ax = plt.subplots(figsize=(7.6, 4.2))
     for path in height:
         colour = plots.BLUE if path[-1] > 0 else plots.RED
-        ax.plot(path, color=colour, linewidth=9, alpha=0.16, solid_capstyle="round")
-        ax.plot(path, "o-", color=colour, linewidth=1.5, markersize=8)
+        ax.plot(path, "o-", color=colour, linewidth=2.5, markersize=8)
     for side, colour in ((height[:, -1] > 0, plots.BLUE), (height[:, -1] < 0, plots.RED)):
         ends = np.flatnonzero(side)[np.argsort(-height[side, -1])]
         middle = height[ends, -1].mean()
@@ -40,7 +39,7 @@ def fork(bears, sentences):
 def six_uses():
     """The same fan for six uses of attention: something asks, several things can be looked at, one matters most."""
     patches = ["#d8c08a", "#8ab6d8", "#9ac79a", "#4f86ad", "#c9ced2"]
-    uses = {"translation": ("zone", ["european", "economic", "area"], 2),
+    uses = {"translation": ("zone (French)", ["european", "economic", "area"], 2),
             "summary": ("headline", ["¶", "¶", "¶", "¶", "¶"], 1),
             "question": ("where?", ["anna", "met", "ben", "rome"], 3),
             "image": ("■", ["■", "■", "■", "■", "■"], 3),
