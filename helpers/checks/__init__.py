@@ -4,7 +4,7 @@ import difflib
 import importlib.util
 import itertools
 
-from helpers.checks.adopt import adopt, adopt_all, on_tensors, yours_or_ours
+from helpers.checks.adopt import adopt, adopt_all, name_of, on_tensors, yours_or_ours
 from helpers.checks.core import Outcome, evaluate
 from helpers.page import show
 from helpers.page.course import LESSONS
@@ -30,7 +30,7 @@ def check(attempt, name=None, more=True):
     if not callable(attempt):
         raise TypeError("check takes the function itself, such as check(softmax), without calling it; "
                         f"it got {type(attempt).__name__}.")
-    found = exercise(name or getattr(attempt, "__name__", type(attempt).__name__))
+    found = exercise(name or name_of(attempt, INDEX))
     outcome = evaluate(found, attempt, more=more)
     if outcome.status == "error" and (same := on_tensors(found, attempt)):  # of an earlier lesson, written for this one
         outcome = min(outcome, evaluate(found, same, more=more), key=lambda told: told.status == "error")

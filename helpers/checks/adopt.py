@@ -16,6 +16,14 @@ from helpers.store import settings
 SLOWEST = 30  # times the course's computing time: a training with loops in it must still end
 
 
+def name_of(attempt, names):
+    """Which of these exercises a function is: the one that is called as it is, or as the notebook's name for it, such as
+    ``softmax = my_softmax`` or a lambda has. Its own name if it is none of them."""
+    own = getattr(attempt, "__name__", type(attempt).__name__)
+    notebook = getattr(attempt, "__globals__", {})
+    return own if own in names else next((name for name in names if notebook.get(name) is attempt), own)
+
+
 def adopt(attempt, course, name=None, trains=None):
     """Return (a function on tensors, "yours" or why not): a learner's solution, or else the course's version.
 
@@ -38,7 +46,10 @@ def adopt_all(attempts, courses, trains=None):
     """
     pieces, mine, theirs, refused = dict(courses), [], [], []
     for attempt in attempts:
-        name = attempt.__name__
+        name = name_of(attempt, courses)
+        if name not in courses:
+            refused.append(f"{name} is no name of an exercise here: give your function the name that its exercise has.")
+            continue
         function, why, message = _taken(attempt, courses[name], name, (trains or {}).get(name))
         if why:
             theirs.append(f"{name} (yours {why})")
@@ -60,9 +71,10 @@ def yours_or_ours(attempt, course, trial=None):
     a right function that takes more than ``SLOWEST`` times the course's computing time on them, and more than a
     quarter of a second, does not run either. Raises KeyError when there is no exercise of that name.
     """
-    from helpers.checks import exercise
+    from helpers.checks import INDEX, exercise
 
-    outcome = evaluate(exercise(attempt.__name__), attempt) if attempt is not course else None
+    name = name_of(attempt, INDEX)
+    outcome = evaluate(exercise(name), attempt) if attempt is not course else None
     why = " Yours has not passed its check." if outcome is not None and outcome.status in ("wrong", "error") else ""
     mine = bool(outcome)
     if mine and trial is not None:
@@ -72,15 +84,15 @@ def yours_or_ours(attempt, course, trial=None):
         mine = tried.kind == "value"
         why = {"value": "", "error": f" Yours passed its check, but stopped here: {tried.value}"}.get(
             tried.kind, f" Yours is right, but takes more than {SLOWEST} times as long: what follows would not end soon.")
-    print("From here on", "your" if mine else "the course's", attempt.__name__, f"runs.{why}")
+    print("From here on", "your" if mine else "the course's", name, f"runs.{why}")
     return attempt if mine else course
 
 
 def _taken(attempt, course, name, trains):
     """(The attempt on tensors, "", "") if it may run, else (None, why not, what its checker says)."""
-    from helpers.checks import exercise
+    from helpers.checks import INDEX, exercise
 
-    found, outcomes = exercise(name or attempt.__name__), []
+    found, outcomes = exercise(name or name_of(attempt, INDEX)), []
     args = found.probes[0].make(np.random.default_rng(0))
     example = call(found.reference, args, SECONDS).value
     tensors = any(hasattr(arg, "detach") for arg in args)

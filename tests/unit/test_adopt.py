@@ -37,6 +37,14 @@ def wrong(x, gain, bias, eps):
     return gain * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps) ** 0.5 + bias
 
 
+def test_a_function_of_another_name_is_known_by_the_variable_that_holds_it(pages):
+    notebook = {}
+    exec("def mine(x):\n    return x\nfeed = layer_norm = mine\nother = lambda x: x", notebook)
+    pieces = adopt_all([notebook["layer_norm"], notebook["other"]], {"layer_norm": transformer.layer_norm})
+    assert pieces == {"layer_norm": transformer.layer_norm}
+    assert "layer_norm (yours has not passed)" in pages[-1][1] and "<lambda> is no name of an exercise here" in pages[-1][1]
+
+
 def test_a_right_function_in_torch_runs_and_trains():
     function, whose = adopt(layer_norm, transformer.layer_norm, trains=ARGS)
     assert whose == "yours"
