@@ -34,12 +34,14 @@ def _concatenated(encoding):
 LAST_WAVE = ("You spread the waves so that the last one has ω = 1/10000 exactly. One well-known library does so. Here the "
              "exponent is 2i/d, which stops just short of 1.")
 
-EACH_WITH_EACH = ("mismatch in its core dimension|not aligned|could not be broadcast", (
+EACH_WITH_EACH = ("mismatch in its core dimension|not aligned|could not (be )?broadcast", (
     "Each position meets each wave or head, and nothing is summed: make one of the two a column, such as "
     "np.arange(T)[:, None], and multiply with *."))
 
 SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
     EACH_WITH_EACH,
+    ("to negative integer powers", "The exponent -2i/d is a fraction. ** goes before /, so here d divides the power, and "
+        "the exponent is a whole number."),
 ), probes=(
     example("position 0, one wave", (1, 2),
         "At position 0 every angle is 0: the even column is sin 0 = 0, the odd column is cos 0 = 1."),
@@ -68,6 +70,10 @@ SINUSOIDAL_ENCODING = Exercise(sinusoidal_encoding, nudges=(
         "1 have i = 0, columns 2 and 3 have i = 1, and both columns of a pair share one angle.", _columns_as_i),
     ("base-1000", "The base is 1000. It is 10000: the second wave of d = 4 has ω = 0.01.",
         _waves(omega=lambda d: 1000.0 ** (-np.arange(0, d, 2) / d))),
+    ("power-divided", "Your first wave has ω = 1/d, and it should be 1: ** goes before /, so d divides the power and not "
+        "its exponent.", _waves(omega=lambda d: 10000.0 ** -np.arange(0, d, 2) / d)),
+    ("whole-numbers", "All your numbers are whole: an array made for integers cuts every sine and cosine to 0, 1 or -1.",
+        lambda T, d: np.trunc(sinusoidal_encoding(T, d))),
     ("exponent-sign", "Your waves get faster from left to right. The exponent is negative: ω falls from "
         "1 to nearly 1/10000.", _waves(omega=lambda d: 10000.0 ** (np.arange(0, d, 2) / d))),
     ("last-wave-at-10000", LAST_WAVE, _waves(omega=lambda d: np.geomspace(1, 1e-4, d // 2))),
@@ -117,9 +123,14 @@ def _angles(x, positions, **options):
     return np.asarray(positions)[:, None] * _omega(x, **options)
 
 
-def _half_split(x, positions):
+@variants
+def _rotated(x, positions, *, omega=_omega, places=lambda positions: np.asarray(positions), unit=lambda angles: angles,
+             way=1, pairs="neighbours"):
+    """The reference with the faults that the arguments choose; ``omega(x)``: (d/2,)."""
+    angles = way * unit(places(positions)[:, None] * omega(x))
+    if pairs == "neighbours":
+        return _turn(x, angles)
     a, b = np.split(x, 2, axis=-1)
-    angles = _angles(x, positions)
     return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)],
                           axis=-1)
 
@@ -177,6 +188,8 @@ def _with_a_base(function, x, positions, base=None):
     return function(x, positions, base) if len(takes) > 2 else _turn(x, _angles(x, positions, base=base))
 
 
+ADDED = "You add sines and cosines to x. Rotary positions add nothing: they turn pairs of columns."
+
 ROTATE = Exercise(rotate, nudges=(
     EACH_WITH_EACH,
 ), use=_with_a_base, probes=(
@@ -199,30 +212,31 @@ ROTATE = Exercise(rotate, nudges=(
     larger(_vectors((5, 6, 11, 12))),
 ), misconceptions=(
     ("half-split-pairs", "You pair column i with column i + d/2. Some libraries do, and it is as good, but weights "
-        "made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 form a pair.", _half_split),
+        "made for one layout are wrong in the other. Here the neighbours 2i and 2i+1 form a pair.",
+        _rotated(pairs="halves")),
     ("wrong-way", "You turn the other way round. The minus belongs to the first number of a pair: (x cos "
-        "- y sin, x sin + y cos).", lambda x, p: _turn(x, -_angles(x, p))),
+        "- y sin, x sin + y cos).", _rotated(way=-1)),
     ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change.", _no_minus),
     ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
-        lambda x, p: _turn(x, np.deg2rad(_angles(x, p)))),
+        _rotated(unit=np.deg2rad)),
     ("plus-in-the-exponent", "Your later pairs turn faster and faster: the exponent is -2i/d, with a minus.",
-        lambda x, p: _turn(x, np.asarray(p)[:, None] / _omega(x))),
+        _rotated(omega=lambda x: 1 / _omega(x))),
     ("sine-and-cosine-exchanged", "You have exchanged sine and cosine: at position 0 a pair has to stay as it is, and cos 0 "
         "is 1.", lambda x, p: _turn(x, np.pi / 2 - _angles(x, p))),
     ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
-        lambda x, p: _turn(x, _angles(x, p, base=1000.0))),
+        _rotated(omega=lambda x: _omega(x, base=1000.0))),
     ("base-ignored", "Your rotate takes a base, and turns by 10000 whatever base it is given. Write base where 10000 was.",
         lambda x, p, base=10000.0: rotate(x, p)),
     ("exponent-i", "Your later pairs turn too fast: the exponent is i/d. It is 2i/d, where i counts the "
-        "pairs.", lambda x, p: _turn(x, _angles(x, p, step=1))),
+        "pairs.", _rotated(omega=lambda x: _omega(x, step=1))),
     ("exponent-4i", "You double twice. np.arange(0, d, 2) already counts 0, 2, 4, …, which is 2i: divide "
-        "it by d and do not multiply by 2 again.", lambda x, p: _turn(x, _angles(x, p, step=4))),
+        "it by d and do not multiply by 2 again.", _rotated(omega=lambda x: _omega(x, step=4))),
     ("same-angle", "All pairs turn by the same angle, the position. Multiply it by ω_i = 10000^(-2i/d), which "
-        "differs from pair to pair.", lambda x, p: _turn(x, np.asarray(p)[:, None] * np.ones(x.shape[-1] // 2))),
+        "differs from pair to pair.", _rotated(omega=lambda x: np.ones(x.shape[-1] // 2))),
     ("own-positions", "You use 0, 1, 2, … instead of the positions given. Row t turns by positions[t].",
-        lambda x, p: _turn(x, _angles(x, np.arange(len(p))))),
+        _rotated(places=lambda p: np.arange(len(p)))),
     ("positions-from-1", "You add 1 to the positions. At position 0 nothing turns.",
-        lambda x, p: _turn(x, _angles(x, np.asarray(p) + 1))),
+        _rotated(places=lambda p: np.asarray(p) + 1)),
     ("overwritten", "You change the even columns first, then use the changed ones for the odd columns. Both need "
         "the old values. A slice such as x[..., 0::2] is no copy: write into a new array.", _overwritten),
     ("overwritten-and-clockwise", "You turn the other way round, and you change the even columns before "
@@ -238,7 +252,10 @@ ROTATE = Exercise(rotate, nudges=(
         "each pair, d/2 in all: 10000^(-2i/d) for columns 2i and 2i+1.", _angle_for_each_column),
     ("second-axis", "Your function is right for x of shape (T, d), and stops when x has more axes in front, such as "
         "(B, h, T, d). Count from the back: x[..., ::2] in place of x[:, ::2], and d = x.shape[-1].", _second_axis),
-    ("added", "You add sines and cosines to x. Rotary positions add nothing: they turn pairs of columns.", _added),
+    ("each-by-itself", "You multiply each number of a pair by a cosine or a sine of its own. After a turn each of the two "
+        "is made of both.", lambda x, p: x * _woven(np.cos(_angles(x, p)), np.sin(_angles(x, p)))),
+    ("added", ADDED, _added),
+    ("added-in-order", ADDED, lambda x, p: x + sinusoidal_encoding(*x.shape[-2:])),
 ), contracts=(
     Contract("an odd d, such as 5", lambda rng: (rng.normal(size=(3, 5)), np.arange(3))),
 ))
@@ -248,13 +265,14 @@ def _distance(T):
     return np.arange(T)[:, None] - np.arange(T)  # query minus key
 
 
-def _bias(slopes, T, distance=None):
-    distance = _distance(T) if distance is None else distance
-    return np.where(_distance(T) >= 0, -np.asarray(slopes)[:, None, None] * distance, -np.inf)
-
-
 def _slopes(h, first=1):
     return 2.0 ** (-8 * np.arange(first, h + first) / h)
+
+
+@variants
+def _bias(h, T, *, slopes=_slopes, sign=-1, distance=_distance, turned=lambda bias: bias):
+    """The reference with the faults that the arguments choose; ``slopes(h)``: (h,)."""
+    return turned(np.where(_distance(T) >= 0, sign * slopes(h)[:, None, None] * distance(T), -np.inf))
 
 
 def _zero_times_infinity(h, T):
@@ -278,15 +296,15 @@ ALIBI_BIAS = Exercise(alibi_bias, nudges=(
         "i has -slope · (i - j) for each key j."),
 ), misconceptions=(
     ("same-slope", "All heads have the same slope. Each head has its own, 2^(-8(head+1)/h): the first is "
-        "steep, the last nearly flat.", lambda h, T: _bias(np.full(h, 2.0 ** (-8 / h)), T)),
+        "steep, the last nearly flat.", _bias(slopes=lambda h: np.full(h, 2.0 ** (-8 / h)))),
     ("slopes-from-0", "Your first head has slope 2^0 = 1: heads are counted from 0, so the exponent needs a + 1. "
-        "The exponents are -8(head+1)/h, so the last head has slope 2^(-8).", lambda h, T: _bias(_slopes(h, 0), T)),
+        "The exponents are -8(head+1)/h, so the last head has slope 2^(-8).", _bias(slopes=lambda h: _slopes(h, 0))),
     ("slopes-for-8-heads", "Your slopes are 1/2, 1/4, 1/8, … whatever h is. That is right for 8 heads "
-        "only: the exponent is -8(head+1)/h.", lambda h, T: _bias(2.0 ** -np.arange(1, h + 1), T)),
+        "only: the exponent is -8(head+1)/h.", _bias(slopes=lambda h: 2.0 ** -np.arange(1, h + 1))),
     ("slopes-reversed", "The heads are in reverse order: head 0 has the steepest slope, 2^(-8/h).",
-        lambda h, T: _bias(_slopes(h)[::-1], T)),
+        _bias(slopes=lambda h: _slopes(h)[::-1])),
     ("not-multiplied", "The slope does not multiply the distance here. The bias is -slope · (i - j).",
-        lambda h, T: _bias(_slopes(h), T, np.ones((T, T)) * (_distance(T) > 0))),
+        _bias(distance=lambda T: 1.0 * (_distance(T) > 0))),
     ("symmetric", "You penalise keys on both sides alike. Here a query sees no key to its right: -inf "
         "there.", lambda h, T: -_slopes(h)[:, None, None] * np.abs(_distance(T))),
     ("future-rewarded", "Nothing keeps a query from the keys to its right, and their bias is even "
@@ -294,9 +312,9 @@ ALIBI_BIAS = Exercise(alibi_bias, nudges=(
     ("future-zero", "The keys to the right have bias 0, so they are seen in full. Put -inf where j > i: "
         "only that gives weight 0.", lambda h, T: np.tril(-_slopes(h)[:, None, None] * _distance(T))),
     ("positive", "The bias grows with the distance, so far keys win. It is a penalty: put a minus before the "
-        "slope.", lambda h, T: np.where(_distance(T) >= 0, _slopes(h)[:, None, None] * _distance(T), -np.inf)),
+        "slope.", _bias(sign=1)),
     ("transposed", "Query and key have changed places: rows are queries, so -inf belongs above the "
-        "diagonal.", lambda h, T: alibi_bias(h, T).swapaxes(1, 2)),
+        "diagonal.", _bias(turned=lambda bias: bias.swapaxes(1, 2))),
     ("large-negative", "You use a large negative number for -inf. Then masked keys keep a tiny weight, "
         "or all of it when a row has nothing else. Use -np.inf.",
         lambda h, T: np.where(_distance(T) >= 0, -_slopes(h)[:, None, None] * _distance(T), -1e9)),

@@ -180,10 +180,10 @@ def _by_hand(rng):
     x, memory = (torch.tensor(rng.integers(1, 5, size=(1, 1, 2)) * 1.0) for _ in range(2))
 
     def cross_attention(x, memory):  # its name is in the error of a call that leaves the memory out
-        return x + 1000 * memory
+        return x + 100 * memory
 
     return (x, memory, lambda x: 2 * x, cross_attention, lambda x: 3 * x,
-            lambda x: x + 10, lambda x: x + 100, lambda x: x + 7)
+            lambda x: x + 10, lambda x: x + 50, lambda x: x + 7)
 
 
 def _add(x, sublayer, norm):
@@ -196,11 +196,14 @@ def _read_and_add(x, memory, sublayer, norm):
 
 @variants
 def _three(x, memory, self_attention, cross_attention, feed_forward, norm1, norm2, norm3, *, first=_add,
-           second=_read_and_add, third=_add):
-    """The reference with another step in the place of one or more of its three."""
-    x = first(x, self_attention, norm1)
-    x = second(x, memory, cross_attention, norm2)
-    return third(x, feed_forward, norm3)
+           second=_read_and_add, third=_add, norms=lambda *norms: norms, order=(1, 2, 3)):
+    """The reference with another step in the place of one or more of its three, other norms, or another order."""
+    n1, n2, n3 = norms(norm1, norm2, norm3)
+    steps = {1: lambda x: first(x, self_attention, n1), 2: lambda x: second(x, memory, cross_attention, n2),
+             3: lambda x: third(x, feed_forward, n3)}
+    for step in order:
+        x = steps[step](x)
+    return x
 
 
 @variants
@@ -222,8 +225,8 @@ _every_sum_from_x = _sums(second=lambda x, y, c: x + c(y), third=lambda x, y, f:
 DECODER_BLOCK = Exercise(decoder_block, nudges=(
     ("expected 2, got 1", "The functions that are given here return one tensor, not a pair."),
 ), probes=(
-    Probe("whole numbers", _by_hand, "Follow it by hand: self_attention doubles, cross_attention adds 1,000 times "
-        "the memory, feed_forward triples; norm1 adds 10, norm2 adds 100, norm3 adds 7. First x + 2 (x + 10)."),
+    Probe("whole numbers", _by_hand, "Follow it by hand: self_attention doubles, cross_attention adds 100 times "
+        "the memory, feed_forward triples; norm1 adds 10, norm2 adds 50, norm3 adds 7. First x + 2 (x + 10)."),
     Probe("as many words on both sides", _decoder_inputs(2, 4, 4, 3), "T = T_s = 4 here, so x and memory may be "
         "confused without an error. cross_attention(x, memory) takes the normed stream, and the memory as it is.", ),
     larger(_decoder_inputs(6, 9, 11, 10)),
@@ -260,23 +263,23 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
                third=lambda x, f, n: n(x) + f(n(x)))),
     ("cross-attention-first", "Cross-attention comes before self-attention. First the text looks back at "
         "itself, so that it knows what has been written; then it asks the source.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n2, n1, n3)),
+        _three(order=(2, 1, 3))),
     ("cross-attention-first-norms-kept", "In yours cross-attention comes first and reads norm1. It "
         "should be self-attention first, with norm1.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, lambda y: c(y, m), lambda y, m: s(y), f, n1, n2, n3)),
+        _three(order=(2, 1, 3), norms=lambda a, b, c: (b, a, c))),
     ("mlp-before-cross", "The MLP comes before cross-attention, and cannot use what that finds. It is the last.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n3, n2)),
+        _three(order=(1, 3, 2))),
     ("mlp-before-cross-norms-kept", "In yours the MLP comes second and reads norm2. It should be "
         "cross-attention second, with norm2, and the MLP third, with norm3.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, lambda y, m: f(y), lambda y: c(y, m), n1, n2, n3)),
+        _three(order=(1, 3, 2), norms=lambda a, b, c: (a, c, b))),
     ("norms-1-and-2-swapped", "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 "
-        "before cross-attention.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n2, n1, n3)),
+        "before cross-attention.", _three(norms=lambda a, b, c: (b, a, c))),
     ("norm1-everywhere", "You use norm1 for all three sublayers. Each has a norm of its own.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n1, n1)),
+        _three(norms=lambda a, b, c: (a, a, a))),
     ("no-norms", "The norms are not used. Each sublayer reads a normalised copy of the stream.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, same, same)),
+        _three(norms=lambda a, b, c: (same, same, same))),
     ("no-norm2", "norm2 is not used. Cross-attention asks with a normalised copy of the stream: norm2 of "
-        "it.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, same, n3)),
+        "it.", _three(norms=lambda a, b, c: (a, same, c))),
     ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes before it: "
         "self_attention(norm1(x)).", lambda x, m, s, c, f, n1, n2, n3: decoder_block(
         x, m, lambda y: n1(s(y)), lambda y, z: n2(c(y, z)), lambda y: n3(f(y)), same, same, same)),
@@ -295,9 +298,9 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
     ("parallel", "All three sublayers read the block's input, side by side. Each reads the stream after the one "
         "before has written to it.", lambda x, m, s, c, f, n1, n2, n3: x + s(n1(x)) + c(n2(x), m) + f(n3(x))),
     ("no-norm3", "norm3 is not used. The MLP reads a normalised copy of the stream: norm3 of it.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, n1, n2, same)),
+        _three(norms=lambda a, b, c: (a, b, same))),
     ("no-norm1", "norm1 is not used. Self-attention reads a normalised copy of the stream: norm1 of it.",
-        lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, m, s, c, f, same, n2, n3)),
+        _three(norms=lambda a, b, c: (same, b, c))),
     ("every-sum-from-x-without-norm3", "Every sum starts from the block's input again, so what the sublayers "
         "before added is lost. Each starts from the result of the sum before it. And the MLP reads norm3 of the "
         "stream.", lambda x, m, s, c, f, n1, n2, n3: _every_sum_from_x(x, m, s, c, f, n1, n2, same)),
