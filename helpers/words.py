@@ -68,6 +68,7 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
         if usable and missing:
             came += f" ({', '.join(missing[:8])}: not known)"
         needed = "at least one word" if least == 1 else f"at least {least} words"
+        example = f'try other words, as in "{like}"' if missing else example
         raise NotUsable(f"This needs {needed}{' that it knows' if known is not None else ''}, and {came}: {example}.")
     if most is not None and len(usable) > most:
         raise NotUsable(f"This takes at most {most} word{'s' * (most > 1)}, and {shown(text)} has {len(usable)}: "
