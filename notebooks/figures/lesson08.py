@@ -198,7 +198,7 @@ def words_in_front(alone, moved, front, whose):
     key = [Line2D([], [], color=colour, lw=3, label=words) for colour, words in [
         (plots.ORANGE, "rises"), (plots.PURPLE, "falls"), (plots.GREY, "stays")]]
     figure.legend(handles=key, loc="outside lower center", ncols=3, fontsize=13)
-    title = f"Each score, alone and after “{shown(' '.join(front), 40)[1:-1]}”"
+    title = f"Each score, alone and after “{shown(' '.join(front), 40)[1:-1]}”" if front else "No words in front yet"
     plots.as_written(figure.suptitle(title, fontsize=13))
     plt.show()
 
