@@ -24,12 +24,15 @@ def encoder_and_decoder():
         top = 1.3 * len(boxes)
         ax.add_patch(plt.Rectangle((x - 0.15, 1.1), 2.8, top - 1.35, fill=False, linestyle="--", edgecolor=plots.GREY))
     plots.arrow(ax, (4.85, 4.75), (4.85, 5.2))
-    ax.plot([1.25, 1.25, 3.1, 3.1], [3.45, 4.3, 4.3, 3.02], color=plots.ORANGE, linewidth=3)
+    plots.arrow(ax, (1.25, 3.45), (1.25, 3.9))
+    ax.add_patch(plt.Rectangle((0.6, 3.9), 1.3, 0.6, edgecolor=plots.BLUE, linewidth=2.5, facecolor="white"))
+    ax.text(1.25, 4.2, "norm", ha="center", va="center", fontsize=14)
+    ax.plot([1.9, 3.1, 3.1], [4.2, 4.2, 3.02], color=plots.ORANGE, linewidth=3)
     plots.arrow(ax, (3.1, 3.02), (3.6, 3.02), plots.ORANGE)
     for x, y, text in [(1.25, -0.72, "the european\neconomic area"), (4.85, -0.72, "<bos> la zone"),
                        (4.85, 5.45, "next: économique")]:
         ax.text(x, y, text, ha="center", va="center", fontsize=14)
-    ax.text(1.9, 4.5, "memory", ha="center", fontsize=14, color=plots.RED)
+    ax.text(2.65, 4.4, "memory", ha="center", fontsize=14, color=plots.RED)
     for x, text in [(1.25, "encoder"), (4.85, "decoder")]:
         ax.text(x, -1.45, text, ha="center", fontsize=15, weight="bold")
     ax.set(xlim=(-0.3, 6.5), ylim=(-1.6, 5.75))
@@ -52,7 +55,7 @@ def three_tributaries():
         ax.text(2.7, low + 0.9, f"norm {number + 1}", bbox=sand, **style)
         ax.text(2.7, low + 2.2, name, bbox=gold if number == 1 else sky, **style)
         ax.text(0, low + 3.2, "+", bbox={"boxstyle": "circle", "fc": "white"}, **style)
-    ax.annotate("", (4.3, 6.7), (5.2, 6.7), arrowprops={"arrowstyle": "-|>", "color": plots.ORANGE, "linewidth": 3})
+    ax.annotate("", (3.8, 6.7), (5.2, 6.7), arrowprops={"arrowstyle": "-|>", "color": plots.ORANGE, "linewidth": 3})
     ax.text(6.1, 6.7, "memory\n(B, T_s, d)", **style)
     ax.text(0, -1.3, "x  (B, T, d)", **style)
     ax.text(0, 14.7, "x  (B, T, d)", **style)
@@ -217,7 +220,7 @@ def by_length(curves, lengths):
 
 
 def beam_of_two(table):
-    """The tree of a beam of 2, a row a turn: blue boxes are kept, grey ones dropped, dashed is the greedy text.
+    """The tree of a beam of 2, a row a turn: blue boxes are kept, those with a grey edge dropped, dashed is the greedy text.
 
     ``table``: {text so far: {next word: probability}}.
     """
