@@ -153,22 +153,31 @@ def answer_of(function, *arguments):
     except Exception as error:
         lines = [frame.line for frame in traceback.extract_tb(error.__traceback__)[1:2] if frame.line]
         where = f" at {shown(lines[0])}" if lines else ""
-        name = getattr(function, "__name__", shown(function))
-        raise NotUsable(f"{name} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
+        raise NotUsable(f"{_name(function)} stopped{where} with {type(error).__name__}, {shown(str(error))}: "
                         "mend it and run the cell again.") from None
 
 
+def _name(function):
+    """What a message calls a function."""
+    name = getattr(function, "__name__", shown(function))
+    return "The function" if name == "<lambda>" else name
+
+
 def rows_of(function, X):
-    """What a reader's function makes of a copy of X, (T, d): an array of numbers with T rows.
+    """What a reader's function makes of a copy of X, (T, d): an array of numbers with T rows, NaN for what is infinite.
 
     Raises NotUsable where it stops, or where anything else comes.
     """
+    import numpy as np
+
     rows = answer_of(function, X.copy())  # a copy, because a function may change what it gets
     numbers = _numbers(rows)
     if numbers.shape[:1] != (len(X),):
-        raise NotUsable(f"{function.__name__} has to return {len(X)} outputs, one for each place, and {shown(rows)} came: "
-                        "return a row of numbers for each row of X.")
-    return numbers
+        several = isinstance(rows, tuple) and rows and _numbers(rows[0]).shape[:1] == (len(X),)
+        came, do = (f"{len(rows)} things", "return the first alone") if several else (
+            shown(rows), "return a row of numbers for each row of X")
+        raise NotUsable(f"{_name(function)} has to return {len(X)} outputs, one for each place, and {came} came: {do}.")
+    return np.where(np.isinf(numbers), np.nan, numbers)
 
 
 def _numbers(value):

@@ -5,23 +5,31 @@ import numpy as np
 from helpers.attention import attention_scores, causal_mask, masked_attention, padding_mask, softmax
 from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
 
+
+@variants
+def _causal(T, *, k=0, turned=False, made=lambda mask: mask):
+    """The reference with its diagonal moved by k, turned over, or made into something else."""
+    mask = np.tri(T, k=k, dtype=bool)
+    return made(mask.T if turned else mask)
+
+
 CAUSAL_MASK = Exercise(causal_mask, probes=(
     example("one token", (1,), "With one token the result is [[True]]: a token may attend to itself."),
     example("two tokens", (2,), "Two tokens: the first query sees the first key only, the second sees both.", ),
     example("five tokens", (5,), "Row i, column j must be True exactly when j ≤ i."),
 ), misconceptions=(
     ("strict-triangle", "The diagonal is False, so no token sees itself, and the first token sees "
-        "nothing at all. The diagonal belongs to the mask.", lambda T: np.tri(T, k=-1, dtype=bool)),
+        "nothing at all. The diagonal belongs to the mask.", _causal(k=-1)),
     ("upper-triangle", "This is the upper triangle: each query sees itself and the future. The query is "
-        "the row, the key the column, and the past lies to the left.", lambda T: np.tri(T, dtype=bool).T),
+        "the row, the key the column, and the past lies to the left.", _causal(turned=True)),
     ("inverted", "Your mask is True where the key is hidden. In this course True means may attend.",
-        lambda T: ~np.tri(T, dtype=bool)),
+        _causal(made=np.logical_not)),
     ("one-ahead", "Each query sees one token of the future, which is just the one that it has to "
-        "predict. Stop at the diagonal.", lambda T: np.tri(T, k=1, dtype=bool)),
+        "predict. Stop at the diagonal.", _causal(k=1)),
     ("numbers", "The right pattern, but as numbers. A boolean mask has dtype bool: np.where and ~ treat "
-        "it correctly only then.", lambda T: np.tri(T)),
+        "it correctly only then.", _causal(made=np.float64)),
     ("to-be-added", "This is a mask to add to the scores, 0 and -inf. Here the result is boolean: True "
-        "where a query may attend.", lambda T: np.where(np.tri(T, dtype=bool), 0.0, -np.inf)),
+        "where a query may attend.", _causal(made=lambda mask: np.where(mask, 0.0, -np.inf))),
     ("nothing-hidden", "Everything is True, so nothing is hidden. Row i must stop at column i.",
         lambda T: np.ones((T, T), dtype=bool)),
     ("everything-hidden", "Everything is False, so no query sees anything. Row i must be True up to "
@@ -35,6 +43,13 @@ CAUSAL_MASK = Exercise(causal_mask, probes=(
 ))
 
 
+@variants
+def _padding(lengths, T, *, places=lambda lengths, T: np.arange(T), compare=np.less, made=lambda mask: mask):
+    """The reference with other places (T,) or (B, T), compared with the lengths in another way, or made into something
+    else."""
+    return made(compare(places(lengths, T), lengths[:, None]))
+
+
 PADDING_MASK = Exercise(padding_mask, probes=(
     example("one sentence", (np.array([2]), 4),
         "One sentence of 2 tokens in 4 positions: the result is [[True, True, False, False]]."),
@@ -45,13 +60,13 @@ PADDING_MASK = Exercise(padding_mask, probes=(
     larger(lambda rng: (rng.integers(1, 13, size=10), 12)),
 ), misconceptions=(
     ("inverted", "Your mask is True on the padding. In this course True means may attend: the tokens are "
-        "True.", lambda lengths, T: np.arange(T) >= lengths[:, None]),
+        "True.", _padding(made=np.logical_not)),
     ("one-too-many", "Each row has one True too many. Positions count from 0, so a sentence of n tokens "
-        "fills positions 0 to n-1.", lambda lengths, T: np.arange(T) <= lengths[:, None]),
+        "fills positions 0 to n-1.", _padding(compare=np.less_equal)),
     ("one-too-few", "Each row has one True too few: the last token of each sentence is hidden.",
-        lambda lengths, T: np.arange(T) < lengths[:, None] - 1),
+        _padding(compare=lambda places, lengths: places < lengths - 1)),
     ("padding-on-the-left", "You put the padding in front. Here the sentence comes first and the padding "
-        "after it.", lambda lengths, T: np.arange(T) >= T - lengths[:, None]),
+        "after it.", _padding(places=lambda lengths, T: np.arange(T)[::-1])),
     ("transposed", "Rows and columns are swapped: the result has a row for each sentence, (B, T).",
         lambda lengths, T: (np.arange(T) < lengths[:, None]).T),
     ("no-new-axis", "You compare the (T,) positions with the (B,) lengths one to one. Make the lengths a column, "
@@ -59,9 +74,9 @@ PADDING_MASK = Exercise(padding_mask, probes=(
     ("longest-sentence", "The result is as wide as the longest sentence. It must have T columns.",
         lambda lengths, T: np.arange(lengths.max()) < lengths[:, None]),
     ("numbers", "The right pattern, but as numbers. A boolean mask has dtype bool.",
-        lambda lengths, T: (np.arange(T) < lengths[:, None]).astype(float)),
+        _padding(made=np.float64)),
     ("to-be-added", "This is a mask to add to the scores, 0 and -inf. Here the result is boolean: True where "
-        "there is a token.", lambda lengths, T: np.where(np.arange(T) < lengths[:, None], 0.0, -np.inf)),
+        "there is a token.", _padding(made=lambda mask: np.where(mask, 0.0, -np.inf))),
     ("for-the-scores", "You return (B, 1, T), ready for the scores. Here the result is (B, T): the "
         "caller adds the axis.", lambda lengths, T: (np.arange(T) < lengths[:, None])[:, None]),
     ("for-the-heads", "You return (B, 1, 1, T), ready for scores with heads. Here the result is (B, T): "
@@ -119,7 +134,7 @@ def _scaled(Q, K):
     return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
 
 
-def _finish(weights, V):
+def _finish(weights, V, mask=None):
     """Rows without any visible key as they should be, whatever else is wrong."""
     weights = np.nan_to_num(weights)
     return weights @ V, weights
@@ -128,11 +143,12 @@ def _finish(weights, V):
 @variants
 def _masked(Q, K, V, mask, *, scores=_scaled, hide=lambda scores, mask: np.where(mask, scores, -np.inf), weigh=softmax,
             finish=_finish):
-    """The reference with other scores, another way to hide them, another softmax or another end, ``finish(weights, V)``."""
-    return finish(weigh(hide(scores(Q, K), mask)), V)
+    """The reference with other scores, another way to hide them, another softmax or another end, ``finish(weights, V,
+    mask)``."""
+    return finish(weigh(hide(scores(Q, K), mask)), V, mask)
 
 
-def _mixed(weights, V):
+def _mixed(weights, V, mask=None):
     """Rows without any visible key stay as they are."""
     return weights @ V, weights
 
@@ -141,9 +157,18 @@ def _with_softmax_of(change):
     return _masked(hide=change, finish=_mixed)
 
 
-def _after_renormalised(Q, K, V, mask):
-    weights = softmax(_scaled(Q, K)) * mask
-    return _mixed(weights / weights.sum(axis=-1, keepdims=True), V)
+def _after(finish):
+    """Nothing is hidden before the softmax; ``finish(weights, V)`` gets the weights times the mask."""
+    return _masked(hide=lambda scores, mask: scores, finish=lambda weights, V, mask: finish(weights * mask, V))
+
+
+def _divided_again(weights):
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def _divided_where_any(weights, V, mask):
+    """Divided again, but for the rows in which the mask shows nothing."""
+    return _mixed(np.where(np.any(mask, axis=-1, keepdims=True), _divided_again(weights * mask), 0), V)
 
 
 def _values_only(Q, K, V, mask):
@@ -151,7 +176,7 @@ def _values_only(Q, K, V, mask):
     return (weights * mask) @ V, weights
 
 
-def _causal(scores):
+def _causal_for(scores):
     """The causal mask for such scores."""
     return np.tri(*scores.shape[-2:], dtype=bool)
 
@@ -169,12 +194,12 @@ def _softmax(scores, *, axis=-1, largest=lambda scores: scores.max(axis=-1, keep
 
 
 BOOLEAN_INDEX = ("A boolean index needs exactly the axes of what it picks from, and a mask only has to broadcast. np.where "
-                 "lets it: np.where(mask, scores, -np.inf). To find who sees nothing, mask.any(axis=-1, keepdims=True) "
-                 "keeps the axes that np.where needs.")
+                 "lets it: np.where(mask, scores, -np.inf). If you index the queries that see nothing as well, "
+                 "mask.any(axis=-1, keepdims=True) keeps the axes that np.where needs.")
 
 
-def _over_its_sum(e):
-    return e / e.sum(axis=-1, keepdims=True)
+DIVIDED_AGAIN = ("Masking after the softmax and dividing again is the same on paper. But when a hidden score is far "
+                 "larger, the visible weights have already become 0, and 0/0 is NaN. Hide the scores before the softmax.")
 
 
 MASKED_ATTENTION = Exercise(masked_attention, probes=(
@@ -205,15 +230,16 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         _masked(hide=lambda scores, mask: np.where(mask, -np.inf, scores))),
     ("after-softmax", "You multiply by the mask after the softmax, so the weights no longer sum to 1, and the "
         "hidden scores still count in the denominator. Hide the scores before the softmax.",
-        lambda Q, K, V, mask: _mixed(softmax(_scaled(Q, K)) * mask, V)),
-    ("after-and-renormalised", "Masking after the softmax and dividing again is the same on paper. But "
-        "when a hidden score is far larger, the visible weights have already become 0, and 0/0 is NaN. "
-        "Hide the scores before the softmax.", _after_renormalised),
+        _after(_mixed)),
+    ("after-and-renormalised", DIVIDED_AGAIN, _after(lambda weights, V: _mixed(_divided_again(weights), V))),
+    ("after-and-renormalised-nan-as-0", DIVIDED_AGAIN, _after(lambda weights, V: _finish(_divided_again(weights), V))),
+    ("after-and-renormalised-by-the-mask", DIVIDED_AGAIN,
+        _masked(hide=lambda scores, mask: scores, finish=_divided_where_any)),
     ("score-zero", "You set hidden scores to 0, and exp(0) = 1 is still a weight. A score of -inf gives "
         "weight 0.", _with_softmax_of(lambda s, m: s * m)),
     ("exp-times-mask", "You multiply by the mask after exp. On paper that hides, but nothing is subtracted before exp, so "
         "a large score overflows, and a row that sees nothing is 0/0. Hide with -inf, then attention.softmax.",
-        lambda Q, K, V, mask: _mixed(_over_its_sum(np.exp(_scaled(Q, K)) * mask), V)),
+        lambda Q, K, V, mask: _mixed(_divided_again(np.exp(_scaled(Q, K)) * mask), V)),
     ("times-M", "You multiply the scores by M. It is added: 0 leaves a score as it is, and -inf hides it.",
         _with_softmax_of(lambda s, m: s * np.where(m, 0.0, -np.inf))),
     ("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a "
@@ -231,7 +257,7 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "and nothing is hidden. A mask to add holds 0 and -inf.", _with_softmax_of(lambda s, m: s + m)),
     ("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete. Softmax runs over the keys: "
         "axis=-1.", _masked(weigh=_softmax(axis=-2, largest=lambda scores: scores.max(axis=-2, keepdims=True)))),
-    ("no-scaling", "Masked correctly, but the scores are not divided by √d_k.", _masked(scores=attention_scores)),
+    ("no-scaling", "The scores are not divided by √d_k.", _masked(scores=attention_scores)),
     ("scaled-by-d", "You divide by d_k. It is the square root of d_k.",
         _masked(scores=lambda Q, K: attention_scores(Q, K) / Q.shape[-1])),
     ("scaled-by-T", "You divide by the root of the number of keys. It is d_k, the last axis of Q.",
@@ -240,9 +266,9 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "masked: hidden keys still take their share. Hide the scores before the softmax.", _values_only),
     ("mask-ignored", "The mask changes nothing: hidden keys still get weight.", _with_softmax_of(lambda s, m: s)),
     ("causal-whatever-the-mask", "You hide the later keys whatever the mask says. The mask alone says what is hidden: "
-        "it may be causal or not.", _masked(hide=lambda scores, mask: np.where(_causal(scores), scores, -np.inf))),
+        "it may be causal or not.", _masked(hide=lambda scores, mask: np.where(_causal_for(scores), scores, -np.inf))),
     ("causal-as-well", "You hide the later keys as well. The mask alone says what is hidden: it may be causal or "
-        "not.", _masked(hide=lambda scores, mask: np.where(mask & _causal(scores), scores, -np.inf))),
+        "not.", _masked(hide=lambda scores, mask: np.where(mask & _causal_for(scores), scores, -np.inf))),
     ("mask-transposed", "You transpose the mask. Its rows are queries and its columns keys already, just "
         "like the scores.", lambda Q, K, V, mask: _masked()(Q, K, V, np.swapaxes(mask, -1, -2))),
     ("every-axis-transposed", "Right for one sentence. With a batch in front, K.T turns every axis; np.swapaxes(K, "

@@ -82,14 +82,14 @@ def mask_step_by_step():
     seen = causal.astype(int)
     steps.show(
         ("Scores and mask", [steps.grid(scores, "scores", words, words, decimals=0), "with",
-                             steps.grid(seen, "mask, 1 = may attend", columns=words, groups=seen)],
+                             steps.grid(seen, "mask, 1 = may attend", words, words, groups=seen)],
          "Queries are rows, keys are columns. Above the diagonal lies the future."),
         ("Hide", [steps.grid(scores, "scores", words, words, decimals=0), "→",
-                  steps.grid(masked, "masked scores", columns=words, decimals=0, groups=seen)],
+                  steps.grid(masked, "masked scores", words, words, decimals=0, groups=seen)],
          "Where the mask says no, the score becomes -∞."),
         ("Softmax", [steps.grid(masked, "masked scores", words, words, decimals=0, groups=seen), "→",
-                     steps.grid(attention.softmax(masked), "weights", columns=words, shade=True)],
-         "Each row sums to 1, and the future has weight 0. time sees itself alone."))
+                     steps.grid(attention.softmax(masked), "weights", words, words, shade=True)],
+         "Each row sums to 1, the future has weight 0, and “time” sees only itself."))
 
 
 def x_rays(rays, leak):

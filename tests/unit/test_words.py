@@ -59,7 +59,8 @@ def test_whole_texts_stay_as_they_were_given():
 
 @pytest.mark.parametrize("function, sentence", [
     (lambda X: None, "has to return 3 outputs, one for each place, and None came"),
-    (lambda X: X[1:], "has to return 3 outputs"), (lambda X: "text", "and 'text' came"),
+    (lambda X: X[1:], "has to return 3 outputs"), (lambda X: (X, X), "and 2 things came: return the first alone"),
+    (lambda X: "text", "and 'text' came"),
     (lambda X: X / X.missing, "stopped at .* with AttributeError"),
 ])
 def test_a_function_that_makes_no_rows_is_told_in_one_sentence(function, sentence):
@@ -67,6 +68,7 @@ def test_a_function_that_makes_no_rows_is_told_in_one_sentence(function, sentenc
     with pytest.raises(NotUsable, match=sentence):
         rows_of(function, X)
     assert rows_of(lambda X: X.__imul__(2), X).tolist() == [[2, 2]] * 3 and (X == 1).all()  # X stays as it was
+    assert np.isnan(rows_of(lambda X: X * np.inf, X)).all()  # what is infinite moves no further
 
 
 def test_a_guess_is_one_word_for_each_beginning():
