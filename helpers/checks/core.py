@@ -377,7 +377,7 @@ def _one_of_several(exercise, trials, failing, mistaken, seconds):
             return SAME_FORM, (with_right_numbers or of_this_form)[0], failing[0]
     for misconception, both in two_at_once((m, m.function) for m in exercise.misconceptions):
         if _explains(lambda trial, both=both: call(both, trial.case.args, seconds, exercise.use), trials):
-            return SEVERAL, misconception, failing[0]
+            return SEVERAL, misconception, next((t for t in failing if is_wrong(misconception, t)), failing[0])
     return "", None, failing[0]
 
 

@@ -45,9 +45,10 @@ def _shifted(logits, tokens):
 @variants
 def _loss(logits, tokens, pad, *, pairs=_shifted, score=_losses, padding="target", mean=_average):
     """The reference with other ``pairs(logits, tokens)`` of scores and target, another ``score`` of a target, padding
-    looked for elsewhere, or another ``mean(losses, keep)``."""
+    looked for elsewhere or ("none") not at all, or another ``mean(losses, keep)``."""
     predicted, target = pairs(logits, tokens)
-    return mean(score(predicted, target), (target if padding == "target" else tokens[:, :-1]) != pad)
+    looked_at = {"target": target, "input": tokens[:, :-1], "none": torch.full_like(target, pad + 1)}[padding]
+    return mean(score(predicted, target), looked_at != pad)
 
 
 LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
@@ -72,7 +73,7 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
     ("backwards", "You shift the wrong way: the logits at t + 1 are compared with the token at t. It predicts the "
         "next token, not the one before.", _loss(pairs=lambda logits, tokens: (logits[:, 1:], tokens[:, :-1]))),
     ("pad-counts", "Padding counts as a word to predict. Leave out the targets that equal pad.",
-        _loss(mean=lambda loss, keep: loss.mean())),
+        _loss(padding="none")),
     ("pads-in-the-divisor", "The loss of padding is 0, but you divide by all targets. Divide by those that are not "
         "padding, or texts with much padding seem easy.", _loss(mean=lambda loss, keep: (loss * keep).mean())),
     ("inputs-decide", "You leave out the places where the *input* is padding. Look at the target: at the "
@@ -94,7 +95,7 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
         "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
     ("sign", "Your loss is negative. The loss is -log p.", _loss(mean=lambda loss, keep: -_average(loss, keep))),
     ("bits", "Your loss is in bits, with the logarithm to base 2. Use the natural logarithm, so that it "
-        "is in nats.", _loss(mean=lambda loss, keep: _average(loss, keep) / math.log(2))),
+        "is in nats.", _loss(score=lambda z, target: _losses(z, target) / math.log(2))),
     ("perplexity", "You return exp of the mean loss, which is the perplexity. Return the mean itself.",
         _loss(mean=lambda loss, keep: _average(loss, keep).exp())),
     ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten batch and "

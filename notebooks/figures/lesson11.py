@@ -51,9 +51,9 @@ def two_knobs(words, shares):
 
     ``words``: the names of the bars; ``shares``: {name of the setting: ``(3,)`` probabilities}, four of them.
     """
-    fig, panels = plt.subplots(2, 2, figsize=(6.4, 5), sharey=True)
+    fig, panels = plt.subplots(2, 2, figsize=(6.4, 5), sharey=True, gridspec_kw={"wspace": 0.15, "hspace": 0.1})
     for ax, (name, p) in zip(panels.flat, shares.items(), strict=True):
-        bars = ax.bar(words, p, color=plots.BLUE, width=0.7)
+        bars = ax.bar(words, p, color=plots.BLUE, width=0.6)
         ax.bar_label(bars, [f"{x:.2f}" if x else "out" for x in p], padding=2, fontsize=13)
         ax.set_title(name, fontsize=14)
         ax.set(ylim=(0, 1.05), yticks=[])
