@@ -178,10 +178,15 @@ def _attend(X, W_q, W_k, W_v, *, weigh=softmax, score=lambda Q, K: Q @ K.T, powe
     return give(weigh(score(Q, K) / K.shape[-1] ** power), V, X, Q, K)
 
 
+_EARLIER = ("You compute with a Q and a K that the notebook made before, of bear, country and us. Inside the function, make "
+            "them from the X and the matrices that it is given.")
+_OF_THE_NOTEBOOK = tuple(np.array(rows, float) for rows in (
+    [[0, 2], [2, 0], [0, 0]], [[2, 0], [0, -2], [-2, -2]], [[2, 0, 0], [0, 0, 0], [0, 0, 0]]))  # its Q, K and V
+
 QKV_ATTENTION = Exercise(qkv_attention, probes=(
     Probe("one token", _sentence(1, 3, 2, 4),
         "With one token there is one key, so its weight is 1 and the output is the token's own value."),
-    Probe("two tokens", _sentence(2, 1, 1, 1, 1.5), "All other sizes are 1 here. Follow the steps by "
+    Probe("two tokens", _sentence(2, 1, 1, 1, 1.5), "There are two tokens, and d, d_k and d_v are 1. Follow the steps by "
         "hand: queries, keys and values, scores, weights, the mixture of the values."),
     Probe("everything 3", _sentence(3, 3, 3, 3), "T, d, d_k and d_v are all 3 here, so a mixed-up axis raises no "
         "error. Rows are tokens; in the table of weights a row is a query and a column is a key.", draws=3),
@@ -199,6 +204,8 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "hands over is its value, and that needs W_v.", _attend(give=lambda w, V, X, Q, K: (w @ X, w))),
     ("keys-as-values", "The weights are right, but you mix the keys. A key only helps to be found; what "
         "is handed over is the value.", _attend(give=lambda w, V, X, Q, K: (w @ K, w))),
+    ("keys-and-values-exchanged", "Your keys are made with W_v and your values with W_k. What is compared is the key, "
+        "what is mixed is the value.", _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_v, X @ W_k))),
     ("queries-as-values", "The weights are right, but you mix the queries. What is handed over is the "
         "value of the word that was found.", _attend(give=lambda w, V, X, Q, K: (w @ Q, w))),
     ("scaled", "You divide the scores by √d_k. That is coming in lesson 05; here the scores are plain dot "
@@ -241,6 +248,10 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "matrix product.", _attend(give=lambda w, V, X, Q, K: (w * V, w))),
     ("x-added", "You have added the words' own vectors. That step comes after attention, and outside of it: "
         "return the mixture of the values alone.", _attend(give=lambda w, V, X, Q, K: (X + w @ V, w))),
+    ("softmax-of-the-output", "The weights are right, but you send the mixture through a softmax too. The output is the "
+        "mixture itself.", _attend(give=lambda w, V, X, Q, K: (softmax(w @ V), w))),
+    ("Q-and-K-of-the-notebook", _EARLIER, _attend(roles=lambda X, W_q, W_k, W_v: (*_OF_THE_NOTEBOOK[:2], X @ W_v))),
+    ("Q-K-and-V-of-the-notebook", _EARLIER, _attend(roles=lambda X, W_q, W_k, W_v: _OF_THE_NOTEBOOK)),
     ("softmax-twice", "You take the softmax twice. The second one makes the weights nearly even.",
         _attend(weigh=lambda S: softmax(softmax(S)))),
     ("cosine-scores", "You divide by the lengths, so the scores are cosines. Here they are plain dot "
