@@ -49,7 +49,7 @@ def _nothing(scores):
 
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
     Probe("one key", _qkv(T_q=2, T_k=1, d_k=2, d_v=3), "With one key its weight is 1 for every query, whatever "
-        "the scores: each output is the only row of V. Return two things, the output and the weights."),
+        "the scores, and each output is the only row of V. Return first the output, then the weights after the softmax."),
     Probe("d_k is 1", _qkv(T_q=2, T_k=3, d_k=1, d_v=2), "With d_k = 1 the scale is √1 = 1, so "
         "this is plain attention: softmax(Q Kᵀ) V, softmax along each row of scores."),
     Probe("scale", _qkv(T_q=1, T_k=2, d_k=5, d_v=1), "Plain attention is right when d_k "
@@ -187,6 +187,9 @@ SOFTMAX_JACOBIAN = Exercise(softmax_jacobian, probes=(
     ("no-diagonal", "You have -p_i p_j everywhere. On the diagonal p_i must be added.", lambda p: -np.outer(p, p)),
     ("plus", "You add the outer product. What one weight gains the others lose, so each row must sum to "
         "0: subtract.", lambda p: np.diag(p) + np.outer(p, p)),
+    ("plus-beside-p(1-p)", "Off the diagonal you have +p_i p_j, and what one weight gains the others lose. Mind the "
+        "diagonal, too: the outer product reaches it, and p (1 - p) already holds its p_i p_i.",
+        lambda p: np.diag(p * (1 - p)) + np.outer(p, p)),
     ("identity", "You use the identity instead of diag(p): δ_ij is multiplied by p_i as well.",
         lambda p: np.eye(len(p)) - np.outer(p, p)),
     ("no-p_i", "You have δ_ij - p_j, which is the derivative of log p_i. Multiply each row i by its "
@@ -283,6 +286,9 @@ SCORE_VARIANCE = Exercise(score_variance, use=_products_behind, probes=(
         "along axis=1.", lambda d_k, n, rng: _products(d_k, n, rng).sum(axis=0).var()),
     ("same-vector-twice", "You multiply a vector with itself. Draw the queries and the keys separately: they must "
         "be independent.", lambda d_k, n, rng: (rng.standard_normal((n, d_k)) ** 2).sum(axis=1).var()),
+    ("same-vector-twice-and-its-deviation", "You multiply a vector with itself: draw the queries and the keys separately. "
+        "And std is only the root of the variance.",
+        lambda d_k, n, rng: (rng.standard_normal((n, d_k)) ** 2).sum(axis=1).std()),
     ("one-vector", "You sum the entries of one vector. Multiply each query with its key first, then sum.",
         lambda d_k, n, rng: rng.standard_normal((n, d_k)).sum(axis=1).var()),
     ("added", "You add the two vectors. A dot product multiplies them, entry by entry.",

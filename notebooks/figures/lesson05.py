@@ -84,14 +84,14 @@ def hills(sizes, divisors):
     q, K = rng.standard_normal(1024), rng.standard_normal((16, 1024))  # each row takes their first d_k numbers
     along = np.linspace(-0.8, 15.8, 600)
     hill = np.exp(-0.5 * ((along[:, None] - np.arange(16)) / 0.42) ** 2)  # (600, 16): a hill a key
-    _, panels = plt.subplots(1, 3, figsize=(6.6, 6), sharey=True)
+    _, panels = plt.subplots(1, 3, figsize=(6.6, 7), sharey=True)
     for ax, (divisor, power) in zip(panels, divisors.items(), strict=True):
         colour, _, title = _LOOKS[divisor]
         for place, d_k in enumerate(sizes):
             height = hill @ attention.softmax(K[:, :d_k] @ q[:d_k] / d_k**power)  # (600,)
-            ax.fill_between(along, -place, 1.15 * height - place, color=colour, linewidth=0, alpha=0.4 + 0.1 * place,
+            ax.fill_between(along, -place, 0.92 * height - place, color=colour, linewidth=0, alpha=0.4 + 0.1 * place,
                             zorder=2 * place)
-            ax.plot(along, 1.15 * height - place, color="white", linewidth=1.6, zorder=2 * place)
+            ax.plot(along, 0.92 * height - place, color="white", linewidth=1.6, zorder=2 * place)
             ax.plot(along, 0 * along - place, color=plots.GREY, linewidth=0.8, zorder=2 * place + 1)
         ax.set_title(title, fontsize=16, loc="center", pad=0)
         ax.set(xticks=[], ylim=(-4.15, 0.75))
@@ -144,7 +144,8 @@ def three_starts(models):
 
 
 def digits_read(mine, written, maps):
-    """Where two models look while they write 16 digits in reverse; a row that writes a wrong digit has a frame.
+    """Where two models look while they write 16 digits in reverse; a row that writes a wrong digit has a frame, and a dashed
+    one where the digit is right though it looks at a wrong place.
 
     ``written``: {divisor: 16 digits}; ``maps``: {divisor: ``(16, 16)``}.
     """
@@ -157,9 +158,12 @@ def digits_read(mine, written, maps):
         ax.tick_params(axis="y", labelsize=12)
         labels = ax.get_yticklabels()
         for place, (digit, goal) in enumerate(zip(written[divisor], mine[::-1], strict=True)):
+            dashed = {"fill": False, "linewidth": 1.8, "edgecolor": plots.GREY, "linestyle": "--"}
             if digit != goal:
                 labels[place].set(color=plots.RED, fontweight="bold")
                 ax.add_patch(plt.Rectangle((-0.5, place - 0.5), 16, 1, fill=False, edgecolor=plots.RED, linewidth=1.8))
+            elif weights[place].argmax() != 15 - place:
+                ax.add_patch(plt.Rectangle((-0.42, place - 0.36), 15.84, 0.72, **dashed))
     panels[1].set_ylabel("")
-    figure.suptitle("filled: where it looks; in a red frame: a wrong digit", fontsize=13)
+    figure.suptitle("filled: where it looks; red frame: a wrong digit; dashed: right by luck", fontsize=13)
     plt.show()
