@@ -29,6 +29,11 @@ def _every_nth_pixel(images, size):
     return grid.permute(0, 2, 4, 1, 3).reshape(B, -1, size * size)
 
 
+def _split_the_other_way(images, size):
+    B, H, W = images.shape
+    return images.reshape(B, size, H // size, size, W // size).transpose(2, 3).reshape(B, -1, size * size)
+
+
 def _width_for_height(images, size):
     B, H, W = images.shape
     grid = images.reshape(B, W // size, size, H // size, size)
@@ -55,6 +60,11 @@ TO_PATCHES = Exercise(to_patches, probes=(
     ("width-for-height", "H and W have changed places: that works for squares only.", _width_for_height),
     ("overlapping", "Your squares overlap: each begins one pixel after the last. They lie side by side, `size` "
         "pixels apart.", lambda images, size: images.unfold(1, size, 1).unfold(2, size, 1).flatten(3).flatten(1, 2)),
+    ("neither-flat", "Patches still stand in rows and columns, and so do their pixels. Join the two axes of patches into "
+        "one, and the two axes of size into another: (B, N, size²).", lambda images, size: to_patches(
+            images, size).unflatten(1, (images.shape[1] // size, -1)).unflatten(3, (size, size))),
+    ("split-the-other-way", "You split H into (size, rows of patches). It is the other way round: (rows of patches, size), "
+        "and W likewise.", _split_the_other_way),
     ("not-flat", "A patch is still a square of size × size. Flatten its pixels into one axis: (B, N, size²).",
         lambda images, size: to_patches(images, size).unflatten(-1, (size, size))),
     ("grid-kept", "The patches still stand in rows and columns. Flatten them into one axis, N: (B, N, size²).",
@@ -184,6 +194,7 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
             images, size, W_in, cls, positions, [lambda x, b=b: x + b(x) for b in blocks], norm, W_out)),
     ("rows-of-pixels", "Your patches are strips of one line. Use your to_patches.", _read(patches=_rows_of_pixels)),
 ), nudges=(
+    ("UnboundLocalError", "Without blocks that name has no value. What a block returns takes the place of x: x = block(x)."),
     ("same number of dimensions|Dimension out of range", "cls is (d,), and the patches are (B, N, d). Make it (B, 1, d) "
         "first with cls.expand(B, 1, -1), and put it in front along dim=1."),
 ), contracts=(

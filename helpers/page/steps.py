@@ -78,15 +78,21 @@ def show(*steps):
 
 
 def _card(title, parts, words):
-    """The parts are cells of a table, so that they stand in a row even where styles are taken out, as on GitHub."""
-    cell = f"<td style='{_LETTERS}border:none;padding:0 4px;text-align:center;font-size:"
-    inside = "".join(f"{cell}18px'>{escape(part)}</td>" if isinstance(part, str) else f"{cell}inherit'>{part[0]}</td>"
-                     for part in parts)
+    """The parts are cells of a table, so that they stand in a row even where styles are taken out, as on GitHub. A sign is
+    in one cell with the grid after it, so that no line ends with it on a telephone."""
+    inside, sign = "", ""
+    for part in [*parts, ("", "")] if isinstance(parts[-1], str) else parts:
+        if isinstance(part, str):
+            sign += f"<div style='font-size:18px;padding-right:8px'>{escape(part)}</div>"
+            continue
+        inside += (f"<td style='{_LETTERS}border:none;padding:0 4px;text-align:center;font-size:inherit;display:flex;"
+                   f"align-items:center'>{sign}{part[0]}</td>")
+        sign = ""
     return (f"<div style='border:1px solid #9aa5ad;border-radius:6px;padding:8px 12px;max-width:940px;"
-            f"font-size:13px;line-height:1.4'><div style='{_LETTERS}font-weight:bold'>{escape(title)}</div>"
+            f"font-size:13px;line-height:1.4'><p style='{_LETTERS}margin:0'><strong>{escape(title)}</strong></p>"
             f"<table style='border:none;margin:4px 0;font-size:inherit'><tr style='display:flex;flex-wrap:wrap;"
             f"align-items:center;background:none'>{inside}</tr></table>"
-            f"<div style='{_LETTERS}max-width:440px'>{escape(words)}</div></div>")
+            f"<p style='{_LETTERS}margin:0;max-width:440px'>{escape(words)}</p></div>")
 
 
 def _words(value, decimals):

@@ -30,6 +30,12 @@ def test_the_slider_shows_one_step_at_a_time(file, displayed):
     assert "Weights" in page.value and "Scores" not in page.value
 
 
+def test_a_sign_stays_with_the_grid_behind_it(nobody, pages):
+    steps.show(*two(), ("Sum", [steps.grid(1), "·", "(", steps.grid(2), ")"], "Third."))
+    cells = [card.count("display:flex;align-items:center'><") for card in pages[0][0].split(" · ")[1:]]
+    assert cells == [2, 1, 3], "an arrow is no cell of its own, and a last sign is one"
+
+
 def test_marks_shades_and_groups_fall_on_their_cells():
     html, _ = steps.grid([[1.0, 2.0], [3.0, 4.0]], mark=np.array([[True], [False]]), groups=[0, 1])
     cells = html.split("<td ")[1:]
