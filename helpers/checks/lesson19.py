@@ -1,5 +1,6 @@
 """The exercises of lesson 19: better than usual, a loss from rewards, the leash, the best of n, a loss from pairs."""
 
+import math
 from itertools import pairwise
 
 import torch
@@ -23,18 +24,23 @@ def _rewards(rng, G, n, size=1.0, shift=0.0):
     return (_tensor((levels + spreads * rng.normal(size=(G, n))) * size + shift),)
 
 
-def _mean(r):
-    return r.mean(-1, keepdim=True)
+def _same(x):
+    return x
 
 
-def _std(r):
-    return r.std(-1, unbiased=False, keepdim=True)
+def _mean(r, axis=-1):
+    return r.mean(axis, keepdim=True)
+
+
+def _std(r, axis=-1, fewer=0, root=torch.sqrt):
+    return root(r.var(axis, correction=fewer, keepdim=True))
 
 
 @variants
-def _compared(r, *, usual=_mean, spread=_std):
-    """The reference with something else that is usual, or that the rewards are divided by."""
-    return (r - usual(r)) / (spread(r) + 1e-6)
+def _compared(r, *, usual=_mean, spread=_std, axis=-1, fewer=0, root=torch.sqrt, sign=1, eps=1e-6):
+    """The reference with something else that is usual, or that the rewards are divided by; along another axis, with n less
+    ``fewer`` below the line, and so on."""
+    return sign * (r - usual(r, axis)) / (spread(r, axis, fewer, root) + eps)
 
 
 ADVANTAGES = Exercise(advantages, probes=(
@@ -53,55 +59,56 @@ ADVANTAGES = Exercise(advantages, probes=(
     ("nothing-subtracted", "You give the rewards themselves. Subtract what is usual in the group, its "
         "mean, and divide.", lambda r: r * 1.0),
     ("not-divided", "The mean is subtracted. Now divide by the standard deviation of the row, so that a "
-        "reward counted in hundreds teaches no faster than one counted in ones.", lambda r: r - _mean(r)),
+        "reward counted in hundreds teaches no faster than one counted in ones.", _compared(spread=lambda *_: 1.0)),
     ("mean-not-subtracted", "You divide by the standard deviation, and have not subtracted the mean: an "
-        "average text should get 0.", lambda r: r / (_std(r) + 1e-6)),
+        "average text should get 0.", _compared(usual=lambda *_: 0.0)),
     ("all-texts-together", "You compare all texts with one another. A text is judged by its own group, "
-        "those with the same beginning: one mean and one standard deviation for each row.",
-        _compared(usual=lambda r: r.mean(), spread=lambda r: r.std(unbiased=False))),
+        "those with the same beginning: one mean and one standard deviation for each row.", _compared(axis=(0, 1))),
     ("one-spread", "The means are those of the rows, but you divide all by one standard deviation. Each "
-        "row has its own.", _compared(spread=lambda r: r.std(unbiased=False))),
+        "row has its own.", _compared(spread=lambda r, _, fewer, root: root(r.var(correction=fewer)))),
     ("one-mean", "You subtract one mean from all texts, and divide by the spread of each row. Each row "
-        "has its own mean too.", _compared(usual=lambda r: r.mean())),
+        "has its own mean too.", _compared(usual=lambda r, _: r.mean())),
     ("columns", "You compare down the columns, texts of different beginnings. A group is a row: the last axis.",
-        _compared(usual=lambda r: r.mean(0, keepdim=True), spread=lambda r: r.std(0, unbiased=False, keepdim=True))),
+        _compared(axis=0)),
     ("n-minus-1", "You divide by the standard deviation with n - 1, which is what torch does when it is not told "
-        "otherwise. Here it is n: unbiased=False.", _compared(spread=lambda r: r.std(-1, keepdim=True))),
-    ("variance", "You divide by the variance. Take its root.", _compared(spread=lambda r: _std(r) ** 2)),
+        "otherwise. Here it is n: unbiased=False.", _compared(fewer=1)),
+    ("variance", "You divide by the variance. Take its root.", _compared(root=_same)),
     ("eps-inside", "The 1e-6 is under the root. It is added to the standard deviation itself.",
         lambda r: (r - _mean(r)) / torch.sqrt(_std(r) ** 2 + 1e-6)),
     ("no-eps", "You divide by the standard deviation alone. In a group of equal rewards it is 0, and 0 / "
-        "0 is not a number: add 1e-6 to it.", lambda r: (r - _mean(r)) / _std(r)),
+        "0 is not a number: add 1e-6 to it.", _compared(eps=0)),
     ("sign", "The sign is turned round: you subtract the rewards from their mean. Better than usual is "
-        "positive.", lambda r: (_mean(r) - r) / (_std(r) + 1e-6)),
+        "positive.", _compared(sign=-1)),
     ("no-keepdim", "The mean of each row has shape (G,), and is lined up with the texts of a row, not "
         "with the rows. Keep the axis: keepdim=True, and the same for the standard deviation.",
-        _compared(usual=lambda r: r.mean(-1), spread=lambda r: r.std(-1, unbiased=False))),
+        _compared(usual=lambda r, axis: r.mean(axis),
+                  spread=lambda r, axis, fewer, root: root(r.var(axis, correction=fewer)))),
     ("no-keepdim-below", "The standard deviation of each row has shape (G,), and is lined up with the texts of a "
-        "row. Keep the axis: keepdim=True.", _compared(spread=lambda r: r.std(-1, unbiased=False))),
+        "row. Keep the axis: keepdim=True.",
+        _compared(spread=lambda r, axis, fewer, root: root(r.var(axis, correction=fewer)))),
     ("no-brackets", "A division comes before a subtraction: only the mean is divided. Put brackets round "
         "rewards - mean.", lambda r: r - _mean(r) / (_std(r) + 1e-6)),
     ("measured-from-0", "You divide by the root of the mean square of the rewards, measured from 0. The standard "
-        "deviation begins at the mean.", _compared(spread=lambda r: r.square().mean(-1, keepdim=True).sqrt())),
+        "deviation begins at the mean.", _compared(spread=lambda r, *_: r.square().mean(-1, keepdim=True).sqrt())),
     ("sum-of-squares", "You divide by the root of the SUM of squares, the length of the row. The standard "
-        "deviation takes their mean.", _compared(spread=lambda r: (r - _mean(r)).norm(dim=-1, keepdim=True))),
+        "deviation takes their mean.", _compared(spread=lambda r, *_: (r - _mean(r)).norm(dim=-1, keepdim=True))),
     ("sum-subtracted", "You subtract the sum of the row. Usual is its mean.",
-        _compared(usual=lambda r: r.sum(-1, keepdim=True))),
+        _compared(usual=lambda r, _: r.sum(-1, keepdim=True))),
     ("divided-by-the-mean", "You divide by the mean. That is a ratio, and goes wrong where the mean is near 0 or "
-        "below: divide by the standard deviation.", _compared(spread=lambda r: _mean(r))),
+        "below: divide by the standard deviation.", _compared(spread=lambda r, *_: _mean(r))),
     ("absolute-distance", "You divide by the mean absolute distance. The standard deviation is the root of the "
-        "mean SQUARED distance.", _compared(spread=lambda r: (r - _mean(r)).abs().mean(-1, keepdim=True))),
+        "mean SQUARED distance.", _compared(spread=lambda r, *_: (r - _mean(r)).abs().mean(-1, keepdim=True))),
     ("range", "You divide by the distance of the largest from the smallest. It is the standard deviation that is "
-        "asked for.", _compared(spread=lambda r: r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True))),
+        "asked for.", _compared(spread=lambda r, *_: r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True))),
     ("others-only", "You compare each text with the mean of the others. That is a baseline too (leave "
         "one out); here it is the mean of the whole row, the text itself with the rest.",
-        _compared(usual=lambda r: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1))),
+        _compared(usual=lambda r, _: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1))),
     ("median", "You subtract the median. What is asked for is the mean.",
-        _compared(usual=lambda r: r.median(-1, keepdim=True).values)),
+        _compared(usual=lambda r, _: r.median(-1, keepdim=True).values)),
     ("worst-subtracted", "You subtract the worst reward, so no text is ever below usual. Subtract the "
-        "mean.", _compared(usual=lambda r: r.amin(-1, keepdim=True))),
+        "mean.", _compared(usual=lambda r, _: r.amin(-1, keepdim=True))),
     ("best-subtracted", "You subtract the best reward, so no text is ever above usual. Subtract the mean.",
-        _compared(usual=lambda r: r.amax(-1, keepdim=True))),
+        _compared(usual=lambda r, _: r.amax(-1, keepdim=True))),
     ("softmax", "You make shares that sum to 1. An advantage may be negative.", lambda r: r.softmax(-1)),
     ("sign-only", "You only say whether a text is above or below the mean. Say by how much, in standard "
         "deviations.", lambda r: torch.sign(r - _mean(r))),
@@ -109,12 +116,9 @@ ADVANTAGES = Exercise(advantages, probes=(
     ("one-number-a-group", "You give one number for each group. Every text has an advantage of its own: "
         "shape (G, n).", lambda r: advantages(r).mean(-1)),
     ("first-group", "Only the first group is there. Is your return inside the loop?", lambda r: advantages(r)[:1]),
-    ("all-texts-together-n-minus-1", "You compare all texts with one another, and with n - 1. A text is "
-        "judged by its own group: one mean and one standard deviation for each row, with "
-        "unbiased=False.", _compared(usual=lambda r: r.mean(), spread=lambda r: r.std())),
     ("all-texts-together-n-minus-1-no-eps", "You compare all texts with one another, and with n - 1. A "
         "text is judged by its own group: one mean and one standard deviation for each row, with "
-        "unbiased=False, and 1e-6 added to it.", lambda r: (r - r.mean()) / r.std()),
+        "unbiased=False, and 1e-6 added to it.", _compared(axis=(0, 1), fewer=1, eps=0)),
 ))
 
 # ---------------------------------------------------------------- policy_gradient_loss
@@ -134,13 +138,19 @@ def _drawn(rng, B, T, lengths=None, start=0, advantages=None):
     return log_p, better, _mask(B, T, lengths, start)
 
 
-def _weighted(log_p, a, mask):
-    return (a[:, None] * log_p)[mask]
+def _counted(values, mask):
+    return values[mask].mean()
 
 
 def _means_of_texts(values, mask):
     """The mean of the means of the rows in which a word counts."""
     return ((values * mask).sum(1) / mask.sum(1)).mean()
+
+
+@variants
+def _loss(log_p, a, mask, *, of=_same, weight=_same, sign=-1, words=_same, average=_counted):
+    """The reference with something else made of the log probabilities, the advantages or the mask, or another average."""
+    return sign * average(of(log_p) * weight(a[:, None]), words(mask))
 
 
 POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
@@ -156,44 +166,43 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
     larger(_drawn(9, 13, lengths=[13, 2, 7, 9, 11, 3, 5, 12, 8], start=1)),
 ), misconceptions=(
     ("sign", "The minus is missing. An optimiser makes the loss SMALLER, and the words of better texts "
-        "should become more probable.", lambda p, a, m: _weighted(p, a, m).mean()),
+        "should become more probable.", _loss(sign=1)),
     ("mask-forgotten", "You average over all words. Those of the beginning and after the end of a text were not the "
-        "model's choice: take those where the mask is True.", lambda p, a, m: -(a[:, None] * p).mean()),
+        "model's choice: take those where the mask is True.", _loss(words=torch.ones_like)),
     ("divided-by-all", "The masked words are 0 above the line, but below it they are counted. Divide by "
-        "the number of words that count, mask.sum().", lambda p, a, m: -(a[:, None] * p * m).mean()),
+        "the number of words that count, mask.sum().", _loss(average=lambda x, m: (x * m).mean())),
     ("sum", "You add up. Take the mean over the words that count, or long texts and large batches make "
-        "long steps.", lambda p, a, m: -_weighted(p, a, m).sum()),
+        "long steps.", _loss(average=lambda x, m: x[m].sum())),
     ("text-by-text", "You take the mean of each text first, and then the mean of those. So a word of a "
         "short text weighs more than one of a long text: it is one mean over all words that count.",
-        lambda p, a, m: -_means_of_texts(a[:, None] * p, m)),
+        _loss(average=_means_of_texts)),
     ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count, "
-        "in all texts together.", lambda p, a, m: -_weighted(p, a, m).sum() / len(p)),
+        "in all texts together.", _loss(average=lambda x, m: x[m].sum() / len(x))),
     ("no-advantage", "The advantages are not used, so every text that was drawn becomes more probable, "
-        "good or bad.", lambda p, a, m: -p[m].mean()),
+        "good or bad.", _loss(weight=torch.ones_like)),
     ("probabilities", "You use probabilities, exp of what you are given. The gradient of the LOG "
-        "probability is what is needed.", lambda p, a, m: -_weighted(p.exp(), a, m).mean()),
-    ("log-again", "You take the logarithm once more. The numbers are log probabilities already.",
-        lambda p, a, m: -_weighted(torch.log(p.abs()), a, m).mean()),
+        "probability is what is needed.", _loss(of=torch.exp)),
+    ("log-again", "You take the logarithm once more. The numbers are log probabilities already.", _loss(of=torch.log)),
     ("softmax-again", "You take a softmax of the log probabilities over the words of a text. They are a number for "
-        "each word that was drawn, and ready to use.", lambda p, a, m: -_weighted(p.log_softmax(-1), a, m).mean()),
+        "each word that was drawn, and ready to use.", _loss(of=lambda p: p.log_softmax(-1))),
     ("lined-up-with-words", "advantages has shape (B,) and is lined up with the words, the last axis. It "
-        "belongs to the texts: advantages[:, None].", lambda p, a, m: -(a * p)[m].mean()),
+        "belongs to the texts: advantages[:, None].", _loss(weight=lambda a: a[:, 0])),
     ("means-multiplied", "You multiply the mean advantage by the mean log probability. Multiply first, word by "
         "word: that is how a good text gets another sign than a bad one.", lambda p, a, m: -a.mean() * p[m].mean()),
     ("mask-turned", "You take the words where the mask is False. True means: this word counts.",
-        lambda p, a, m: -_weighted(p, a, ~m).mean()),
+        _loss(words=torch.logical_not)),
     ("better-only", "You leave out what is worse than usual. Those texts teach too: their words become "
-        "less probable.", lambda p, a, m: -_weighted(p, a.clamp(min=0), m).mean()),
+        "less probable.", _loss(weight=torch.relu)),
     ("size-only", "You take the size of the advantage without its sign, so bad texts are learned like "
-        "good ones.", lambda p, a, m: -_weighted(p, a.abs(), m).mean()),
+        "good ones.", _loss(weight=torch.abs)),
     ("sign-of-advantage", "You take only the sign of the advantage. How much better a text is counts too.",
-        lambda p, a, m: -_weighted(p, a.sign(), m).mean()),
+        _loss(weight=torch.sign)),
     ("normalised-again", "You subtract the mean of the advantages once more, or divide them again. They "
-        "come ready: use them as they are.", lambda p, a, m: -_weighted(p, a - a.mean(), m).mean()),
+        "come ready: use them as they are.", _loss(weight=lambda a: a - a.mean())),
     ("scaled-again", "You bring the advantages to mean 0 and spread 1 once more. They come ready: use them as "
-        "they are.", lambda p, a, m: -_weighted(p, (a - a.mean()) / (a.std(unbiased=False) + 1e-6), m).mean()),
+        "they are.", _loss(weight=lambda a: (a - a.mean()) / (a.std(unbiased=False) + 1e-6))),
     ("ratio", "You take the ratio of new to old probability, which is 1 at first, as PPO does. The gradient is the "
-        "same; take log probabilities.", lambda p, a, m: -_weighted((p - p.detach()).exp(), a, m).mean()),
+        "same; take log probabilities.", _loss(of=lambda p: (p - p.detach()).exp())),
     ("first-word", "Only the first word of each text counts. Every word where the mask is True does.",
         lambda p, a, m: -(a * p[:, 0]).mean()),
     ("last-word", "Only the last word of each text counts. Every word where the mask is True does.",
@@ -203,11 +212,11 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
     ("last-text", "Only the last text counts. Does each turn of your loop overwrite the one before?",
         lambda p, a, m: -(a[-1] * p[-1])[m[-1]].mean()),
     ("number-a-text", "You give a number for each text. A loss is one number, a mean over all words that "
-        "count.", lambda p, a, m: -(a[:, None] * p * m).sum(1) / m.sum(1)),
+        "count.", _loss(average=lambda x, m: (x * m).sum(1) / m.sum(1))),
     ("number-a-word", "You give a number for each word. A loss is one number: their mean where the mask "
-        "is True.", lambda p, a, m: -(a[:, None] * p * m)),
+        "is True.", _loss(average=torch.mul)),
     ("list-of-words", "You give the numbers of all words that count. A loss is one number: their mean.",
-        lambda p, a, m: -_weighted(p, a, m)),
+        _loss(average=torch.masked_select)),
     ("advantage-added", "You add the advantage. It multiplies the log probability, so that its sign "
         "decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
     ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, words count too: divide "
@@ -227,15 +236,21 @@ def _two(rng, B, T, V, lengths=None, start=0, size=1.5, shift=0.0, equal=False):
     return z, (z + 3.0 if equal else reference), _mask(B, T, lengths, start)
 
 
-def _kl(z, r, axis=-1):
-    p, q = z.log_softmax(axis), r.log_softmax(axis)
-    return (p.exp() * (p - q)).sum(-1)
+def _term(log_p, log_q):
+    return log_p.exp() * (log_p - log_q)
 
 
-def _middle(z, r):
-    p, q = z.softmax(-1), r.softmax(-1)
-    half = ((p + q) / 2).log()
-    return (p * (p.log() - half) + q * (q.log() - half)).sum(-1) / 2
+def _to_the_middle(log_p, log_q):
+    half = ((log_p.exp() + log_q.exp()) / 2).log()
+    return (_term(log_p, half) + _term(log_q, half)) / 2
+
+
+@variants
+def _divergence(z, r, mask, *, pair=lambda z, r: (z, r), logs=lambda z: z.log_softmax(-1), term=_term,
+                over=torch.sum, times=1.0, words=_same, average=_counted):
+    """The reference with other logarithms of both logits, other terms, another average over the vocabulary or the words."""
+    z, r = pair(z, r)
+    return times * average(over(term(logs(z), logs(r)), -1), words(mask))
 
 
 KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
@@ -250,63 +265,61 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
     larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
 ), misconceptions=(
     ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with the "
-        "policy's own probabilities, and subtract the reference's logarithm.", lambda z, r, m: _kl(r, z)[m].mean()),
+        "policy's own probabilities, and subtract the reference's logarithm.", _divergence(pair=lambda z, r: (r, z))),
     ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "
-        "p.", lambda z, r, m: -_kl(z, r)[m].mean()),
+        "p.", _divergence(times=-1.0)),
     ("reference-weights", "You weight log p - log q with the REFERENCE's probabilities. The mean is over what the "
-        "policy says.", lambda z, r, m: (r.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
+        "policy says.", _divergence(term=lambda p, q: q.exp() * (p - q))),
     ("raw-logits", "You subtract the logits as they are. Logits may differ by a constant that changes no "
-        "probability: take log_softmax of both first.", lambda z, r, m: (z.softmax(-1) * (z - r)).sum(-1)[m].mean()),
+        "probability: take log_softmax of both first.", _divergence(logs=_same, term=lambda z, r: z.softmax(-1) * (z - r))),
     ("unweighted", "You subtract the logarithms, and do not weight the differences with the policy's "
-        "probabilities.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).sum(-1)[m].mean()),
+        "probabilities.", _divergence(term=torch.sub)),
     ("weighted-with-log", "You weight with log p. Weights are probabilities: exp of it.",
-        lambda z, r, m: (z.log_softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1))).sum(-1)[m].mean()),
+        _divergence(term=lambda p, q: p * (p - q))),
     ("averaged-over-words", "You average over the vocabulary. A sum weighted by probabilities is a mean already: "
-        "add up the last axis, then average over the words.", lambda z, r, m: _kl(z, r)[m].mean() / z.shape[-1]),
-    ("mask-forgotten", "Average only over places where the mask is True.", lambda z, r, m: _kl(z, r).mean()),
+        "add up the last axis, then average over the words.", _divergence(over=torch.mean)),
+    ("mask-forgotten", "Average only over places where the mask is True.", _divergence(words=torch.ones_like)),
     ("divided-by-all", "Masked places are 0 above the line, but below it they are counted. Divide by the "
-        "number of words that count.", lambda z, r, m: (_kl(z, r) * m).mean()),
+        "number of words that count.", _divergence(average=lambda x, m: (x * m).mean())),
     ("mask-turned", "You take the places where the mask is False. True means: this word counts.",
-        lambda z, r, m: _kl(z, r)[~m].mean()),
-    ("sum", "You add up over the words. Take their mean: nats per word.", lambda z, r, m: _kl(z, r)[m].sum()),
+        _divergence(words=torch.logical_not)),
+    ("sum", "You add up over the words. Take their mean: nats per word.", _divergence(average=lambda x, m: x[m].sum())),
     ("divided-by-texts", "You divide by the number of texts. Divide by the number of words that count.",
-        lambda z, r, m: _kl(z, r)[m].sum() / len(z)),
+        _divergence(average=lambda x, m: x[m].sum() / len(x))),
     ("text-by-text", "You take the mean of each text first, and then the mean of those. It is one mean "
-        "over all words that count.", lambda z, r, m: _means_of_texts(_kl(z, r), m)),
+        "over all words that count.", _divergence(average=_means_of_texts)),
     ("wrong-axis", "The softmax runs over the places of a text. It runs over the vocabulary, the last "
-        "axis.", lambda z, r, m: _kl(z, r, axis=1)[m].mean()),
+        "axis.", _divergence(logs=lambda z: z.log_softmax(1))),
     ("cross-entropy", "You give the cross-entropy, -Σ p log q, not 0 for equal models. Subtract the policy's own "
-        "entropy: log p - log q.", lambda z, r, m: -(z.softmax(-1) * r.log_softmax(-1)).sum(-1)[m].mean()),
+        "entropy: log p - log q.", _divergence(term=lambda p, q: -p.exp() * q)),
     ("entropy", "Only the policy's own probabilities are used. Compare them with the reference's.",
-        lambda z, r, m: -(z.softmax(-1) * z.log_softmax(-1)).sum(-1)[m].mean()),
+        _divergence(term=lambda p, q: -p.exp() * p)),
     ("symmetric", "You average both directions. Only one is asked for: KL(policy ‖ reference).",
-        lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean() / 2),
+        _divergence(term=lambda p, q: (p.exp() - q.exp()) * (p - q) / 2)),
     ("both-directions", "You add up both directions. Only one is asked for: KL(policy ‖ reference).",
-        lambda z, r, m: (_kl(z, r) + _kl(r, z))[m].mean()),
+        _divergence(term=lambda p, q: (p.exp() - q.exp()) * (p - q))),
     ("to-the-middle", "You measure from the mean of the two (Jensen and Shannon). Measure from the "
-        "reference itself.", lambda z, r, m: _middle(z, r)[m].mean()),
+        "reference itself.", _divergence(term=_to_the_middle)),
     ("bits", "You take logarithms to the base 2, so these are bits. Nats use the natural logarithm.",
-        lambda z, r, m: _kl(z, r)[m].mean() / torch.log(torch.tensor(2.0))),
+        _divergence(times=1 / math.log(2))),
     ("absolute", "You take the absolute differences of the logarithms. Some are negative, and must be: "
-        "only so equal models and no others give 0.",
-        lambda z, r, m: (z.softmax(-1) * (z.log_softmax(-1) - r.log_softmax(-1)).abs()).sum(-1)[m].mean()),
+        "only so equal models and no others give 0.", _divergence(term=lambda p, q: p.exp() * (p - q).abs())),
     ("squared", "You compare the probabilities by squared differences. KL compares logarithms, weighted "
-        "with p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).square().sum(-1)[m].mean()),
+        "with p.", _divergence(term=lambda p, q: (p.exp() - q.exp()).square())),
     ("difference-of-probabilities", "You compare the probabilities by their differences. KL compares their "
-        "logarithms, weighted with p.", lambda z, r, m: (z.softmax(-1) - r.softmax(-1)).abs().sum(-1)[m].mean()),
+        "logarithms, weighted with p.", _divergence(term=lambda p, q: (p.exp() - q.exp()).abs())),
     ("likeliest-word", "You compare the two at the policy's likeliest word only. The sum runs over the "
-        "whole vocabulary.", lambda z, r, m: (z.log_softmax(-1) - r.log_softmax(-1)).gather(
-        -1, z.argmax(-1, keepdim=True))[..., 0][m].mean()),
+        "whole vocabulary.", _divergence(term=lambda p, q: (p - q) * (p == p.amax(-1, keepdim=True)))),
     ("number-a-word", "You give a number for each place. What is asked for is one: their mean where the "
-        "mask is True.", lambda z, r, m: _kl(z, r) * m),
+        "mask is True.", _divergence(average=torch.mul)),
     ("list-of-words", "You give the numbers of all words that count. What is asked for is their mean.",
-        lambda z, r, m: _kl(z, r)[m]),
+        _divergence(average=torch.masked_select)),
     ("kl-div-of-probabilities", "torch's kl_div wants LOG probabilities of what is measured against, "
         "first, and the weights second: kl_div(log q, p). You hand it probabilities.",
-        lambda z, r, m: F.kl_div(r.softmax(-1), z.softmax(-1), reduction="none").sum(-1)[m].mean()),
+        _divergence(term=lambda p, q: F.kl_div(q.exp(), p.exp(), reduction="none"))),
     ("log-of-a-log", "Your result is not a number: a logarithm is taken of something negative. log_softmax gives "
         "logarithms already; and torch's kl_div wants probabilities second, if not told log_target=True.",
-        lambda z, r, m: F.kl_div(r.log_softmax(-1), z.log_softmax(-1), reduction="none").sum(-1)[m].mean()),
+        _divergence(term=lambda p, q: F.kl_div(q, p, reduction="none"))),
 ), contracts=(
     Contract("a mask that counts no word", _two(2, 3, 4, lengths=[0, 0])),
 ))
@@ -467,13 +480,14 @@ def _margin(c, r, cr, rr):
     return (c - cr) - (r - rr)
 
 
-def _of_margin(function):
-    """A wrong loss of the margin and β."""
-    return lambda c, r, cr, rr, beta: function(_margin(c, r, cr, rr), beta)
-
-
 def _minus_log(x):
-    return -F.logsigmoid(x).mean()
+    return -F.logsigmoid(x)
+
+
+@variants
+def _preferred(c, r, cr, rr, beta, *, margin=_margin, scaled=torch.mul, loss=_minus_log, over=torch.mean):
+    """The reference with another margin, another use of β, another loss of a pair, or another average."""
+    return over(loss(scaled(margin(c, r, cr, rr), beta)))
 
 
 DPO_LOSS = Exercise(dpo_loss, probes=(
@@ -488,56 +502,52 @@ DPO_LOSS = Exercise(dpo_loss, probes=(
     larger(_judged(40, 0.3, margin=3.0)),
 ), misconceptions=(
     ("no-reference", "The reference is not used. A text counts by how far it has been raised since the reference: "
-        "log p minus log q, for both texts.", lambda c, r, cr, rr, beta: _minus_log(beta * (c - r))),
-    ("no-reference-no-beta", "Neither the reference nor β is used. Subtract what the reference says of "
-        "each text, and multiply the margin by β.", lambda c, r, cr, rr, beta: _minus_log(c - r)),
+        "log p minus log q, for both texts.", _preferred(margin=lambda c, r, *_: c - r)),
     ("turned-round", "You raise the rejected text and lower the chosen one. The margin is the chosen "
-        "one's rise minus the rejected one's.", _of_margin(lambda m, beta: _minus_log(-beta * m))),
+        "one's rise minus the rejected one's.", _preferred(scaled=lambda m, beta: -beta * m)),
     ("sign", "The minus is missing: a log σ is never above 0, and an optimiser makes the loss smaller.",
-        _of_margin(lambda m, beta: F.logsigmoid(beta * m).mean())),
+        _preferred(loss=F.logsigmoid)),
     ("no-log", "You use σ itself. The loss is minus its LOGARITHM, as in a classifier.",
-        _of_margin(lambda m, beta: -torch.sigmoid(beta * m).mean())),
+        _preferred(loss=lambda x: -x.sigmoid())),
     ("one-minus-sigma", "You use 1 - σ. The loss is minus the LOGARITHM of σ, so that a pair judged "
-        "clearly wrong costs much.", _of_margin(lambda m, beta: 1 - torch.sigmoid(beta * m).mean())),
-    ("no-beta", "β is not used. It multiplies the margin, before σ.", _of_margin(lambda m, beta: _minus_log(m))),
+        "clearly wrong costs much.", _preferred(loss=lambda x: 1 - x.sigmoid())),
+    ("no-beta", "β is not used. It multiplies the margin, before σ.", _preferred(scaled=lambda m, beta: m)),
     ("beta-outside", "You multiply the loss by β. It multiplies the margin, inside σ, and so says how "
-        "far is far enough.", _of_margin(lambda m, beta: beta * _minus_log(m))),
-    ("divided-by-beta", "You divide the margin by β. Multiply it.", _of_margin(lambda m, beta: _minus_log(m / beta))),
+        "far is far enough.", lambda *args: args[-1] * _minus_log(_margin(*args[:-1])).mean()),
+    ("divided-by-beta", "You divide the margin by β. Multiply it.", _preferred(scaled=torch.div)),
     ("log-of-sigma", "Right for ordinary margins. But where σ rounds to 0 its logarithm is -inf: torch's logsigmoid "
-        "computes both in one step.", _of_margin(lambda m, beta: -torch.log(torch.sigmoid(beta * m)).mean())),
-    ("sum", "You add up. Take the mean over the pairs.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m).sum())),
+        "computes both in one step.", _preferred(loss=lambda x: -x.sigmoid().log())),
+    ("sum", "You add up. Take the mean over the pairs.", _preferred(over=torch.sum)),
     ("mean-of-margins", "You take the mean of the margins first, and one loss of it. Each pair has a "
-        "loss of its own: the mean comes last.", _of_margin(lambda m, beta: -F.logsigmoid(beta * m.mean()))),
-    ("number-a-pair", "You give a number for each pair. A loss is one number: their mean.",
-        _of_margin(lambda m, beta: -F.logsigmoid(beta * m))),
+        "loss of its own: the mean comes last.", _preferred(scaled=lambda m, beta: beta * m.mean())),
+    ("number-a-pair", "You give a number for each pair. A loss is one number: their mean.", _preferred(over=_same)),
     ("margin-alone", "You give minus the margin. Through -log σ it stops pulling where a pair is judged "
-        "rightly already.", _of_margin(lambda m, beta: -(beta * m).mean())),
+        "rightly already.", _preferred(loss=torch.neg)),
     ("hinge", "You stop at a margin of 1, max(0, 1 - βm). What is asked for is -log σ(βm).",
-        _of_margin(lambda m, beta: (1 - beta * m).clamp(min=0).mean())),
+        _preferred(loss=lambda x: (1 - x).relu())),
     ("squared", "You square the distance of the margin from 1 / 2β, as IPO does. What is asked for is "
-        "-log σ(βm).", _of_margin(lambda m, beta: (m - 1 / (2 * beta)).square().mean())),
+        "-log σ(βm).", _preferred(scaled=lambda m, beta: m - 1 / (2 * beta), loss=torch.square)),
     ("references-crossed", "The references have changed places, or are added: from a text's log p subtract the "
-        "reference's of the same text.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - rr) - (r - cr)))),
+        "reference's of the same text.", _preferred(margin=lambda c, r, cr, rr: (c - rr) - (r - cr))),
     ("rises-added", "You add the two rises. The chosen text should rise, and the rejected one fall: "
-        "subtract.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c - cr) + (r - rr)))),
+        "subtract.", _preferred(margin=lambda c, r, cr, rr: (c - cr) + (r - rr))),
     ("chosen-only", "The rejected texts are not used. Half of what a pair says is which text is worse.",
-        lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr))),
+        _preferred(margin=lambda c, r, cr, rr: c - cr)),
     ("rejected-only", "The chosen texts are not used. Half of what a pair says is which text is better.",
-        lambda c, r, cr, rr, beta: _minus_log(beta * (rr - r))),
+        _preferred(margin=lambda c, r, cr, rr: rr - r)),
     ("ratio-of-logs", "You divide log probabilities. A ratio of probabilities is a DIFFERENCE of their "
-        "logarithms.", lambda c, r, cr, rr, beta: _minus_log(beta * (c / cr - r / rr))),
+        "logarithms.", _preferred(margin=lambda c, r, cr, rr: c / cr - r / rr)),
     ("probabilities", "You make probabilities of the log probabilities first. Subtract the logarithms as "
-        "they are.", lambda c, r, cr, rr, beta: _minus_log(beta * ((c.exp() - cr.exp()) - (r.exp() - rr.exp())))),
+        "they are.", _preferred(margin=lambda *logs: _margin(*map(torch.exp, logs)))),
     ("beta-on-one-side", "β multiplies the chosen text's rise only. It multiplies the whole margin.",
-        lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr) - (r - rr))),
+        lambda c, r, cr, rr, beta: _minus_log(beta * (c - cr) - (r - rr)).mean()),
     ("softmax-over-pairs", "You compare the pairs with one another. Each margin goes through its own σ.",
-        _of_margin(lambda m, beta: -(beta * m).log_softmax(-1).mean())),
+        _preferred(loss=lambda x: -x.log_softmax(-1))),
     ("bits", "You take logarithms to the base 2. Nats use the natural one.",
-        _of_margin(lambda m, beta: _minus_log(beta * m) / torch.log(torch.tensor(2.0)))),
-    ("first-pair", "Only the first pair counts. Is your return inside the loop?",
-        _of_margin(lambda m, beta: -F.logsigmoid(beta * m[0]))),
+        _preferred(loss=lambda x: _minus_log(x) / math.log(2))),
+    ("first-pair", "Only the first pair counts. Is your return inside the loop?", _preferred(over=lambda x: x[0])),
     ("last-pair", "Only the last pair counts. Does each turn of your loop overwrite the one before?",
-        _of_margin(lambda m, beta: -F.logsigmoid(beta * m[-1]))),
+        _preferred(over=lambda x: x[-1])),
 ))
 
 EXERCISES = (ADVANTAGES, POLICY_GRADIENT_LOSS, KL_TO_REFERENCE, BEST_OF_N, DPO_LOSS)

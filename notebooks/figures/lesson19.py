@@ -34,7 +34,8 @@ def more_of_what_was_better(judge, texts):
 
     ``judge``: a list of words -> points; ``texts``: a list of strings.
     """
-    better = reward.advantages(torch.tensor([[float(judge(text.split())) for text in texts]]))[0]
+    points = [judge(text.split()) for text in texts]
+    better = reward.advantages(torch.tensor([points], dtype=torch.float32))[0]
     _, ax = plt.subplots(figsize=(7.6, 3.4))
     for y, (text, advantage) in enumerate(zip(texts, better.tolist(), strict=True)):
         colour, up = (plots.BLUE, 1) if advantage > 0 else (plots.RED, -1)
@@ -44,8 +45,9 @@ def more_of_what_was_better(judge, texts):
                 foot = -y - up * 0.2 * abs(advantage) + up * 0.02
                 ax.annotate("", (x + 0.47, -y + up * 0.2 * abs(advantage)), (x + 0.47, foot),
                             arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2})
-        ax.text(7.1, -y, f"{advantage:+.1f}", va="center", fontsize=14, color=colour, weight="bold")
-    ax.text(8.1, 0.65, "advantage", fontsize=13, color=plots.GREY, ha="right")
+        ax.text(6.85, -y, points[y], va="center", fontsize=14, color=plots.GREY)
+        ax.text(7.25, -y, f"{advantage:+.1f}", va="center", fontsize=14, color=colour, weight="bold")
+    ax.text(8.1, 0.65, "points and advantage", fontsize=13, color=plots.GREY, ha="right")
     ax.set(xlim=(-0.5, 8.1), ylim=(-3.5, 0.8))
     ax.axis("off")
     plt.show()
