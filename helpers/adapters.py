@@ -440,7 +440,7 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
             continue
         pair = [entry.get(name) if isinstance(entry, dict) else None for name in ("question", "answer")]
         if not all(isinstance(part, str) and part.strip() for part in pair):
-            raise NotUsable(f'Line {number} of {path.name} lacks its "question" or its "answer", both texts.')
+            raise NotUsable(f'Line {number} of {path.name} lacks its "question" or its "answer", or one is empty.')
         question, answer = (part.strip() for part in pair)
         for name, part in (("question", question), ("answer", answer)):
             if (n := len(tokens.encode(part))) > longest:
@@ -450,6 +450,6 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
             raise NotUsable(f"Line {number} of {path.name} answers a question again, and otherwise: keep one of the two.")
     pairs = list(answer_to.items())
     if len(pairs) < least:
-        raise NotUsable(f"{path.name} has {len(pairs)} example{'s' * (len(pairs) != 1)}, and it takes {least} or more: a "
-                        "fifth of them is kept for the test.")
+        raise NotUsable(f"{path.name} has {len(pairs)} example{'s' * (len(pairs) != 1)}, and it takes {least} or more: "
+                        "a fifth of them is kept for the test. A line that comes again counts once.")
     return Examples(system, [p for i, p in enumerate(pairs) if i % 5 != 4], pairs[4::5])

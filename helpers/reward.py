@@ -285,7 +285,8 @@ def train(reward, steps=60, strength=0.0, seed=0, every=5, diary=(0, 10, 30, 60)
     ``reward``: a list of words -> a number; ``strength``: of the leash, what a nat of KL a word costs; ``seed``: of what is
     drawn; ``diary``: steps after which texts are kept, besides the last; ``step(model, optimizer, reward, generator,
     leash)``: one's own, in place of `one_step`; ``live``: curves grow while it learns, if a learner is present. Raises
-    NotUsable for a reward that cannot be used, also where it tells no two texts apart, and for other ``steps`` or ``strength``.
+    NotUsable for a reward that cannot be used, also where it tells no two texts apart, and for other ``steps`` or
+    ``strength``.
     """
     number_in(steps, 1, LONGEST, "The number of steps")
     number_in(strength, 0, STRONGEST, "The strength of a leash", whole=False)

@@ -398,8 +398,8 @@ def _case_text(exercise, trial):
     text = f"Called with {describe(exercise.parameters, trial.case.args)}"
     text += "." if trial.result.kind == "error" else f", {trial.difference}."
     if trial.difference.endswith(" and is nan"):
-        text += ("\nnan, not a number, is what 0 / 0, inf - inf, 0 · inf and the log or root of a negative number give: which of "
-                 "them does your function compute?")
+        text += ("\nnan, not a number, is what 0 / 0, inf - inf, 0 · inf and the log or root of a negative number give: "
+                 "which of them does your function compute?")
     if trial.result.printed.strip():
         text += f"\nIt printed: {trial.result.printed.strip()[:300]}"
     return text

@@ -51,8 +51,9 @@ def _adapted(*before, d_in, d_out, r, alpha=3.0):
 
 
 @variants
-def _scaled(x, W, A, B, alpha, *, scale=lambda alpha, A, B: alpha / A.shape[1], thin=lambda x, A, B: x @ A @ B):
-    return x @ W + scale(alpha, A, B) * thin(x, A, B)
+def _scaled(x, W, A, B, alpha, *, frozen=torch.matmul, scale=lambda alpha, A, B: alpha / A.shape[1],
+            thin=lambda x, A, B: x @ A @ B):
+    return frozen(x, W) + scale(alpha, A, B) * thin(x, A, B)
 
 
 LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
@@ -70,9 +71,6 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
         "x is (B, T, d_in) here. @ takes the last axis of x, so nothing needs to be turned."),
     larger(_adapted(9, 10, d_in=12, d_out=13, r=11, alpha=7.0)),
 ), misconceptions=(
-    ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
-        "and would be computed for every input again, and so does W + A B. Go from the left: x A is thin, and "
-        "then times B.", _scaled(thin=lambda x, A, B: x @ (A @ B))),
     ("formed-and-not-divided", "You multiply by alpha alone, not alpha / r. And you form a matrix of W's size, A B: "
         "go from the left, x A is thin, and then times B.", lambda x, W, A, B, alpha: x @ W + alpha * (x @ (A @ B))),
     ("alpha-not-divided", "You multiply by alpha alone. It is alpha / r, with r the number of columns of "
@@ -96,7 +94,7 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
     ("w-scaled", "You multiply x W by alpha / r, and add the adapter's part as it is. It is the other "
         "way round.", lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ W) + x @ A @ B),
     ("adapter-only", "What the frozen matrix says is missing: add x W.",
-        lambda x, W, A, B, alpha: alpha / A.shape[1] * (x @ A @ B)),
+        _scaled(frozen=lambda x, W: 0.0)),
     ("no-adapter", "You give x W alone. Add (alpha / r) (x A) B.", lambda x, W, A, B, alpha: x @ W),
     ("subtracted", "You subtract the adapter's part. It is added.", _scaled(scale=lambda alpha, A, B: -alpha / A.shape[1])),
     ("adapter-after-w", "You let the adapter read what W gives. Both read x: the adapter lies beside W, "
@@ -109,6 +107,12 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
         "be merged.", _scaled(thin=lambda x, A, B: torch.relu(x @ A) @ B)),
     ("x-added", "You add x as well, like a residual connection. The result is x W + (alpha / r) (x A) B.",
         lambda x, W, A, B, alpha: lora_linear(x, W, A, B, alpha) + (x if W.shape[0] == W.shape[1] else 0)),
+    ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
+        "and would be computed for every input again, and so does W + A B. Go from the left: x A is thin, and "
+        "then times B.", _scaled(thin=lambda x, A, B: x @ (A @ B))),
+), nudges=(
+    ("cannot be multiplied|size mismatch|must match the size", "x is (…, d_in), A is (d_in, r) and B is (r, d_out): x "
+        "meets A first, what comes out meets B, and nothing is turned."),
 ))
 
 # ---------------------------------------------------------------- merge_lora
@@ -119,8 +123,8 @@ def _matrices(d_in, d_out, r, alpha=3.0):
 
 
 @variants
-def _merged(W, A, B, alpha, *, scale=lambda alpha, A, B: alpha / A.shape[1], product=lambda W, A, B: A @ B):
-    return W + scale(alpha, A, B) * product(W, A, B)
+def _merged(W, A, B, alpha, *, frozen=1.0, scale=lambda alpha, A, B: alpha / A.shape[1], product=lambda W, A, B: A @ B):
+    return frozen * W + scale(alpha, A, B) * product(W, A, B)
 
 
 def _in_place(W, A, B, alpha):
@@ -155,12 +159,12 @@ MERGE_LORA = Exercise(merge_lora, probes=(
     ("divided-by-d-out", "You divide alpha by the number of columns of B, which is d_out. r is the "
         "number of its rows.", _merged(scale=lambda alpha, A, B: alpha / B.shape[1])),
     ("w-left-out", "You give the adapter's matrix alone. Add W: the merged matrix takes its place.",
-        lambda W, A, B, alpha: alpha / A.shape[1] * (A @ B)),
+        _merged(frozen=0.0)),
     ("everything-scaled", "You multiply W by alpha / r too. Only A B is.",
         lambda W, A, B, alpha: alpha / A.shape[1] * (W + A @ B)),
     ("subtracted", "You subtract the adapter. It is added.", _merged(scale=lambda alpha, A, B: -alpha / A.shape[1])),
-    ("order-of-the-two", "B comes before A where it fits. x meets A first, so the product is A @ B.",
-        _merged(product=lambda W, A, B: B @ A if A.shape == B.shape else A @ B)),
+    ("order-of-the-two", "B comes before A. x meets A first, so the product is A @ B.",
+        _merged(product=lambda W, A, B: B @ A)),
     ("number-by-number", "You multiply A and B number by number where it fits. It is the product of matrices: A @ "
         "B.", _merged(product=lambda W, A, B: A * B if A.shape == B.shape else A @ B)),
     ("added-twice", "The adapter is in it twice: does W += … change W before you add to it again?", _in_place),
@@ -314,6 +318,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         "1: use the last axis.", _by(_mean, axis=1)),
     ("no-softmax", "You take the logit itself. The loss is minus the logarithm of the probability: "
         "log_softmax first.", _no_softmax),
+    ("no-log", "You take the probabilities as they are. The loss is minus their LOGARITHM.",
+        _by(lambda loss, keep: -(-loss[keep]).exp().mean())),
     ("sign", "Your loss is negative. The loss is -log p.", _by(lambda loss, keep: -loss[keep].mean())),
     ("bits", "These are bits. Use the natural logarithm.", _by(lambda loss, keep: loss[keep].mean() / math.log(2))),
     ("not-averaged", "You give a loss for each token. Return their mean.", _by(lambda loss, keep: loss[keep])),
@@ -376,11 +382,14 @@ WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
         "occurs in the half-width too.", _wilson(middle=lambda s, n, z: (s + z / 2) / (n + z),
                half=lambda s, n, z: z / (n + z) * (s * (n - s) / n + z / 4) ** 0.5)),
     ("z-of-90", "You take z = 1.645, which is for 90 %. For 95 % it is 1.96.", _wilson(z=1.645)),
+    ("z-of-90-cut", "You take z = 1.64, which is for 90 %. For 95 % it is 1.96.", _wilson(z=1.64)),
     ("z-of-99", "You take z = 2.576, which is for 99 %. For 95 % it is 1.96.", _wilson(z=2.576)),
     ("z-is-1", "You take z = 1, one standard error. For 95 % it is 1.96.", _wilson(z=1.0)),
     ("z-is-2", "You take z = 2. It is 1.96 here.", _wilson(z=2.0)),
     ("root-forgotten", "The root is missing in the half-width.",
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 4))),
+    ("n-forgotten", "Under the root the product of successes and failures is divided by n.",
+        _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) + z**2 / 4) ** 0.5)),
     ("quarter-forgotten", "z²/4 is missing under the root, so that the interval of 12 of 12 has no width.",
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n) ** 0.5)),
     ("half-forgotten", "The middle is drawn in too far: z² is added to the successes where z²/2 belongs.",
