@@ -4,6 +4,7 @@ No exercise of the list: the learner's functions get weights and pieces of the l
 what the reference implementation makes of the same inputs.
 """
 
+import contextlib
 from html import escape
 
 import torch
@@ -16,6 +17,8 @@ from helpers.page import show
 from helpers.words import NotUsable
 
 CLOSE = 1e-5
+TWO_THINGS = ("masked_attention returns the output and the weights; go on with the output: "
+              'heads, _ = p["masked_attention"](…).')
 
 
 # The matrices of the file
@@ -67,6 +70,9 @@ def hold(as_ours, named, reference):
         agree += [name] * (gap < CLOSE)
         rows.append([name, " × ".join(f"{n:,}" for n in W.shape),
                      "agrees" if gap < CLOSE else f"off by {gap:.1f}" if fits else "does not fit"])
+    later = [f"{number}.{name}" for number in range(1, len(reference.encoder.layer)) for name in agree]
+    if wrong := [name for name in later if not torch.equal(_turned(as_ours, name, named[name]), named[name].T)]:
+        rows.append([wrong[0], "a matrix of a later layer", "not as in layer 0"])
     for name in ("word", "position", "token_type"):  # looked up, never multiplied
         if _turned(as_ours, name, named[name]).shape != named[name].shape:
             rows.append([name, "a table, a row for each word, place or type", "does not fit"])
@@ -144,6 +150,11 @@ def _norm_inside(x, mask, w, p):
     return x + _norm(_mlp(x, w, p), "norm2", w, p)
 
 
+def _first_norm_inside(x, mask, w, p):
+    y = x + _norm(self_attention(x, mask, w, p), "norm1", w, p)
+    return _norm(y + _mlp(y, w, p), "norm2", w, p)
+
+
 def _after_norm1(second):
     """Right up to norm1; ``second(x, y, norm2, mlp)`` goes on from the block's input, x, and what norm1 gave, y."""
     def fault(x, mask, w, p):
@@ -190,6 +201,10 @@ FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
             "to what norm1 gave.", _after_norm1(lambda x, y, norm2, mlp: norm2(x + mlp(y)))),
         "mlp-reads-old-stream": ("Your MLP reads the x that came in. It reads what norm1 gave.",
             _after_norm1(lambda x, y, norm2, mlp: norm2(y + mlp(x)))),
+        "second-norm-inside": ("norm2 goes around the MLP alone. It goes around the whole sum, as norm1 does.",
+            _after_norm1(lambda x, y, norm2, mlp: y + norm2(mlp(y)))),
+        "first-norm-inside": ("norm1 goes around attention alone. It goes around the whole sum, as norm2 does.",
+            _first_norm_inside),
         "no-residuals": ("Both pluses are missing: a sublayer adds to the stream and does not replace it.",
             _stacked(first=False, second=False)),
         "no-first-residual": ("The first plus is missing: x + attention.", _stacked(first=False)),
@@ -239,14 +254,15 @@ def _judge(mine, theirs, real, inputs):
     x, *others = inputs
     stream = x.clone()
     result = call(mine, (), SECONDS, use=lambda function: function(stream, *others))
+    if result.kind == "error":
+        return "stopped with an error", "\n".join(filter(None, [str(result.value), _why_it_stopped(mine, result.value, inputs)]))
     if result.kind != "value":
-        return ("stopped with an error" if result.kind == "error" else "did not come to an end"), str(result.value)
+        return "did not come to an end", str(result.value)
     found, wanted = result.value, tuple(theirs.shape)
     if found is None:
         return "gives back None", "Its last line needs a return."
     if isinstance(found, tuple):
-        return "gives back two things", ("masked_attention returns the output and the weights; go on with the output: "
-                                         'heads, _ = p["masked_attention"](…).')
+        return "gives back two things", TWO_THINGS
     if not torch.is_tensor(found) or tuple(found.shape) != wanted:
         shape = tuple(getattr(found, "shape", ())) or type(found).__name__
         return f"gives {shape} in place of {wanted}", (
@@ -263,6 +279,14 @@ def _judge(mine, theirs, real, inputs):
     return "does not give the reference's numbers", f"The largest difference is {far:.2g}. {_where_it_begins(mine, inputs)}"
 
 
+def _why_it_stopped(mine, error, inputs):
+    """A sentence where the cause of an error is known, else ''."""
+    if "'tuple'" in str(error):
+        return TWO_THINGS
+    begins = _where_it_begins(mine, inputs)
+    return begins if "masked_attention gets" in begins else ""
+
+
 def _where_it_begins(mine, inputs):
     """What reaches masked_attention in ``mine`` and is not what reaches it in the course's, in one sentence."""
     def arguments(function):
@@ -273,7 +297,8 @@ def _where_it_begins(mine, inputs):
             calls.append((*given, *named.values()))
             return p["masked_attention"](*given, **named)
 
-        function(x.clone(), mask, w, p | {"masked_attention": watched})
+        with contextlib.suppress(Exception):  # what it was called with before it stopped
+            function(x.clone(), mask, w, p | {"masked_attention": watched})
         return calls
 
     calls = arguments(mine)

@@ -103,6 +103,9 @@ MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
         _altered(r"norm(\d?)\.bias", r"norm\1.b")),
     ("bias-as-weight", "Weight and bias of a linear layer get the same name. Look at the last part: W "
         "for .weight, b for .bias.", _altered(r"b(_[qkvo]|[12]|$)", r"W\1")),
+    ("bias-weight-swapped", "Weight and bias have changed places in the layers: .weight is a W or a gain, .bias "
+        "a b or a bias.",
+        _misread(r"(?<=\d)(\..*)\.(weight|bias)$", lambda of: of[1] + (".bias" if of[2] == "weight" else ".weight"))),
     ("norms-swapped", "The norms are exchanged: norm1 is attention's, norm2 the MLP's.", _swapped("norm1", "norm2")),
     ("mlp-swapped", "W1 and W2 have changed places. intermediate.dense comes first: 384 numbers go in "
         "and 1,536 come out.", _altered(r"([Wb])([12])$", lambda found: found[1] + str(3 - int(found[2])))),

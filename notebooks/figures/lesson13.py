@@ -116,7 +116,9 @@ def partners(texts, nearest):
             colour = plots.RED if word in others else "black"
             drawn = plots.as_written(ax.text(x, y, word, color=colour, fontsize=14, va="center"))
             x = drawn.get_window_extent().transformed(ax.transData.inverted()).x1 + 0.08
-    for (name, rows), x, side in zip(nearest.items(), (-0.12, 3.25), ("left", "right"), strict=True):
+        if x < 2.7:  # from the end of a short text to its arrow on the right
+            ax.plot([x, 2.85], [y, y], color=plots.GREY, linestyle=":", linewidth=1)
+    for (name, rows), x, side in zip(nearest.items(), (-0.12, 2.95), ("left", "right"), strict=True):
         arrows_to_nearest(ax, ys, rows, pair, (x, x))
         edge = -1.5 if side == "left" else 4.7
         right = sum(pair[i] == pair[j] for i, j in enumerate(rows))
