@@ -408,8 +408,9 @@ def _case_text(exercise, trial):
 def _changes(exercise, trial):
     """What an attempt does to arguments that it changed in place, and what to write."""
     name = exercise.parameters[trial.result.changed[0]]
-    return (f"changes its input in place, so the caller's data is lost: {name} += … and {name}[…] = … write into what it "
-            f"was given. Work on a copy, or make something new: {name} = {name} + …")
+    also = f", {name}.append(…)" if isinstance(trial.case.args[trial.result.changed[0]], list) else ""
+    return (f"changes its input in place, so the caller's data is lost: {name} += …{also} and {name}[…] = … write into what "
+            f"it was given. Work on a copy, or make something new: {name} = {name} + …")
 
 
 def _none_nudge(exercise, case):

@@ -255,7 +255,8 @@ def _judge(mine, theirs, real, inputs):
     stream = x.clone()
     result = call(mine, (), SECONDS, use=lambda function: function(stream, *others))
     if result.kind == "error":
-        return "stopped with an error", "\n".join(filter(None, [str(result.value), _why_it_stopped(mine, result.value, inputs)]))
+        why = _why_it_stopped(mine, result.value, inputs)
+        return "stopped with an error", "\n".join(filter(None, [str(result.value), why]))
     if result.kind != "value":
         return "did not come to an end", str(result.value)
     found, wanted = result.value, tuple(theirs.shape)

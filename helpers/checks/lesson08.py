@@ -225,6 +225,8 @@ ROTATE = Exercise(rotate, nudges=(
         "is 1.", lambda x, p: _turn(x, np.pi / 2 - _angles(x, p))),
     ("base-1000", "The base is 1000. It is 10000: with d = 4 the second pair turns by position · 0.01.",
         _rotated(omega=lambda x: _omega(x, base=1000.0))),
+    ("base-100000", "Without a base, yours turns by 100,000. It is 10000 then, and lesson 16's model hands its own on.",
+        lambda x, p, base=100000.0: _turn(x, _angles(x, p, base=base))),
     ("base-ignored", "Your rotate takes a base, and turns by 10000 whatever base it is given. Write base where 10000 was.",
         lambda x, p, base=10000.0: rotate(x, p)),
     ("exponent-i", "Your later pairs turn too fast: the exponent is i/d. It is 2i/d, where i counts the "

@@ -327,6 +327,8 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
 ), misconceptions=(
     ("gate-and-up-swapped", "You apply SiLU to x W_up. It belongs to x W_gate; the other branch stays as it is. "
         "(All shapes fit, so no error tells.)", lambda x, W_gate, W_up, W_down: gated_mlp(x, W_up, W_gate, W_down)),
+    ("relu-on-the-other-branch", "You put a ReLU on x W_up and leave x W_gate as it is. SiLU goes on x W_gate, and x W_up "
+        "stays as it is.", _gated(gate=same, up=F.relu)),
     ("silu-left-out", "You multiply the two branches as they are. SiLU goes on x W_gate first.", _gated(gate=same)),
     ("sigmoid", "You use the sigmoid, 1 / (1 + exp(-a)). SiLU is a times that.", _gated(gate=torch.sigmoid)),
     ("relu", "You use ReLU. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.relu)),
@@ -526,6 +528,9 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
 ), contracts=(
     Contract("g that does not divide h, such as 4 query heads and 3 heads of keys",
         _cached_inputs(1, 4, 3, 2, 0, 2)),
+), nudges=(
+    ("Sizes of tensors must match except|concatenation axis must match", "The cache grows along one axis, that of the "
+        "tokens. Which of the four in (B, g, t, d_k) is it?"),
 ))
 
 
@@ -614,6 +619,10 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
     ("more-than-p", "Where words have exactly p together, you take one more. The sum must be p or more, "
         "not more than p.", _keeping(count=lambda sums, ordered, p: (sums - ordered <= p).sum())),
     ("not-renormalised", "What stays does not sum to 1. Divide by its sum.", _keeping(count=_enough, finish=same)),
+    ("less-than-p-not-renormalised", "The word that brings the sum to p is missing, and what stays is not divided by its "
+        "sum.", _keeping(count=lambda sums, ordered, p: (sums < p).sum(), finish=same)),
+    ("one-too-few-not-renormalised", "The word that crosses p is missing, and what stays is not divided by its sum.",
+        _keeping(count=lambda sums, ordered, p: (sums <= p).sum(), finish=same)),
     ("divided-by-p", "You divide by p. What stays has p or more together, so divide by its own sum.",
         _keeping(count=_enough, finish=torch.div)),
     ("softmax-again", "You put the probabilities through a softmax again, which makes them nearly equal. "
@@ -843,6 +852,8 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
 ), nudges=(
     ("'NoneType'", "A piece that you call gives back nothing. Every stub above is replaced by the course's "
         "version when its cell has run: run all cells above once more."),
+    ("must match the size|batch2 tensor|broadcast", "Shapes do not line up. Print those of q, k and v: queries have n_heads "
+        "heads, keys and values n_groups."),
     ("not enough values to unpack|too many values to unpack",
      "cached_attention returns two things, the output of the heads and the new cache: heads, cache = …"),
 ))

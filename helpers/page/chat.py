@@ -14,6 +14,7 @@ import torch
 from helpers import smollm2
 from helpers.page import show as showing
 from helpers.store import progress
+from helpers.words import text_in
 
 _STYLE = "font-family:sans-serif;font-size:14px;line-height:1.5;"
 
@@ -78,9 +79,12 @@ class Conversation:
         """The conversation; the mouse on a word shows what else might have stood there."""
         parts = []
         asked = [message["content"] for message in self.messages if message["role"] == "user"]
-        for question, words in zip(asked, self.words, strict=True):
+        answered = sum(message["role"] == "assistant" for message in self.messages)
+        for i, (question, words) in enumerate(zip(asked, self.words, strict=True)):
             answer = "".join(f"<span title='{escape(_in_a_line(likeliest), quote=True)}'>{escape(text)}</span>"
                              for text, likeliest, _ in words)
+            if i < answered and not words:
+                answer = "<i>(it ended its turn at once)</i>"
             parts.append(_bubble("you", "rgba(0,114,178,.09)", escape(question)) + _bubble("model", "none", answer))
         return f"<div style='{_STYLE}max-width:760px'>" + "".join(parts) + "</div>"
 
@@ -98,7 +102,7 @@ def box(model, *questions, **options):
     """
     talk = Conversation(model, **options)
     for question in questions:
-        talk.ask(question)
+        talk.ask(text_in(question))
     if progress.live():
         _Box(talk, "nucleus" in options).show()
     else:

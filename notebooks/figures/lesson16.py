@@ -204,7 +204,7 @@ def levels(numbers, scales, minima):
     lines = minima[:, None] + scales[:, None] * torch.arange(16)  # (3, 16)
     _, ax = plt.subplots(figsize=(6.6, 3.6))
     for i in range(3):
-        ax.hlines(lines[i], 34 * i, 34 * i + 31, color=plots.GREY, linewidth=0.7)
+        ax.hlines(lines[i], 34 * i, 34 * i + 31, color="#b0b8be", linewidth=0.9)
         ax.plot(34 * i + np.arange(32), numbers[i], "o", color=plots.BLUE, markersize=5)
         ax.text(34 * i + 15.5, lines.max() + 0.12, f"block {i}: 16 levels,\n{scales[i]:.2f} apart", fontsize=13, ha="center")
     ax.set(xticks=[], ylim=(lines.min() - 0.1, lines.max() + 0.55))

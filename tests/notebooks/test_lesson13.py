@@ -91,6 +91,13 @@ def test_the_prediction_is_about_the_function_as_it_was_given(lesson):
     assert all(torch.equal(given[name], W) for name, W in found.items())
 
 
+def test_a_mend_of_layer_0_alone_is_told_at_once(lesson, capsys):
+    reference = minilm.reference_model()
+    for mend, said in ((layers.as_ours, False), (lambda name, W: W.T if name.startswith("0.W") else W, True)):
+        assert len(layers.hold(mend, lesson["named"], reference)) == 6
+        assert ("1.W_q" in capsys.readouterr().out) is said
+
+
 @pytest.fixture(scope="module")
 def layer(lesson):
     """A batch with padding, and layer 0: the real tokens, and what `self_attention` and `block` are called with."""
@@ -165,6 +172,9 @@ def test_a_layer_that_is_no_known_fault_is_told_too(layer, capsys):
     ("it is what comes after", lambda x, mask, w, p: layers.self_attention(x, mask, w, p) * 2),
     ("the mask is not the reference's", lambda x, mask, w, p: layers.self_attention(x, mask, w, p | {
         "masked_attention": lambda Q, K, V, mask: p["masked_attention"](Q, K, V, mask=~mask)})),
+    ("gets (2, 7) as the mask", lambda x, mask, w, p: layers.self_attention(x, mask[:, 0, 0], w, p)),
+    ("returns the output and the weights", lambda x, mask, w, p: p["merge_heads"](p["masked_attention"](
+        *(p["split_heads"](x, 12),) * 3, mask))),
     ("never calls masked_attention", lambda x, mask, w, p: x)])
 def test_a_fault_in_attention_is_told_where_it_begins(layer, capsys, said, fault):
     real, inputs = layer

@@ -6,6 +6,7 @@ import pytest
 
 from helpers import smollm2
 from helpers.page import chat
+from helpers.words import NotUsable
 
 QUESTION = "What is the capital of France?"
 
@@ -14,6 +15,15 @@ def test_the_box_without_a_kernel_is_the_conversation(model, nobody):
     talk = chat.box(model, QUESTION, max_tokens=20)
     assert talk.text() == "you: What is the capital of France?\nmodel: The capital of France is Paris."
     assert "Paris" in talk.html() and "title=" in talk.html() and "<script" not in talk.html()
+
+
+def test_a_question_is_a_text_and_an_empty_answer_says_so(model):
+    for no_question in ("", 5):
+        with pytest.raises(NotUsable):
+            chat.box(model, no_question)
+    talk = chat.Conversation(model, choose=lambda *_: smollm2.END)
+    talk.ask(QUESTION)
+    assert "it ended its turn at once" in talk.html()
 
 
 def test_the_box_escapes_what_is_said(model):
