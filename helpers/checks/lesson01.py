@@ -53,6 +53,9 @@ COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
         "by the length of its row of X and of its row of Y.", lambda X, Y: X @ Y.T),
     ("one-length", "You divide by the lengths of one side only. Both vectors of a pair have a length.",
         lambda X, Y: np.divide(X @ Y.T, _norms(X), out=np.zeros((len(X), len(Y))), where=_norms(X) > 0)),
+    ("multiplied-by-a-length", "a / b * c divides by b and multiplies by c. Both lengths divide: put brackets round their "
+        "product.", lambda X, Y: np.divide(X @ Y.T, _norms(X), out=np.zeros((len(X), len(Y))),
+                                           where=_norms(X) > 0) * _norms(Y).T),
     ("squared-lengths", "You divide by squared lengths. The length of a vector is the square root of the sum of "
         "its squares.", lambda X, Y: X @ Y.T / np.maximum(_norms(X) ** 2 * _norms(Y).T ** 2, 1e-300)),
     ("zero-over-zero", "Right for ordinary rows, but a row of zeros gives 0/0 = NaN. Its similarity is 0 "
@@ -149,6 +152,7 @@ NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
     Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 0)),
 ), nudges=(
     ("axis 1 is out of bounds for array of dimension 1|array is 1-dimensional", ONE_ROW),
+    ("kth", "np.argpartition puts nothing in order, and stops where k is the number of rows. np.argsort does both."),
     TABLE,
 ))
 

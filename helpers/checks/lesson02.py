@@ -46,6 +46,7 @@ SOFTMAX = Exercise(softmax, probes=(
         "and the other near -10,000. Each row needs its own maximum subtracted.", extreme=True),
     larger(lambda rng: (rng.normal(size=(5, 9, 10)),)),
 ), misconceptions=(
+    ("two-point-seven", "You raise 2.7 to the scores. e is 2.71828…: take np.exp.", lambda x: softmax(x * np.log(2.7))),
     ("columns-sum-to-1", "Your weights sum to 1 down the columns. Each row must sum to 1: softmax runs "
         "along the last axis, axis=-1.", lambda x: _softmax_along(x, 0)),
     ("items-of-the-first-axis", "max(x), sum(x) and for … in x go through the rows of an array, and not through the "

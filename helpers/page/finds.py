@@ -95,7 +95,8 @@ def card(find, best=None):
     for x, words, y, colour in marks:
         step, side = (-1, "right") if x > 0.6 * find.fresh else (1, "left")
         race.plot([x, x], [0.25 * np.sign(y), y], color=colour, linewidth=1)
-        race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center", in_layout=False)
+        race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center", in_layout=False,
+                  bbox={"facecolor": NIGHT, "edgecolor": "none", "pad": 1})
     race.set(xlim=(-1, find.fresh + 2), ylim=(-1.6, 1.5))
     styles = {GIVERS: {"weight": "bold", "color": LIT}, NEITHERS: {"style": "italic", "color": DIM}}
     for row, one in enumerate(find.examples):
@@ -119,9 +120,10 @@ def _sky(ax, find, changed):
     for size in (200, 480, 960) if changed else ():
         ax.scatter(*np.transpose(find.team), s=size, color=LIT, alpha=0.13, linewidth=0)
     ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
-    for layer, head in find.team:
+    for n, (layer, head) in enumerate(find.team):
         step, side = (-1, "right") if layer > layers / 2 else (1, "left")
-        ax.text(layer + step, head - 0.1, f"({layer}, {head})", color="white", fontsize=13, ha=side, va="center",
+        lower = 0.7 * sum(head == other for _, other in find.team[:n])  # of two in a row, the second below the first
+        ax.text(layer + step, head - 0.1 + lower, f"({layer}, {head})", color="white", fontsize=13, ha=side, va="center",
                 bbox={"facecolor": NIGHT, "edgecolor": "none", "pad": 1.5})
     ax.set(facecolor=NIGHT, xlim=(-1, layers), ylim=(heads - 0.3, -0.7))
     ax.set(xticks=range(0, layers, 5), yticks=range(0, heads, 2))
