@@ -30,7 +30,8 @@ NUDGES = (  # what an error says, and what to look at
      "Something that you use is None or a single number. Does a function "
      "that you call return nothing yet? The course's versions always work."),
     ("mismatch in its core dimension|shapes .* not aligned|mat1 and mat2",
-     "In a matrix product the inner sizes must agree. Is a transpose missing?"),
+     "In a matrix product the inner sizes must agree. Is a transpose missing, or one too many? (.T turns all axes round, "
+     ".swapaxes(-1, -2) only the last two.)"),
     ("could not be broadcast|must match the size",
      "Two shapes do not line up. Print them; keepdims=True or [:, None] "
      "often helps."),
