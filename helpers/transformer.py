@@ -1,7 +1,7 @@
 """Transformers in torch, from multi-head attention upwards. Read it from top to bottom.
 
 Tokens are rows, batch first: ``(B, T, d)``; heads ``(B, h, T, d_k)``. Masks are boolean, True = may attend.
-A query that may see nothing gets weights and output 0, as in lesson 06.
+A query that may see nothing gets weights 0 and heads of 0, as in lesson 06; only W_o's bias is added.
 """
 
 from dataclasses import dataclass, replace

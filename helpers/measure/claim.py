@@ -27,17 +27,20 @@ def verdict(low, high, at_least=None, at_most=None, only_if=None):
 
     "holds" when the whole interval meets the criterion, "does not hold" when none of it does, else "not settled".
     ``only_if``: a dict from a condition in words to the verdict under that condition alone: where the claim as it stands
-    does not hold, and does under one of them, the verdict is "holds if <condition>".
+    does not hold, or is not settled, and does hold under some of them, each alone, the verdict is "holds if <condition>",
+    with "or" between them. Raises ValueError for an end that is no number, or without just one criterion.
     """
     if (at_least is None) == (at_most is None):
         raise ValueError("Give one criterion, at_least or at_most.")
+    if low != low or high != high:
+        raise ValueError(f"An interval has two ends, and this one goes from {low} to {high}: was anything measured?")
     if at_most is None:
         meets = [low >= at_least, high >= at_least]
     else:
         meets = [low <= at_most, high <= at_most]
     plain = "holds" if all(meets) else "not settled" if any(meets) else "does not hold"
     conditions = [words for words, under in (only_if or {}).items() if under == "holds"]
-    return f"holds if {' and '.join(conditions)}" if conditions and plain != "holds" else plain
+    return f"holds if {' or '.join(conditions)}" if conditions and plain != "holds" else plain
 
 
 class Claim:

@@ -101,3 +101,34 @@ def test_rotary_scores_depend_on_the_distance_only(i, j, shift):
 
     assert abs(score(i, j) - score(i + shift, j + shift)) < 1e-9
     assert abs(np.linalg.norm(attention.rotate(q, [i])) - np.linalg.norm(q)) < 1e-9
+
+
+BY_HAND = [  # function, arguments, what it gives, its formula
+    ("sinusoidal_encoding", (3, 4), [[0, 1, 0, 1], [0.841471, 0.540302, 0.0099998, 0.99995],
+                                     [0.909297, -0.416147, 0.0199987, 0.9998]],
+     "sin(t / 10000^(2i/d)) in column 2i, the cosine in column 2i + 1"),
+    ("alibi_bias", (2, 2), [[[0, -np.inf], [-1 / 16, 0]], [[0, -np.inf], [-1 / 256, 0]]], "-slope (i - j), from 2^(-8/h)"),
+    ("rotate", (np.array([[1.0, 0.0]]), [1]), [[0.540302, 0.841471]], "(x cos - y sin, x sin + y cos)"),
+    ("additive_scores", ([1.0], np.array([[2.0]]), np.array([[0.5]]), np.array([[1.0]]), [3.0]), [2.959843],
+     "v · tanh(W s + U h)"),
+    ("attention_scores", (np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])), [[11, 17]], "Q Kᵀ"),
+    ("bilinear_form", (np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])), [[11]], "W_q W_kᵀ"),
+    ("project", (np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])), [[11]], "X W"),
+    ("padding_mask", ([1, 2], 2), [[True, False], [True, True]], "place < length"),
+    ("count_attention_parameters", (8, 2, True), 4 * 64 + 4 * 8, "4 d² + 4 d"),
+]
+
+
+@pytest.mark.parametrize("name, arguments, expected, formula", BY_HAND, ids=[row[0] for row in BY_HAND])
+def test_by_hand(name, arguments, expected, formula):
+    is_formula(getattr(attention, name)(*arguments), expected, f"{name}: {formula}", atol=1e-6)
+
+
+def test_queries_keys_and_values_each_have_their_matrix():
+    X, W_q, W_k, W_v = np.eye(2), np.diag([np.log(2), 0]), np.eye(2)[::-1], np.diag([5.0, 7.0])
+    output, weights = attention.qkv_attention(X, W_q, W_k, W_v)
+    is_formula(weights, [[1 / 3, 2 / 3], [1 / 2, 1 / 2]], "qkv_attention: softmax(X W_q (X W_k)ᵀ)")
+    is_formula(output, [[5 / 3, 14 / 3], [5 / 2, 7 / 2]], "qkv_attention: weights X W_v")
+    two = attention.multi_head_attention(X[None], W_q, W_k, W_v, np.eye(2)[::-1], 2)  # each head is one number wide
+    is_formula(two, [[[7 / 2, 5 / 3], [7 / 2, 5 / 2]]], "multi_head_attention: heads side by side, then W_o")
+    assert abs(attention.score_variance(64, 20_000, np.random.default_rng(0)) / 64 - 1) < 0.05, "near d_k"
