@@ -198,15 +198,15 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "its own attention: softmax runs over the keys, the last axis.", _attend(weigh=lambda S: _along(S, 0))),
     ("queries-and-keys-exchanged", "Your rows are keys and your columns are queries. The row of a word should say "
         "whom it looks at, so its query belongs to the row.", _attend(score=lambda Q, K: K @ Q.T)),
-    ("weights-transposed", "The weights are right, but you turn the table over before you mix. Output i "
+    ("weights-transposed", "You turn the table of weights over before you mix. Output i "
         "is made with row i of the weights.", _attend(give=lambda w, V, X, Q, K: (w.T @ V, w))),
-    ("values-not-projected", "The weights are right, but you mix the words' own vectors. What a word "
+    ("values-not-projected", "You mix the words' own vectors. What a word "
         "hands over is its value, and that needs W_v.", _attend(give=lambda w, V, X, Q, K: (w @ X, w))),
-    ("keys-as-values", "The weights are right, but you mix the keys. A key only helps to be found; what "
+    ("keys-as-values", "You mix the keys. A key only helps to be found; what "
         "is handed over is the value.", _attend(give=lambda w, V, X, Q, K: (w @ K, w))),
     ("keys-and-values-exchanged", "Your keys are made with W_v and your values with W_k. What is compared is the key, "
         "what is mixed is the value.", _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_v, X @ W_k))),
-    ("queries-as-values", "The weights are right, but you mix the queries. What is handed over is the "
+    ("queries-as-values", "You mix the queries. What is handed over is the "
         "value of the word that was found.", _attend(give=lambda w, V, X, Q, K: (w @ Q, w))),
     ("scaled", "You divide the scores by √d_k. That is coming in lesson 05; here the scores are plain dot "
         "products.", _attend(power=0.5)),
@@ -248,7 +248,7 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "matrix product.", _attend(give=lambda w, V, X, Q, K: (w * V, w))),
     ("x-added", "You have added the words' own vectors. That step comes after attention, and outside of it: "
         "return the mixture of the values alone.", _attend(give=lambda w, V, X, Q, K: (X + w @ V, w))),
-    ("softmax-of-the-output", "The weights are right, but you send the mixture through a softmax too. The output is the "
+    ("softmax-of-the-output", "You send the mixture through a softmax too. The output is the "
         "mixture itself.", _attend(give=lambda w, V, X, Q, K: (softmax(w @ V), w))),
     ("Q-and-K-of-the-notebook", _EARLIER, _attend(roles=lambda X, W_q, W_k, W_v: (*_OF_THE_NOTEBOOK[:2], X @ W_v))),
     ("Q-K-and-V-of-the-notebook", _EARLIER, _attend(roles=lambda X, W_q, W_k, W_v: _OF_THE_NOTEBOOK)),
