@@ -10,6 +10,7 @@ measures them anew and writes the entries of the register.
 
 import json
 import os
+import zlib
 from html import escape
 from pathlib import Path
 
@@ -134,10 +135,12 @@ def _measured(run, case):
 
 
 def _in_words(run, case):
-    """What is run, such as "trained(['linear', 900])"; the middle of a long text or array is left out."""
+    """What is run, such as "trained(['linear', 900])"; of the middle of a long text or array only a checksum is left."""
     case = _plain(case)
     words = f"{getattr(run, '__name__', 'run')}({getattr(case, '__name__', None) or repr(case)})"
-    return words if len(words) <= 240 else f"{words[:160]} ... {len(words) - 200} characters ... {words[-40:]}"
+    if len(words) <= 240:
+        return words
+    return f"{words[:160]} ... {len(words) - 200} characters, {zlib.crc32(words.encode()):08x} ... {words[-40:]}"
 
 
 def _plain(value):

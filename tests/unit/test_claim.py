@@ -106,7 +106,7 @@ def test_another_function_is_another_measurement_and_a_long_case_is_told_briefly
     monkeypatch.setenv(deciding.MEASURE, "")
     assert claim().measure("texts", trained, ["word " * 100]) == [500]
     for run, case in ((untrained, "word " * 100), (trained, "word " * 101)):
-        with pytest.raises(ValueError, match="is asked and trained.* characters .* is stored"):
+        with pytest.raises(ValueError, match="is asked and trained.* characters, .* is stored"):
             claim().measure("texts", run, [case])
 
 
@@ -197,3 +197,14 @@ def test_what_is_told_to_readers_is_short_and_of_a_known_kind(data, field, said,
         claim().decide(**FOUND | WORDS | {field: said})
     with pytest.raises(TypeError, match="no colour"):
         claim().decide(**FOUND, colour="red")
+
+
+def test_two_long_cases_that_differ_in_the_middle_have_two_names():
+    one, other = list(range(200)), [*range(100), 0, *range(101, 200)]
+    assert deciding._in_words(sum, one) != deciding._in_words(sum, other)
+    assert len(deciding._in_words(sum, one)) < 260
+
+
+def test_an_interval_without_numbers_is_no_verdict():
+    with pytest.raises(ValueError, match="goes from nan to nan"):
+        deciding.verdict(float("nan"), float("nan"), at_least=0.8)
