@@ -611,7 +611,8 @@ ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_sco
         "against the same largest score, which cancels: output / total.",
         _loop(end=lambda largest, total, output: output / (total * torch.exp(largest)))),
 ), contracts=(
-    Contract("a block below 1", _online_inputs(3, 2, 2, 0)),
+    Contract("a block of 0", _online_inputs(3, 2, 2, 0)),
+    Contract("a block below 0", _online_inputs(3, 2, 2, -1)),
 ))
 
 EXERCISES = (DECODE_STEP, GROUPED_QUERY_ATTENTION, ONLINE_SOFTMAX_ATTENTION, SLIDING_WINDOW_MASK,
