@@ -105,6 +105,8 @@ ATTENTION_ROLLOUT = Exercise(attention_rollout, nudges=NUDGES, probes=(
         "where its content comes from.", lambda a: attention_rollout(a).T),
     ("not-renormalised", "Your rows are right as long as all weights sum to 1. A padded query has weights of 0, "
         "and then its row sums to ½: divide each row by its sum.", _roll(norm=lambda m: m)),
+    ("sums-across", "Without keepdim=True the sums lie across: column j is divided by the sum of row j. Keep that axis, "
+        "so that each row is divided by its own sum.", _roll(norm=lambda m: m / m.sum(-1))),
 ), contracts=(
     Contract("an empty list", lambda rng: ([],)),
 ))
@@ -256,7 +258,7 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
         "first, so heads and tokens are mixed up. Transpose axes 1 and 2 before.", _not_transposed),
     ("W_o-transposed", "You multiply by the transpose of W_o. Here it is concat @ W_o, from the right, "
         "as in lesson 07.", lambda z, W, i: _merged(_without(z, i)) @ W.T),
-    ("columns-of-W_o", "You set columns of W_o to 0. A head enters through the rows of W_o; its columns "
+    ("columns-of-W_o", "You set columns of W_o, or of the output, to 0. A head enters through the rows of W_o; its columns "
         "are where the output goes.", _columns_zeroed),
     ("first-rows", "You take the head away through the first rows of W_o, whichever head it is. Head i "
         "owns rows i·d_k to (i+1)·d_k.", lambda z, W, i: _merged(z) @ W - z[:, i] @ W[:z.shape[-1]]),
@@ -277,8 +279,8 @@ ABLATE_HEAD = Exercise(ablate_head, probes=(
     Contract("a head that does not exist, such as head 3 of 3", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], 3)),
     Contract("a negative head, such as -1", lambda rng: (*_outputs(2, 3, 4, 2)(rng)[:2], -1)),
 ), nudges=(
-    ("inner sizes|mat1 and mat2|size of tensor|core dimension", "W_o wants all h · d_k numbers of a token. A head that goes "
-        "keeps its place: set its numbers to 0, and do not cut them out."),
+    ("inner sizes|mat1 and mat2|size of tensor|core dimension", "W_o wants all h · d_k numbers of a token side by side. "
+        "Move the heads behind the tokens before you join them, and set a head that goes to 0: do not cut it out."),
     ("non-empty list", "When the only head goes, nothing is left to join: the result is 0, with shape (B, T, d)."),
     *NUDGES,
 ))
