@@ -415,6 +415,9 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "later is in the cache.", _step(see=lambda k, v, cache: tuple(x[..., :1, :] for x in joined(k, v, cache)))),
     ("softmax-over-the-query", "Your softmax runs over the query axis, which has length 1, so every "
         "weight is 1. It runs over the keys, the last axis.", _step(dim=-2)),
+    ("scaled-by-the-positions", "You divide by the root of the number of positions. Lesson 05: it is √d_k, whatever the "
+        "length of the text.", lambda q, k, v, cache: decode_step(
+            q * math.sqrt(q.shape[-1] / joined(k, v, cache)[0].shape[2]), k, v, cache)),
     ("keys-for-values", "You mix the keys. The output is a mixture of the values.",
         _step(see=lambda k, v, cache: 2 * joined(k, v, cache)[:1])),
     ("one-not-joined", "Only one of K and V is joined with the cache when you attend, so the weights and the "

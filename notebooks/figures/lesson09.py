@@ -6,6 +6,7 @@ import torch
 
 from helpers import plots
 from helpers.page import show, steps
+from helpers.words import NotUsable
 
 DEPTHS = [0, 1, 2, 4, 12]
 ARROWS = [plots.BLUE, plots.ORANGE, plots.GREEN, plots.RED, plots.PURPLE]
@@ -17,6 +18,8 @@ def fans(runs, words, alike):
 
     ``runs``: {name: 13 states (T, d)}; ``words``: T of them; ``alike``: a function (T, d) -> the mean cosine of two words.
     """
+    if any(not np.any(np.asarray(state)) for states in runs.values() for state in states):
+        raise NotUsable("Every word has become a row of zeros, which has no direction to draw: let something of x remain.")
     _, ax = plt.subplots(figsize=(6.6, 2.2 * len(runs)))
     for row, (name, states) in enumerate(runs.items()):
         ax.text(-1.1, -3.1 * row + 1.75, name, fontsize=15, weight="bold", va="bottom")
