@@ -43,14 +43,16 @@ class MultiHeadAttention(nn.Module):
         v = self._split(self.W_v(context))  # (B, h, T_k, d_k)
         if rotary:
             q, k = rotate(q), rotate(k)
-        extra = bias
         if mask is not None:
-            extra = torch.zeros(()).to(q).masked_fill(~mask, float("-inf")) + (0.0 if bias is None else bias)
+            forbidden = torch.zeros(()).to(q).masked_fill(~mask, float("-inf"))
+            bias = forbidden if bias is None else bias + forbidden
         if not weights:
-            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=extra, scale=self.scale)
+            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
             return self.W_o(self._merge(heads))
-        scores = self.scale * q @ k.transpose(-1, -2)  # (B, h, T, T_k)
-        w = masked_softmax(scores if extra is None else scores + extra)
+        scores = self.scale * q @ k.mT  # (B, h, T, T_k)
+        if bias is not None:
+            scores = scores + bias
+        w = masked_softmax(scores)
         return self.W_o(self._merge(w @ v)), w
 
     def _split(self, x):
