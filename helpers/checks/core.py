@@ -293,7 +293,7 @@ def _wrong(exercise, trials, seconds):
                                       f"{_case_text(exercise, first)}")
     words, misconception, shown = _one_of_several(exercise, trials, failing, mistaken, seconds)
     if misconception:
-        return outcome("wrong", misconception.id, f"{words} {misconception.hint}\n{_case_text(exercise, shown)}")
+        return outcome("wrong", misconception.id, f"{words} {misconception.hint}\n{_case_text(exercise, shown)}".lstrip())
     hint = first.case.probe.hint
     if changing := next((t for t in failing if t.result.changed), None):
         return outcome("wrong", "changes-input", f"Your function {_changes(exercise, changing)}. That may be why the result "
@@ -353,7 +353,8 @@ def _one_of_several(exercise, trials, failing, mistaken, seconds):
 
     Only a misconception that is right wherever the attempt is comes into question. Where one of two mistakes is not to be
     seen, the attempt gives what the other gives: so it is the misconception that gives the same in most cases, if these are
-    at least ``PART`` of the cases in which it is wrong, and half as large a part of those in which the attempt is. Failing
+    at least ``PART`` of the cases in which it is wrong, and half as large a part of those in which the attempt is. Where the
+    attempt gives nothing in all the others, as after a loop without a turn, no second mistake is spoken of. Failing
     that, where every result has a wrong form, it is one that gives the right numbers in it, or that alone gives it. At last
     come two variants of one template at once.
     """
@@ -368,7 +369,8 @@ def _one_of_several(exercise, trials, failing, mistaken, seconds):
         if len(same) > len(shared) and len(same) >= max(PART * len(wrong), PART / 2 * len(failing)):
             most, shared = m, same
     if most:
-        return SEVERAL, most, shared[0]
+        values = [t for t in failing if t.result.kind == "value" and t.result.value is not None]
+        return "" if all(t in shared for t in values) else SEVERAL, most, shared[0]
     if _is_formless(trials):
         of_this_form = [m for m in possible
                         if all(form_of(t.result.value) == form_of(mistaken(m, t).value) for t in trials)]

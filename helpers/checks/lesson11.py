@@ -51,6 +51,12 @@ def _loss(logits, tokens, pad, *, pairs=_shifted, score=_losses, padding="target
     return mean(score(predicted, target), looked_at != pad)
 
 
+def _refuses_an_empty_row(logits, tokens, pad):
+    if (tokens[:, 1:] == pad).all(1).any():
+        raise ValueError
+    return language_model_loss(logits, tokens, pad)
+
+
 LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
     Probe("one prediction", _text(1, 2, 4), "With T = 2 there is one prediction: the logits at position "
         "0 for the token at position 1. The last logits predict a token that is not in the text."),
@@ -66,6 +72,8 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
         lambda rng: tuple((x.flip(1) if i < 2 else x for i, x in enumerate(_text(3, 6, 5, padding=3)(rng)))),
         "The padding stands in front of the words here. Only a *target* that is padding is left out: the "
         "first word of such a row counts, although the input before it is padding."),
+    Probe("an empty row", _text(3, 6, 5, padding=6), "One row is all padding and has nothing to predict. The mean is "
+        "over the targets of the others.", special=True, extreme=True),
     larger(_text(9, 10, 12, padding=4)),
 ), misconceptions=(
     ("no-shift", "You compare the logits at t with the token at t. That token is what the model has just read; it "
@@ -87,8 +95,10 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
     ("rows-joined", "You flatten first and shift then, so the last logits of a row have to predict the first word "
         "of the next row. Shift each row first: logits[:, :-1] and tokens[:, 1:].",
         _loss(pairs=lambda logits, tokens: (logits.flatten(0, 1)[None, :-1], tokens.flatten()[None, 1:]))),
+    ("targets-by-column", "You flatten the targets column by column, and the logits row by row. Flatten both alike.",
+        _loss(pairs=lambda logits, tokens: (logits[:, :-1], tokens[:, 1:].T.reshape(len(tokens), -1)))),
     ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the "
-        "logits themselves.", lambda logits, tokens, pad: language_model_loss(logits.softmax(-1), tokens, pad)),
+        "logits themselves.", _loss(score=lambda z, target: _losses(z.softmax(-1), target))),
     ("softmax-over-positions", "Your softmax runs over the positions. Those of the V words sum to 1: use the last "
         "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
     ("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
@@ -101,6 +111,8 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
     ("not-flattened", "cross_entropy takes the classes from axis 1, so (B, T, V) does not fit. Flatten batch and "
         "positions into one axis: (B·(T-1), V) against (B·(T-1),).",
         lambda logits, tokens, pad: F.cross_entropy(*_shifted(logits, tokens), ignore_index=pad)),
+    ("empty-row-refused", "You refuse every text with an empty row. Refuse it only if no row has a token to predict.",
+        _refuses_an_empty_row),
 ), contracts=(
     Contract("a text of one token", lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),
 ))
@@ -177,11 +189,19 @@ def _norm_first(x, blocks, norm):
     return _run(norm(x), blocks, norm)
 
 
+def _refuses_T_max(ids, tokens, positions, *others):
+    if ids.shape[1] >= len(positions):
+        raise ValueError
+    return language_model(ids, tokens, positions, *others)
+
+
 LANGUAGE_MODEL = Exercise(language_model, probes=(
     Probe("one word", _model(1, 1, 3, 2, 4, n_blocks=0, norm=False), "One word, no block, and a norm "
         "that changes nothing: the word's row of tokens plus row 0 of positions, times W_out."),
     Probe("one block", _whole_numbers([lambda x: 2 * x]),
         "d = 1, one block that doubles, and W_out = 1: each logit is 2 · (token + position)."),
+    Probe("as many words as places", _whole_numbers([lambda x: 2 * x], T=3), "Three words, and positions has three rows: "
+        "each word gets its own. Only a longer text is refused.", special=True),
     Probe("two blocks", _whole_numbers([lambda x: 2 * x, lambda x: x + 100]), "The first block doubles, the second "
         "adds 100: each logit is 2 · (token + position) + 100. What one block returns is what the next one gets.", ),
     Probe("a norm without blocks", _whole_numbers([], norm=lambda x: x / 2 + 1000),
@@ -202,6 +222,10 @@ LANGUAGE_MODEL = Exercise(language_model, probes=(
         "of its rows are wanted.", _gpt(places=lambda positions, ids: positions)),
     ("positions-from-1", "Your first word gets row 1 of positions. Places are counted from 0.",
         _gpt(places=lambda positions, ids: positions[1:ids.shape[1] + 1])),
+    ("last-positions", "You take the last T rows of positions. The first word gets row 0: positions[:T].",
+        _gpt(places=lambda positions, ids: positions[-ids.shape[1]:])),
+    ("T-max-refused", "You refuse a text of exactly T_max tokens, and there is a row for each of them. Refuse only a "
+        "longer one: T > len(positions).", _refuses_T_max),
     ("T-is-the-batch", "You take the number of sentences for T. ids is (B, T): its second axis counts words, so T "
         "is ids.shape[1], and len(ids) is B.", _gpt(places=lambda positions, ids: positions[:len(ids)])),
     ("positions-along-the-batch", "Your positions go along the batch: sentence b gets row b. They belong to the "
@@ -356,14 +380,16 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
     Probe("the best three, hot", _word([0.0, 0.5, 1.0, 1.5, 9.0, 12.0], 2.0, 3), "Both at once: keep the three "
         "largest logits, divide by the temperature, softmax over what is left.", **WIDE),
     Probe("temperature 1", _word([0.0, 0.0, 1.8], 1.0, None),
-        "At temperature 1 a word's share is softmax(logits), about 0.75 for the largest here.", **WIDE),
+        "At temperature 1 the probabilities are softmax(logits). Each call draws anew, with the generator given.", **WIDE),
     Probe("nearly equal words", _word([0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14], 1.0, None), "Eight words with "
         "nearly the same logit: each comes up about once in eight draws.", absolute=0.12, draws=1),
     Probe("hot", _word([0.0, 0.0, 0.0, 10.5], 7.0, None), "The logits are divided by the temperature "
         "before the softmax. At 7 the difference of 10.5 is a difference of 1.5.", **WIDE),
+    Probe("cold", _word([0.0, 0.0, 0.0, 0.8], 0.4, None), "Between 0 and 1 a word is still drawn. At 0.4 the difference "
+        "of 0.8 is a difference of 2.", **WIDE),
     Probe("the best one", _word([0.0, 0.5, 1.0, 1.5], 1.0, 1),
         "With top_k = 1 there is one word left, the one with the largest logit.", draws=1),
-    Probe("top_k above V", _word([0.0, 2.0, 4.0], 2.0, 5),
+    Probe("top_k above V", _word([0.0, 0.0, 0.0, 2.0], 2.0, 6, shuffle=False),
         "top_k is larger than the vocabulary: then all words count. min(top_k, V) does it.", **WIDE),
     Probe("temperature 0", _word([0.0, 0.4, 0.8, 0.6, 0.2], 0, None), "Temperature 0 is the limit of no "
         "chance at all: always the largest logit. Do not divide by 0.", draws=3),
@@ -377,8 +403,11 @@ SAMPLE_NEXT = Exercise(sample_next, use=_draws,
         "equal.", _sampler(warm=lambda z, t: z * t)),
     ("temperature-ignored", "The temperature has no effect. Divide the logits by it *before* the softmax; divided "
         "after it, all probabilities change alike, and normalising undoes that.", _sampler(warm=lambda z, t: z)),
-    ("always-the-best", "You take the largest logit every time. Draw: each word has its probability, and argmax "
-        "is only for temperature 0.", lambda z, t, k, g: int(z.argmax())),
+    ("always-the-best-below-1", "Below temperature 1 you always take the largest logit. Only 0 means that: at 0.5 "
+        "the words are still drawn.", lambda z, t, k, g: int(z.argmax()) if t < 1 else sample_next(z, t, k, g)),
+    ("always-the-best", "Every call gives the same word. Draw with the generator given: argmax is only for "
+        "temperature 0, and a generator made or seeded inside your function begins anew each time.",
+        lambda z, t, k, g: int(z.argmax())),
     ("place-at-temperature-0", "At temperature 0 you return the largest logit's place in the list of topk, always "
         "0. Return the word's id.", lambda z, t, k, g: 0 if t == 0 and k is not None else sample_next(z, t, k, g)),
     ("overflows", "Right as long as the temperature is not very low. Then exp is infinite, or a power of a "
@@ -666,14 +695,16 @@ GENERATE = Exercise(generate, use=as_list, probes=(
     Probe("none more", _begun(3, 0), "n is 0: nothing is written, a copy of ids comes back.", draws=1, special=True),
     Probe("two more", _begun(2, 2), "Two are written. The second is chosen from what the model says after ALL "
         "that is there then, the first one included."),
+    Probe("seven more", _begun(2, 7), "Seven are written, each after ALL that is there by then: the model reads the "
+        "whole list, however long it is."),
     Probe("another choice", _begun(3, 4, choose=lambda logits: int(logits.topk(2).indices[1])),
-        "`choose` takes the second largest here. Use it, whatever it is."),
+        "`choose` takes the second largest here. Use it, whatever it is.", special=True),
     Probe("a choice by the numbers", _begun(3, 3, choose=lambda logits: int(logits.abs().argmin())),
-        "`choose` looks at the numbers here: it is given the logits as they are."),
+        "`choose` looks at the numbers here: it is given the logits as they are.", special=True),
     Probe("another choice by the numbers", _begun(2, 4, choose=lambda logits: int((logits - 1).abs().argmin())),
-        "`choose` looks at the numbers here: it is given the logits as they are."),
+        "`choose` looks at the numbers here: it is given the logits as they are.", special=True),
     Probe("the id 0", _begun(3, 5, V=2, first=(0, 0, 0)), "There are two words, 0 and 1. The id 0 is one like any "
-        "other."),
+        "other.", special=True),
 ), misconceptions=(
     ("new-ones-only", "You give only what was written. What comes back is the whole list: ids, and the new ones "
         "behind them.", _written(back=lambda given, new: new)),
@@ -696,7 +727,7 @@ GENERATE = Exercise(generate, use=as_list, probes=(
     ("last-column", "logits[:, -1] is a column, the last word's logits at all places. What is asked for is the "
         "last ROW, logits[-1].", _written(row=lambda logits: logits[:, -1], pick=lambda choose, z: z.argmax())),
     ("all-places", "You give choose the logits of all places. It takes (V,), those of the last place.",
-        _written(row=same, pick=lambda choose, logits: int(logits.argmax()))),
+        _written(row=same)),
     ("mean-of-places", "You average over the places. Only the last one says what comes next.",
         _written(row=lambda logits: logits.mean(0))),
     ("always-the-likeliest", "You take the argmax whatever `choose` is. How a word is chosen is up to `choose`.",

@@ -85,10 +85,10 @@ def adopted(model):
     solved = definitions(SOLUTIONS["11"])
     g = torch.Generator().manual_seed(0)
     tables = [torch.randn(shape, generator=g) / 8 for shape in [(V, 64), (64, 64), (64, V)]]
-    ids = GRAMMAR.write(3, 40, g).tokens
+    ids = GRAMMAR.write(3, 64, g).tokens
     return adopt_all(
         [solved["language_model_loss"], model or solved["language_model"], solved["sample_next"]], COURSES,
-        trains={"language_model_loss": (torch.randn(3, 40, V, generator=g), ids, PAD),
+        trains={"language_model_loss": (torch.randn(3, 64, V, generator=g), ids, PAD),
                 "language_model": (ids, *tables[:2], [torch.tanh, torch.sin], torch.tanh, tables[2])})
 
 

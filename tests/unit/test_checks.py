@@ -363,6 +363,17 @@ def test_what_is_wrong_is_told(name, attempt, verdict, words):
     assert (outcome.misconception or outcome.status) == verdict and words in outcome.message, outcome.message
 
 
+def test_a_loop_without_a_turn_is_no_second_mistake():
+    def each_block_gets_the_words(ids, tokens, positions, blocks, norm, W_out):
+        x = tokens[ids] + positions[:ids.shape[1]]
+        for block in blocks:
+            y = block(x)
+        return norm(y) @ W_out  # and where there is no block, there is no y
+
+    outcome = judge(each_block_gets_the_words, "language_model")
+    assert outcome.misconception == "each-gets-the-words" and outcome.message.startswith("Every block gets the words")
+
+
 def test_warnings_and_prints_of_an_attempt_stay_silent(capsys):
     def attempt(x):
         print("noise")
