@@ -182,25 +182,24 @@ def agreement(right, sizes):
     plt.show()
 
 
-def looks_of_the_last(words, weights):
-    """Where the last word looks in all heads: arcs over the text, a row a block, its best head in colour.
+def looks_of_the_last(words, weights, key):
+    """Where the last word looks in all heads: arcs over the text, a row a block, in colour the head that looks most at one.
 
-    ``words``: T strings; ``weights``: for each block ``(h, T, T)``.
+    ``words``: T strings; ``weights``: for each block ``(h, T, T)``; ``key``: the place of that one.
     """
     fig, panels = plt.subplots(len(weights), 1, figsize=(6.4, 2.6 * len(weights)))
     last = len(words) - 1
     for block, (ax, some) in enumerate(zip(panels, weights, strict=True)):
         rows = np.asarray(some)[:, -1]  # (h, T)
-        best = int(rows[:, :-1].max(axis=1).argmax())
+        best = int(rows[:, key].argmax())
         for head in sorted(range(len(rows)), key=lambda head, best=best: head == best):
-            for key in range(last):
-                if rows[head, key] > 0.05:
-                    plots.arc(ax, last, key, 0.24 + 0.03 * head, 0.25, linewidth=0.6 + 5 * rows[head, key],
+            for place in range(last):
+                if rows[head, place] > 0.05:
+                    plots.arc(ax, last, place, 0.24 + 0.03 * head, 0.25, linewidth=0.6 + 5 * rows[head, place],
                               color=plots.ORANGE if head == best else "#b9bfc4", zorder=2 + (head == best))
         for x, word in enumerate(words):
             ax.text(x, 0, word, ha="center", va="center", fontsize=14, weight="bold" if x == last else None)
-        key = int(rows[best, :-1].argmax())
-        ax.set_title(f"block {block}, best head {best}: {rows[best, key]:.2f} on {words[key]}", fontsize=13)
+        ax.set_title(f"block {block}, head {best}: {rows[best, key]:.2f} on {words[key]}", fontsize=13)
         ax.set(xlim=(-0.6, last + 0.6), ylim=(-0.3, 0.4 + 0.36 * last))
         ax.axis("off")
     plots.as_written(fig)
