@@ -29,6 +29,7 @@ EACH = 16  # texts for each prompt in a step
 RATE = 6e-4  # of AdamW
 LONGEST = 10_000  # steps
 STRONGEST = 1000  # leash
+MOST = 10**15  # points either way: their squares have to fit into float32
 MEASURED = 32  # texts a prompt for what is measured beside the training
 
 
@@ -209,9 +210,12 @@ def _number(reward, words):
                         "gets a list of words and has to give a number for each text.") from None
     if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = value.item()
-    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if not isinstance(value, numbers.Real) or value != value or abs(value) == math.inf:
         came = "nothing (is there a return?)" if value is None else shown(value)
         raise NotUsable(f"Your reward gave {came} for the text '{text}': it has to give a number for each text.")
+    if abs(value) > MOST:
+        raise NotUsable(f"Your reward is beyond 10^15 at the text '{text}': such points cannot be compared any more, so "
+                        "take smaller ones, such as their logarithm.")
     return float(value)
 
 

@@ -5,6 +5,7 @@ inputs and compared with the reference, never with one frozen example. A misconc
 the wrong function itself. An attempt that behaves like it everywhere gets its hint.
 """
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -118,7 +119,8 @@ class Exercise:
 
     ``use(function, *args)`` says what is compared; by default it is ``function(*args)``. A sampler is
     compared by the frequencies of many calls, since one call says nothing. Arguments of the reference
-    behind a ``*`` are details of the task, and no attempt is given them. ``nudges``: what an error says in
+    behind a ``*`` are details of the task, and no attempt is given them. ``learns``: for how many of its first arguments
+    the gradient of a loss, a number, has to be the reference's too. ``nudges``: what an error says in
     this exercise, as a pattern, and what to look at; they go before ``NUDGES``. ``results``: what a message calls the
     results, where there are several and "the second result" would say little.
     """
@@ -130,6 +132,7 @@ class Exercise:
     use: Callable = plain_use
     nudges: tuple = ()
     results: tuple = ()
+    learns: int = 0
     parameters: tuple = field(init=False)
 
     def __post_init__(self):
@@ -311,6 +314,9 @@ def _right(exercise, attempt, trials, seconds, more):
             return Outcome(exercise.name, "wrong", "changes-input",
                            f"The values are right, but your function {_changes(exercise, trial)}.\n"
                            f"It was called with {describe(exercise.parameters, trial.case.args)}.")
+    untaught = _untaught(exercise, attempt, [t.case for t in trials], seconds) if exercise.learns else None
+    if untaught is not None:  # an outcome that is not "passed" counts as False
+        return untaught
     lines = ["Your function agrees with the reference on every random input."]
     losses = [t for t in trials if hasattr(t.case.expected, "detach") and t.case.expected.ndim == 0
               and t.case.expected.is_floating_point()]
@@ -324,6 +330,38 @@ def _right(exercise, attempt, trials, seconds, more):
         lines.append("One more thing: the course's version also raises ValueError for "
                      f"{' and for '.join(missed)}, so that a caller's mistake is noticed.")
     return Outcome(exercise.name, "passed", None, "\n".join(lines))
+
+
+def _untaught(exercise, attempt, cases, seconds):
+    """The ``Outcome`` where other gradients come back through a loss than through the reference, or None."""
+    def gradients(function):
+        back = functools.partial(_back_through, function, exercise.learns)
+        return [call(back, case.args, seconds).value for case in cases]
+
+    def is_right(function):
+        return not any(case.difference(call(function, case.args, seconds, exercise.use)) for case in cases)
+
+    names = [f"the gradient with respect to {name}" for name in exercise.parameters]
+    mine, probes = gradients(attempt), [case.probe for case in cases]
+    differences = [compare(*three, names=names) for three in zip(gradients(exercise.reference), mine, probes, strict=True)]
+    failing = [(case, difference) for case, difference in zip(cases, differences, strict=True) if difference]
+    if not failing:
+        return None
+    case, difference = min(failing, key=lambda pair: (pair[0].probe.extreme, size_of(pair[0].args)))
+    mistake = next((m for m in exercise.misconceptions if all(map(agree, gradients(m.function), mine, probes))
+                    and is_right(m.function)), None)
+    hint = mistake.hint if mistake else ("The number is right, but its gradient is not, so it teaches something else. Does "
+                                         "your function leave torch somewhere, or round, or divide 0 by 0?")
+    return Outcome(exercise.name, "wrong", mistake and mistake.id,
+                   f"{hint}\nCalled with {describe(exercise.parameters, case.args)}, {difference}.")
+
+
+def _back_through(function, n, *args):
+    """The gradient of a loss for each of its first ``n`` arguments, zeros where none comes back."""
+    leaves = [arg.clone().requires_grad_() for arg in args[:n]]
+    with contextlib.suppress(Exception):  # such as "Can't call numpy() on Tensor that requires grad"
+        function(*(leaf * 1 for leaf in leaves), *args[n:]).backward()
+    return [leaf.detach() * 0 if leaf.grad is None else leaf.grad for leaf in leaves]
 
 
 def _gives_the_same(one, other, probe):

@@ -50,10 +50,10 @@ ADVANTAGES = Exercise(advantages, probes=(
         "Five groups of two: the mean and the spread are taken along a row, over its n texts."),
     Probe("as many groups as texts", _rewards(4, 4), "G and n are both 4 here, so nothing warns you: "
         "does each row use its own mean? Keep the axis, with keepdim=True."),
-    Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The standard deviation is about as small as "
-        "1e-6 here: it shows where that is added: to the standard deviation, after the root.", extreme=True),
     example("equal rewards", (_tensor([[2.0, 2.0, 2.0], [0.0, 1.0, 5.0]]),), "In the first group all texts got "
         "the same reward: none is better than usual, and all advantages are 0.", extreme=True),
+    Probe("rewards that hardly differ", _rewards(2, 3, size=2e-6), "The standard deviation is about as small as "
+        "1e-6 here: it shows where that is added: to the standard deviation, after the root.", extreme=True),
     larger(_rewards(9, 11)),
 ), misconceptions=(
     ("nothing-subtracted", "You give the rewards themselves. Subtract what is usual in the group, its "
@@ -153,7 +153,13 @@ def _loss(log_p, a, mask, *, of=_same, weight=_same, sign=-1, words=_same, avera
     return sign * average(of(log_p) * weight(a[:, None]), words(mask))
 
 
-POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
+def _every_text_has_a_word(log_p, a, mask):
+    if not mask.any(1).all():
+        raise ValueError("a text has no word")
+    return policy_gradient_loss(log_p, a, mask)
+
+
+POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, learns=1, probes=(
     Probe("one word", _drawn(1, 1), "One text of one word: minus its advantage times its log probability."),
     Probe("a better and a worse text", _drawn(2, 3, advantages=[1.0, -1.0]),
         "Two texts, one better than usual and one worse: both teach, in opposite directions."),
@@ -219,6 +225,10 @@ POLICY_GRADIENT_LOSS = Exercise(policy_gradient_loss, probes=(
         _loss(average=torch.masked_select)),
     ("advantage-added", "You add the advantage. It multiplies the log probability, so that its sign "
         "decides the direction.", lambda p, a, m: -(a[:, None] + p)[m].mean()),
+    ("raises-for-one-text", "You raise where ONE text has no word. It takes no part; raise only where no word counts at "
+        "all.", _every_text_has_a_word),
+    ("detached", "The number is right, but no gradient comes back to log_probs, and without one nothing is learned. "
+        "Leave out .detach(), .item(), torch.no_grad() and NumPy.", _loss(of=torch.detach)),
     ("zeros-not-counted", "You count the products that are not 0. Where an advantage is 0, words count too: divide "
         "by mask.sum().", lambda p, a, m: -(a[:, None] * p * m).sum() / (a[:, None] * p * m != 0).sum()),
 ), contracts=(
@@ -253,7 +263,7 @@ def _divergence(z, r, mask, *, pair=lambda z, r: (z, r), logs=lambda z: z.log_so
     return times * average(over(term(logs(z), logs(r)), -1), words(mask))
 
 
-KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
+KL_TO_REFERENCE = Exercise(kl_to_reference, learns=1, probes=(
     Probe("one word of two", _two(1, 1, 2), "One place, two words: make probabilities p and q of the "
         "logits, then p₁ log(p₁/q₁) + p₂ log(p₂/q₂)."),
     Probe("shifted logits", _two(1, 2, 3, shift=20.0), "A constant was added to all logits of a place, "
@@ -302,14 +312,22 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, probes=(
         "reference itself.", _divergence(term=_to_the_middle)),
     ("bits", "You take logarithms to the base 2, so these are bits. Nats use the natural logarithm.",
         _divergence(times=1 / math.log(2))),
-    ("absolute", "You take the absolute differences of the logarithms. Some are negative, and must be: "
-        "only so equal models and no others give 0.", _divergence(term=lambda p, q: p.exp() * (p - q).abs())),
+    ("absolute", "You take the absolute differences of the logarithms. That is another measure: in this mean the "
+        "negative ones are subtracted.", _divergence(term=lambda p, q: p.exp() * (p - q).abs())),
+    ("squared-logarithms", "You square the differences of the logarithms. Take the mean of the differences as they are.",
+        _divergence(term=lambda p, q: p.exp() * (p - q).square())),
+    ("probabilities-subtracted", "You subtract probabilities. It is their LOGARITHMS whose difference is weighted with p.",
+        _divergence(term=lambda p, q: p.exp() * (p.exp() - q.exp()))),
+    ("one-log-missing", "You subtract log q from p itself. Take the logarithm of both: log p - log q.",
+        _divergence(term=lambda p, q: p.exp() * (p.exp() - q))),
     ("squared", "You compare the probabilities by squared differences. KL compares logarithms, weighted "
         "with p.", _divergence(term=lambda p, q: (p.exp() - q.exp()).square())),
     ("difference-of-probabilities", "You compare the probabilities by their differences. KL compares their "
         "logarithms, weighted with p.", _divergence(term=lambda p, q: (p.exp() - q.exp()).abs())),
     ("likeliest-word", "You compare the two at the policy's likeliest word only. The sum runs over the "
         "whole vocabulary.", _divergence(term=lambda p, q: (p - q) * (p == p.amax(-1, keepdim=True)))),
+    ("detached", "The number is right, but it has no gradient, so the leash does not pull. Leave out .detach(), .item(), "
+        "torch.no_grad() and NumPy, for the weights p too.", _divergence(term=lambda p, q: _term(p, q).detach())),
     ("number-a-word", "You give a number for each place. What is asked for is one: their mean where the "
         "mask is True.", _divergence(average=torch.mul)),
     ("list-of-words", "You give the numbers of all words that count. What is asked for is their mean.",
@@ -436,6 +454,8 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
         lambda sample, reward, n: max(((reward(sample()), sample()) for _ in range(n)), key=lambda pair: pair[0])[1]),
     ("zero-at-first", "You begin with a best reward of 0, so no text wins where all rewards are "
         "negative. Begin with the first text, or with minus infinity.", _beginning_with(0.0)),
+    ("minus-one-at-first", "You begin with a best reward of -1, so no text wins where all rewards are lower. Begin with "
+        "the first text, or with minus infinity.", _beginning_with(-1.0)),
     ("low-number-at-first", "You begin with a best reward such as -100, so no text wins where all rewards are "
         "lower still. Begin with the first text, or with minus infinity.", _beginning_with(-100.0)),
     ("index-returned", "You return the number of the best text. Return the text itself.",
@@ -490,14 +510,14 @@ def _preferred(c, r, cr, rr, beta, *, margin=_margin, scaled=torch.mul, loss=_mi
     return over(loss(scaled(margin(c, r, cr, rr), beta)))
 
 
-DPO_LOSS = Exercise(dpo_loss, probes=(
+DPO_LOSS = Exercise(dpo_loss, learns=2, probes=(
     Probe("one pair", _judged(1, 0.5), "One pair: how much has each text been raised since the "
         "reference? The chosen one's rise minus the rejected one's, times β, goes through -log σ."),
     Probe("long texts", _judged(3, 1.0, far=200.0), "The texts are long, so their log probabilities are "
         "about -200. Only differences from the reference count."),
-    example("margins of 10,000", (  # one of each sign
-            _tensor([-10.0, -10_010.0]), _tensor([-10_010.0, -10.0]), *2 * [_tensor([-10.0, -10.0])], 1.0),
-        "The margins are 10,000 and -10,000 here. The loss of the second pair is 10,000, and no infinity: take torch's "
+    example("huge margins", (  # one of each sign
+            _tensor([-10.0, -5_010.0]), _tensor([-10_010.0, -10.0]), *2 * [_tensor([-10.0, -10.0])], 1.0),
+        "The margins are 10,000 and -5,000 here. The loss of the second pair is 5,000, and no infinity: take torch's "
         "logsigmoid, which is made for that.", extreme=True),
     larger(_judged(40, 0.3, margin=3.0)),
 ), misconceptions=(
@@ -520,6 +540,8 @@ DPO_LOSS = Exercise(dpo_loss, probes=(
     ("sum", "You add up. Take the mean over the pairs.", _preferred(over=torch.sum)),
     ("mean-of-margins", "You take the mean of the margins first, and one loss of it. Each pair has a "
         "loss of its own: the mean comes last.", _preferred(scaled=lambda m, beta: beta * m.mean())),
+    ("mean-of-sigmas", "You take the mean of σ first, and one logarithm of it. Each pair has a loss of its own: the mean "
+        "comes last.", _preferred(loss=torch.sigmoid, over=lambda x: -x.mean().log())),
     ("number-a-pair", "You give a number for each pair. A loss is one number: their mean.", _preferred(over=_same)),
     ("margin-alone", "You give minus the margin. Through -log σ it stops pulling where a pair is judged "
         "rightly already.", _preferred(loss=torch.neg)),
@@ -529,8 +551,18 @@ DPO_LOSS = Exercise(dpo_loss, probes=(
         "-log σ(βm).", _preferred(scaled=lambda m, beta: m - 1 / (2 * beta), loss=torch.square)),
     ("references-crossed", "The references have changed places, or are added: from a text's log p subtract the "
         "reference's of the same text.", _preferred(margin=lambda c, r, cr, rr: (c - rr) - (r - cr))),
+    ("bracket-missing", "The rejected text's reference is subtracted as well: put brackets round each rise, (chosen - "
+        "chosen_reference) - (rejected - rejected_reference).", _preferred(margin=lambda c, r, cr, rr: c - cr - r - rr)),
+    ("ratios", "You take exp of the rises. The margin is the difference of the rises themselves, which are logarithms.",
+        _preferred(margin=lambda c, r, cr, rr: (c - cr).exp() - (r - rr).exp())),
     ("rises-added", "You add the two rises. The chosen text should rise, and the rejected one fall: "
         "subtract.", _preferred(margin=lambda c, r, cr, rr: (c - cr) + (r - rr))),
+    ("detached", "The number is right, but no gradient comes back to chosen and rejected, and without one nothing is "
+        "learned. Leave out .detach(), .item(), torch.no_grad() and NumPy.", _preferred(scaled=lambda m, b: b * m.detach())),
+    ("chosen-detached", "The number is right, but no gradient comes back to the chosen texts, so they are never raised. "
+        "Leave out the .detach().", _preferred(margin=lambda c, r, cr, rr: (c - cr).detach() - (r - rr))),
+    ("rejected-detached", "The number is right, but no gradient comes back to the rejected texts, so they are never "
+        "lowered. Leave out the .detach().", _preferred(margin=lambda c, r, cr, rr: (c - cr) - (r - rr).detach())),
     ("chosen-only", "The rejected texts are not used. Half of what a pair says is which text is worse.",
         _preferred(margin=lambda c, r, cr, rr: c - cr)),
     ("rejected-only", "The chosen texts are not used. Half of what a pair says is which text is better.",

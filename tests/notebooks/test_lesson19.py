@@ -41,9 +41,14 @@ def test_words_get_their_colours_from_the_grammar(lesson):
     assert {colour for _, colour in lesson19._coloured("the keys wait .".split(), lesson["grammar"])} == {"black"}
 
 
-def test_a_bad_reward_of_ones_own_is_told_in_one_sentence(lesson, capsys):
-    assert lesson["game"](lambda words: None) is None
-    assert "nothing (is there a return?)" in capsys.readouterr().out
+@pytest.mark.parametrize(("judge", "said"), [
+    (lambda words: None, "nothing (is there a return?)"), (lambda words: float("inf"), "gave inf"),
+    (lambda words: 10**5000, "beyond 10^15"), (lambda words: -1e38 * len(words), "beyond 10^15"),
+])
+def test_a_bad_reward_of_ones_own_is_told_in_one_sentence(lesson, capsys, judge, said):
+    assert lesson["game"](judge) is None
+    told = capsys.readouterr().out
+    assert said in told and told.count("\n") == 1
 
 
 def with_loops(log_probs, advantages, mask):

@@ -68,6 +68,12 @@ def reader(answer, in_front=True):
     return vision_transformer
 
 
+def two_branches(c, r, c0, r0, beta):
+    """Right in numbers, and 0 · inf in the gradient of the branch that is not taken."""
+    x = beta * (c - c0 - r + r0)
+    return torch.where(x < -30, -x, -x.sigmoid().log()).mean()
+
+
 WRONG = [
     ("chat_ids", conversation(text="{role}\n{content}\n", behind="", answer="assistant\n"), "line-before-end"),
     ("rms_norm", lambda x, gain, eps=1e-3: exercise("rms_norm").reference(x, gain, eps), None),
@@ -75,6 +81,9 @@ WRONG = [
     ("patching_effect", effect(lambda a, b, c: (c - b) / (a - b) if a > b else 0.0), None),
     ("lora_linear", formed_in_place, "product-formed"),
     ("answer_loss", lengths_below_0, None),
+    ("policy_gradient_loss", lambda p, a, mask: -(a[:, None] * p)[mask].mean().item(), "detached"),
+    ("kl_to_reference", lambda z, r, mask: by_probabilities(z, r, mask).detach(), "detached"),
+    ("dpo_loss", two_branches, None),
     ("best_of_n", tie_at_the_beginning, None),
     ("best_of_n", lambda sample, r, n: max([sample() for _ in range(n)], key=lambda text: r(text) or -math.inf), None),
 ]
@@ -162,11 +171,14 @@ def by_probabilities(logits, reference_logits, mask):
 RIGHT = [
     ("lora_linear", in_numpy),
     ("answer_loss", loss_by_labels),
+    ("policy_gradient_loss", lambda p, a, mask: -(a.detach()[:, None] * p)[mask].mean()),
     ("kl_to_reference", by_probabilities),
+    ("kl_to_reference", lambda z, r, mask: by_probabilities(z, r.detach(), mask)),
     ("chat_ids", turns_joined),
     ("chat_ids", turns_in_a_tuple),
     ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out)[:, 0])),
     ("dpo_loss", lambda c, r, c0, r0, beta: F.softplus(beta * (r - r0 - c + c0)).mean()),
+    ("dpo_loss", lambda c, r, c0, r0, beta: F.softplus(beta * (r - r0.detach() - c + c0.detach())).mean()),
     ("gated_mlp", silu_from_exp),
     ("cached_attention", values_as_wide_as_keys),
     ("cached_attention", torchs_attention),
