@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from helpers.store import model_files, settings
 from helpers.store.model_files import Model, ModelNotAvailable
-from helpers.words import NotUsable, text_in, texts_in
+from helpers.words import NotUsable, number_in, text_in, texts_in
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -93,10 +93,11 @@ def reference_model(path=None):
     return transformers.BertModel.from_pretrained(find_model(path), local_files_only=True).eval()
 
 
-def readable(question, texts):
-    """A question and a list of texts as they were given, if the model can read them; signs without a piece are named.
+def readable(question, texts, k=1):
+    """A question and a list of texts as they were given, if the model can read them, and how many of these to show:
+    ``k``, or all where there are fewer. Signs without a piece are named.
 
-    Raises NotUsable for what is no text, for none, and for more than 512 pieces.
+    Raises NotUsable for what is no text, for none, for more than 512 pieces, and where k is no whole number above 0.
     """
     tokenizer = _tokenizer_once(find_model())
     options = {"length": lambda text: len(tokenizer.encode(text)), "most": 512}  # positions
@@ -107,7 +108,8 @@ def readable(question, texts):
         unknown = [text[slice(*place)] for token, place in pieces if token == "[UNK]"]
         if unknown:
             print("It has no piece for", *unknown)
-    return question, texts
+    k = min(k, len(texts)) if isinstance(k, int) else k
+    return question, texts, number_in(k, 1, len(texts), "k")
 
 
 @dataclass(frozen=True)

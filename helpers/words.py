@@ -85,11 +85,13 @@ def text_in(text, length=len, most=None, unit="tokens", like="the cat sat"):
     """A whole text as it was given, for what reads every sign of it.
 
     ``length(text)``: how many of a ``unit`` it has, of which ``most`` can be read.
-    Raises NotUsable for what is no text, for an empty one, and for one that is too long.
+    Raises NotUsable for what is no text, for an empty one, for half a character, and for one that is too long.
     """
     if not isinstance(text, str) or not text.strip():
         came = "the text is empty" if isinstance(text, str) else f"{shown(text)} came"
         raise NotUsable(f'A text in quotation marks is expected here, and {came}: write it as in "{like}".')
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise NotUsable(f"{shown(text)} has half a character in it, which nothing can read: type it again.")
     if most is not None and length(text) > most:
         raise NotUsable(f"At most {most:,} {unit} can be read here, and {shown(text)} has {length(text):,}: shorten it.")
     return text
@@ -102,10 +104,11 @@ def texts_in(texts, like="the cat sat", **options):
     """
     if not isinstance(texts, (list, tuple)):
         raise NotUsable(f'A list of texts is expected here, and {shown(texts)} came: write it as in ["{like}"].')
-    texts = [text_in(text, like=like, **options) for text in texts if not isinstance(text, str) or text.strip()]
-    if not texts:
-        raise NotUsable(f'This needs at least one text, and the list has none: write it as in ["{like}"].')
-    return texts
+    usable = [text_in(text, like=like, **options) for text in texts if not isinstance(text, str) or text.strip()]
+    if not usable:
+        came = "every text of the list is empty" if texts else "the list has none"
+        raise NotUsable(f'This needs at least one text, and {came}: write it as in ["{like}"].')
+    return usable
 
 
 def pairs_in(pairs, like=("Who wrote Faust?", "Goethe")):

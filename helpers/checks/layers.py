@@ -7,6 +7,7 @@ what the reference implementation makes of the same inputs.
 import contextlib
 from html import escape
 
+import numpy as np
 import torch
 
 from helpers import transformer
@@ -17,6 +18,7 @@ from helpers.page import show
 from helpers.words import NotUsable
 
 CLOSE = 1e-5
+MATRICES = ("W_q", "W_k", "W_v", "W_o", "W1", "W2")  # of a layer
 TWO_THINGS = ("masked_attention returns the output and the weights; go on with the output: "
               'heads, _ = p["masked_attention"](…).')
 
@@ -44,11 +46,14 @@ def weights_by(as_ours, named):
 
 def _turned(as_ours, name, tensor):
     try:
-        return torch.as_tensor(as_ours(name, tensor)).to(tensor)
+        made = as_ours(name, tensor.clone())  # t_(), for example, turns what it is given
+        if made is not None:
+            return torch.as_tensor(made).to(tensor)
+        came = "None"
     except Exception as error:
         came = f"{type(error).__name__} ({str(error):.60})"
-        raise NotUsable(f"as_ours should return a tensor, and with {name} there came {came}: "
-                        "is there a return, and is every name right?") from None
+    raise NotUsable(f"as_ours should return a tensor, and with {name} there came {came}: "
+                    "is there a return, and is every name right?")
 
 
 @torch.inference_mode()
@@ -59,10 +64,10 @@ def hold(as_ours, named, reference):
     """
     layer = reference.encoder.layer[0]
     attention = layer.attention.self
-    parts = {"W_q": attention.query, "W_k": attention.key, "W_v": attention.value, "W_o": layer.attention.output.dense,
-             "W1": layer.intermediate.dense, "W2": layer.output.dense}
+    parts = (attention.query, attention.key, attention.value, layer.attention.output.dense, layer.intermediate.dense,
+             layer.output.dense)
     rows, agree = [], []
-    for name, theirs in parts.items():
+    for name, theirs in zip(MATRICES, parts, strict=True):
         x = torch.randn(4, theirs.in_features, generator=torch.Generator().manual_seed(0))
         W, b = (_turned(as_ours, f"0.{n}", named[f"0.{n}"]) for n in (name, name.replace("W", "b")))
         fits = W.shape == (theirs.in_features, theirs.out_features) and b.ndim == 1
@@ -88,8 +93,10 @@ def take_weights(mine, named):
     wanted, made = weights_by(as_ours, named), weights_by(mine, named)
     unused = ("position_ids", "pooler.W", "pooler.b")
     wrong = [name for name, W in wanted.items() if name not in unused and not torch.equal(made[name], W)]
-    print("as_ours:", "yours" if not wrong else
-          f"the course's ({len(wrong)} tensors of yours are not right, the first is {wrong[0]})")
+    in_order = ["word", "position", "token_type", *(f"{layer}.{name}" for layer in range(6) for name in MATRICES)]
+    first = [name for name in in_order if name in wrong] + wrong  # in the order of the lesson's tables, then the others
+    what = f"{len(wrong)} tensors of yours are not right, the first is" if wrong[1:] else "one tensor of yours is not right,"
+    print("as_ours:", f"the course's ({what} {first[0]})" if wrong else "yours")
     return wanted
 
 
@@ -110,14 +117,21 @@ PIECES = {  # of earlier lessons, on tensors
 }
 
 
-def self_attention(x, mask, w, p, order="qkv", bias=True, out=True, out_bias=True, turned=False, join=None):
+@torch.inference_mode()
+def attended(reference, x, keys):
+    """What the attention of the reference's layer 0 adds to its stream x (B, T, d); ``keys``: (B, 1, 1, T)."""
+    attention = reference.encoder.layer[0].attention
+    return attention.output.dense(attention.self(x, attention_mask=keys)[0])
+
+
+def self_attention(x, mask, w, p, order="qkv", bias=True, out=True, out_bias=True, turned=False, join=None, plus=False):
     """The course's, as the lesson asks for it: x (B, T, d), mask (B, 1, 1, T) -> (B, T, d). Each option is a fault."""
     Q, K, V = (p["split_heads"](x @ w[f"W_{c}"] + w[f"b_{c}"] * bias, 12) for c in order)
     heads, _ = p["masked_attention"](Q, K, V, mask)
     merged = (join or p["merge_heads"])(heads)
     if not out:
         return merged
-    return merged @ (w["W_o"].T if turned else w["W_o"]) + w["b_o"] * out_bias
+    return x * plus + merged @ (w["W_o"].T if turned else w["W_o"]) + w["b_o"] * out_bias
 
 
 def _norm(x, name, w, p):
@@ -188,7 +202,10 @@ FAULTS = {  # name of the function: {id: (what to tell, the fault itself)}
             "tokens and heads. merge_heads puts the heads of one token side by side.",
             _attending(join=lambda X: X.reshape(X.shape[0], X.shape[2], -1))),
         "residual-added": ("You add x already. The plus belongs to the block; here only what attention writes is "
-            "wanted.", lambda x, mask, w, p: x + self_attention(x, mask, w, p)),
+            "wanted.", _attending(plus=True)),
+        "not-scaled": ("The scores are not scaled: divide them by the root of d_k, or let masked_attention do it.",
+            lambda x, mask, w, p: self_attention(x, mask, w, p | {"masked_attention": lambda Q, K, V, mask:
+                p["masked_attention"](Q * Q.shape[-1] ** 0.5, K, V, mask)})),
     },
     "block": {
         "pre-norm": ("Your norms stand in front of the sublayers, as in lesson 09's block. BERT is post-norm: "
@@ -255,7 +272,7 @@ def _judge(mine, theirs, real, inputs):
     stream = x.clone()
     result = call(mine, (), SECONDS, use=lambda function: function(stream, *others))
     if result.kind == "error":
-        why = _why_it_stopped(mine, result.value, inputs)
+        why = _why_it_stopped(mine, result.value, theirs, real, inputs)
         return "stopped with an error", "\n".join(filter(None, [str(result.value), why]))
     if result.kind != "value":
         return "did not come to an end", str(result.value)
@@ -264,10 +281,14 @@ def _judge(mine, theirs, real, inputs):
         return "gives back None", "Its last line needs a return."
     if isinstance(found, tuple):
         return "gives back two things", TWO_THINGS
-    if not torch.is_tensor(found) or tuple(found.shape) != wanted:
-        shape = tuple(getattr(found, "shape", ())) or type(found).__name__
-        return f"gives {shape} in place of {wanted}", (
-            "The heads are not side by side yet: (B, h, T, d_k) has to become (B, T, d)." if len(shape) == 4 else "")
+    if not torch.is_tensor(found):
+        kind = "a NumPy array" if isinstance(found, np.ndarray) else f"something of type {type(found).__name__}"
+        return f"gives back {kind} and no tensor", "torch.as_tensor(…) makes a tensor of an array, and .numpy() the reverse."
+    if tuple(found.shape) != wanted:
+        return f"gives the shape {tuple(found.shape)} instead of {wanted}", (
+            "The heads are not side by side yet: (B, h, T, d_k) has to become (B, T, d)." if found.ndim == 4 else "")
+    if found.dtype != theirs.dtype:
+        return f"gives numbers of the kind {found.dtype}, and the model has {theirs.dtype}", ".to(x.dtype) makes them alike."
     if torch.allclose(found[real], theirs[real], rtol=0, atol=CLOSE):
         return ("", "") if torch.equal(stream, x) else (
             "changes x in place", "Write x = x + … and not x += …, or the state below this layer is lost.")
@@ -280,10 +301,15 @@ def _judge(mine, theirs, real, inputs):
     return "does not give the reference's numbers", f"The largest difference is {far:.2g}. {_where_it_begins(mine, inputs)}"
 
 
-def _why_it_stopped(mine, error, inputs):
+def _why_it_stopped(mine, error, theirs, real, inputs):
     """A sentence where the cause of an error is known, else ''."""
     if "'tuple'" in str(error):
         return TWO_THINGS
+    x, *others, p = inputs
+    exchanged = p | {"masked_attention": lambda *given, **named: p["masked_attention"](*given, **named)[::-1]}
+    with contextlib.suppress(Exception):
+        if torch.allclose(mine(x.clone(), *others, exchanged)[real], theirs[real], rtol=0, atol=CLOSE):
+            return "You go on with the weights, the second thing that masked_attention returns: the output is the first."
     begins = _where_it_begins(mine, inputs)
     return begins if "masked_attention gets" in begins else ""
 
@@ -304,7 +330,7 @@ def _where_it_begins(mine, inputs):
 
     calls = arguments(mine)
     if not calls:
-        return "It never calls masked_attention."
+        return "It never calls masked_attention: are your own scale, mask and softmax right?"
     for name, got, right in zip(("Q", "K", "V", "the mask"), calls[0], arguments(self_attention)[0], strict=False):
         shape = tuple(getattr(got, "shape", ()))
         if not torch.is_tensor(got) or shape != tuple(right.shape):

@@ -124,6 +124,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
     ("std-alone", "You divide by torch's std. It divides by d - 1 without correction=0, and eps is missing: it goes "
         "to the variance, under the root.", _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
     ("divides-by-d-minus-1", D_MINUS_1, _norm(correction=1)),
+    ("divides-by-d-minus-1-own-eps", f"{D_MINUS_1} And eps is a number of your own: take the one that is handed over.",
+        _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance + 1e-5))),
     ("divides-by-d-minus-1-no-bias", f"{D_MINUS_1} And bias is not used: add it at the end.",
         _norm(correction=1, finish=lambda y, gain, bias: gain * y)),
     ("divides-by-d-minus-1-no-gain",
@@ -144,6 +146,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "√(σ² + eps).", _norm(divisor=_outside)),
     ("no-eps", "eps is missing. A row of equal numbers then gives 0 / 0 = NaN. Add eps to the variance, "
         "under the root.", _norm(divisor=lambda variance, eps: torch.sqrt(variance))),
+    ("own-eps", "eps is a number of your own: take the one that is handed over.",
+        _norm(divisor=lambda variance, eps: torch.sqrt(variance + 1e-5))),
     ("divides-by-variance", "You divide by the variance. Divide by its square root: only then is the new "
         "variance 1.", _norm(divisor=torch.add)),
     ("not-centred", "You divide by the standard deviation, and the mean stays in. Subtract the mean "

@@ -121,6 +121,10 @@ MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
         lambda rng: ("encoder.layer.0.attention.self.gate.weight",)),
     Contract("a name with another ending, such as encoder.layer.0.attention.self.query.scale",
         lambda rng: ("encoder.layer.0.attention.self.query.scale",)),
+    Contract("a name with another beginning, such as decoder.block.3.attention.self.query.weight",
+        lambda rng: ("decoder.block.3.attention.self.query.weight",)),
+    Contract("a layer without a number, such as encoder.layer.x.attention.self.query.weight",
+        lambda rng: ("encoder.layer.x.attention.self.query.weight",)),
 ), nudges=(
     ("^ValueError", "This name is in one of the two tables; refuse only what is in neither."),
     ("KeyError", "Your dictionary has no entry of this name. Compare it letter by letter with the tables: is "
@@ -153,6 +157,11 @@ def _padding_in_front(rng):
     return hidden, mask.flip(1)
 
 
+def _with_zeros(rng):
+    hidden, mask = _padded((4, 3), 3)(rng)
+    return (hidden - 2).relu(), mask
+
+
 def _keep(mask):
     return (mask != 0).double()[..., None]  # (B, T, 1)
 
@@ -177,6 +186,8 @@ MEAN_POOL = Exercise(mean_pool, probes=(
         "The mask holds 1 and 0 here, as tokenizers give it, and not True and False. Both have to work."),
     Probe("padding in front", _padding_in_front,
         "The padding stands in front here. Go by the mask, not by the number of tokens."),
+    Probe("tokens with zeros", _with_zeros,
+        "Some numbers of the tokens are 0 here, and count like all others. Only the mask says what is padding."),
     larger(_padded((10, 1, 9, 4, 7, 3, 2, 8, 5), 11)),
 ), misconceptions=(
     ("padding-counted", "You average all positions, padding too, so the vector of a text depends on how "
@@ -191,6 +202,11 @@ MEAN_POOL = Exercise(mean_pool, probes=(
         lambda hidden, mask: hidden[:, -1]),
     ("mask-inverted", "You average the padding and leave out the tokens. True means: this is a token.",
         lambda hidden, mask: (hidden * (1 - _keep(mask))).sum(dim=1) / (1 - _keep(mask)).sum(dim=1)),
+    ("inverted-by-tilde", "You average the padding: ~ turns the mask round, and makes -2 of a 1. True means: this is a "
+        "token.", lambda hidden, mask: (hidden * ~mask[..., None]).sum(dim=1) / (~mask).sum(dim=1)[:, None]),
+    ("zeros-not-counted", "You count the numbers that are not 0. A token may hold a 0, which counts too: divide by the "
+        "sum of each text's mask.",
+        lambda hidden, mask: (hidden * _keep(mask)).sum(dim=1) / (hidden * _keep(mask) != 0).sum(dim=1)),
     ("over-texts", "You average over the texts (dim=0). The tokens are axis 1; the result has one row for each "
         "text.", lambda hidden, mask: (hidden * _keep(mask)).sum(dim=0) / _keep(mask).sum(dim=0)),
     ("over-numbers", "You average over the d numbers of each token (dim=-1). Average over the tokens, "
@@ -225,6 +241,7 @@ MEAN_POOL = Exercise(mean_pool, probes=(
 ), contracts=(
     Contract("a text without any token", lambda rng: (torch.ones(2, 3, 4), torch.tensor([[1, 1, 0], [0, 0, 0]]))),
 ), nudges=(
+    ("^ValueError", "Padding is no mistake. Refuse only a text without any token: a row of the mask that is 0 throughout."),
     ("must match the size .* dimension 1", "The sums are (B, d), and each row is divided by the count of its own "
         "text: make the divisor (B, 1), with keepdim=True or [:, None]."),
     ("must match the size .* dimension 2", "The mask is (B, T), and one number of it belongs to a whole vector of "
@@ -309,7 +326,7 @@ SEMANTIC_SEARCH = Exercise(semantic_search, probes=(
     Contract("k larger than the number of rows", lambda rng: (torch.ones(3), torch.eye(3), 4)),
     Contract("k below 1", lambda rng: (torch.ones(3), torch.eye(3), 0)),
 ), nudges=(
-    ("^ValueError", "k may be 1, and it may be the number of rows: refuse what lies outside of these only."),
+    ("^ValueError(?!: step must)", "k may be 1, and it may be the number of rows: refuse what lies outside of these only."),
 ))
 
 EXERCISES = (MAP_WEIGHT_NAME, MEAN_POOL, SEMANTIC_SEARCH)

@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from helpers import plots
+from helpers.page import show
 from notebooks.figures.lesson12 import arrows_to_nearest
 
 
@@ -34,9 +35,19 @@ def heap_of_notes(question, notes, cosine):
     plt.show()
 
 
+def names(named, theirs):
+    """A table of our names beside the file's. ``named``: {our name: tensor}; ``theirs``: the file's, in the same order."""
+    theirs_of = dict(zip(named, theirs, strict=True))
+    some = ["word", "position", "token_type", "norm.gain", "norm.bias",
+            *(f"0.{name}" for name in ("W_q", "b_q", "W_o", "norm1.gain", "W1", "W2"))]
+    show.table(["our name", "shape in the file", "name in the file"],
+               [[name, " × ".join(f"{n:,}" for n in named[name].shape), theirs_of[name]] for name in some],
+               caption="The embedding, and some of layer 0")
+
+
 def gelu():
     """Above, the share of the bell curve below 1, Φ(1); below, the GELU, x Φ(x), beside the ReLU."""
-    _, (top, low) = plt.subplots(2, 1, figsize=(5.4, 6.2), height_ratios=[1, 1.5])
+    _, (top, low) = plt.subplots(2, 1, figsize=(5.4, 4.8), height_ratios=[1, 1.5])
     x = torch.linspace(-3.2, 3.2, 400)
     bell = torch.exp(-x**2 / 2) / (2 * torch.pi) ** 0.5
     top.plot(x, bell, color="black", linewidth=1.5)
@@ -49,7 +60,7 @@ def gelu():
     low.plot(x, F.gelu(x), color=plots.BLUE, linewidth=3.5)
     low.plot([1, -1], F.gelu(torch.tensor([1.0, -1.0])), "o", color=plots.ORANGE, markersize=10, zorder=3)
     low.text(1.2, 0.62, "0.84", fontsize=14)
-    low.text(-1.0, -0.58, "-0.16", fontsize=14, ha="center")
+    low.text(-1.0, -0.68, "\N{MINUS SIGN}0.16", fontsize=14, ha="center")
     low.text(2.25, 1.6, "GELU", color=plots.BLUE, fontsize=15)
     low.text(1.35, 1.75, "ReLU", color=plots.GREY, fontsize=15, ha="right")
     low.axhline(0, color="black", linewidth=0.8, zorder=0)
@@ -119,7 +130,7 @@ def partners(texts, nearest):
         if x < 2.7:  # from the end of a short text to its arrow on the right
             ax.plot([x, 2.85], [y, y], color=plots.GREY, linestyle=":", linewidth=1)
     for (name, rows), x, side in zip(nearest.items(), (-0.12, 2.95), ("left", "right"), strict=True):
-        arrows_to_nearest(ax, ys, rows, pair, (x, x))
+        arrows_to_nearest(ax, ys, rows, pair, (x, x - 0.36))  # the red ones further out, so that every head is seen
         edge = -1.5 if side == "left" else 4.7
         right = sum(pair[i] == pair[j] for i, j in enumerate(rows))
         ax.text(edge, -1.2, name, fontsize=14, weight="bold", ha=side, va="center")
@@ -133,7 +144,7 @@ def right_shelves(right, chance):
     _, ax = plt.subplots(figsize=(6.6, 3.2))
     ax.barh(list(right), list(right.values()), height=0.62, color=[plots.BLUE, *["#b8c4cc"] * (len(right) - 1)])
     for place, n in enumerate(right.values()):
-        ax.text(n + 0.5, place, str(n), va="center", fontsize=14)
+        ax.text(max(n, chance) + 0.5, place, str(n), va="center", fontsize=14)  # beside the dotted line, not on it
     ax.axvline(chance, color="black", linestyle=":", linewidth=1.5)
     ax.text(chance + 0.5, 2.52, "chance", fontsize=13, va="center")
     ax.invert_yaxis()

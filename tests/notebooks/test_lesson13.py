@@ -14,6 +14,7 @@ from helpers.checks import layers
 from helpers.checks.core import SEVERAL
 from helpers.checks.layers import FAULTS, take
 from helpers.minilm import map_weight_name, semantic_search
+from helpers.words import NotUsable
 from scripts import paragraphs as collect
 
 NAME = "encoder.layer.{}.{}"
@@ -48,18 +49,18 @@ def test_a_layer_of_two_digits_is_tried_in_every_part():
 def lesson():
     """Imports and functions of the lesson, where the learner has written nothing: the course's versions, and all pieces."""
     names = definitions(LESSONS["13"])
-    names["pieces"] = layers.PIECES | {"gelu": torch.nn.functional.gelu, "eps": 1e-12, "embed": names["embed"],
-                                       "block": layers.block}
+    names["pieces"] = layers.PIECES | {"gelu": torch.nn.functional.gelu, "eps": 1e-12}
+    names["block"] = layers.block
     names["named"] = {map_weight_name(name): tensor for name, tensor in minilm.load_weights().items()}
+    names["weights"] = layers.weights_by(layers.as_ours, names["named"])
     return names
 
 
 @pytest.mark.parametrize("text", ["bears", "time flies like an arrow", ("fruit flies like a banana", "a date")])
 def test_the_lessons_encoder_is_the_helpers_model(lesson, text):
-    weights = layers.weights_by(layers.as_ours, lesson["named"])
     encoded = minilm.load_tokenizer().encode(*(text if isinstance(text, tuple) else (text,)))
     ids, types, mask = (torch.tensor([x]) for x in (encoded.ids, encoded.type_ids, encoded.attention_mask))
-    states = lesson["encode"](ids, types, mask.bool(), weights, lesson["pieces"])
+    states = lesson["encode"](ids, types, mask.bool())
     reading = minilm.read(*(text if isinstance(text, tuple) else (text,)))
     assert np.abs(torch.cat(states).numpy() - reading.vectors).max() < 1e-5
 
@@ -77,12 +78,21 @@ def test_what_the_learner_is_to_mend_is_what_the_solution_mends(lesson):
     (lambda name, W: W.T if name.endswith(("W1", "W2", "W_q", "W_k", "W_v", "W_o")) else W, "as_ours: yours"),
     (lambda name, W: W.T if name[2:].startswith("W") else W, "as_ours: yours"),
     (lambda name, W: W.T if ".W" in name else W, "as_ours: yours"),
-    (lambda name, W: W.T if name.startswith("0.W") else W, "30 tensors of yours are not right, the first is 1.W_o"),
-    (lambda name, W: W.T if W.ndim == 2 else W, "3 tensors of yours are not right, the first is position"),
+    (lambda name, W: W.t_() if ".W" in name else W, "as_ours: yours"),
+    (lambda name, W: W.T if name.startswith("0.W") else W, "30 tensors of yours are not right, the first is 1.W_q"),
+    (lambda name, W: W.T if W.ndim == 2 else W, "3 tensors of yours are not right, the first is word"),
+    (lambda name, W: W.T if ".W" in name and name != "3.W_o" else W, "one tensor of yours is not right, 3.W_o"),
+    (lambda name, W: W.T if ".W" in name else -W if name == "0.b_q" else W, "one tensor of yours is not right, 0.b_q"),
 ])
 def test_a_mend_in_another_style_is_taken(lesson, mend, said, capsys):
+    shape = lesson["named"]["0.W1"].shape
     layers.take_weights(mend, lesson["named"])
-    assert said in capsys.readouterr().out
+    assert said in capsys.readouterr().out and lesson["named"]["0.W1"].shape == shape
+
+
+def test_a_mend_without_a_return_is_told(lesson):
+    with pytest.raises(NotUsable, match="there came None: is there a return"):
+        layers.take_weights(lambda name, W: None, lesson["named"])
 
 
 def test_the_prediction_is_about_the_function_as_it_was_given(lesson):
@@ -101,7 +111,7 @@ def test_a_mend_of_layer_0_alone_is_told_at_once(lesson, capsys):
 @pytest.fixture(scope="module")
 def layer(lesson):
     """A batch with padding, and layer 0: the real tokens, and what `self_attention` and `block` are called with."""
-    w = lesson["layer_weights"](layers.weights_by(layers.as_ours, lesson["named"]), 0)
+    w = lesson["layer_weights"](lesson["weights"], 0)
     real = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
     x = torch.randn(2, 7, 384, generator=torch.Generator().manual_seed(0))
     return real, (x, real[:, None, None, :], w, lesson["pieces"])
@@ -132,7 +142,8 @@ def test_two_faults_of_a_layer_are_told_as_one_of_several(layer):
     real, inputs = layer
     course = layers.self_attention(*inputs)
     faulty = FAULTS["self_attention"]["no-output-bias"][1].func
-    for faults, said in ((dict(bias=False, order="qqq"), SEVERAL), (dict(bias=False, out_bias=False), "All four biases")):
+    for faults, said in ((dict(bias=False, order="qqq"), SEVERAL), (dict(plus=True, out_bias=False), SEVERAL),
+                         (dict(bias=False, out_bias=False), "All four biases")):
         def mine(*inputs, faults=faults):
             return faulty(*inputs, **faults)
 
@@ -156,7 +167,9 @@ def test_a_layer_that_is_no_known_fault_is_told_too(layer, capsys):
 
     for said, mine in {"changes x in place": in_place, "is not started": block, "stopped with an error": stops,
                        "RuntimeError": stops, "needs a return": lambda *inputs: inputs[0].sum() and None,
-                       "two things": lambda *inputs: (theirs, theirs), "in place of (2, 7, 384)": lambda *inputs: theirs[0],
+                       "two things": lambda *inputs: (theirs, theirs), "instead of (2, 7, 384)": lambda *inputs: theirs[0],
+                       "a NumPy array and no tensor": lambda *inputs: theirs.numpy(), "of type list": lambda *inputs: [1],
+                       "kind torch.float64": lambda *inputs: theirs.double(),
                        "side by side": lambda *inputs: theirs[None], "largest difference is": lambda *inputs: 2 * theirs,
                        }.items():
         assert take(mine, course, theirs, real, *inputs) is course
@@ -175,6 +188,8 @@ def test_a_layer_that_is_no_known_fault_is_told_too(layer, capsys):
     ("gets (2, 7) as the mask", lambda x, mask, w, p: layers.self_attention(x, mask[:, 0, 0], w, p)),
     ("returns the output and the weights", lambda x, mask, w, p: p["merge_heads"](p["masked_attention"](
         *(p["split_heads"](x, 12),) * 3, mask))),
+    ("go on with the weights", lambda x, mask, w, p: layers.self_attention(x, mask, w, p | {
+        "masked_attention": lambda *given: p["masked_attention"](*given)[::-1]})),
     ("never calls masked_attention", lambda x, mask, w, p: x)])
 def test_a_fault_in_attention_is_told_where_it_begins(layer, capsys, said, fault):
     real, inputs = layer
@@ -199,7 +214,7 @@ def test_notes_of_ones_own(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_bytes(b"\xef\xbb\xbfThe key is here.\r\n\r\n  Buy milk \n")
     assert course_text.own_notes(path) == ["The key is here.", "Buy milk"]
-    for contents, said in ((b"\n \n", "the list has none"), (b"\xff\xfe\xff", "not text in UTF-8")):
+    for contents, said in ((b"\n \n", "every text of the list is empty"), (b"\xff\xfe\xff", "not text in UTF-8")):
         path.write_bytes(contents)
         with pytest.raises(ValueError, match=said):
             course_text.own_notes(path)
@@ -207,8 +222,16 @@ def test_notes_of_ones_own(tmp_path):
         course_text.own_notes(tmp_path / "nowhere.txt")
 
 
+def raises_at_padding(hidden, mask):
+    if (mask == 0).any():
+        raise ValueError
+    return hidden.mean(1)
+
+
 @pytest.mark.parametrize(("name", "attempt", "said"), [
     ("mean_pool", lambda hidden, mask: (hidden * mask[..., None]).sum(1) / mask.sum(1), "make the divisor (B, 1)"),
+    ("mean_pool", raises_at_padding, "Padding is no mistake"),
+    ("semantic_search", lambda query, corpus, k: (corpus @ query).argsort()[::-1][:k], "cannot be read backwards"),
     ("mean_pool", lambda hidden, mask: (hidden * mask).sum(1) / mask.sum(1), "make it (B, T, 1)"),
     ("map_weight_name", lambda name: {"embeddings.position_ids": "position_ids"}[name], "no entry of this name"),
     ("map_weight_name", lambda name: map_weight_name(name).replace("pooler.b", "pooler.bias"), "The pooler stands outside"),
@@ -216,6 +239,13 @@ def test_notes_of_ones_own(tmp_path):
 ])
 def test_a_weak_message_names_its_cause(name, attempt, said):
     assert said in judge(name, attempt).message
+
+
+@pytest.mark.parametrize("k", [0, -1, "2", 1.5, None, True])
+def test_a_wrong_number_of_texts_to_show_is_told_in_one_sentence(k):
+    with pytest.raises(NotUsable, match="k is a whole number from 1 to 2 here"):
+        minilm.readable("a", ["b", "c"], k)
+    assert minilm.readable("a", ["b", "c"], 3) == ("a", ["b", "c"], 2)
 
 
 def test_without_transformers_the_lesson_says_one_sentence(monkeypatch):

@@ -45,7 +45,9 @@ def test_without_a_list_every_word_is_known():
     (text_in, "", "the text is empty"), (text_in, 7, "7 came"),
     (lambda text: text_in(text, most=3), "lion", "At most 3 tokens can be read here, and 'lion' has 4"),
     (texts_in, "one string", "A list of texts is expected here, and 'one string' came"),
-    (texts_in, [" "], "the list has none"), (texts_in, ["a", 7], "7 came"),
+    (text_in, "\ud83d", "'\\ud83d' has half a character in it"),
+    (texts_in, [" "], "every text of the list is empty"), (texts_in, [], "the list has none"),
+    (texts_in, ["a", 7], "7 came"),
     (pairs_in, {}, "{} came"), (pairs_in, {"a": 7}, "'a': 7} came"), (page_in, "page.txt", "it is 'page.txt'"),
 ])
 def test_what_is_no_text_list_pair_or_page_is_told_in_one_sentence(take, given, sentence):
