@@ -52,17 +52,17 @@ def change_batch(out, **new):
     write_whole(path, json.dumps(json.loads(path.read_text(encoding="utf-8")) | new))
 
 
-def fill(out, given, separator=",", encoding="utf-8-sig", point="."):
-    """Mark the sheet as a person with a spreadsheet would."""
+def fill(out, given, encoding="utf-8-sig", separator=",", ends="\r\n", head=""):
+    """Mark the sheet as a person with a spreadsheet would, which may not know how to write every letter."""
     rows = marks.read_csv(out / marks.SHEET)
     for row in rows:
         points = given.get((row["student"], row["item"]))
-        row["points"] = "" if points is None else str(points).replace(".", point)
+        row["points"] = "" if points is None else str(points).replace(".", "," if separator == ";" else ".")
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, marks.COLUMNS, delimiter=separator)
+    writer = csv.DictWriter(buffer, marks.COLUMNS, delimiter=separator, lineterminator=ends)
     writer.writeheader()
     writer.writerows(rows)
-    (out / marks.SHEET).write_text(buffer.getvalue(), encoding=encoding)
+    (out / marks.SHEET).write_bytes((head + buffer.getvalue()).encode(encoding, errors="replace"))
 
 
 ALL = {("Ada Lovelace", "answer-measurement"): 4.5, ("Ada Lovelace", "answer-cosine"): 4,

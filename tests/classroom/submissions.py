@@ -1,6 +1,5 @@
 """Submissions as a class might hand them in, good and bad, made from the assignment's own source."""
 
-import copy
 import io
 import json
 import time
@@ -55,19 +54,21 @@ def cell(source):
             "execution_count": None}
 
 
-def solved(first=None, last=None, whole=False, **functions):
-    """A notebook with right answers, except for the ``functions`` given here; ``first``, one or a list, and ``last``:
-    cells to add; ``whole``: with the figure, which takes most of the time."""
-    raw = released()
-    if not whole:
-        raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("measurement", "figure")]
-        raw["cells"][1]["source"] = "import numpy as np\nfrom helpers.embeddings import cosine_similarity"
+def written(raw, sources):
+    """The notebook with these ``sources`` in the cells of these names: {grade_id of nbgrader: text}."""
     for c in raw["cells"]:
-        name = c["metadata"].get("nbgrader", {}).get("grade_id")
-        if name in RIGHT:
-            c["source"] = functions.get(name, RIGHT[name]).strip()
-        elif str(name).startswith("answer-"):
-            c["source"] = "=1+1, because the temperature is low."
+        c["source"] = sources.get(c["metadata"].get("nbgrader", {}).get("grade_id"), c["source"])
+    return raw
+
+
+def solved(first=None, last=None, **functions):
+    """A notebook with right answers, except for the ``functions`` given here, and without what takes most of the time;
+    ``first``, one or a list, and ``last``: cells to add."""
+    raw = released()
+    raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("measurement", "figure")]
+    raw["cells"][1]["source"] = "import numpy as np\nfrom helpers.embeddings import cosine_similarity"
+    written(raw, {name: source.strip() for name, source in (RIGHT | functions).items()})
+    written(raw, dict.fromkeys(("answer-measurement", "answer-cosine"), "=1+1, because the temperature is low."))
     raw["cells"][1:1] = [cell(source) for source in (first if isinstance(first, list) else [first] if first else [])]
     raw["cells"] += [cell(last)] if last else []
     return raw
@@ -82,28 +83,17 @@ def old(raw):
 
 
 def with_cells(raw, change):
-    raw = copy.deepcopy(raw)
-    raw["cells"] = change(raw["cells"])
-    return raw
+    return {**raw, "cells": change(raw["cells"])}
 
 
 def is_test(c):
     return c["metadata"].get("nbgrader", {}).get("grade") and c["cell_type"] == "code"
 
 
-def stripped(cells):
-    return [{**c, "metadata": {}} for c in cells]
-
-
 def renamed(cells):
     for number, c in enumerate(cells):
         c["metadata"] = {"nbgrader": {**c["metadata"].get("nbgrader", {}), "grade_id": f"cell-{number}", "points": 1000}}
     return cells
-
-
-def stubs_below(cells):
-    """All the empty cells of the release once more, below the answers."""
-    return cells + [c for c in released()["cells"] if not is_test(c) and c["id"] not in ("measurement", "figure")]
 
 
 SWALLOWS = """
@@ -138,11 +128,6 @@ class Everything(str):
     def __hash__(self): return 0
 core.Outcome.__bool__ = lambda self: True
 """
-TRANSFORMER = """
-ip = get_ipython()
-ip.input_transformers_post.append(lambda lines: ["pass"])
-ip.ast_node_interactivity = "all"
-"""
 HOSTILE = """
 class Liar:
     __array_priority__ = 1e9
@@ -167,13 +152,6 @@ print("noise", file=sys.stderr)
 plt.plot([1, 2])
 plt.show()
 %timeit sum(range(10))
-"""
-
-TORCH = """
-def effective_words(weights):
-    import torch
-    w = torch.tensor(weights)
-    return torch.exp(torch.special.entr(w).sum(-1))
 """
 
 FRAME = """
@@ -251,19 +229,12 @@ LINES = [  # answers of a cell
 # name -> (notebook, or text, or bytes; points expected or None; status expected; words in the reason, notes or messages)
 PAIR = "def most_similar_pair(X):\n    "
 WORDS = "def effective_words(w):\n    "
-EXIT = "import os\n" + PAIR
 CASES = {
     "good": (solved(), FULL, "graded", ""),
-    "good_whole": (solved(whole=True), FULL, "graded", ""),
-    "good_source": ((assignment.SOURCES / NAME / f"{NAME}.ipynb").read_bytes(), FULL, "graded", ""),
-    "torch": (solved(effective_words=TORCH), FULL, "graded", ""),
-    "untouched": (released(), 0, "graded", "as it was handed out"),
     # cells that end badly cost nothing when the functions are there
-    "cell_endless": (solved("while True: pass"), FULL, "graded", "did not end within"),
     "cell_swallows": (solved(SWALLOWS), FULL, "graded", "did not end within"),
     "cell_exit": (solved("import os; os._exit(0)"), FULL, "graded", "exit code 0"),
     "cell_kill": (solved("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), FULL, "graded", "SIGKILL"),
-    "cell_kill_parent": (solved("import os; os.kill(os.getppid(), 9); os.kill(1, 9)"), FULL, "graded", ""),
     "cell_kill_all": (solved("import os; os.kill(-1, 9)"), FULL, "graded", ""),
     "cell_stop": (solved("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"), FULL, "graded", "did not end"),
     "cell_close": (solved("import os; os.closerange(0, 200)"), FULL, "graded", ""),
@@ -273,16 +244,12 @@ CASES = {
     "cell_file": (solved("with open('/tmp/big', 'wb') as f:\n    for _ in range(1000): f.write(bytes(1_000_000))"),
                   FULL, "graded", "too large"),
     "cell_detached": (solved(DETACHED), FULL, "graded", ""),
-    "cell_error": (solved("1 / 0"), FULL, "graded", "ZeroDivisionError"),
     "cell_sys_exit": (solved("import sys; sys.exit()"), FULL, "graded", "SystemExit"),
-    "cell_syntax": (solved("def f(:"), FULL, "graded", "SyntaxError"),
     "cell_network": (solved("import socket; socket.create_connection(('192.0.2.1', 80), 1)"), FULL, "graded", "unreachable"),
-    "cell_magics": (solved("%matplotlib inline\n!ls\n%load_ext nothing\n?print"), FULL, "graded", ""),
     "cell_time": (solved("%%time\nx = 1\n", softmax_with_temperature="%%time\n" + RIGHT["softmax_with_temperature"].strip()),
                   FULL, "graded", ""),
     "cell_bash": (solved("%%bash\nrm -rf / &\n"), FULL, "graded", ""),
     "cell_plots": (solved(PLOTS), FULL, "graded", ""),
-    "cell_transformer": (solved(TRANSFORMER), FULL, "graded", ""),
     "fork_bomb": (solved("import os\nwhile True: os.fork()"), FULL, "graded", "unavailable"),
     "fork_bomb_2": (solved(BOMB), FULL, "graded", "did not end|used too much CPU time"),  # what a machine comes to first
     "cell_strict": (solved("import warnings\nimport numpy as np\nwarnings.simplefilter('error')\nnp.seterr(all='raise')"),
@@ -297,16 +264,9 @@ CASES = {
     "answers_deep": (solved(DEEP), FULL, "graded", "cannot be read as an answer"),
     # one function fails and costs one test or two
     "function_endless": (solved(most_similar_pair=PAIR + "while True: pass"), FULL - 6, "partly graded", "did not end"),
-    "function_exit": (solved(most_similar_pair=EXIT + "os._exit(0)"), FULL - 6, "partly graded", "ended its own process"),
-    "function_kill": (solved(most_similar_pair=EXIT + "os.kill(os.getppid(), 9)"), FULL - 6, "partly graded", "SIGKILL"),
+    "function_exit": (solved(most_similar_pair=PAIR + "import os; os._exit(0)"), FULL - 6, "partly graded",
+                      "ended its own process"),
     "function_memory": (solved(most_similar_pair=PAIR + "return bytearray(6 * 2**30)"), FULL - 6, "partly graded", "memory"),
-    "function_missing": (with_cells(solved(), lambda cells: [c for c in cells if "def most_similar" not in c["source"]]),
-                         FULL - 6, "partly graded", "no function called most_similar_pair"),
-    "function_syntax": (solved(most_similar_pair="def most_similar_pair(X)\n    return 0, 1"), FULL - 6, "partly graded",
-                        "SyntaxError"),
-    "import_fails": (with_cells(solved(), lambda cells: [
-        {**c, "source": "import numpy as np, no_such\n" + c["source"]} if c["id"] == "imports" else c for c in cells]),
-        FULL, "graded", "No module named 'no_such'"),
     "interface": (solved(effective_words="class A:\n    __array_interface__ = {'shape': (10**9,), 'typestr': '<f8', 'data': "
                          "(0, True), 'version': 3}\ndef effective_words(w):\n    return np.asarray(A())"),
                   FULL - 5, "partly graded", ""),
@@ -333,17 +293,14 @@ CASES = {
     # cells and files in disorder
     "tests_deleted": (with_cells(solved(), lambda cells: [c for c in cells if not is_test(c)]), FULL, "graded", ""),
     "duplicated": (with_cells(solved(), lambda cells: cells + cells), FULL, "graded", ""),
-    "stubs_below": (with_cells(solved(), stubs_below), FULL, "graded", ""),
     "reversed": (with_cells(solved(), lambda cells: cells[::-1]), FULL, "graded", ""),
     "renamed": (with_cells(solved(), renamed), FULL, "graded", ""),
-    "stripped": ({**with_cells(solved(), stripped), "metadata": {}}, FULL, "graded", ""),
     "format_3": (old(solved()), FULL, "graded", "old format"),
     "empty": (b"", None, "unreadable", "empty"),
     "corrupt": (json.dumps(solved())[:-500], None, "unreadable", "cut off"),
     "not_a_notebook": (b'{"a": [1, 2]}', None, "unreadable", "no cells"),
     "binary": (bytes(range(256)) * 50, None, "unreadable", "not a notebook"),
     "latin_1": (json.dumps(solved("# caf\u00e9"), ensure_ascii=False).encode("latin-1"), FULL, "graded", "UTF-8"),
-    "utf_8_mark": (b"\xef\xbb\xbf" + json.dumps(solved()).encode(), FULL, "graded", ""),
     "utf_16": (json.dumps(solved()).encode("utf-16"), FULL, "graded", ""),
     "deep_json": (b"[" * 100_000, None, "unreadable", "not a notebook"),
 }
@@ -410,7 +367,7 @@ CASES["bombs_of_json"] = (solved([FRAME + f'os.write(answers, b"%d " % number + 
                           "graded", "cannot be read as an answer")
 
 EVERY_TIME = {  # one of a kind; the rest is left to the weekly run
-    "good", "other_styles_below", "colab", "import_fails", "stubs_below", "tests_deleted", "duplicated", "cell_time",
+    "good", "other_styles_below", "colab", "tests_deleted", "duplicated", "cell_time",
     "cell_exit", "cell_kill_all", "cell_memory", "cell_detached", "cell_swallows", "cell_output", "cell_plots",
     "fork_bomb", "fork_bomb_2", "fork_and_both_answer", "answers_ahead", "answers_flood", "function_endless",
     "function_exit", "function_memory", "function_segfault", "hostile", "patched", "changes_input", "overflow", "bombs",

@@ -4,12 +4,12 @@ from itertools import combinations
 
 import disguises
 import pytest
+from commands import command
 from honest import ASSIGNMENT as NAME
 from honest import WRITERS
 from results import graded
 
 from classroom import assignment, batch, copies, exports, marks, reports, variants
-from classroom.__main__ import main
 from classroom.grading import grade_one
 
 DONE = {  # to a copy -> in words
@@ -104,9 +104,9 @@ def handed_in(student, *sources, status="graded", reason=""):
             "found": []} | made
 
 
-def page_of(out, capsys):
-    assert main(["copies", str(out)]) == 0
-    return (out / "copies.html").read_text(encoding="utf-8"), capsys.readouterr().out
+def page_of(out):
+    said = command("copies", out)
+    return (out / "copies.html").read_text(encoding="utf-8"), said
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def alike(tmp_path):
                   handed_in("Dee", *SOLUTION)], NAME)
 
 
-def test_the_page_shows_the_pair_side_by_side(alike, capsys):
-    page, said = page_of(alike, capsys)
+def test_the_page_shows_the_pair_side_by_side(alike):
+    page, said = page_of(alike)
     assert said.startswith("1 pair to look at: ") and "4 submissions were compared" in page
     assert page.count("<h3>") == 1 and "<h3>Ada &lt;i&gt; and Ben</h3>" in page
     assert "does <b>not</b> mean" in page and "Cy" not in page.partition("Like the course")[0]
@@ -130,23 +130,23 @@ def test_the_page_shows_the_pair_side_by_side(alike, capsys):
     assert {line.partition("<b>")[2].partition("<")[0] for line in right.split("\n") if 'class="same"' in line} <= numbers
 
 
-def test_the_same_code_is_told_however_many_have_it(tmp_path, capsys):
+def test_the_same_code_is_told_however_many_have_it(tmp_path):
     """What more than a quarter of a class have counts for no pair, and the course's solution never does."""
     out = graded(tmp_path, [*(handed_in(f"c{n}", disguises.rename(LINES) if n else LINES) for n in range(5)),
                  handed_in("Dee", *SOLUTION), handed_in("Eli", *SOLUTION), handed_in("Cy", WRITERS["einsum"]),
                  handed_in("Flo", "x = 1"), handed_in("Gus", "x = 1")], NAME)
-    page, said = page_of(out, capsys)
+    page, said = page_of(out)
     assert said.startswith("0 pairs to look at, 2 groups with the same code: ")
     assert "<li>c0; c1; c2; c3; c4</li>" in page and "<li>Dee; Eli: the course" in page
     assert "Flo;" not in page and "Cy;" not in page
 
 
-def test_what_students_wrote_is_text(alike, capsys):
-    page, _ = page_of(alike, capsys)
+def test_what_students_wrote_is_text(alike):
+    page, _ = page_of(alike)
     assert "<script" not in page and "\u202e" not in page and "<i>" not in page and "default-src 'none'" in page
 
 
-def test_no_grade_export_or_students_page_changes(alike, capsys):
+def test_no_grade_export_or_students_page_changes(alike):
     def everything():
         marks.write_sheet(batch.read(alike)[0], alike)
         reports.write_pages(alike)
@@ -154,21 +154,21 @@ def test_no_grade_export_or_students_page_changes(alike, capsys):
         return {path.relative_to(alike): path.read_bytes() for path in alike.rglob("*") if path.is_file()}
 
     before = everything()
-    page_of(alike, capsys)
+    page_of(alike)
     after = everything()
     assert set(after) - set(before) == {(alike / "copies.html").relative_to(alike)}
     assert {path: text for path, text in after.items() if path in before} == before
     assert not [path for path, text in before.items() if b"order.sort" in text and path.parts[0] != "results"]
 
 
-def test_code_that_is_no_code_is_named_and_stops_nothing(tmp_path, capsys):
+def test_code_that_is_no_code_is_named_and_stops_nothing(tmp_path):
     hostile = [handed_in(f"h{number}", source, LINES) for number, source in enumerate([
         *DEEP, "def f(:", "x = '\0'", "\ud800 = 1", "x = 1\n" * 20_000, "x = [" + "f(1), " * 15_000 + "]",
         "x = " + "9" * 5_000])]
     out = graded(tmp_path, [handed_in("Ada", LINES), handed_in("Cy", WRITERS["einsum"]), *hostile,
                  handed_in("lost", status="unreadable", reason="The file has 26 MB."),
                  handed_in("none", "# only a note")], NAME)
-    page, _ = page_of(out, capsys)
+    page, _ = page_of(out)
     told = page.partition("<h2>Left out</h2>")[2]
     for student, words in (*((f"h{n}", "1 cannot be read") for n in (0, 1, 6, 7)), ("h10", "more than 20,000"),
                            ("lost", "has 26 MB."), ("none", "no code beside")):
@@ -187,10 +187,9 @@ def test_most_tokens_are_bounded(monkeypatch):
     assert 0 < len(found) <= 50 and left_out == ["From code cell 1 on: more than 50 tokens."]
 
 
-def test_what_was_graded_before_says_so(tmp_path, capsys):
+def test_what_was_graded_before_says_so(tmp_path):
     old = handed_in("Ada")
     del old["code"]
-    page, said = page_of(graded(tmp_path, [old], NAME), capsys)
+    page, said = page_of(graded(tmp_path, [old], NAME))
     assert "Ada: " in page and "Grade again." in page and said.startswith("0 pairs")
-    assert main(["copies", str(tmp_path / "nowhere")]) == 1
-    assert "run grade first" in capsys.readouterr().err
+    assert "run grade first" in command("copies", tmp_path / "nowhere", fails=True)

@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from classes import ITEMS, answers, canvas, moodle
+from commands import command
 
-from classroom import __main__ as command
 from classroom import gain as report
 from classroom import quiz
 from helpers.page import questions
@@ -37,9 +37,9 @@ def files(tmp_path, **contents):
     return paths
 
 
-def page(tmp_path, before, after, *options, status=0):
-    """The page as text without tags, and what the command printed."""
-    assert command.main(["gain", str(before), str(after), "--out", str(tmp_path / "out"), *options]) == status
+def page(tmp_path, before, after):
+    """The page as text without tags."""
+    command("gain", before, after, "--out", tmp_path / "out")
     html = (tmp_path / "out" / "gain.html").read_text(encoding="utf-8")
     assert "<script" not in html and "src=" not in html
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.partition("<body>")[2]))
@@ -113,19 +113,16 @@ def test_unfinished_empty_and_repeated_attempts(tmp_path, simulated):
     (None, "does not exist"), (b"", "no lines"), (b"PK\x03\x04\x00", "is not CSV"), (b"<html><table>", "is not CSV"),
     (b'[{"a": 1}]', "is not CSV"), (b"Last name,First name\r\nA,B\r\n", "No column of"),
     (b"name,score\r\n\xff\xfe\x00,3\r\n", "No column of"), (b"a\r\n" + b'"' * 5001, "")])
-def test_an_odd_file_is_told_in_one_sentence(tmp_path, capsys, contents, said):
+def test_an_odd_file_is_told_in_one_sentence(tmp_path, contents, said):
     path = tmp_path / "odd.csv"
     if contents is not None:
         path.write_bytes(contents)
-    assert command.main(["gain", str(path), str(path), "--out", str(tmp_path / "out")]) == 1
-    told = capsys.readouterr().err
-    assert said in told and len(told.splitlines()) == 1 and told.strip().endswith(".")
-    assert not (tmp_path / "out").exists()
+    told = command("gain", path, path, "--out", tmp_path / "out", fails=True)
+    assert said in told and told.endswith(".\n") and not (tmp_path / "out").exists()
 
 
-def test_a_folder_is_told(tmp_path, capsys):
-    assert command.main(["gain", str(tmp_path), str(tmp_path)]) == 1
-    assert "is a folder" in capsys.readouterr().err
+def test_a_folder_is_told(tmp_path):
+    assert "is a folder" in command("gain", tmp_path, tmp_path, fails=True)
 
 
 # ---------------------------------------------------------------- who is who
@@ -163,7 +160,7 @@ def test_without_names_or_numbers_all_are_compared_with_all(tmp_path, simulated)
 # ---------------------------------------------------------------- the page
 
 
-def test_the_page_says_what_was_put_in(tmp_path, simulated, capsys):
+def test_the_page_says_what_was_put_in(tmp_path, simulated):
     right_before, right_after, first, second = simulated
     for mine, later in zip(first[:15], second[:15], strict=True):  # a misconception that stays with 12 of 15
         option = next(o for o in quiz.asked() if o.id == "06-score-to-zero").options[0]
@@ -188,10 +185,9 @@ def test_the_page_says_what_was_put_in(tmp_path, simulated, capsys):
         assert [r["id"] for r in csv.DictReader(file)] == [q.id for q in ITEMS]
 
 
-def test_one_file_named_twice_and_few_students_are_told(tmp_path, simulated, capsys):
+def test_one_file_named_twice_and_few_students_are_told(tmp_path, simulated):
     (path,) = files(tmp_path, before=moodle(PEOPLE[:6], simulated[2][:6]))
-    page(tmp_path, path, path)
-    said = capsys.readouterr().out
+    said = command("gain", path, path, "--out", tmp_path / "out")
     assert "is one file named twice?" in said and "Fewer than 10 students" in said
 
 

@@ -8,16 +8,17 @@ import sys
 import zipfile
 
 import pytest
+from commands import command
 from submissions import FULL, NAME, data, needs_sandbox, solved
 
 from classroom import roster, variants
-from classroom.__main__ import main
 
 
 def install(tmp_path, *arguments):
-    """Unpack the autograder as Gradescope does, with this environment in the place of what setup.sh installs."""
+    """Where the autograder is unpacked as Gradescope does, with this environment instead of what setup.sh installs; and what
+    the command says."""
     packed, home = tmp_path / "autograder.zip", tmp_path / "autograder"
-    assert main(["gradescope", NAME, str(packed), *arguments]) == 0
+    said = command("gradescope", NAME, packed, *arguments)
     with zipfile.ZipFile(packed) as archive:
         assert {"setup.sh", "run_autograder"} <= set(archive.namelist())
         assert all(archive.getinfo(name).external_attr >> 16 & 0o111 for name in ("setup.sh", "run_autograder"))
@@ -26,7 +27,7 @@ def install(tmp_path, *arguments):
     (home / "run_autograder").chmod(0o755)
     (home / "source" / "course" / ".venv").symlink_to(sys.prefix)
     assert subprocess.run(["bash", "-n", home / "source" / "setup.sh"]).returncode == 0
-    return home
+    return home, said
 
 
 def grade(home, notebook, email="nobody@x.org", namespaces=True):
@@ -61,8 +62,8 @@ def grade(home, notebook, email="nobody@x.org", namespaces=True):
 
 @pytest.mark.slow
 @needs_sandbox
-def test_the_autograder_grades_in_a_container(tmp_path, capsys):
-    home = install(tmp_path)
+def test_the_autograder_grades_in_a_container(tmp_path):
+    home, _ = install(tmp_path)
     compiled = subprocess.run([sys.executable, "-m", "classroom.gradescope"], cwd=home / "source" / "course")
     assert compiled.returncode == 0, "which is what setup.sh ends with"
     answer, printed = grade(home, data(solved()))
@@ -81,14 +82,14 @@ def test_the_autograder_grades_in_a_container(tmp_path, capsys):
 
 @pytest.mark.slow
 @needs_sandbox
-def test_variants_are_graded_there_and_their_key_stays_here(tmp_path, capsys):
+def test_variants_are_graded_there_and_their_key_stays_here(tmp_path):
     people = [roster.Person("Ada Lovelace", email="ada@x.org"), roster.Person("Ben Secret", email="ben@x.org")]
     roster.write(tmp_path / "class.csv", people)
-    assert main(["release", NAME, str(tmp_path), "--variant", "v", "--students", str(tmp_path / "class.csv")]) == 0
+    command("release", NAME, tmp_path, "--variant", "v", "--students", tmp_path / "class.csv")
     listed = tmp_path / f"{NAME}-variants.json"
     given = variants.read(listed)
-    home = install(tmp_path, "--variants", str(listed))
-    assert "2 of 2 students are known there" in capsys.readouterr().out
+    home, said = install(tmp_path, "--variants", listed)
+    assert "2 of 2 students are known there" in said
     settings = (home / "source" / "course" / "autograder.json").read_text()
     for word in (given.key, "Ada", "Ben", "x.org"):
         assert word not in settings, word
@@ -99,4 +100,4 @@ def test_variants_are_graded_there_and_their_key_stays_here(tmp_path, capsys):
     answer, printed = grade(home, data(ada), "ben@x.org")
     assert answer["score"] < FULL and "which is" in printed and "which is" not in json.dumps(answer)
     (tmp_path / "other.json").write_text(listed.read_text().replace(NAME, "assignment2"))
-    assert main(["gradescope", "assignment2", str(tmp_path / "b.zip"), "--variants", str(listed)]) == 1
+    command("gradescope", "assignment2", tmp_path / "b.zip", "--variants", listed, fails=True)

@@ -4,11 +4,11 @@ import csv
 from datetime import datetime
 
 import pytest
+from commands import command
 from languages import LANGUAGES, worksheet
 from results import ALL, fill
 
 from classroom import batch, dates, exports, marks, roster, worksheets
-from classroom.__main__ import main
 from classroom.roster import Person
 
 PEOPLE = [(1, "Ada Lovelace", "ada@example.org"), (2, "Ben", "ben@example.org"), (3, "Cy <b>", "cy@example.org"),
@@ -16,14 +16,13 @@ PEOPLE = [(1, "Ada Lovelace", "ada@example.org"), (2, "Ben", "ben@example.org"),
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_worksheet_in_any_language_goes_from_the_list_to_the_grades(language, out, tmp_path, capsys):
+def test_a_worksheet_in_any_language_goes_from_the_list_to_the_grades(language, out, tmp_path):
     sheet = worksheet(tmp_path / "w.csv", language, [one for one in PEOPLE if "<" not in one[1]])
     assert roster.read(sheet) == [Person(name, str(number), "", address) for number, name, address in PEOPLE
                                   if "<" not in name]
     fill(out, ALL)
     headings, *_, point = LANGUAGES[language]
-    assert main(["late", str(out), "--due", "2026-10-31 12:00", "--times", str(sheet)]) == 0
-    assert repr(headings[7]) in capsys.readouterr().out
+    assert repr(headings[7]) in command("late", out, "--due", "2026-10-31 12:00", "--times", sheet)
     came = dates.read(out, batch.read(out)[0]).came
     assert came == dict.fromkeys(("Ada_Lovelace_1", "Ben_2", "Dee_4"), datetime(2026, 10, 31, 20))
     [path], _, notes = exports.export(out, "moodle", sheet)
@@ -34,23 +33,22 @@ def test_a_worksheet_in_any_language_goes_from_the_list_to_the_grades(language, 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_cannot_be_found_is_asked_for(language, out, tmp_path, capsys):
+def test_what_cannot_be_found_is_asked_for(language, out, tmp_path):
     """A blind worksheet has no names; one without a highest grade, or with one column of dates, could be misread."""
     sheet = worksheet(tmp_path / "w.csv", language, PEOPLE, blind=True)
     assert worksheets.names(marks.read_csv(sheet)) == [] and worksheets.is_moodle(marks.read_csv(sheet))
     if not language.startswith("en"):
-        assert main(["release", "assignment1", str(tmp_path / "hand"), "--variant", "x", "--students", str(sheet)]) == 1
-        assert "--column name=" in capsys.readouterr().err
+        assert "--column name=" in command("release", "assignment1", tmp_path / "hand", "--variant", "x",
+                                           "--students", sheet, fails=True)
     with sheet.open(newline="", encoding="utf-8-sig") as file:
         lines = [[cell for n, cell in enumerate(line) if n not in (3, 7)] for line in csv.reader(file)]
     with sheet.open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file).writerows(lines)
     if not language.startswith("en"):
-        assert main(["late", str(out), "--times", str(sheet)]) == 1
-        assert "name it with --column" in capsys.readouterr().err
+        assert "name it with --column" in command("late", out, "--times", sheet, fails=True)
         with pytest.raises(exports.Mismatch, match="--column"):
             exports.export(out, "moodle", sheet)
-    assert main(["late", str(out), "--times", str(sheet), "--column", lines[0][4]]) == 0
+    command("late", out, "--times", sheet, "--column", lines[0][4])
 
 
 @pytest.mark.parametrize(("text", "given", "people"), [

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from submissions import cell, data, needs_sandbox
+from commands import command
+from submissions import cell, data, needs_sandbox, written
 
 from classroom import assignment, batch, grading, marking, own, proof, sandbox, trial, variants, wire
-from classroom.__main__ import main
 
 SECRET = 271828  # in every hidden input, and in no page
 
@@ -67,15 +67,12 @@ def mine(tmp_path):
 
 def graded(name, code, trusted=True, **more):
     """The results of a submission with ``code`` in the place of ``scaled``: id of a test -> its result."""
-    raw = assignment.strip(assignment.source(name))
-    for one in raw["cells"]:
-        if one["metadata"].get("nbgrader", {}).get("grade_id") == "scaled":
-            one["source"] = code
+    raw = written(assignment.strip(assignment.source(name)), {"scaled": code})
     result = grading.grade_one(data(raw), replace(assignment.load(name), **more), seed=5, trusted=trusted)
     return {test["grade_id"]: test for test in result["tests"]}, result
 
 
-def test_what_it_asks_is_read(mine, tmp_path, capsys):
+def test_what_it_asks_is_read(mine, tmp_path):
     task = assignment.load(mine())
     assert [(test.grade_id, test.points, test.function, test.words) for test in task.tests] == [
         ("test-scaled", 4, "scaled", "A score"), ("test-largest", 2, "largest", "A value"),
@@ -83,8 +80,8 @@ def test_what_it_asks_is_read(mine, tmp_path, capsys):
     question, = task.questions
     assert (question.words, question.points, question.model, question.rubric) == (
         "Words", 1.5, "Because of 4.", ((1, "because"), (0.5, "more")))
-    assert main(["release", task.file, str(tmp_path / "out"), "--variant", "v"]) == 0
-    assert "10.5 points in all: scaled 4, largest 2, softmax 3, answer 1.5." in capsys.readouterr().out
+    said = command("release", task.file, tmp_path / "out", "--variant", "v")
+    assert "10.5 points in all: scaled 4, largest 2, softmax 3, answer 1.5." in said
     released = json.dumps(assignment.strip(assignment.source(task.file)))
     assert "Of width 4." in released and "# 1 point: the score" in released
     for hidden in (str(SECRET), "np.sqrt", "Because", "VARIANTS", "BEGIN", "{{"):
@@ -130,11 +127,9 @@ def test_a_question_is_read_to_who_marks_it_however_its_cells_are_cut(mine, tmp_
     ([cell(solution(SOFTMAX)), cell("# 1 point\nassert check('softmax')")], "name the function itself"),
     ([cell(solution(SOFTMAX) + "\n# 1 point\n### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS")], "Cell 1 holds a solution and"),
 ])
-def test_what_is_wrong_with_it_is_one_sentence(mine, capsys, tmp_path, cells, words):
-    assert main(["release", mine(*cells), str(tmp_path / "out")]) == 1
-    said = capsys.readouterr().err
-    assert re.search(words, said), said
-    assert said.count("\n") == 1 and not (tmp_path / "out").exists()
+def test_what_is_wrong_with_it_is_one_sentence(mine, tmp_path, cells, words):
+    said = command("release", mine(*cells), tmp_path / "out", fails=True)
+    assert re.search(words, said) and not (tmp_path / "out").exists(), said
 
 
 @pytest.mark.parametrize(("code", "test", "words"), [
@@ -261,11 +256,11 @@ assert printed.getvalue().split()[1] == "Ada"
 
 
 @pytest.mark.slow
-def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
+def test_variants_from_release_to_feedback(mine, tmp_path):
     """Three students, three variants; the results are whole where the teacher's file has gone."""
     name, out, trust = mine(), tmp_path / "out", "--without-sandbox-i-trust-every-student"
     (tmp_path / "class.txt").write_text("Ada\nBen\nCy\n")
-    assert main(["release", name, str(out), "--variant", "autumn", "--students", str(tmp_path / "class.txt")]) == 0
+    command("release", name, out, "--variant", "autumn", "--students", tmp_path / "class.txt")
     given = variants.read(out / "scores-variants.json", name)
     widths = {student: given.details[code]["scaled"]["d_k"] for student, code in given.students.items()}
     assert sorted(widths.values()) == [4, 9, 16] and all(len({str(d) for d in mine.values()}) == 1
@@ -274,14 +269,11 @@ def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
         folder = next((out / "scores").glob(f"{student}*"))
         raw = json.loads((folder / "scores.ipynb").read_text(encoding="utf-8"))
         assert f"Of width {width}." in json.dumps(raw)
-        for one in raw["cells"]:
-            if one["metadata"].get("nbgrader", {}).get("grade_id") == "scaled":
-                one["source"] = SCALED.replace("{{d_k}}", str(widths["Ada"]))
-            if one["metadata"].get("nbgrader", {}).get("grade_id") == "answer" and student != "Cy":
-                one["source"] = "So it is."
+        written(raw, {"scaled": SCALED.replace("{{d_k}}", str(widths["Ada"]))})
+        written(raw, {"answer": "So it is."} if student != "Cy" else {})
         (folder / "scores.ipynb").write_text(json.dumps(raw))
-    assert main(["grade", name, str(out / "scores"), str(tmp_path / "graded"), trust, "--workers", "1", "--variants",
-                 str(out / "scores-variants.json")]) == 0
+    command("grade", name, out / "scores", tmp_path / "graded", trust, "--workers", 1, "--variants",
+            out / "scores-variants.json")
     page = marking.Marking(tmp_path / "graded", names=True).page("")
     shown = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     asked = {row["name"]: shown["questions"][row["question"]] for row in shown["rows"] if row["item"] == "answer"}
@@ -290,7 +282,7 @@ def test_variants_from_release_to_feedback(mine, tmp_path, capsys):
         assert f"at width {widths[student]}?" in one["text"] and one["model"] == f"Because of {widths[student]}."
     os.remove(name)
     (tmp_path / "graded").rename(tmp_path / "moved")
-    assert main(["feedback", str(tmp_path / "moved")]) == 0
+    command("feedback", tmp_path / "moved")
     results = {result["person"]["name"]: result for result in batch.read(tmp_path / "moved")[0]}
     assert {student: result["tests"][0]["points"] for student, result in results.items()} == {"Ada": 4, "Ben": 1, "Cy": 1}
     assert "scaled is right for another variant: that of Ada" in results["Ben"]["flags"]
@@ -303,8 +295,7 @@ def test_for_gradescope(mine, tmp_path):
     """Packed, it lies among the course's; a copy of the course with it there grades by it."""
     name = mine()
     variants.release(name, tmp_path / "out", "autumn")
-    listed = str(tmp_path / "out/scores-variants.json")
-    assert main(["gradescope", name, str(tmp_path / "a.zip"), "--variants", listed]) == 0
+    command("gradescope", name, tmp_path / "a.zip", "--variants", tmp_path / "out/scores-variants.json")
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         archive.extractall(tmp_path / "home/source")
     (tmp_path / "home/submission").mkdir()

@@ -5,10 +5,10 @@ import re
 from dataclasses import replace
 
 import pytest
+from commands import command
 from submissions import NAME, RIGHT, data, needs_sandbox, put, solved, zipped
 
 from classroom import assignment, batch, exports, marks, roster, variants
-from classroom.__main__ import main
 from classroom.collecting import Submission, collect
 from classroom.roster import Person
 
@@ -195,20 +195,19 @@ def test_lists_of_platforms(text, first, tmp_path):
     assert roster.read(tmp_path / "a.csv") == [first]
 
 
-def test_release_writes_what_grade_reads(tmp_path, capsys):
+def test_release_writes_what_grade_reads(tmp_path):
     """Two of one name get notebooks of their own; released again with numbers, everybody keeps theirs."""
     (tmp_path / "class.csv").write_text(
         "Student,ID\nWei Zhang,1\nWei Zhang,2\n=Seán O'Brien,3\n".replace("=", ""), encoding="utf-8")
     arguments = ["release", NAME, str(tmp_path / "out"), "--variant", "spring", "--students"]
-    assert main([*arguments, str(tmp_path / "class.csv")]) == 0
     written = roster.beside(tmp_path / "out" / f"{NAME}-variants.json")
-    assert str(written) in capsys.readouterr().out
+    assert str(written) in command(*arguments, tmp_path / "class.csv")
     first, given = roster.read(written), variants.read(tmp_path / "out" / f"{NAME}-variants.json").students
     assert [(one.name, one.canvas) for one in first] == [("Wei Zhang", "1"), ("Wei Zhang", "2"), ("Seán O'Brien", "3")]
     assert [one.variant for one in first] == [given[name] for name in ("Wei Zhang (1)", "Wei Zhang (2)", "Seán O'Brien")]
     (tmp_path / "more.csv").write_text("Student,ID,SIS Login ID\nWei Zhang,2,wz2\nNew One,4,\n\"O'Brien, Seán\",,so\n",
                                        encoding="utf-8")
-    assert main([*arguments, str(tmp_path / "more.csv")]) == 0
+    command(*arguments, tmp_path / "more.csv")
     again = {one.mark: one for one in roster.read(written)}
     assert set(again) == {"1", "2", "3", "4"} and again["2"].login == "wz2" and again["3"].login == "so"
     assert {mark: again[mark].variant for mark in "123"} == {one.mark: one.variant for one in first}
@@ -218,30 +217,30 @@ def test_release_writes_what_grade_reads(tmp_path, capsys):
     before = {row["variant"]: (row["Team"], row["note"].lstrip("'")) for row in marks.read_csv(written)}
     (tmp_path / "last.csv").write_text("Student,ID\nLast One,5\n")
     for students in ("more.csv", "last.csv"):
-        assert main([*arguments, str(tmp_path / students)]) == 0
+        command(*arguments, tmp_path / students)
     after = {row["variant"]: (row["Team"], row["note"].lstrip("'")) for row in marks.read_csv(written)}
     assert before.items() < after.items() and len(after) == 5, "columns of the teacher's own stay"
     assert list(marks.read_csv(written)[0])[-3:] == ["folder", "Team", "note"]
 
 
 @needs_sandbox
-def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
+def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path):
     """The worksheet of the next assignment has other numbers for the same people, one of them somebody else's before."""
     head = "Identifier,Full name,Email address\n"
     mail = ("Wei Zhang,a@x.org", "Wei Zhang,b@x.org", "Ada,c@x.org", "Ben,d@x.org")
     for name, numbers in (("old", (11, 12, 13, 14)), ("new", (21, 22, 14, 24))):
         (tmp_path / f"{name}.csv").write_text(head + "".join(
             f"Participant {number},{who}\n" for number, who in zip(numbers, mail, strict=True)), encoding="utf-8")
-    assert main(["release", NAME, str(tmp_path), "--variant", "v", "--students", str(tmp_path / "old.csv")]) == 0
+    command("release", NAME, tmp_path, "--variant", "v", "--students", tmp_path / "old.csv")
     code = {one.email: one.variant for one in roster.read(tmp_path / f"{NAME}-roster.csv")}
     for number, name in ((21, "Wei Zhang"), (22, "Wei Zhang"), (14, "Ada")):
         put(tmp_path / "in", {f"{name}_{number}_assignsubmission_file_/a.ipynb": b""})
-    assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", "--variants",
-                 str(tmp_path / f"{NAME}-variants.json"), "--roster", str(tmp_path / "new.csv")]) == 0
+    said = command("grade", NAME, tmp_path / "in", tmp_path / "out", "--workers", 1, "--variants",
+                   tmp_path / f"{NAME}-variants.json", "--roster", tmp_path / "new.csv")
     people = {result["id"]: result["person"] for result in batch.read(tmp_path / "out")[0]}
     assert {number: one["variant"] for number, one in people.items()} == {
         "21": code["a@x.org"], "22": code["b@x.org"], "14": code["c@x.org"]}
-    assert "1 on the list of students are not among the submissions: Ben." in capsys.readouterr().out
+    assert "1 on the list of students are not among the submissions: Ben." in said
     # a login is somebody's as well, and a number of Moodle alone is not
     before = [Person("Ada", "1", login="a", variant="A"), Person("Ada", "2", login="b", variant="B"),
               Person("Cy", "3", variant="C")]
@@ -250,17 +249,15 @@ def test_a_roster_is_joined_to_the_list_beside_the_variants(tmp_path, capsys):
 
 
 @needs_sandbox
-def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
+def test_a_list_goes_from_grade_to_export(tmp_path):
     """A folder of logins and names becomes a worksheet with numbers; the result keeps its name when the list comes later."""
     put(tmp_path / "in", dict.fromkeys(("login2/a.ipynb", "Wei Zhang/a.ipynb", "Xia/a.ipynb"), b""))
     out, arguments = tmp_path / "out", ["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out")]
-    assert main(arguments) == 0
+    command(*arguments)
     before = {path.name for path in (out / "results").iterdir()}
     assert before == {"login2.json", "Wei_Zhang-" + Submission("Wei Zhang").key[-8:] + ".json", "Xia.json"}
     roster.write(tmp_path / "class.csv", CLASS[:4])
-    capsys.readouterr()
-    assert main([*arguments, "--roster", str(tmp_path / "class.csv")]) == 0
-    said = capsys.readouterr().out
+    said = command(*arguments, "--roster", tmp_path / "class.csv")
     assert "Not matched to the list of students: Wei Zhang (2 on the list may be called so" in said
     assert "李小龙" in said.partition("are not among the submissions")[2]
     assert before == {path.name for path in (out / "results").iterdir()}
@@ -276,19 +273,17 @@ def test_a_list_goes_from_grade_to_export(tmp_path, capsys):
 
 
 @needs_sandbox
-def test_the_teacher_sees_which_number_is_whose(tmp_path, capsys):
+def test_the_teacher_sees_which_number_is_whose(tmp_path):
     """A class released by names alone, in Canvas' layout: the list that grade writes has the numbers, to be given back."""
     (tmp_path / "names.txt").write_text("Ada Lovelace\n李小龙\nSeán O'Brien\n", encoding="utf-8")
-    assert main(["release", NAME, str(tmp_path), "--variant", "v", "--students", str(tmp_path / "names.txt")]) == 0
+    command("release", NAME, tmp_path, "--variant", "v", "--students", tmp_path / "names.txt")
     rows = marks.read_csv(tmp_path / f"{NAME}-roster.csv")
     folders = {path.name for path in (tmp_path / NAME).iterdir()}
     assert {row["folder"] for row in rows} == folders and len(folders) == 3
     put(tmp_path / "in", dict.fromkeys((
         "lovelaceada_LATE_17_501_a.ipynb", "李小龙_18_502_a-1.ipynb", "nobody_19_503_a.ipynb"), b""))
-    capsys.readouterr()
-    assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", "--variants",
-                 str(tmp_path / f"{NAME}-variants.json")]) == 0
-    assert f"{tmp_path / 'out' / 'roster.csv'}." in capsys.readouterr().out
+    said = command("grade", NAME, tmp_path / "in", tmp_path / "out", "--variants", tmp_path / f"{NAME}-variants.json")
+    assert f"{tmp_path / 'out' / 'roster.csv'}." in said
     found = {row["name"]: (row["canvas id"], row["handed in"]) for row in marks.read_csv(tmp_path / "out" / "roster.csv")}
     assert found == {"Ada Lovelace": ("17", "lovelaceada_LATE_17_501_a.ipynb"), "李小龙": ("18", "李小龙_18_502_a-1.ipynb"),
                      "Seán O'Brien": ("", "")}

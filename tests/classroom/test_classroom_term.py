@@ -5,10 +5,10 @@ import json
 
 import pytest
 import results
+from commands import command
 from results import MARKUP, Skeleton
 
 from classroom import assignment, marks, term
-from classroom.__main__ import main
 from classroom.collecting import Submission
 from classroom.grading import grade_one
 
@@ -199,43 +199,39 @@ def test_versions_are_told(tmp_path, version):
     assert "32 of 39" in text_of(tmp_path / "out")
 
 
-def fails(capsys, *arguments):
+def fails(*arguments):
     """The one sentence with which the command ends."""
-    assert main(["term", *map(str, arguments)]) == 1
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1 and not said.out and "Traceback" not in said.err
-    return said.err
+    return command("term", *arguments, fails=True)
 
 
-def test_bad_folders_end_in_a_sentence(tmp_path, capsys):
+def test_bad_folders_end_in_a_sentence(tmp_path):
     good = graded(tmp_path / "g", A1, [work("Ada", "1")])
     out = ("--out", tmp_path / "out")
-    assert "Nothing was graded into" in fails(capsys, good, tmp_path, *out)
-    assert "is named twice" in fails(capsys, good, tmp_path / "g" / ".." / "g", *out)
+    assert "Nothing was graded into" in fails(good, tmp_path, *out)
+    assert "is named twice" in fails(good, tmp_path / "g" / ".." / "g", *out)
     again = graded(tmp_path / "again", A1, [work("Ada", "1"), work("Ben", "2")])
-    assert "of the same students (1 of 1)" in fails(capsys, good, again, *out)
+    assert "of the same students (1 of 1)" in fails(good, again, *out)
     blocked = tmp_path / "file"
     blocked.write_text("")
-    assert "file" in fails(capsys, good, "--out", blocked)
+    assert "file" in fails(good, "--out", blocked)
     for damage, words in (("{", "batch.json is not as grade writes it"), ("[]", "batch.json is not"),
                           ('{"assignment": "assignment1", "keys": ["none"]}', "There are no results")):
         (again / "batch.json").write_text(damage)
-        assert words in fails(capsys, again, *out)
+        assert words in fails(again, *out)
     (good / "results" / "Ada_1.json").write_text('{"student": "Ada"}')
-    assert "Ada_1.json is not as grade writes it: delete it" in fails(capsys, good, *out)
+    assert "Ada_1.json is not as grade writes it: delete it" in fails(good, *out)
     (again / "batch.json").write_text('{"assignment": "assignment1", "keys": ["Ada_1"]}')
     (again / marks.SHEET).write_text("key,item,points\nAda_1,answer-cosine,many\n")
-    assert "not a number of points" in fails(capsys, again, *out)
+    assert "not a number of points" in fails(again, *out)
     assert not (tmp_path / "out").exists()
 
 
-def test_lost_results_and_unknown_assignments_are_told(tmp_path, capsys):
+def test_lost_results_and_unknown_assignments_are_told(tmp_path):
     folder = graded(tmp_path / "g", A1, [work("Ada", "1"), work("Ben", "2")])
     (folder / "results" / "Ben_2.json").write_text("{")
     about = json.loads((folder / "batch.json").read_text())
     (folder / "batch.json").write_text(json.dumps(about | {"assignment": "last years", "others": ["Cy_3"]}))
-    assert main(["term", str(folder), "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
+    said = command("term", folder, "--out", tmp_path / "out")
     assert "results of Ben_2 are missing or damaged" in said and "Cy_3 were graded there before" in said
     assert "points for what was not graded: Ben_2, answer-measurement" in said
     assert "last years" in text_of(tmp_path / "out")

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from commands import command
 from mistakes import misnamed
 from submissions import data, needs_sandbox, put
 
 from classroom import assignment, batch, collecting, roster, tasks, variants
-from classroom.__main__ import main
 from classroom.grading import grade_one
 from classroom.names import name_for_people
 from helpers.checks.core import evaluate
@@ -233,7 +233,7 @@ def test_the_list_of_another_term_and_another_assignment_are_refused(tmp_path):
     (out / "batch.json").write_text(json.dumps({"assignment": "assignment2", "keys": []}))
     with pytest.raises(collecting.NothingFound, match="holds the results of assignment2"):
         batch.grade(SMALL, tmp_path / "in", out, given=variants.read(lists["spring"]), trusted=True)
-    assert main(["release", SMALL, str(tmp_path / "spring")]) == 1
+    command("release", SMALL, tmp_path / "spring", fails=True)
 
 
 @needs_sandbox
@@ -252,13 +252,12 @@ def test_a_neighbours_answer_of_another_shape_is_seen(tmp_path):
 
 
 @needs_sandbox
-def test_one_variant_for_everybody_and_a_list_that_is_forgotten(tmp_path, capsys):
+def test_one_variant_for_everybody_and_a_list_that_is_forgotten(tmp_path):
     listed = variants.release(SMALL, tmp_path, "spring")
     put(tmp_path / "in", dict.fromkeys(("Ada.ipynb", "Ben.ipynb"), data(solved(listed))))
     arguments = ["grade", SMALL, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1"]
-    assert main(arguments) == 1
-    assert f"say --variants and the list that release wrote, {SMALL}-variants.json" in capsys.readouterr().err
-    assert main([*arguments, "--variants", str(listed)]) == 0
+    assert f"say --variants and the list that release wrote, {SMALL}-variants.json" in command(*arguments, fails=True)
+    command(*arguments, "--variants", listed)
     for result in batch.read(tmp_path / "out")[0]:
         assert [t["points"] for t in result["tests"]] == [t["most"] for t in result["tests"]] and not result["flags"]
 
@@ -278,11 +277,11 @@ weights = (weights + 1 / weights.shape[-1]) / 2
 
 
 @pytest.mark.slow
-def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeypatch):
+def test_details_of_the_teachers_own_change_the_answer(tmp_path, monkeypatch):
     """What the public repository solves is wrong; the teacher's solutions are right; nothing of it is given away."""
     (tmp_path / "own.toml").write_text(PRIVATE, encoding="utf-8")
     arguments = ["release", "assignment1", str(tmp_path / "out"), "--variant", "v", "--private", str(tmp_path / "own.toml")]
-    assert main(arguments) == 0
+    command(*arguments)
     listed = tmp_path / "out" / "assignment1-variants.json"
     given = variants.read(listed)
     details = given.details["v"]
@@ -291,7 +290,8 @@ def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeyp
     handed_out = (tmp_path / "out" / "assignment1" / "assignment1.ipynb").read_text(encoding="utf-8")
     assert "turn the order" in handed_out and "half and half" in handed_out and "X[::-1]" not in handed_out
     assert "most_similar_pair(X)) ==" not in handed_out
-    assert main(arguments) == 0 and variants.read(listed) == given, "given again, everybody keeps what they have"
+    command(*arguments)
+    assert variants.read(listed) == given, "given again, everybody keeps what they have"
     task = assignment.load("assignment1")
     task = replace(task, details=details, given=given.given())
     solutions = (tmp_path / "out" / "assignment1-solutions" / "v.ipynb").read_bytes()
@@ -302,7 +302,7 @@ def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeyp
     told = {test["function"]: test["misconception"] for test in result["tests"] if test["status"] == "wrong"}
     assert told["most_similar_pair"] == told["effective_words"] == "own-text" and "cosine_attention" not in told
     monkeypatch.setattr(variants, "ROOT", tmp_path)
-    assert main(arguments) == 1 and "inside the course's folder" in capsys.readouterr().err
+    assert "inside the course's folder" in command(*arguments, fails=True)
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -317,9 +317,8 @@ def test_details_of_the_teachers_own_change_the_answer(tmp_path, capsys, monkeyp
     ("[[effective_words]]\ntext='a'\nfirst='weights = weights * 1'", "changes too little"),
     ("[[softmax_with_temperature]]\ntext='a'\nfirst='temperature = temperature * 2'", "that uses this one may need"),
     (b"\xff", "cannot be read as TOML")])
-def test_what_the_teachers_own_file_says_is_tried_out(text, words, tmp_path, capsys):
+def test_what_the_teachers_own_file_says_is_tried_out(text, words, tmp_path):
     (tmp_path / "own.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     own = str(tmp_path / "own.toml")
-    assert main(["release", "assignment1", str(tmp_path / "out"), "--variant", "v", "--private", own]) == 1
-    said = capsys.readouterr().err
-    assert words in said and "own.toml" in said and said.count("\n") == 1 and not (tmp_path / "out").exists()
+    said = command("release", "assignment1", tmp_path / "out", "--variant", "v", "--private", own, fails=True)
+    assert words in said and "own.toml" in said and not (tmp_path / "out").exists()

@@ -12,25 +12,14 @@ from datetime import datetime
 
 import nbformat
 import pytest
+from commands import command
 from languages import LANGUAGES
 from results import ALL, change, change_batch, fill
 from submissions import FULL, NAME, data, needs_sandbox, put, solved
 
-from classroom import (
-    attempts,
-    batch,
-    clock,
-    collecting,
-    dates,
-    exports,
-    marks,
-    reports,
-    roster,
-    sandbox,
-    variants,
-)
-from classroom.__main__ import main
+from classroom import attempts, batch, clock, collecting, dates, exports, marks, reports, roster, variants
 from classroom.names import page_of
+from classroom.sandbox import ROOT
 
 
 def as_canvas_reads(name):
@@ -108,11 +97,11 @@ def test_a_number_fills_only_the_line_of_the_person_that_was_graded(out, tmp_pat
             assert about["file"] not in zipfile.ZipFile(out / "canvas_feedback.zip").namelist() or filled
 
 
-def test_personal_notebooks_for_moodle(tmp_path, capsys):
+def test_personal_notebooks_for_moodle(tmp_path):
     (tmp_path / "w.csv").write_text("Identifier,Full name,Email address\nParticipant 11,Wei Zhang,a@x.org\n"
                                     "Participant 12,Wei Zhang,b@x.org\nParticipant 13,Seán O'Bri_en,\n", encoding="utf-8")
-    assert main(["release", "assignment1", str(tmp_path), "--variant", "v", "--students", str(tmp_path / "w.csv")]) == 0
-    assert "assignment1-moodle.zip" in capsys.readouterr().out
+    said = command("release", "assignment1", tmp_path, "--variant", "v", "--students", tmp_path / "w.csv")
+    assert "assignment1-moodle.zip" in said
     given = {one.moodle: one.variant for one in roster.read(tmp_path / "assignment1-roster.csv")}
     with zipfile.ZipFile(tmp_path / "assignment1-moodle.zip") as archive:
         for path in archive.namelist():
@@ -125,7 +114,7 @@ def test_personal_notebooks_for_moodle(tmp_path, capsys):
 @pytest.mark.parametrize("columns", ["Student,ID\nAda,5\n", "Name\nAda\n"])
 def test_without_numbers_of_moodle_there_is_no_zip(columns, tmp_path):
     (tmp_path / "c.csv").write_text(columns, encoding="utf-8")
-    assert main(["release", "assignment1", str(tmp_path), "--variant", "v", "--students", str(tmp_path / "c.csv")]) == 0
+    command("release", "assignment1", tmp_path, "--variant", "v", "--students", tmp_path / "c.csv")
     assert not (tmp_path / "assignment1-moodle.zip").exists()
 
 
@@ -142,18 +131,16 @@ def grades(out):
     return {row["student"]: float(row["points"]) for row in marks.read_csv(out / "grades.csv")}
 
 
-def test_late_work_and_an_extension(out, capsys):
+def test_late_work_and_an_extension(out):
     fill(out, ALL)
     full = grades(out)
     came(out, Ada_Lovelace_1="2027-10-31 23:59", Ben_2="2027-11-01 00:10", Dee_4="2027-11-02 12:00",
          **{"Cy__b__3": "2027-12-24 12:00"})
-    assert main(["late", str(out), "--due", "2027-10-31 23:59", "--penalty", "10", "--most", "50", "--grace", "15"]) == 0
-    said = capsys.readouterr().out
+    said = command("late", out, "--due", "2027-10-31 23:59", "--penalty", "10", "--most", "50", "--grace", "15")
     assert "Dee: 2 days late" in said and "Cy <b>: 54 days late" in said and "Ben:" not in said and "Ada" not in said
     # of 35 points: none, none thanks to the grace, 20 %, and 50 %, of which Cy has only 10
     assert grades(out) == {"Ada Lovelace": full["Ada Lovelace"], "Ben": full["Ben"], "Dee": full["Dee"] - 7, "Cy <b>": 0}
-    assert main(["late", str(out), "--extend", "dee=2027-11-01", "--extend", "Zoë=2027-12-01"]) == 0
-    said = capsys.readouterr().out
+    said = command("late", out, "--extend", "dee=2027-11-01", "--extend", "Zoë=2027-12-01")
     assert "Dee: 1 day late" in said and "kept for when they are: Zoë" in said
     assert grades(out)["Dee"] == full["Dee"] - 3.5 and grades(out)["Ben"] == full["Ben"]
     reports.write_pages(out)
@@ -161,31 +148,30 @@ def test_late_work_and_an_extension(out, capsys):
     assert "29.5 of 35 points" in page and "late:" in page and "-3.5 points" in page and "1 day late" in page
 
 
-def test_late_names_those_who_handed_in_nothing(out, capsys):
+def test_late_names_those_who_handed_in_nothing(out):
     people = [roster.Person(name) for name in ("Ada Lovelace", "Ben", "Eve Nobody", "Fay Later")]
     for result in batch.read(out)[0]:
         change(out, result["key"], person={"name": result["student"]})
     results = batch.read(out)[0]
     roster.write_found(out / "roster.csv", results, people)
     longer = ["--extend", "Later=2999-01-01", "--extend", "Eve Nobody=1999-01-01"]
-    assert main(["late", str(out), "--due", "2027-10-31", *longer]) == 0
-    assert "2 handed in nothing: Eve Nobody; Fay Later (may until 2999-01-01 23:59).\n" in capsys.readouterr().out
+    said = command("late", out, "--due", "2027-10-31", *longer)
+    assert "2 handed in nothing: Eve Nobody; Fay Later (may until 2999-01-01 23:59).\n" in said
     (out / "roster.csv").unlink()
-    assert main(["late", str(out)]) == 0 and "handed in nothing" not in capsys.readouterr().out
+    assert "handed in nothing" not in command("late", out)
 
 
-def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_path, capsys):
+def test_times_come_from_moodles_worksheet_and_from_no_zip_of_canvas(out, tmp_path):
     fill(out, ALL)
     (tmp_path / "w.csv").write_text(
         'Identifier,Full name,Last modified (submission)\nParticipant 1,Ada,"Tuesday, 2 November 2027, 8:00 AM"\n'
         'Participant 2,Ben,-\nParticipant 9,Xi,"Tuesday, 2 November 2027, 8:00 AM"\n', encoding="utf-8")
     for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b__3": "cy_3_51_a"}.items():
         change(out, key, folder=folder, modified=4e9)
-    assert main(["late", str(out), "--due", "2027-11-01", "--times", str(tmp_path / "w.csv")]) == 0
-    said = capsys.readouterr().out
+    said = command("late", out, "--due", "2027-11-01", "--times", tmp_path / "w.csv")
     assert "Ada Lovelace: 1 day late, 2027-11-02 08:00" in said and "does not say by how much: Dee." in said
     assert "For 1 the time is that of the file" in said and grades(out)["Ada Lovelace"] == 31 and grades(out)["Dee"] == 33
-    assert main(["late", str(out), "--came", "Dee=2027-11-03 01:00"]) == 0
+    command("late", out, "--came", "Dee=2027-11-03 01:00")
     assert grades(out)["Dee"] == 26
 
 
@@ -194,8 +180,8 @@ def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):
     for key, folder in {"Dee_4": "dee_LATE_4_50_a", "Cy__b__3": "cy_LATE_3_51_a", "Ben_2": "ben_LATE_2_52_a"}.items():
         change(out, key, folder=folder, found=[collecting.LATE])
     came(out, Ada_Lovelace_1="2027-11-04 12:00")
-    assert main(["late", str(out), "--due", "2027-10-31", "--penalty", "20", "--most", "50", "--came", "Dee=2027-11-02",
-                 "--extend", "Dee=2027-11-05", "--extend", "Ben=2027-11-06", "--came", "Cy <b>=2027-11-20"]) == 0
+    command("late", out, "--due", "2027-10-31", "--penalty", "20", "--most", "50", "--came", "Dee=2027-11-02",
+            "--extend", "Dee=2027-11-05", "--extend", "Ben=2027-11-06", "--came", "Cy <b>=2027-11-20")
     reports.write_pages(out)
     pages = {result["key"]: page_of(result) for result in batch.read(out)[0]}
     ada, ben, cy, dee = [(out / "feedback" / pages[key]).read_text(encoding="utf-8")
@@ -213,27 +199,26 @@ def test_the_page_says_where_a_penalty_ends_and_what_an_extension_did(out):
     (["--extend", "Ben Twin=2027-01-01"], "may be Ben_2 or Dee_4"),
     (["--extend", "Twin=2027-01-01"], "Twin may be Ben_2 or Dee_4: say which"),
     (["--extend", "Xi="], "Nothing was said of Xi")])
-def test_dates_that_cannot_be_told(arguments, words, out, monkeypatch, capsys):
+def test_dates_that_cannot_be_told(arguments, words, out, monkeypatch):
     exports.export(out, "csv")
     monkeypatch.chdir(out)
     for key in ("Ben_2", "Dee_4"):
         change(out, key, student="Twin, Ben")
-    assert main(["late", str(out), *arguments]) == 1
-    said = capsys.readouterr().err
-    assert words in said and said.count("\n") == 1 and not (out / dates.FILE).exists()
+    said = command("late", out, *arguments, fails=True)
+    assert words in said and not (out / dates.FILE).exists()
 
 
-def test_a_family_name_is_enough_and_an_extension_can_be_taken_out(out, capsys):
+def test_a_family_name_is_enough_and_an_extension_can_be_taken_out(out):
     longer = ["--extend", "Lovelace=2027-11-07", "--extend", "Twin=2027-11-08"]
-    assert main(["late", str(out), "--due", "2027-10-31", *longer]) == 0
-    assert "kept for when they are: Twin. To take one out again: --extend 'Twin='." in capsys.readouterr().out
+    said = command("late", out, "--due", "2027-10-31", *longer)
+    assert "kept for when they are: Twin. To take one out again: --extend 'Twin='." in said
     assert set(dates.read(out, batch.read(out)[0]).mine) == {"Ada_Lovelace_1"}
     change(out, "Ben_2", student="Byron Lovelace")
     assert set(dates.read(out, batch.read(out)[0]).mine) == {"Ada_Lovelace_1"}  # one who comes later changes nothing
     for key in ("Ben_2", "Dee_4"):
         change(out, key, student="Ben Twin")
-    assert main(["feedback", str(out)]) == 1 and "goes with --extend 'Twin='" in capsys.readouterr().err
-    assert main(["late", str(out), "--extend", "Twin=", "--extend", "Ada Lovelace="]) == 0
+    assert "goes with --extend 'Twin='" in command("feedback", out, fails=True)
+    command("late", out, "--extend", "Twin=", "--extend", "Ada Lovelace=")
     assert not dates.read(out, batch.read(out)[0]).extensions
     people = [("a", ["Иван Ivanov"]), ("b", ["Ivanova Anna"]), ("c", ["O'Brien, Sean"]), ("d", ["Ann O'Brien"])]
     assert roster.find("Ivanov", people) == ["a"] and roster.find("OBrien", people) == ["c", "d"]
@@ -261,7 +246,7 @@ def test_dates_as_people_write_them():
 def course(zone, *words):
     """What a command says on a machine in another time zone."""
     done = subprocess.run([sys.executable, "-m", "classroom", *map(str, words)], env={**os.environ, "TZ": zone},
-                          cwd=sandbox.ROOT, capture_output=True, text=True, encoding="utf-8")
+                          cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -300,7 +285,7 @@ def test_the_zone_of_a_machine_is_found_by_its_name(monkeypatch, tmp_path, out):
     if hasattr(time, "tzset"):
         time.tzset()
     change_batch(out, zone="Nowhere/Atlantis")
-    assert main(["export", str(out)]) == 1
+    command("export", out, fails=True)
     for name in ("", "..", "/etc/passwd", "Europe", "x" * 5_000, "a\0b"):
         with pytest.raises(clock.ClockError):
             clock.zone(name)
@@ -323,23 +308,22 @@ def test_no_page_shows_the_time_of_a_teachers_download(out):
 
 
 @needs_sandbox
-def test_one_student_is_graded_and_nobody_else_changes(tmp_path, capsys):
+def test_one_student_is_graded_and_nobody_else_changes(tmp_path):
     for name in ("Seán O'Brien_11", "Ada Lovelace_12", "Ada Byron_13"):
         put(tmp_path / "in", {f"{name}_assignsubmission_file_/a.ipynb": b""})
-    command = ["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out")]
+    words = ["grade", NAME, tmp_path / "in", tmp_path / "out"]
 
     def written():
         return {path.stem: path.stat().st_mtime_ns for path in (tmp_path / "out" / "results").iterdir()}
 
-    assert main([*command, "--student", "nobody"]) == 1
-    assert "Nobody called nobody is among the submissions" in capsys.readouterr().err and not (tmp_path / "out").exists()
-    assert main([*command, "--student", "obrien, sean"]) == 0
+    assert "Nobody called nobody is among the submissions" in command(*words, "--student", "nobody", fails=True)
+    assert not (tmp_path / "out").exists()
+    command(*words, "--student", "obrien, sean")
     assert list(written()) == ["Sean_O_Brien_11"]
-    assert main(command) == 0
+    assert command(*words).count("Lovelace") == 1
     before = written()
-    assert capsys.readouterr().out.count("Lovelace") == 1
-    assert len(before) == 3 and main([*command, "--student", "12", "--again"]) == 0
-    line, others, then = capsys.readouterr().out.splitlines()
+    line, others, then = command(*words, "--student", 12, "--again").splitlines()
+    assert len(before) == 3
     assert line == "Ada Lovelace: unreadable. The file is empty." and "the others, 2 in all, stay as they were" in others
     assert "Byron" not in line + others and "feedback" in then
     assert {key for key, time in written().items() if time != before[key]} == {"Ada_Lovelace_12"}
@@ -356,7 +340,7 @@ def test_the_best_or_the_last_attempt_counts(tmp_path):
         os.utime(tmp_path / "in" / "ada" / name, (time.time() - age,) * 2)
 
     def counts(*arguments):
-        assert main(["grade", NAME, str(tmp_path / "in"), str(tmp_path / "out"), "--workers", "1", *arguments]) == 0
+        command("grade", NAME, tmp_path / "in", tmp_path / "out", "--workers", 1, *arguments)
         [found] = batch.read(tmp_path / "out")[0]
         return found["file"], [(one["file"], one["counts"]) for one in found.get("history", [])], found["tests"]
 
