@@ -1,20 +1,16 @@
 """Damaged submissions from a seed: the same seed always gives the same one, so that a failure can be repeated.
 
     damaged(1234).words     what was done to it
-    damaged(1234).files     what lies in the student's folder
+    damaged(1234).files     what lies there: path -> bytes
 """
 
 import copy
-import io
 import json
-import os
 import random
-import stat
 import struct
-import zipfile
 from dataclasses import dataclass
 
-from submissions import RIGHT, cell, data, from_colab, old, released, solved
+from submissions import RIGHT, cell, data, from_colab, old, released, solved, zipped
 
 WIDE = "a\u0301\u202e\u2066\u200f\ufeff\0\x1b[2J\ud800\U0001f600\u2028\x85<script>alert(1)</script>=1+1\t\r\n;'\""
 NUMBERS = (0, -1, 2**63, -2**200, 1e308, 1.5, float("nan"), float("inf"), float("-inf"), True)
@@ -23,44 +19,20 @@ ODD = (None, "", "x", "4", WIDE, "code", [], {}, [[]], [1, 2], [None, {}], {"a":
 
 @dataclass
 class Damaged:
-    """``files``: pairs of a path and bytes, "link", "pipe" or "socket"."""
-
-    seed: int
+    student: str
     words: str
-    files: list
-
-    @property
-    def student(self):
-        return f"s{self.seed}"
-
-    def put(self, top):
-        """Write it below the folder ``top``."""
-        for path, content in self.files:
-            path = os.path.join(os.fsencode(top), os.fsencode(path))
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            if isinstance(content, bytes):
-                with open(path, "wb") as file:
-                    file.write(content)
-            elif content == "link":
-                os.symlink("/etc/passwd", path)
-            elif content == "pipe":
-                os.mkfifo(path)
-            else:
-                os.mknod(path, stat.S_IFSOCK | 0o600)
+    files: dict
 
 
 def damaged(seed):
     rng, student = random.Random(seed), f"s{seed}"
-    how = rng.choices((in_bytes, in_structure, in_code, in_a_zip, in_a_folder), (28, 30, 27, 10, 5))[0]
+    how = rng.choices((in_bytes, in_structure, in_code, in_a_zip), (28, 30, 27, 10))[0]
     words, content = how(rng)
     name = rng.choice(("a", "assignment1 (2)", "Lösung", " "))
     path = f"{student}.ipynb" if rng.random() < 0.3 else f"{student}/{name}.ipynb"
     if how is in_a_zip:
         path = student + rng.choice((".zip", "/work.zip"))
-    files = [(path, content)]
-    if how is in_a_folder:
-        files = [(os.fsencode(f"{student}/") + below, what) for below, what in content]
-    return Damaged(seed, f"{how.__name__} {words}", files)
+    return Damaged(student, f"damaged({seed}): {how.__name__} {words}", {path: content})
 
 
 def some_notebook(rng):
@@ -272,14 +244,6 @@ def in_code(rng):
     return str(words)[:200], json.dumps(raw).encode()
 
 
-def zipped(members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # not with the time of today
-    return buffer.getvalue()
-
-
 def in_a_zip(rng):
     """Bytes changed anywhere, in the list of files or at the end; cut; or a list of many files that are the same bytes."""
     good = data(solved())
@@ -298,13 +262,3 @@ def in_a_zip(rng):
         content = one[:start] + one[start:end] * number + b"PK\5\6" + struct.pack(
             "<HHHHIIH", 0, 0, number, number, size, start, 0)
     return how, bytes(content)
-
-
-def in_a_folder(rng):
-    """Names that no student would choose, in folders that none has, of what is not a file."""
-    name = rng.choice((b"\xff\xfe\x80.ipynb", "x" * 240 + ".ipynb", "\u202egpj.ipynb", "a\nb.ipynb", "-rf.ipynb",
-                       "\x1b[2J.ipynb", ".ipynb", "a.ipynb.txt", " .ipynb", "=1+1.ipynb", "a.ipynb~"))
-    folder, good = rng.choice((b"", b"", b"d/" * 60, b".hidden/", b"__MACOSX/", b"a.ipynb/", b"a.zip/")), data(solved())
-    files = [(folder + os.fsencode(name), rng.choice((good, b"", "link", "pipe", "socket"))),
-             (b"other.ipynb", rng.choice((good, "pipe", "link")))]
-    return repr(name), files[:rng.choice((1, 2))]

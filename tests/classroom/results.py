@@ -13,22 +13,32 @@ from classroom.grading import grade_one
 from helpers.store.files import write_whole
 
 
-def result(student, number="", points=None, failed=None, answers=("because", None)):
-    """What grade_one would say, without running anything. ``points``: of each test; ``failed``: a status for the first."""
-    task = assignment.load(NAME)
-    made = grade_one(b"", task) | {"status": "graded", "reason": ""}
-    for test, given in zip(made["tests"], points or [t.points for t in task.tests], strict=True):
-        right = given == test["most"]
-        test |= {"status": "passed" if right else "wrong", "points": given, "misconception": None if right else "overflow",
-                 "message": "Fine." if right else "exp <overflows>.\nCalled with x."}
-    if failed:
-        made["tests"][0] |= {"status": failed, "points": None, "message": "It did not end."}
-        made |= {"status": "partly graded", "reason": f"most_similar_pair: {failed}"}
+def result(student, number="", points=None, ended=False, answers=("because", None), name=NAME, mistakes=None):
+    """What grade_one would say, without running anything. ``points``: of each test; ``ended``: did the first one not end;
+    ``mistakes``: function -> the misconception for which it has no points."""
+    made = grade_one(b"", assignment.load(name)) | {"status": "graded", "reason": ""}
+    for test, given in zip(made["tests"], points or [test["most"] for test in made["tests"]], strict=True):
+        mistake = (mistakes or {}).get(test["function"])
+        right = given == test["most"] and not mistake
+        test |= {"status": "passed" if right else "wrong", "points": 0 if mistake else given,
+                 "misconception": None if right else mistake or "overflow",
+                 "message": "Fine." if right else f"About {mistake or 'exp <overflows>'}.\nCalled with x."}
+    if ended:
+        made["tests"][0] |= {"status": "time limit", "points": None, "message": "It did not end."}
+        made |= {"status": "partly graded", "reason": f"{made['tests'][0]['function']}: time limit"}
     for answer, text in zip(made["answers"], answers, strict=True):
         answer["text"] = text
-    about = {"student": student, "id": number, "folder": f"{student}_{number}_assignsubmission_file_", "modified": 1e9,
-             "key": f"{re.sub('[ <>]', '_', student)}_{number}", "file": "a.ipynb", "found": []}
-    return about | made
+    return about(student, number) | made
+
+
+def unreadable(student, number="", name=NAME):
+    return about(student, number) | grade_one(b"", assignment.load(name))
+
+
+def about(student, number):
+    """What a batch knows of a submission before it is graded, as from a folder of Moodle."""
+    return {"student": student, "id": number, "folder": f"{student}_{number}_assignsubmission_file_", "modified": 1e9,
+            "key": f"{re.sub('[ <>]', '_', student)}_{number}", "file": "a.ipynb", "found": []}
 
 
 def graded(folder, results, name=NAME, **about):

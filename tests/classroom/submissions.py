@@ -61,6 +61,12 @@ def written(raw, sources):
     return raw
 
 
+def solutions(raw):
+    """The teacher's notebook with its imports and solutions alone, as a student might hand it in: nothing is measured."""
+    return with_cells(raw, lambda cells: [c for c in cells if c["id"] == "imports" or (
+        c["cell_type"] == "code" and c["metadata"]["nbgrader"]["solution"])])
+
+
 def solved(first=None, last=None, **functions):
     """A notebook with right answers, except for the ``functions`` given here, and without what takes most of the time;
     ``first``, one or a list, and ``last``: cells to add."""
@@ -80,6 +86,11 @@ def old(raw):
               **({"language": "python", "outputs": [], "collapsed": False} if c["cell_type"] == "code" else {})}
              for c in raw["cells"]]
     return {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells, "metadata": {}}]}
+
+
+def sources(path):
+    """The texts of a notebook's cells."""
+    return ["".join(c["source"]) for c in json.loads(path.read_text(encoding="utf-8"))["cells"]]
 
 
 def with_cells(raw, change):
@@ -388,11 +399,12 @@ def put(top, files):
 
 
 def zipped(members, path=None):
-    """A zip of these members, name -> content: its bytes, or at a ``path``."""
+    """A zip of these members, name -> content, without a date: its bytes, or at a ``path``."""
     buffer = path or io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            member = zipfile.ZipInfo(name) if isinstance(name, str) else name
+            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return None if path else buffer.getvalue()
 
 

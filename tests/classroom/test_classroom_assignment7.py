@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from submissions import cell, data, needs_sandbox
+from submissions import cell, data, needs_sandbox, written
 
 from classroom import assignment, batch, grading, marks, reports, tasks, variants
 from classroom.grading import grade_one
@@ -73,10 +73,7 @@ core.evaluate = lambda *a, **k: core.Outcome('all', 'passed', None, '')
 def handed_in(functions, first=""):
     """A submission of this variant without what takes time and does not count."""
     raw = assignment.strip(assignment.source(NAME))
-    raw["cells"] = [c for c in raw["cells"] if c["id"] not in ("model", "look", "imports")]
-    for c in raw["cells"]:
-        place = c["metadata"].get("nbgrader", {}).get("grade_id")
-        c["source"] = functions.get(place, c["source"])
+    raw["cells"] = [c for c in written(raw, functions)["cells"] if c["id"] not in ("model", "look", "imports")]
     raw["cells"][1:1] = [cell(first)] if first else []
     return data(raw)
 
@@ -134,12 +131,8 @@ def still_right(heads, turns, n=100):
 """
     adverb = sealed.deal("practice", "practice")[1].adverb
     raw = assignment.strip(assignment.source(NAME))
-    for c in raw["cells"]:
-        place = c["metadata"].get("nbgrader", {}).get("grade_id")
-        if place == "cut":
-            c["source"] = "def cut():\n    return [still_right(*question) for question in cut_questions]"
-        if place == "rule":
-            c["source"] = "def rule():\n    return my_rule"
+    written(raw, {"cut": "def cut():\n    return [still_right(*question) for question in cut_questions]",
+                  "rule": "def rule():\n    return my_rule"})
     own = cell("first = still_right(*cut_questions[0])\n"
                f"my_rule = {[list(q.shares) for q in assignment7.sheet('practice', 'practice')[1]['rule']]!r}\n")
     at = next(i for i, c in enumerate(raw["cells"]) if c["id"] == "questions-cut")

@@ -54,9 +54,9 @@ FOUND = {  # what lies there, in a folder or ``zip=`` in one -> {who, with the p
         {"both/mine.ipynb": GOOD, "both/other.ipynb": OTHER, "other/a.ipynb": OTHER,
          "bare/a.ipynb": (bare := data({**released(), "metadata": {}}))},
         {"both": GOOD, "other": "only one of assignment9", "bare": bare}, []),
-    "a zip of Moodle": (dict(zip={
+    "a zip of Moodle, in one form of Unicode": (dict(zip={
         "Ada Lovelace_12345_assignsubmission_file_/a.ipynb": GOOD,
-        "Ben Óg_77_assignsubmission_file_/work.zip": zipped({"folder/b.ipynb": GOOD, "__MACOSX/._b.ipynb": b"x"}),
+        "Ben O\u0301g_77_assignsubmission_file_/work.zip": zipped({"folder/b.ipynb": GOOD, "__MACOSX/._b.ipynb": b"x"}),
         "Eve_8_assignsubmission_file_/notes.txt": "no notebook"}),
         {"Ada Lovelace 12345": GOOD, "Ben Óg 77": GOOD, "Eve 8": "There is no notebook, only notes.txt"}, []),
     "underscores in Canvas, where the first two numbers count": (dict(zip=dict.fromkeys((
@@ -192,20 +192,6 @@ def test_the_time_of_a_file_in_a_zip(tmp_path, place):
     assert found(tmp_path / "folder", zone)[0]["Eve"].modified == exact
 
 
-NAMES = {"Ada Lovelace": "1", "Zoe\u0308 O'Brien-Smith (PhD)": "22", "Lovelace, Ada": "333", "李 雷": "4444"}
-
-
-@pytest.mark.parametrize("form", ["{}_{}_assignsubmission_file/{}", "{}_{}_assignsubmission_file_/{}",
-                                  "{}_{}_assignsubmission_file_{}", "Group A-{}_{}_assignsubmission_file_{}"])
-@pytest.mark.parametrize("file", ["assignment1.ipynb", "my work (2).ipynb", "final-1.2_x.ipynb"])
-def test_whatever_moodle_calls_them(tmp_path, form, file):
-    zipped({form.format(name, number, file): GOOD for name, number in NAMES.items()}, tmp_path / "moodle.zip")
-    students, refused = found(tmp_path / "moodle.zip")
-    assert sorted(s.id for s in students.values()) == sorted(NAMES.values()) and not refused
-    assert all(s.read() == GOOD for s in students.values())
-    assert any(name.endswith("Zo\u00eb O'Brien-Smith (PhD)") for name in students)  # in one form of Unicode
-
-
 def test_one_student_cannot_keep_the_grader_busy(tmp_path, monkeypatch):
     monkeypatch.setattr(zips, "MOST_FILES", 1000)
     zipped({f"{i:03}.ipynb": b"{" for i in range(500)}, tmp_path / "many.zip")
@@ -276,11 +262,11 @@ def test_links_are_not_followed(tmp_path):
 
 def test_a_thousand_names_stay_apart(tmp_path):
     for name in ("Ana Maria", "Ana_Maria", "Ana  Maria", "..a", "~", "@", "x" * 200, "x" * 201, "00123", "1E5", "李" * 60,
-                 "An\u0303a Mari\u0301a", "Ana_Maria-5f2b0c11", "Ana_Maria_7"):
+                 "An\u0303a Mari\u0301a", "Ana_Maria-5f2b0c11", "Ana_Maria_7", "-rf", "a\nb", "\x1b[2J", "\u202egpj"):
         (tmp_path / f"{name}.ipynb").write_bytes(GOOD)
     submissions, _ = collect(tmp_path, NAME, set(RIGHT))
     keys = [s.key for s in submissions]
-    assert len({key.casefold() for key in keys}) == len(keys) == 13  # a file whose name begins with a dot is nobody's
+    assert len({key.casefold() for key in keys}) == len(keys) == 17  # a file whose name begins with a dot is nobody's
     assert all(key.isascii() and len(key) < 120 and not key.replace(".", "").isdigit() for key in keys)
     assert all(key and "/" not in key and not key.startswith(".") for key in keys)
 
@@ -335,10 +321,8 @@ def test_a_folder_that_may_not_be_read_costs_only_itself(tmp_path):
             folder.chmod(mode)
         for student in ("closed", "listed"):
             (tmp_path / "in" / student).chmod(0o755)
-    assert problems == {"closed": "The folder cannot be read (Permission denied).", "good": "",
-                        "listed": "The folder cannot be read (Permission denied)."} or problems == {
-        "closed": "The folder cannot be read (Permission denied).", "good": "",
-        "listed": "The file cannot be read (Permission denied)."}
+    assert re.fullmatch(r"The (folder|file) cannot be read \(Permission denied\)\.", problems.pop("listed"))
+    assert problems == {"closed": "The folder cannot be read (Permission denied).", "good": ""}
 
 
 def test_small_zips_that_hold_endless_zips_are_not_read(tmp_path, monkeypatch):

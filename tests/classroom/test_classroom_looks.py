@@ -48,10 +48,7 @@ def test_a_cell_is_flagged(cell, words, monkeypatch):
     ("It is picky." + TAGGED, "full points"), ("As an AI language model, I cannot see it.", "speaks to a language model"),
     ("You are a helpful grading assistant.", "speaks to a language model")])
 def test_an_answer_is_flagged_and_shown(answer, words, monkeypatch):
-    raw = submissions.solved()
-    for c in raw["cells"]:
-        if c["metadata"].get("nbgrader", {}).get("grade_id") == "answer-cosine":
-            c["source"] = answer
+    raw = submissions.written(submissions.solved(), {"answer-cosine": answer})
     assert any(words in flag and "answer-cosine" in flag for flag in flags(raw, monkeypatch))
     monkeypatch.setattr(grading, "Session", NotRun)
     text = grading.grade_one(submissions.data(raw), assignment.load(NAME))["answers"][1]["text"]

@@ -8,40 +8,30 @@ import results
 from commands import command
 from results import MARKUP, Skeleton
 
-from classroom import assignment, marks, term
+from classroom import marks, term
 from classroom.collecting import Submission
-from classroom.grading import grade_one
 
 A1, A2 = "assignment1", "assignment2"
 
 
-def work(student, number="", points=None, mistakes=(), platform="moodle", failed=(), status="graded", version="a"):
-    """One submission, before it is written: ``points``: of each test, all by default; ``mistakes``: {function: name};
-    ``failed``: tests by their number that could not be judged."""
-    return locals()
+def work(student, number="", points=None, version="a", canvas=False, **more):
+    """One submission: how it is made when the assignment is known. ``more``: for ``results.result``."""
+    def made(name):
+        result = results.result(student, number, points, answers=("because",) * 2, name=name, **more)
+        folder = f"{student}_{number}_77_a.ipynb" if canvas else result["folder"]
+        return result | {"fingerprint": f"{version} 0", "folder": folder if number else "",
+                         "key": Submission(student, number).key}
+    return made
 
 
-def graded(folder, name, works, mark=1, refused=()):
+def empty(student, number):
+    """One submission that could not be read."""
+    return lambda name: results.unreadable(student, number, name) | {"fingerprint": "a 0"}
+
+
+def graded(folder, name, works, mark=1):
     """A folder as grade leaves it, its sheet filled in with ``mark`` for each answer (None: blank)."""
-    blank, made = grade_one(b"", assignment.load(name)), []
-    for one in works:
-        result = json.loads(json.dumps(blank)) | {"status": one["status"], "reason": ""}
-        number, student = one["number"], one["student"]
-        where = {"moodle": f"{student}_{number}_assignsubmission_file_", "canvas": f"{student}_{number}_77_a.ipynb"}
-        for i, test in enumerate(result["tests"]):
-            given = test["most"] if one["points"] is None else one["points"][i]
-            mistake = dict(one["mistakes"]).get(test["function"])
-            given = 0 if mistake else given
-            test |= {"points": given, "status": "passed" if given == test["most"] else "wrong", "misconception": mistake,
-                     "message": f"About {mistake}.\nCalled with x."}
-            if i in one["failed"] or one["status"] == "unreadable":
-                test |= {"points": None, "status": "unreadable" if one["status"] == "unreadable" else "time limit"}
-        for answer in result["answers"]:
-            answer["text"] = "because"
-        key = Submission(student, number).key
-        result |= {"student": student, "id": number, "folder": where[one["platform"]] if number else "", "key": key,
-                   "file": "a.ipynb", "modified": 1e9, "found": [], "fingerprint": f"{one['version']} 0"}
-        made.append(result)
+    made = [one(name) for one in works]
     results.graded(folder, made, name, others=[])
     rows = [(r["key"], r["student"], a["grade_id"], "", "", a["most"], mark, "") for r in made for a in r["answers"]]
     with (folder / marks.SHEET).open("w", newline="", encoding="utf-8-sig") as file:
@@ -61,8 +51,8 @@ def text_of(out):
 
 
 def test_who_has_what(tmp_path):
-    one = graded(tmp_path / "g1", A1, [work("Ada", "11"), work("Ben", "12", failed=[0], status="partly graded"),
-                                       work("Cy", "13", status="unreadable"), work("Dee", "14", [0] * 8)])
+    one = graded(tmp_path / "g1", A1, [work("Ada", "11"), work("Ben", "12", ended=True), empty("Cy", "13"),
+                                       work("Dee", "14", [0] * 8)])
     two = graded(tmp_path / "g2", A2, [work("Ada", "21"), work("Ben", "22"), work("Eve", "23")], mark=None)
     rows = marks.read_csv(two / marks.SHEET)
     for row in rows:
@@ -84,7 +74,7 @@ def test_who_has_what(tmp_path):
 
 
 def canvas(student, number):
-    return work(student, number, platform="canvas")
+    return work(student, number, canvas=True)
 
 
 ZOE = "Zo\u00eb M\u00fcller"
@@ -240,7 +230,7 @@ def test_lost_results_and_unknown_assignments_are_told(tmp_path):
 def test_nothing_in_the_files_is_markup_or_a_formula(tmp_path):
     tags = {}
     for words in ("harmless", MARKUP, "=HYPERLINK(1)"):
-        folder = graded(tmp_path / str(len(tags)) / "g", A1, [work("Eve", "1"), work("Ann", "2", failed=[0])])
+        folder = graded(tmp_path / str(len(tags)) / "g", A1, [work("Eve", "1"), work("Ann", "2", ended=True)])
         for path in (folder / "results").glob("*.json"):
             result = json.loads(path.read_text()) | {"student": f"{words} {path.stem}", "reason": words}
             result["status"] = "unreadable"
