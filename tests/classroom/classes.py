@@ -27,7 +27,7 @@ def answers(right, rng, open_=0.05):
     return found
 
 
-def moodle(students, given, grade="7.00", language="en"):
+def moodle(students, given, grade="7.00", language="en", separator=","):
     """The *Responses* report as CSV: ``students`` are (last, first, number, address)."""
     words = {"en": "Last name,First name,ID number,Email address,Status,Started,Response,Right answer",
              "de": "Nachname,Vorname,ID-Nummer,E-Mail-Adresse,Status,Begonnen,Antwort,Richtige Antwort"}
@@ -37,7 +37,7 @@ def moodle(students, given, grade="7.00", language="en"):
         cells = [cell for one in quiz.asked() for cell in (
             _text(mine[one.id], "-"), next(_text(o) for o in one.options if not o.misconception))]
         lines.append([*who, "Finished", "1 October 2026 10:00 AM", grade, *cells])
-    return _csv(lines)
+    return _csv(lines, separator)
 
 
 def canvas(students, given):
@@ -59,7 +59,7 @@ def _html(text):
     return text.replace("<i>", "").replace("</i>", "")
 
 
-def _csv(lines):
+def _csv(lines, separator=","):
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\r\n").writerows(lines)
+    csv.writer(buffer, delimiter=separator).writerows(lines)
     return "\ufeff" + buffer.getvalue()

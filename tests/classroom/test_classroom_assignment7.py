@@ -260,10 +260,3 @@ def test_saying_whose_answer_it_is_never_costs_a_grade(monkeypatch, check):
     given = [{"rule": "a", "seed": seed, "sheet": []} for seed in "abc"]
     task = replace(task, details={"rule": given[0], "find": given[0]}, given={"rule": [given[2]], "find": given})
     assert grading._right_for_others(task, [(first, whose), (second, whose)]) == {"rule": {"rule": "a", "seed": "c"}}
-
-
-def test_the_source_holds_the_practice_model():
-    cells = ["".join(c["source"]) for c in assignment.source(NAME)["cells"]]
-    for part, task in assignment7.TASKS.items():
-        for passage in task.family.words(**task.family.own).values():
-            assert sum(text.count(passage) for text in cells) == 1, part

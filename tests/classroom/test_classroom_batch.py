@@ -114,8 +114,8 @@ def test_an_interrupt_stops_everything_and_the_rest_is_graded_later(tmp_path):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """A copy of the course that can be changed, and two students' notebooks. ``course.graded(...)``: who is graded by the
-    next command; nothing is run. ``course.options``: what that command hands on."""
+    """A copy of the course that can be changed, and two students' notebooks, with the results, which are nobody's, among
+    them. ``course.graded(...)``: who is graded by the next command; nothing is run. ``course.options``: what it hands on."""
     for room in ("classroom", "helpers", "notebooks/assignments/source"):
         shutil.copytree(sandbox.ROOT / room, tmp_path / "course" / room, ignore=shutil.ignore_patterns("__pycache__"))
     put(tmp_path / "in", {f"{name}.ipynb": submissions.data(submissions.solved(f"# {name}")) for name in ("ada", "ben")})
@@ -124,7 +124,7 @@ def course(tmp_path, monkeypatch):
     monkeypatch.setattr(sandbox, "problem", lambda: None)
 
     class Course:
-        root, source, out, options, asked, stop = tmp_path / "course", tmp_path / "in", tmp_path / "out", {}, [], False
+        root, source, out, options, asked, stop = tmp_path / "course", tmp_path / "in", tmp_path / "in/graded", {}, [], False
 
         def graded(self, **options):
             self.asked.clear()

@@ -1,7 +1,6 @@
 """What a class has gained: files of Moodle and Canvas are read, students matched, and the report finds what was put in."""
 
 import csv
-import io
 import math
 import re
 from collections import Counter
@@ -81,11 +80,8 @@ def test_what_html_and_spreadsheets_do_to_texts_changes_nothing(tmp_path, simula
 
 
 def test_excel_may_have_saved_it(tmp_path, simulated):
-    rows = list(csv.reader(io.StringIO(moodle(PEOPLE, simulated[2]).removeprefix("\ufeff"))))
-    buffer = io.StringIO()
-    csv.writer(buffer, delimiter=";").writerows(rows)
-    path = tmp_path / "excel.csv"
-    path.write_bytes(buffer.getvalue().encode("cp1252", errors="replace"))
+    (path,) = files(tmp_path, excel="")
+    path.write_bytes(moodle(PEOPLE, simulated[2], separator=";").removeprefix("\ufeff").encode("cp1252", errors="replace"))
     assert (report.right(report.read(path).taken, [q.id for q in ITEMS]) == simulated[0]).all()
 
 
@@ -110,19 +106,17 @@ def test_unfinished_empty_and_repeated_attempts(tmp_path, simulated):
 
 
 @pytest.mark.parametrize(("contents", "said"), [
-    (None, "does not exist"), (b"", "no lines"), (b"PK\x03\x04\x00", "is not CSV"), (b"<html><table>", "is not CSV"),
-    (b'[{"a": 1}]', "is not CSV"), (b"Last name,First name\r\nA,B\r\n", "No column of"),
+    (None, "does not exist"), ("", "is a folder"), (b"", "no lines"), (b"PK\x03\x04\x00", "is not CSV"),
+    (b"<html><table>", "is not CSV"), (b'[{"a": 1}]', "is not CSV"), (b"Last name,First name\r\nA,B\r\n", "No column of"),
     (b"name,score\r\n\xff\xfe\x00,3\r\n", "No column of"), (b"a\r\n" + b'"' * 5001, "")])
 def test_an_odd_file_is_told_in_one_sentence(tmp_path, contents, said):
     path = tmp_path / "odd.csv"
-    if contents is not None:
+    if contents == "":
+        path.mkdir()
+    elif contents is not None:
         path.write_bytes(contents)
     told = command("gain", path, path, "--out", tmp_path / "out", fails=True)
     assert said in told and told.endswith(".\n") and not (tmp_path / "out").exists()
-
-
-def test_a_folder_is_told(tmp_path):
-    assert "is a folder" in command("gain", tmp_path, tmp_path, fails=True)
 
 
 # ---------------------------------------------------------------- who is who

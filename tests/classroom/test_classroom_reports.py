@@ -9,10 +9,9 @@ import zipfile
 from urllib.parse import quote
 
 import pytest
-import submissions
 from commands import command
 from results import ALL, MARKUP, TOTALS, Skeleton, change, change_batch, fill, result
-from submissions import NAME, needs_sandbox
+from submissions import NAME, put
 
 from classroom import assignment, batch, clock, exports, marks, overview, reports, roster, sandbox
 from classroom.collecting import Submission
@@ -284,21 +283,6 @@ def test_nothing_a_student_wrote_is_markup(out):
     assert not any(tag == "script" for tags in pages[MARKUP] for tag, _ in tags)
 
 
-@needs_sandbox
-def test_from_the_command_line(tmp_path):
-    submissions.put(tmp_path / "in", {"ada.ipynb": submissions.data(submissions.solved()), "ben.ipynb": b""})
-    out = str(tmp_path / "out")
-    command("release", NAME, tmp_path / "for students")
-    said = command("grade", NAME, tmp_path / "in", out, "--workers", 1)
-    assert "1  graded" in said and "1  unreadable" in said and "to_mark.csv" in said
-    command("feedback", out)
-    assert "2 grades are blank" in command("export", out, "--format", "moodle")
-    assert (tmp_path / "out" / "feedback" / "ada.html").exists()
-    (tmp_path / "out").rename(tmp_path / "in" / "graded")  # results among the submissions are nobody's
-    command("grade", NAME, tmp_path / "in", tmp_path / "in" / "graded")
-    assert len(batch.read(tmp_path / "in" / "graded")[0]) == 2
-
-
 def make(*arguments):
     if not shutil.which("make"):
         pytest.skip("there is no make here")
@@ -370,6 +354,6 @@ LISTS = {"names.txt": b"Ada\n", "twice.txt": b"Ada Lovelace\nLovelace, ADA\n", "
         ("--variant v --students mails.txt", "has '@' in it")))])
 def test_errors_are_one_sentence(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    submissions.put(tmp_path, LISTS)
+    put(tmp_path, LISTS)
     assert words in command(*arguments.split(), fails=True)
     assert {path.name for path in tmp_path.iterdir()} == set(LISTS), "a folder was made before the names were looked at"

@@ -259,6 +259,7 @@ def test_a_list_goes_from_grade_to_export(tmp_path):
     assert before == {"login2.json", "Wei_Zhang-" + Submission("Wei Zhang").key[-8:] + ".json", "Xia.json"}
     roster.write(tmp_path / "class.csv", CLASS[:4])
     said = command(*arguments, "--roster", tmp_path / "class.csv")
+    assert "3  unreadable" in said and marks.SHEET in said
     assert "Not matched to the list of students: Wei Zhang (2 on the list may be called so" in said
     assert "李小龙" in said.partition("are not among the submissions")[2]
     assert before == {path.name for path in (out / "results").iterdir()}
