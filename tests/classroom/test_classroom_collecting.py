@@ -486,6 +486,12 @@ def test_the_id_of_another_assignment_is_plain_text(tmp_path):
         assert problem.isprintable() and bool(problem) == isinstance(value, str)
 
 
+@pytest.mark.parametrize("source", ["def f(x, x): return 1", "def f(a=1, *a): return 1", "def f(x, *, x=2): return 1"])
+def test_a_name_twice_in_a_signature_costs_only_that_function(source):
+    """It made the grader stop, and the whole submission was not graded."""
+    assert code_cells.signature(code_cells.parse(source).body[0]) is None
+
+
 STUB = "def f(x):\n    raise NotImplementedError()"
 
 
