@@ -77,7 +77,8 @@ def words_in(text, known=None, least=1, most=None, like="the cat sat"):
         print(f"Read without 's, which is not known here: {', '.join(cut[:8])}.")
     if missing:
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        print(f"Left out, because it is not known here: {', '.join(missing[:8])}{rest}.")
+        reason = "it is" if len(missing) == 1 else "they are"
+        print(f"Left out, because {reason} not known here: {', '.join(missing[:8])}{rest}.")
     return usable
 
 

@@ -3,7 +3,7 @@ tensors."""
 
 import torch
 
-from helpers.checks.calls import as_list
+from helpers.checks.comparison import array_of
 from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 from helpers.checks.pieces import same, tensor
 from helpers.transformer import cross_attention, decoder_block, feed_forward, greedy_decode, shift_right
@@ -21,6 +21,10 @@ def _texts(rng, B, T_t, T_s, d, d_e, d_k, d_v, lengths=None):
 
 def _columns_hidden(scores, mask, fill=-torch.inf):
     return scores.masked_fill(~mask[:, None], fill)
+
+
+def _columns_filled(scores, mask):
+    return _columns_hidden(scores, mask, -1e9)
 
 
 def _rows_hidden(scores, mask):
@@ -62,6 +66,9 @@ SWAPPED = ("The two texts have changed places: your queries come from the encode
            "the decoder. The decoder asks, so it gives the queries; the encoder's text is what is asked, so it "
            "gives keys and values.")
 
+OVER_QUERIES = ("Your columns sum to 1. Each target word shares out its own weight over the source words: softmax over the "
+                "last axis.")
+
 CROSS_ATTENTION = Exercise(cross_attention, nudges=(
     ("first two dimensions of batch2", "In Q @ K.mT the inner sizes agree: .mT swaps the last two axes. (K.T "
         "turns all of them round, the one that counts texts too.)"),
@@ -89,7 +96,7 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
     ("queries-and-keys-exchanged", "Your queries come from the encoder and your keys from the decoder. "
         "It is the other way round: the decoder asks, and what can be found, keys and values, is in "
         "the encoder's text.", _cross(queries="encoder", keys="decoder")),
-    ("scores-transposed", "Your scores have a row for each source word: K Qᵀ in the place of Q Kᵀ. A row "
+    ("scores-transposed", "Your scores have a row for each source word: K Qᵀ instead of Q Kᵀ. A row "
         "belongs to a word that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s).",
         lambda dX, eX, Wq, Wk, Wv, m: _cross(queries="encoder", keys="decoder")(dX, eX, Wk, Wq, Wv, m)),
     ("decoder-attends-to-itself", "Queries, keys and values all come from the decoder: that is self-attention. "
@@ -107,8 +114,8 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
     ("scaled-by-d_k", "The scores are divided by d_k. Divide by its square root.", _cross(scale=lambda d_k, d: d_k)),
     ("scaled-by-d", "The scores are divided by √d, the width of decoder_X. d_k is the width of a query: "
         "Q.shape[-1].", _cross(scale=lambda d_k, d: d ** 0.5)),
-    ("softmax-over-queries", "Your columns sum to 1. Each target word shares out its own weight over the "
-        "source words: softmax over the last axis.", _cross(axis=-2)),
+    ("softmax-over-queries", OVER_QUERIES, _cross(axis=-2)),
+    ("softmax-over-queries-filled", OVER_QUERIES, _cross(axis=-2, hide=_columns_filled)),
     ("mask-forgotten", "source_mask is not used: padding gets weight. Put -inf where it is False, before "
         "the softmax.", _cross(hide=same)),
     ("mask-after-softmax", "The mask is multiplied in after the softmax, so the rows no longer sum to 1. "
@@ -179,11 +186,12 @@ def _by_hand(rng):
     """Whole numbers: the sublayers multiply, the norms add, and cross-attention fetches the memory's only row."""
     x, memory = (torch.tensor(rng.integers(1, 5, size=(1, 1, 2)) * 1.0) for _ in range(2))
 
-    def cross_attention(x, memory):  # its name is in the error of a call that leaves the memory out
-        return x + 100 * memory
-
-    return (x, memory, lambda x: 2 * x, cross_attention, lambda x: 3 * x,
-            lambda x: x + 10, lambda x: x + 50, lambda x: x + 7)
+    functions = {"self_attention": lambda x: 2 * x, "cross_attention": lambda x, memory: x + 100 * memory,
+                 "feed_forward": lambda x: 3 * x, "norm1": lambda x: x + 10, "norm2": lambda x: x + 50,
+                 "norm3": lambda x: x + 7}
+    for name, function in functions.items():
+        function.__qualname__ = name  # for the error of a call with too few arguments or too many
+    return x, memory, *functions.values()
 
 
 def _add(x, sublayer, norm):
@@ -232,7 +240,7 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
     larger(_decoder_inputs(6, 9, 11, 10)),
 ), misconceptions=(
     ("memory-normalised", "You normalise the memory with norm2. The encoder has a norm of its own: hand its output "
-        "over as it is.", lambda x, m, s, c, f, n1, n2, n3: decoder_block(x, n2(m), s, c, f, n1, n2, n3)),
+        "over as it is.", _three(second=lambda x, m, c, n: x + c(n(x), n(m)))),
     ("x-as-memory", "Your cross-attention gets the stream twice, so the text looks at itself a second time and "
         "never at the source. Its second argument is memory.", _three(second=lambda x, m, c, n: x + c(n(x), n(x)))),
     ("roles-swapped", "The two texts have changed places in cross_attention: the source asks and the "
@@ -274,6 +282,8 @@ DECODER_BLOCK = Exercise(decoder_block, nudges=(
         _three(order=(1, 3, 2), norms=lambda a, b, c: (a, c, b))),
     ("norms-1-and-2-swapped", "norm1 and norm2 have changed places: norm1 belongs before self-attention, norm2 "
         "before cross-attention.", _three(norms=lambda a, b, c: (b, a, c))),
+    ("norms-2-and-3-swapped", "norm2 and norm3 have changed places: norm2 belongs before cross-attention, norm3 "
+        "before the MLP.", _three(norms=lambda a, b, c: (a, c, b))),
     ("norm1-everywhere", "You use norm1 for all three sublayers. Each has a norm of its own.",
         _three(norms=lambda a, b, c: (a, a, a))),
     ("no-norms", "The norms are not used. Each sublayer reads a normalised copy of the stream.",
@@ -321,6 +331,13 @@ def _start(tokens, bos):
     return torch.full((tokens.shape[0], 1), bos, dtype=tokens.dtype)
 
 
+@variants
+def _shift(tokens, bos, *, axis=1, start=lambda bos: bos):
+    """The reference along another axis, or with another start."""
+    first, rest = tokens.narrow(axis, 0, 1), tokens.narrow(axis, 0, tokens.shape[axis] - 1)
+    return torch.cat([torch.full_like(first, start(bos)), rest], dim=axis)
+
+
 def _first_repeated(tokens, bos):
     """A loop from the left that reads what it has just written."""
     shifted = tokens.clone()
@@ -361,7 +378,8 @@ SHIFT_RIGHT = Exercise(shift_right, nudges=(
     ("wrapped-around", "The last word has come in on the left. bos belongs there.",
         lambda t, b: torch.roll(t, 1, dims=1)),
     ("rows-shifted", "You shift down, so each sentence gets the words of the one before. Shift along the "
-        "last axis.", lambda t, b: torch.cat([torch.full_like(t[:1], b), t[:-1]])),
+        "last axis.", _shift(axis=0)),
+    ("zeros-in-front", "Zeros are in front, where bos belongs.", _shift(start=lambda bos: 0)),
     ("no-bos", "The last word is dropped, and bos is missing in front.", lambda t, b: t[:, :-1]),
     ("bos-from-neighbour", "Only the first sentence begins with bos; the others begin with the last word "
         "of the sentence before. Shift each row by itself.", _rolled),
@@ -370,33 +388,50 @@ SHIFT_RIGHT = Exercise(shift_right, nudges=(
 # ---------------------------------------------------------------- greedy_decode
 
 
-class _Scripted:
-    """Scores whose best ids follow a script: ``script[n]`` after n ids, and never ``eos`` once it has
-    ended."""
+def _unlike_ids(ids):
+    """In words what is no list of ids, or ""; the ids may be NumPy's or torch's."""
+    if not isinstance(ids, (list, tuple)):
+        return f"of type {type(ids).__name__}"
+    kinds = {"?" if (array := array_of(i)) is None or array.shape else array.dtype.kind for i in ids}
+    return "" if kinds <= {"i", "u"} else f"a list with {'decimal numbers' if 'f' in kinds else 'something else'} in it"
 
-    def __init__(self, script, vocabulary, rng):
-        self.script, self.noise = list(script), torch.tensor(rng.normal(size=(len(script) + 40, vocabulary)))
 
-    def __call__(self, ids):
+def _next_logits(scores):
+    """What an attempt asks: ``scores(ids)``, but only of a list of ids, as the lesson's translator takes it."""
+    def next_logits(ids):
+        if came := _unlike_ids(ids):
+            raise TypeError(f"next_logits takes the list of ids so far, and what came is {came}")
+        return scores(ids)
+
+    next_logits.__qualname__ = "next_logits"  # for the error of a call with too few arguments or too many
+    return next_logits
+
+
+def _script(script, vocabulary, rng):
+    """Scores whose best ids follow a script: ``script[n]`` after n ids, and never ``eos`` once it has ended."""
+    script, noise = list(script), torch.tensor(rng.normal(size=(len(script) + 40, vocabulary)))
+
+    def scores(ids):
         n = len(ids) - 1
-        logits = self.noise[min(max(n, 0), len(self.noise) - 1)].clone()
-        if 0 <= n < len(self.script):
-            logits[self.script[n]] = logits.max() + 1.0
+        logits = noise[min(max(n, 0), len(noise) - 1)].clone()
+        if 0 <= n < len(script):
+            logits[script[n]] = logits.max() + 1.0
         return logits
 
+    return _next_logits(scores)
 
-class _Chain:
+
+def _chain(vocabulary, first, rng):
     """Scores that depend on all the ids so far: the best one is a sum of them, each times its place."""
+    noise = torch.tensor(rng.normal(size=vocabulary))
 
-    def __init__(self, vocabulary, first, rng):
-        self.vocabulary, self.first, self.noise = vocabulary, first, torch.tensor(rng.normal(size=vocabulary))
-
-    def __call__(self, ids):
+    def scores(ids):
         total = sum((place + 1) * int(i) for place, i in enumerate(ids))
-        best = total % (self.vocabulary - self.first) + self.first
-        logits = self.noise.clone()
-        logits[best] = logits.max() + 1.0
+        logits = noise.clone()
+        logits[total % (vocabulary - first) + first] = logits.max() + 1.0
         return logits
+
+    return _next_logits(scores)
 
 
 BOS, EOS = 1, 2
@@ -406,18 +441,18 @@ BOS, EOS = 1, 2
 def _ends_after(rng, words):
     """Writes ``words`` ids from 3 to 8, then eos; there is room for more."""
     script = [*(3 + rng.permutation(6)[:words]), EOS, *(3 + rng.permutation(6))]
-    return _Scripted(script, 9, rng), BOS, EOS, words + 4
+    return _script(script, 9, rng), BOS, EOS, words + 4
 
 
 @inputs
 def _too_long(rng, max_length):
     """eos never comes: the ids are 3 and above."""
-    return _Chain(11, 3, rng), BOS, EOS, max_length
+    return _chain(11, 3, rng), BOS, EOS, max_length
 
 
 def _scripted(*ids):
     """The model writes these ids, whatever they mean."""
-    return lambda rng: (_Scripted(ids, 9, rng), BOS, EOS, 7)
+    return lambda rng: (_script(ids, 9, rng), BOS, EOS, 7)
 
 
 @variants
@@ -438,22 +473,24 @@ def _same_prefix(next_logits, bos, eos, max_length):
     return greedy_decode(lambda ids: logits, bos, eos, max_length)
 
 
-GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
+SCORE = "You take the highest score itself, .max(). The id is its place in the list of scores: .argmax()."
+
+GREEDY_DECODE = Exercise(greedy_decode, probes=(
     Probe("nothing to say", _ends_after(0),
-        "The first best id is eos here: the result is [eos]. bos is not returned, eos is."),
-    Probe("room for one id", lambda rng: (_Scripted([5, 4, EOS], 9, rng), BOS, EOS, 1),
-        "max_length = 1: one id comes back, and no eos, because there was no room for it."),
+        "eos has the highest score at once: the result is [eos]. bos is not returned, eos is."),
+    Probe("room for one id", lambda rng: (_script([5, 4, EOS], 9, rng), BOS, EOS, 1),
+        "max_length = 1: the id with the highest score comes back alone. For eos there was no room."),
     Probe("some words", _ends_after(4), "Four words, then eos. Nothing is written after eos."),
     Probe("never eos", _too_long(7), "eos never comes, so the text ends after max_length ids. bos does "
         "not count. Each id depends on all the ids before, bos included."),
-    Probe("other signs", lambda rng: (_Scripted([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8),
+    Probe("other signs", lambda rng: (_script([2, 1, 2, 6, 3, 5], 9, rng), 7, 6, 8),
         "bos = 7 and eos = 6 here, and the id 2 is a word: use the arguments."),
     Probe("the id 0", _scripted(4, 0, 5, EOS, 3, 3), "The id 0 stands in the middle here. Only eos ends a text.", ),
     Probe("bos once more", _scripted(4, BOS, 5, EOS, 3, 3), "The best id is bos once, in the middle of a text. "
         "What was written is returned, whatever it is: only the bos that you put in front is left out."),
-    Probe("no room", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, 0),
+    Probe("no room", lambda rng: (_script([5, EOS], 9, rng), BOS, EOS, 0),
         "max_length = 0 leaves room for nothing: [].", draws=1),
-    larger(lambda rng: (_Chain(20, 3, rng), 13, EOS, 12)),
+    larger(lambda rng: (_chain(20, 3, rng), 13, EOS, 12)),
 ), misconceptions=(
     ("keeps-bos-drops-eos", "bos is in the result, and eos is not. The model needs bos to begin, but it "
         "is no word of the text; eos belongs to it.", _decode(keep_bos=True, drop_eos=True)),
@@ -470,6 +507,12 @@ GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
         "second, …].", _decode(inputs=lambda bos, ids: [([bos, *ids])[-1]])),
     ("same-question", "next_logits is asked once, and its answer is used again and again. Ask anew after "
         "every word.", _same_prefix),
+    ("tensor-asked", "You give next_logits a tensor. It takes the list of ids so far, [bos, first, second, …].",
+        _decode(inputs=lambda bos, ids: torch.tensor([bos, *ids]))),
+    ("tensor-returned", "The ids are right, but they come in a tensor or an array. Return them as a list: .tolist().",
+        lambda n, b, e, m: torch.tensor(greedy_decode(n, b, e, m))),
+    ("max-for-argmax", SCORE, _decode(pick=lambda scores: int(scores.max()))),
+    ("max-not-whole", SCORE, _decode(pick=lambda scores: scores.max().item())),
     ("argmin", "You take the id with the lowest score. Take the highest.", _decode(pick=lambda s: int(s.argmin()))),
     ("stops-at-0", "You stop at the id 0 too. Only eos ends a text.",
         lambda n, b, e, m: _until(greedy_decode(n, b, e, m), 0)),
@@ -477,7 +520,7 @@ GREEDY_DECODE = Exercise(greedy_decode, use=as_list, probes=(
         "written stays.", lambda n, b, e, m: [i for i in greedy_decode(n, b, e, m) if i != b]),
     ("eos-is-2", "You stop at the id 2, whatever eos is.", lambda n, b, e, m: greedy_decode(n, b, 2, m)),
 ), contracts=(
-    Contract("a negative max_length", lambda rng: (_Scripted([5, EOS], 9, rng), BOS, EOS, -1)),
+    Contract("a negative max_length", lambda rng: (_script([5, EOS], 9, rng), BOS, EOS, -1)),
 ))
 
 

@@ -183,9 +183,9 @@ def map_of_2014(weights, pair):
 
     ``weights``: ``(T, T_s)``; ``pair``: source, target and alignment of one text.
     """
-    _, ax = plt.subplots(figsize=(6.6, 5.8))
+    _, ax = plt.subplots(figsize=(6.6, 4.7))
     rows = [f"{a} → {b}" for a, b in zip(["<bos>", *pair.target], pair.target, strict=False)]
-    plots.heatmap(weights, rows, pair.source, ax=ax, limits=(0, 1), numbers=False, colorbar=False,
+    plots.heatmap(weights, rows, pair.source, ax=ax, limits=(0, 1), numbers=False,
                   axis_names=("query: reads → writes", "key: English word read"))
     for t, where in enumerate(pair.alignment):
         for s in where:

@@ -67,6 +67,22 @@ def by_loops(dX, eX, W_q, W_k, W_v, mask):
     return output, weights
 
 
+def a_growing_tensor(next_logits, bos, eos, max_length):
+    """The lesson's translator stops over it."""
+    ids = torch.tensor([bos])
+    while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != eos):
+        ids = torch.cat([ids, next_logits(ids).argmax()[None]])
+    return ids[1:].tolist()
+
+
+def a_growing_list(next_logits, bos, eos, max_length):
+    """Its ids are tensors without an axis."""
+    ids = [bos]
+    while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != eos):
+        ids.append(next_logits(ids).argmax())
+    return ids[1:]
+
+
 def share_by_loops(weights, special):
     shares = []
     for head in weights:
@@ -81,6 +97,7 @@ WRONG = [
     ("multi_head_attention", empty_mask_is_no_mask, None),
     ("rotate", row_looked_up, None),
     ("rotate", row_found_by_index, None),
+    ("greedy_decode", a_growing_tensor, "tensor-asked"),
 ]
 
 RIGHT = [
@@ -90,6 +107,7 @@ RIGHT = [
     ("cross_attention", fill_of_10000),
     ("decoder_block", named_arguments),
     ("cross_attention", by_loops),
+    ("greedy_decode", a_growing_list),
     ("multi_head_attention", lambda *args: np.asarray(mha(*args), dtype=np.float32)),
     ("layer_norm", lambda x, gain, bias, eps: norm(x.float(), gain.float(), bias.float(), eps)),
 ]
