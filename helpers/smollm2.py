@@ -115,21 +115,29 @@ def rope(x, positions, base=10000.0):
     return turn(rotate, x, positions, base)
 
 
+PIECES = {piece.__name__: piece for piece in (rms_norm, gated_mlp, rotate, split_heads, cached_attention)}
+OF_A_LAYER = PIECES | {"rotate": rope}  # a layer hands the base on
+
+
 def decoder_layer(x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
     """One layer of a decoder of today, pre-norm: attention adds to the stream, then the gated MLP does.
 
     ``x``: ``(B, T, d)``, T new tokens; ``w``: the layer's numbers, a dict as in `ChatModel`; ``positions``: ``(T,)``;
     ``cache``: None or (K, V) of earlier tokens, keys as they were turned, ``(B, g, t, d_k)`` each. Returns (x, the longer
-    cache). `ChatModel.run` has the same lines, and lets one look between them. Source: Touvron et al. 2023, section 2.2.
+    cache). Source: Touvron et al. 2023, section 2.2, where no heads share keys.
     """
-    y = rms_norm(x, w["norm1"])
-    q, k, v = split_heads(y @ w["W_q"], n_heads), split_heads(y @ w["W_k"], n_groups), split_heads(y @ w["W_v"], n_groups)
-    heads, cache = cached_attention(rope(q, positions, base), rope(k, positions, base), v, cache)  # (B, h, T, d_k)
+    return layer_of(OF_A_LAYER, x, w, n_heads, n_groups, positions, cache, base)
+
+
+def layer_of(pieces, x, w, n_heads, n_groups, positions, cache=None, base=10000.0):
+    """`decoder_layer` made of these functions, a dict as ``OF_A_LAYER``. `ChatModel.run` has the same lines, and lets one
+    look between them."""
+    norm, mlp, turned, split, attend = (pieces[name] for name in PIECES)
+    y = norm(x, w["norm1"])
+    q, k, v = split(y @ w["W_q"], n_heads), split(y @ w["W_k"], n_groups), split(y @ w["W_v"], n_groups)
+    heads, cache = attend(turned(q, positions, base), turned(k, positions, base), v, cache)  # (B, h, T, d_k)
     x = x + heads.transpose(1, 2).flatten(2) @ w["W_o"]
-    return x + gated_mlp(rms_norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"]), cache
-
-
-PIECES = {piece.__name__: piece for piece in (rms_norm, gated_mlp, rotate, split_heads, cached_attention)}
+    return x + mlp(norm(x, w["norm2"]), w["W_gate"], w["W_up"], w["W_down"]), cache
 
 
 @dataclass(frozen=True)
@@ -291,7 +299,7 @@ def reference(model):
 
 # ---------------------------------------------------------------- a conversation
 
-START, END = 1, 2  # the ids of <|im_start|> and <|im_end|>, which no text can spell; what a text says is obeyed all the same
+START, END = 1, 2  # the ids of <|im_start|> and <|im_end|>, never given by `encode`; what a text says is obeyed all the same
 LONGEST = 8192  # tokens: the model has read no longer texts when it learned (the field llama.context_length of its file)
 AT_ONCE = 64  # tokens of a prompt that are read in one go, so that somebody can look on, and stop it
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"

@@ -116,7 +116,7 @@ def pairs_in(pairs, like=("Who wrote Faust?", "Goethe")):
     """A dict from text to text as it was given. Raises NotUsable for anything else, and for none."""
     if not isinstance(pairs, dict) or not all(
             isinstance(part, str) and part.strip() for pair in pairs.items() for part in pair) or not pairs:
-        raise NotUsable(f"Pairs of texts are expected here, and {shown(pairs)} came: "
+        raise NotUsable(f"Pairs of texts in quotation marks are expected here, and {shown(pairs)} came: "
                         f"write them as in {{{like[0]!r}: {like[1]!r}}}.")
     return pairs
 

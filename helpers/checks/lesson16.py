@@ -16,12 +16,14 @@ from helpers.checks.adopt import adopt
 from helpers.checks.core import SECONDS, Contract, Exercise, Probe, call, example, inputs, larger, variants
 from helpers.checks.pieces import attends, both, joined, rows_of_attention, same, single, spread, tensor
 from helpers.smollm2 import (
+    OF_A_LAYER,
     SYSTEM,
     cached_attention,
     chat_ids,
     decoder_layer,
     dequantise,
     gated_mlp,
+    layer_of,
     nucleus,
     rms_norm,
     rope,
@@ -70,10 +72,11 @@ def _turn(start, ids, end, line):
 
 @variants
 def _chat(messages, encode, start, end, *, some=list, inside=_whole, turn=_turn, last="assistant\n",
-          begin=lambda start: [start], back=same):
-    """The reference with one of its steps exchanged. ``inside``: a message's ids; ``turn``: signs around them."""
+          begin=lambda start: [start], close=lambda end, line: [], back=same):
+    """The reference with one of its steps exchanged. ``inside``: a message's ids; ``turn``: signs around them; ``close``:
+    what comes last."""
     ids = [i for message in some(messages) for i in turn(start, inside(message, encode), end, encode("\n"))]
-    return back([*ids, *begin(start), *encode(last)])
+    return back([*ids, *begin(start), *encode(last), *close(end, encode("\n"))])
 
 
 def _only_if_asked(messages, encode, start, end):
@@ -120,9 +123,9 @@ CHAT_IDS = Exercise(chat_ids, probes=(
         "'assistant'.", _chat(turn=lambda s, ids, end, line: [s, *ids, end], last="assistant")),
     ("no-start-before-assistant", "The last 'assistant' has no start sign.", _chat(begin=lambda start: [])),
     ("answer-closed", "You close the answer that has not begun: nothing comes after the ids of 'assistant\\n'.",
-        lambda m, e, s, end: [*chat_ids(m, e, s, end), end]),
+        _chat(close=lambda end, line: [end])),
     ("answer-closed-with-a-line", "You close the answer that has not begun: nothing comes after the ids of "
-        "'assistant\\n'.", lambda m, e, s, end: [*chat_ids(m, e, s, end), end, *e("\n")]),
+        "'assistant\\n'.", _chat(close=lambda end, line: [end, *line])),
     ("answer-begun-after-each", "You begin an answer after every message. Only the end of the list begins one: "
         "move it behind the loop.", lambda m, e, s, end: [i for one in m for i in chat_ids([one], e, s, end)]),
     ("answer-begun-if-asked", "You begin the answer only where the user spoke last. The list always ends with "
@@ -307,12 +310,15 @@ def _mlp_inputs(rng, *shape, m, std=1.0):
 
 
 @variants
-def _gated(x, W_gate, W_up, W_down, *, gate=F.silu, up=same, join=torch.mul, inside=same, outside=same):
+def _gated(x, W_gate, W_up, W_down, *, gate=F.silu, up=same, join=torch.mul, inside=same, outside=same,
+           swap=lambda *two: two, back=lambda x, out: out):
     """The reference, with other functions in its places."""
-    return outside(inside(join(gate(x @ W_gate), up(x @ W_up))) @ W_down)
+    W_gate, W_up = swap(W_gate, W_up)
+    return back(x, outside(inside(join(gate(x @ W_gate), up(x @ W_up))) @ W_down))
 
 
 GATED_MLP = Exercise(gated_mlp, nudges=(
+    ("at least 1D", "x is (…, d), and here a single token, (d,): a loop over it gives numbers. x @ W takes every shape."),
     ("matmul|mat1 and mat2|batch1|batch2|size mismatch", "⊙ multiplies number by number: that is * between the "
         "two halves, and @ is the matrix product."),
 ), probes=(
@@ -326,13 +332,17 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
     larger(_mlp_inputs(5, 9, 11, m=12)),
 ), misconceptions=(
     ("gate-and-up-swapped", "You apply SiLU to x W_up. It belongs to x W_gate; the other branch stays as it is. "
-        "(All shapes fit, so no error tells.)", lambda x, W_gate, W_up, W_down: gated_mlp(x, W_up, W_gate, W_down)),
+        "(All shapes fit, so no error tells.)", _gated(swap=lambda gate, up: (up, gate))),
     ("relu-on-the-other-branch", "You put a ReLU on x W_up and leave x W_gate as it is. SiLU goes on x W_gate, and x W_up "
         "stays as it is.", _gated(gate=same, up=F.relu)),
     ("silu-left-out", "You multiply the two branches as they are. SiLU goes on x W_gate first.", _gated(gate=same)),
     ("sigmoid", "You use the sigmoid, 1 / (1 + exp(-a)). SiLU is a times that.", _gated(gate=torch.sigmoid)),
     ("relu", "You use ReLU. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.relu)),
     ("gelu", "You use GELU. The function here is SiLU: a / (1 + exp(-a)), close to it.", _gated(gate=F.gelu)),
+    ("softmax", "You use a softmax. SiLU looks at each number alone: a / (1 + exp(-a)).",
+        _gated(gate=lambda a: torch.softmax(a, -1))),
+    ("brackets-forgotten", "* and @ are worked off from the left, so you multiply by x and not by x @ W_up. Put x @ W_up "
+        "into brackets.", lambda x, W_gate, W_up, W_down: F.silu(x @ W_gate) * x @ W_up @ W_down),
     ("tanh", "You use tanh. The function here is SiLU: a / (1 + exp(-a)).", _gated(gate=torch.tanh)),
     ("wrong-sign", "The exponent has the wrong sign: SiLU(a) = a / (1 + exp(-a)), nearly a for large a "
         "and nearly 0 for very negative a.", _gated(gate=lambda a: a * torch.sigmoid(-a))),
@@ -349,7 +359,7 @@ GATED_MLP = Exercise(gated_mlp, nudges=(
     ("no-down", "You return the m numbers inside. W_down brings them back to d.",
         lambda x, W_gate, W_up, W_down: F.silu(x @ W_gate) * (x @ W_up)),
     ("residual-added", "You add x. The residual connection stands in the block, not in the MLP.",
-        lambda x, W_gate, W_up, W_down: x + gated_mlp(x, W_gate, W_up, W_down)),
+        _gated(back=torch.add)),
     ("linear-layers", "You multiply by the transposes, as torch's linear layers do. Here all are (d_in, d_out): x @ "
         "W.", lambda x, W_gate, W_up, W_down: F.linear(F.silu(F.linear(x, W_gate)) * F.linear(x, W_up), W_down)),
     ("silu-on-x", "You apply SiLU to x, before the product with W_gate. It comes after it: SiLU(x "
@@ -449,6 +459,9 @@ DEQUANTISE = Exercise(dequantise, probes=(
     ("halves-below-each-other", "You put the high halves below the low ones, (2n, 16). Put them beside "
         "each other: torch.cat([low, high], dim=-1).",
         lambda s, m, codes: torch.cat([s[:, None] * half + m[:, None] for half in (codes & 15, codes >> 4)])),
+    ("halves-below-each-other-first", "You put the high halves below the low ones, (2n, 16). Put them beside "
+        "each other: torch.cat([low, high], dim=-1).",
+        _dequantised(order=lambda low, high: torch.cat([low, high], 0))),
     ("an-axis-too-many", "Your numbers are right and stand as (n, 2, 16). Return (n, 32): torch.cat "
         "joins along an axis that is there, torch.stack makes a new one.",
         lambda scales, minima, codes: dequantise(scales, minima, codes).unflatten(1, (2, 16))),
@@ -496,10 +509,12 @@ CACHED_ATTENTION = Exercise(cached_attention, results=("the output", "the new ca
     ("no-offset", "Your mask begins at the left again: new token i sees keys 0 to i, as if nothing were "
         "cached. It stands at place t + i and sees keys 0 to t + i: tril(t), where t is the length of "
         "the cache. (is_causal=True does the same wrong.)", attends(offset=lambda T, n: 0)),
-    ("no-mask", "New tokens see those after them. New token i sees the cache and new tokens 0 to i.",
+    ("no-mask", "New tokens see those after them. New token i sees the cache and new tokens 0 to i: tril(t), with the t "
+        "tokens that were cached before you appended.",
         attends(offset=lambda T, n: n)),
-    ("mask-only-without-a-cache", "With a cache you use no mask. That is right for one new token, and wrong for "
-        "several: they would see those after them.", attends(offset=lambda T, n: 0 if n == T else n)),
+    ("mask-only-without-a-cache", "With a cache your mask hides nothing: several new tokens see those after them. "
+        "Is there no mask, or is t counted after appending? It is what was cached before.",
+        attends(offset=lambda T, n: 0 if n == T else n)),
     ("one-too-far", "Each new token also sees the one after it. The last key that new token i may see is "
         "t + i, itself.", attends(offset=lambda T, n: n - T + 1)),
     ("does-not-see-itself", "A new token does not see itself, so the first of a text sees nothing. Token "
@@ -555,17 +570,18 @@ def _whichever(function, probabilities, p):
     return torch.as_tensor(kept).sort(descending=True).values
 
 
-@variants
-def _keeping(probabilities, p, *, count, finish=lambda few, p: few / few.sum(), descending=True):
-    """Keep the first ``count(sums, ordered, p)`` of the words in order; ``sums``: their running sums."""
-    ordered, ids = probabilities.sort(descending=descending, stable=True)
-    kept = ids[:int(count(ordered.cumsum(0), ordered, p))]
-    return finish(torch.zeros_like(probabilities).index_copy(0, kept, probabilities[kept]), p)
-
-
 def _enough(sums, ordered, p):
     """How many words the nucleus has."""
     return len(ordered) if p == 1 else (sums - ordered < p).sum()
+
+
+@variants
+def _keeping(probabilities, p, *, count=_enough, finish=lambda few, p: few / few.sum(), descending=True, to=same):
+    """Keep the first ``count(sums, ordered, p)`` of the words in order; ``sums``: their running sums; ``to``: from their
+    places to those in the result."""
+    ordered, ids = probabilities.sort(descending=descending, stable=True)
+    kept = ids[:int(count(ordered.cumsum(0), ordered, p))]
+    return finish(torch.zeros_like(probabilities).index_copy(0, to(kept), probabilities[kept]), p)
 
 
 @variants
@@ -618,13 +634,13 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
         "or more.", _keeping(count=lambda sums, ordered, p: _enough(sums, ordered, p) + 1)),
     ("more-than-p", "Where words have exactly p together, you take one more. The sum must be p or more, "
         "not more than p.", _keeping(count=lambda sums, ordered, p: (sums - ordered <= p).sum())),
-    ("not-renormalised", "What stays does not sum to 1. Divide by its sum.", _keeping(count=_enough, finish=same)),
+    ("not-renormalised", "What stays does not sum to 1. Divide by its sum.", _keeping(finish=same)),
     ("less-than-p-not-renormalised", "The word that brings the sum to p is missing, and what stays is not divided by its "
         "sum.", _keeping(count=lambda sums, ordered, p: (sums < p).sum(), finish=same)),
     ("one-too-few-not-renormalised", "The word that crosses p is missing, and what stays is not divided by its sum.",
         _keeping(count=lambda sums, ordered, p: (sums <= p).sum(), finish=same)),
     ("divided-by-p", "You divide by p. What stays has p or more together, so divide by its own sum.",
-        _keeping(count=_enough, finish=torch.div)),
+        _keeping(finish=torch.div)),
     ("softmax-again", "You put the probabilities through a softmax again, which makes them nearly equal. "
         "Divide by the sum of those that stay.", lambda P, p: torch.softmax(P.masked_fill(~_stays(P, p), -math.inf), 0)),
     ("threshold", "You keep every word with probability p or more. p is what the words that stay have "
@@ -643,14 +659,14 @@ NUCLEUS = Exercise(nucleus, use=_whichever, probes=(
     ("taken-instead-of-put", "You index the sorted probabilities with the indices of sort. These say where each "
         "of them came from: new[ids] = sorted puts them back, sorted[ids] mixes them once more.", _taken),
     ("left-sorted", "Your probabilities are right and stand in sorted order. Word i must be at place i "
-        "again: put them back with the indices that sort gives.", _sorted),
+        "again: put them back with the indices that sort gives.", _keeping(to=lambda kept: torch.arange(len(kept)))),
     ("kept-only", "You return only the words that stay. The result has shape (V,), with 0 for the others.",
         lambda P, p: _sorted(P, p)[_sorted(P, p) > 0]),
     ("best-only", "You keep only the most probable word. Take words until they have p or more together.",
         _keeping(count=lambda sums, ordered, p: 1)),
     ("p-not-used", "You return the probabilities as they are. Words outside get 0.", lambda P, p: P + 0.0),
     ("minus-infinity", "Words beyond the nucleus get -inf in your result. That is for scores; a probability is 0.",
-        _keeping(count=_enough, finish=lambda few, p: torch.where(few > 0, few / few.sum(), -math.inf))),
+        _keeping(finish=lambda few, p: torch.where(few > 0, few / few.sum(), -math.inf))),
     ("beyond-the-nucleus", "You keep the words beyond the nucleus, and drop the nucleus. It is the most "
         "probable words that stay.", _where(keep=lambda P, p: ~_stays(P, p))),
     ("mask-not-put-back-one-too-few", "You sort, mark the words that stay, and use these marks on the unsorted "
@@ -689,14 +705,14 @@ def _layer_inputs(rng, B, T, t, h, g, d_k, d, m, base=10000.0, start=None, std=1
 
 def _written(y, w, h, g, positions, cache, base, names=("W_q", "W_k", "W_v"), parts=lambda h, g: (h, g, g), turn=rope,
              turned="qk", bases="qk", place=same, attend=cached_attention, sees=True, keep=lambda k, v, cache, new: new,
-             early=False, merge=lambda heads: heads.transpose(1, 2).flatten(2), out=True):
+             early=False, of=same, merge=lambda heads: heads.transpose(1, 2).flatten(2), out=True):
     """What attention writes to the stream, and the new cache, with the faults that the arguments choose."""
     places = place(positions, cache)
 
     def turn_one(z, letter):
         return turn(z, places, base if letter in bases else 10000.0) if letter in turned else z
 
-    wide = [y @ w[name] for name in names]
+    wide = [y @ of(w[name]) for name in names]
     if early:  # the whole width at once, before it is cut into heads
         wide = [turn_one(z, letter) for z, letter in zip(wide, "qkv", strict=True)]
     q, k, v = raw = [split_heads(z, n) for z, n in zip(wide, parts(h, g), strict=True)]
@@ -797,8 +813,15 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
         _layer(norms=("norm2", "norm1"))),
     ("normed-at-the-end", "You norm what the layer returns. The stream goes on as it is; the next layer "
         "norms what it reads.", _layer(back=lambda x, new, w: (rms_norm(x, w["norm2"]), new))),
-    ("eps-0", "Your norms leave eps out. In this layer it is 0.00001, the default of rms_norm.",
+    ("eps-0", "Your norms have another eps. Leave it out: the default of rms_norm, 0.00001, is right here.",
         _layer(norm=lambda x, gain: rms_norm(x, gain, 0.0))),
+    ("another-eps", "Your norms have another eps. Leave it out: the default of rms_norm, 0.00001, is right here.",
+        _layer(norm=lambda x, gain: rms_norm(x, gain, 1e-6))),
+    ("linear-layers", "You multiply by transposes, as torch's linear layers do. Here all matrices are (d_in, d_out): "
+        'y @ w["W_q"].', _layer(of=lambda W: W.T)),
+    *((f"{name}-turned", f'You multiply by the transpose of {name}. All matrices are (d_in, d_out) here: @ w["{name}"].',
+        lambda x, w, *rest, name=name: decoder_layer(x, w | {name: w[name].T}, *rest))
+        for name in ("W_q", "W_k", "W_v", "W_o")),
     ("not-turned", "Nothing is turned, so no token knows where it is: rotate queries and keys.", _layer(turned="")),
     ("keys-not-turned", "You turn the queries and not the keys. Both are turned; only then does their "
         "score depend on the distance.", _layer(turned="q")),
@@ -862,13 +885,20 @@ DECODER_LAYER = Exercise(decoder_layer, results=("the stream x", "the new cache"
 # ---------------------------------------------------------------- what a learner wrote runs the model
 
 SLOWEST = 10  # times the computing time of a whole layer of the course: an answer must come to an end
-_RUNNING = {}  # name -> whose function runs, for `whose`
+_RUNNING = {}  # name -> (whose function runs, the function)
+
+
+@functools.wraps(decoder_layer)
+def _layer_of_pieces(*args, **named):
+    """The course's layer, made of the pieces that run: a learner's that have passed are called, even where the layer is the
+    course's."""
+    return layer_of(OF_A_LAYER | {name: piece for name, (_, piece) in _RUNNING.items()}, *args, **named)
 
 
 def course_pieces():
     """Name -> the course's function, for every piece that a learner writes in lesson 16 or brings along."""
     return {"chat_ids": chat_ids, "rms_norm": rms_norm, "gated_mlp": gated_mlp, "rotate": rope, "split_heads": split_heads,
-            "cached_attention": cached_attention, "decoder_layer": decoder_layer, "sample_next": sample_next,
+            "cached_attention": cached_attention, "decoder_layer": _layer_of_pieces, "sample_next": sample_next,
             "nucleus": nucleus, "dequantise": dequantise}
 
 
@@ -884,15 +914,15 @@ def runs(attempt):
         function, said = course, ("the course's (yours is right, but one call of it takes more than "
                                   f"{SLOWEST} times as long as a whole layer, and an answer would not end soon)")
     said = said.replace("has not passed", f"has not passed: check({name}) says why")
-    _RUNNING[name] = said.split(" (")[0]
+    _RUNNING[name] = said.split(" (")[0], function
     print(f"From here on runs: {name}, {said}.")
     return function
 
 
 def whose():
     """One line: whose functions run the model now."""
-    mine = [name for name, said in _RUNNING.items() if said == "yours"]
-    theirs = [name for name, said in _RUNNING.items() if said != "yours"]
+    mine = [name for name, (said, _) in _RUNNING.items() if said == "yours"]
+    theirs = [name for name, (said, _) in _RUNNING.items() if said != "yours"]
     return " ".join([f"Yours: {', '.join(mine)}."] * bool(mine) + [f"The course's: {', '.join(theirs)}."] * bool(theirs))
 
 

@@ -71,8 +71,8 @@ class Conversation:
 
     def _likeliest(self, logits, n=5):
         """The n likeliest tokens: pairs (text, probability at temperature 1)."""
-        top = torch.softmax(logits, dim=0).topk(n)
-        return [(_visible(self.model.tokens.text_of(i)), p)
+        top, bytes_of = torch.softmax(logits, dim=0).topk(n), self.model.tokens.bytes_of
+        return [(_visible(bytes_of(i)), p)
                 for i, p in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
 
     def html(self):
@@ -100,6 +100,8 @@ def box(model, *questions, **options):
     ``options``: as for `Conversation`; with a ``nucleus`` there is a slider for p. Without a kernel, what the model
     answered stands there.
     """
+    if options.get("system"):
+        text_in(options["system"], like="You answer in one short sentence.")
     talk = Conversation(model, **options)
     for question in questions:
         talk.ask(text_in(question))
@@ -195,5 +197,10 @@ def _in_a_line(likeliest):
     return "  ·  ".join(f"{word} {share:.0%}" for word, share in likeliest)
 
 
-def _visible(word):
+def _visible(part):
+    """The bytes of a token as a reader sees them: half a character in hexadecimal digits."""
+    try:
+        word = part.decode()
+    except UnicodeDecodeError:
+        return f"(half a character: {part.hex(' ')})"
     return word.replace(" ", "␣").replace("\n", "⏎") or "(end)"

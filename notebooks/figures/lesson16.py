@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from matplotlib.colors import to_rgb
 from torch.nn import functional as F
 
 from helpers import plots
@@ -10,6 +11,7 @@ from helpers.page import steps
 
 AMBER, NO_LIGHT = "#ffb000", "#e3e3e3"
 NIGHT, WALL, LIGHT = "#12233a", "#22384f", "#f4f1e8"
+KEPT, CUT = ("#8fcbee", "#bfe1f5"), ("#d9d9d9", "#ececec")  # slices in turn
 LESSON = {  # its colour
     "01": "#c9a0dc", "02": "#f0e442", "04": "#5aa9e6", "05": "#ef7f7f", "06": "#b7c0c7", "07": "#9be0d0",
     "08": "#2fbf71", "09": "#ffffff", "11": "#ff8f66", "14": "#ff9ecb", "15": "#c8b08a", "16": "#ffb52e"}
@@ -105,9 +107,9 @@ def tower(model):
     for y, text, lesson in [(0.9, "text to tokens", "15"), (2.35, "embedding", "01"),
                             (34.5, "last norm", "16"), (35.95, "logits, draw a token", "11")]:
         _room(ax, 0.1, y, text, lesson)
-    ax.text(2.4, -0.35, "What is the capital of France?", ha="center", fontsize=13, color=LIGHT,
+    ax.text(2.4, -0.35, "The capital of France is", ha="center", fontsize=13, color=LIGHT,
             style="italic")
-    ax.text(2.4, 38.2, "Paris", ha="center", va="center", fontsize=16, color=NIGHT, weight="bold",
+    ax.text(2.4, 38.45, "Paris", ha="center", va="center", fontsize=16, color=NIGHT, weight="bold",
             bbox={"boxstyle": "round,pad=0.5", "facecolor": LIGHT, "linewidth": 0})
     ax.text(7.8, bottom + 13 * tall + 0.5, f"storey {lit}", ha="center", fontsize=14, color=LIGHT)
     ax.text(7.8, 1.5, f"thirty storeys, one plan{_sizes(model)}", ha="center", va="center", fontsize=13,
@@ -151,8 +153,10 @@ def nucleus_cut(shares_of, nucleus, p, text_of):
         cut = float(right[kept - 1])
         ax.barh(0, 1, height=1, align="edge", color="#d9d9d9")
         for i in range(kept + 40):  # the slices further right are too thin to be seen
-            tints = ("#8fcbee", "#bfe1f5") if i < kept else ("#d9d9d9", "#ececec")
-            ax.barh(0, ordered[i], height=1, align="edge", left=right[i] - ordered[i], color=tints[i % 2])
+            tints = np.array([to_rgb(tint) for tint in (KEPT if i < kept else CUT)])
+            told_apart = min(1.0, float(ordered[i]) / 0.004)  # the thinnest run into one tint, or there would be stripes
+            tint = tints.mean(0) + told_apart * (tints[i % 2] - tints.mean(0))
+            ax.barh(0, ordered[i], height=1, align="edge", left=right[i] - ordered[i], color=tint)
         for i in range(8):
             _slice_name(ax, text_of(int(ids[i])), float(right[i] - ordered[i]), float(ordered[i]))
         ax.plot([cut, cut], [-0.3, 1.2], color=plots.RED, linewidth=2)
@@ -178,7 +182,7 @@ def codes_in_bytes():
     """Steps: four bytes, their low and their high halves, the eight codes in order, and their numbers."""
     four = np.array([163, 15, 240, 72])
     halves = np.concatenate([four & 15, four >> 4])
-    places, low = [f"number {i}" for i in range(8)], [1] * 4 + [2] * 4
+    low = [1] * 4 + [2] * 4
     steps.show(
         ("Bytes", [steps.grid(four, "four bytes"), "=",
                    steps.grid([f"{b >> 4:04b} {b & 15:04b}" for b in four], "in bits, high first")],
@@ -189,7 +193,7 @@ def codes_in_bytes():
         ("High halves", [steps.grid([f"{b >> 4:04b}" for b in four], "bytes >> 4", groups=2), "=",
                          steps.grid(four >> 4, "codes of numbers 4 to 7", groups=2)],
          ">> 4 moves the high four bits down."),
-        ("In order", [steps.grid(halves, "codes", columns=places, groups=low)],
+        ("In order", [steps.grid(halves, "codes of numbers 0 to 7", columns=range(8), groups=low)],
          "Not in turn: a byte's two numbers are far apart, in a real block 16 places."),
         ("Numbers", [steps.grid(halves, "codes", groups=low), "· 0.5 - 2 =",
                      steps.grid(halves * 0.5 - 2, "numbers", groups=low, decimals=1)],

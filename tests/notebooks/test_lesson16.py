@@ -1,7 +1,9 @@
 """Lesson 16: what it builds is what helpers have, and pieces of a learner run."""
 
 import types
+from collections import Counter
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from notebook_code import LESSONS, definitions, renamed
 from small_models import chat_model
 
 from helpers import attention, smollm2, transformer
-from helpers.checks import adopt, exercise
+from helpers.checks import adopt, exercise, lesson16
 from helpers.checks.lesson16 import runs, whose
 
 h, g, d_k, d, m, V = 6, 2, 4, 24, 10, 50
@@ -20,9 +22,14 @@ def small():
     return chat_model(V, d, h, g, d_k, m, range(3))
 
 
+def decoder_of(**pieces):
+    """The lesson's `decoder`, in a notebook where these pieces run."""
+    made = definitions(LESSONS["16"]) | pieces
+    return types.FunctionType(made["decoder"].__code__, made, "decoder", made["decoder"].__defaults__)
+
+
 def test_the_lessons_decoder_is_that_of_the_helpers(small):
-    made = definitions(LESSONS["16"]) | {"decoder_layer": smollm2.decoder_layer, "rms_norm": smollm2.rms_norm}
-    decoder = types.FunctionType(made["decoder"].__code__, made, "decoder", made["decoder"].__defaults__)
+    decoder = decoder_of(decoder_layer=smollm2.decoder_layer, rms_norm=smollm2.rms_norm)
     ids = torch.randint(V, (2, 9), generator=torch.Generator().manual_seed(1))
     whole, cache = decoder(small, ids)
     assert torch.allclose(whole, small.run(ids)[0], atol=1e-6)
@@ -100,6 +107,74 @@ def test_pieces_of_a_learner_run_the_model_in_numpy_and_in_torch(small):
 
 
 # What runs the model
+
+
+@pytest.fixture(autouse=True)
+def _nothing_runs_yet(monkeypatch):
+    monkeypatch.setattr(lesson16, "_RUNNING", {})
+
+
+def test_accepted_pieces_are_called_where_the_layer_is_the_courses(small, capsys):
+    calls = Counter()
+
+    def rms_norm(x, gain, eps=1e-5):
+        calls["rms_norm"] += 1
+        return norm_by_length(x, gain, eps)
+
+    def gated_mlp(x, W_gate, W_up, W_down):
+        calls["gated_mlp"] += 1
+        return smollm2.gated_mlp(x, W_gate, W_up, W_down)
+
+    def cached_attention(q, k, v, cache=None):
+        calls["cached_attention"] += 1
+        return attention_with_sdpa(q, k, v, cache)
+
+    def rotate(x, positions, base=10000.0):
+        calls["rotate"] += 1
+        return rotate_with_a_base(x, positions, base)
+
+    def split_heads(X, n_heads):
+        calls["split_heads"] += 1
+        return attention.split_heads(X, n_heads)
+
+    def decoder_layer(x, w, n_heads, n_groups, positions, cache=None, base=10000.0): ...
+
+    # the layer comes before some of its pieces, because a cell may be run again
+    pieces = rms_norm, decoder_layer, gated_mlp, cached_attention, rotate, split_heads
+    run = {piece.__name__: runs(piece) for piece in pieces}
+    assert whose() == "Yours: rms_norm, gated_mlp, cached_attention, rotate, split_heads. The course's: decoder_layer."
+    decoder, ids = decoder_of(**run), torch.randint(V, (1, 7), generator=torch.Generator().manual_seed(5))
+    calls.clear()
+    first, cache = decoder(small, ids[:, :5])
+    assert calls == {"rms_norm": 2 * 3 + 1, "gated_mlp": 3, "cached_attention": 3, "rotate": 2 * 3, "split_heads": 3 * 3}
+    second, _ = decoder(small, ids[:, 5:], cache)
+    assert torch.allclose(torch.cat([first, second], 1), small.run(ids)[0], atol=1e-4)
+
+    def gated_mlp(x, W_gate, W_up, W_down):  # run again, and wrong
+        calls["wrong"] += 1
+        return x
+
+    runs(gated_mlp)
+    calls.clear()
+    decoder(small, ids)
+    assert calls["rms_norm"] == 7 and not calls["wrong"] and not calls["gated_mlp"]
+
+
+def test_another_first_message_is_no_error(monkeypatch):
+    """What the stored answers are held to is asked of the lesson's own questions alone."""
+    source = {cell.id: cell.source for cell in nbformat.read(LESSONS["16"], as_version=4).cells}
+    monkeypatch.setattr(smollm2, "reply", lambda *_, **__: "")
+    for name, cell, question in [("told", "8121482e", "What is the capital of France?"),
+                                 ("bear", "3c2076fa", "Give me a title for a story about a bear on the moon.")]:
+        assert repr(question)[1:-1] in "".join(source.values())
+        for said, fails in [("Who wrote Faust?", False), (question, True)]:
+            talk = [{"role": "user", "content": said}, {"role": "assistant", "content": "Goethe."}]
+            names = {"model": True, "smollm2": smollm2, "decoder": None, name: talk}
+            if fails:
+                with pytest.raises(AssertionError):
+                    exec(source[cell], names)
+            else:
+                exec(source[cell], names)
 
 
 def test_a_learners_pieces_run_if_they_are_right_and_quick_enough(capsys):
