@@ -397,6 +397,15 @@ def sentences(n, seed, names=NAMES, cities=CITIES):
     return list(examples.items())
 
 
+def facts(answer):
+    """The facts of an answer to the task, {name: text}, or None where it is no JSON of its form."""
+    try:
+        given = json.loads(answer)
+        return {name: str(given[name] or "") for name in ("who", "whom", "where", "when")}
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 QUESTIONS = {  # the ten of lesson 16, each with what the answer has to contain
     "What is the capital of France?": "Paris", "What is the capital of Japan?": "Tokyo",
     "What is the capital of Italy?": "Rome", "What is the capital of Australia?": "Canberra",
@@ -440,7 +449,8 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
             continue
         pair = [entry.get(name) if isinstance(entry, dict) else None for name in ("question", "answer")]
         if not all(isinstance(part, str) and part.strip() for part in pair):
-            raise NotUsable(f'Line {number} of {path.name} lacks its "question" or its "answer", or one is empty.')
+            raise NotUsable(f'Line {number} of {path.name} lacks its "question" or its "answer" (small letters, a text in '
+                            "quotes), or one is empty.")
         question, answer = (part.strip() for part in pair)
         for name, part in (("question", question), ("answer", answer)):
             if (n := len(tokens.encode(part))) > longest:

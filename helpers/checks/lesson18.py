@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from helpers.adapters import answer_loss, lora_linear, merge_lora, wilson_interval
+from helpers.checks.calls import as_list
 from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
 
 
@@ -105,6 +106,8 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
         lambda x, W, A, B, alpha: x @ (W.mT if W.shape[0] == W.shape[1] else W) + alpha / A.shape[1] * (x @ A @ B)),
     ("a-nonlinearity", "There is a ReLU between A and B. The two are matrices and nothing else, so that they can "
         "be merged.", _scaled(thin=lambda x, A, B: torch.relu(x @ A) @ B)),
+    ("number-by-number", "You multiply by B number by number. It is the product of matrices: x @ A @ B.",
+        _scaled(thin=lambda x, A, B: x @ A * B)),
     ("x-added", "You add x as well, like a residual connection. The result is x W + (alpha / r) (x A) B.",
         lambda x, W, A, B, alpha: lora_linear(x, W, A, B, alpha) + (x if W.shape[0] == W.shape[1] else 0)),
     ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
@@ -152,6 +155,8 @@ MERGE_LORA = Exercise(merge_lora, probes=(
         _merged(scale=lambda alpha, A, B: 1 / A.shape[1])),
     ("times-r", "You multiply by r. Divide: alpha / r.", _merged(scale=lambda alpha, A, B: alpha * A.shape[1])),
     ("upside-down", "Your factor is r / alpha. It is alpha / r.", _merged(scale=lambda alpha, A, B: A.shape[1] / alpha)),
+    ("floor-division", "You divide with //, which cuts off what is behind the point. The factor is alpha / r.",
+        _merged(scale=lambda alpha, A, B: alpha // A.shape[1])),
     ("root-of-r", "You divide alpha by √r. It is r itself here.",
         _merged(scale=lambda alpha, A, B: alpha / A.shape[1]**0.5)),
     ("divided-by-d-in", "You divide alpha by the number of rows of A, which is d_in. r is the number of "
@@ -170,6 +175,10 @@ MERGE_LORA = Exercise(merge_lora, probes=(
     ("added-twice", "The adapter is in it twice: does W += … change W before you add to it again?", _in_place),
     ("through-w", "You multiply the adapter by W where it fits. It lies beside W: add the two.",
         _merged(product=lambda W, A, B: W @ A @ B if W.shape[0] == W.shape[1] else A @ B)),
+    ("w-times-adapter", "You multiply W by the adapter's matrix. It lies beside W: add the two.",
+        lambda W, A, B, alpha: W @ (alpha / A.shape[1] * (A @ B))),
+), nudges=(
+    ("must match the size", "A is (d_in, r) and B is (r, d_out). * multiplies number by number; their product is A @ B."),
 ))
 
 # ---------------------------------------------------------------- answer_loss
@@ -244,11 +253,11 @@ def _no_softmax(logits, ids, first, pad=-1):
     return -F.pad(chosen, (1, 0))[_counted(ids, first, pad)].mean()
 
 
-def _guarded(counted):
+def _masked(counted, guard=True):
     """The loss with a mask ``(B, T - 1)`` of the learner's own, and the guard that the task asks for."""
     def function(logits, ids, first, pad=-1):
         mask = counted(ids, first, pad)
-        if not mask.any():
+        if guard and not mask.any():
             raise ValueError
         return F.cross_entropy(logits[:, :-1][mask], ids[:, 1:][mask])
     return function
@@ -285,17 +294,25 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         "1:].", _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, after=1))),
     ("mask-cut-at-the-end", "You cut the mask at its end, [:, :-1], so it is one place too late, and can leave "
         "nothing where a token counts. Cut it like the ids, [:, 1:]: entry i then belongs to token i + 1.",
-        _guarded(lambda ids, first, pad: ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1])),
+        _masked(lambda ids, first, pad: ((torch.arange(ids.shape[1]) >= first[:, None]) & (ids != pad))[:, :-1])),
     ("later-than-first", "Where one token counts, your mask leaves nothing, and your own guard stops. "
         "The first token of the answer counts: is it >= and not >, and is the mask cut like the ids, "
-        "[:, 1:]?", _guarded(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
+        "[:, 1:]?", _masked(lambda ids, first, pad: _counted(ids, first, pad, after=1)[:, 1:])),
     ("one-too-early", "The last token of the question counts too: your mask is one early. Build it over all places, "
         "and cut it like ids: [:, 1:].", _by(_mean, lambda ids, first, pad: _counted(ids, first, pad, before=1))),
+    ("parentheses-behind", "& is computed before >=, so the places meet the other mask first. Each comparison needs "
+        "parentheses of its own: (places >= first[:, None]) & (ids != pad).",
+        _masked(lambda ids, first, pad: (torch.arange(ids.shape[1]) >= first[:, None] & (ids != pad))[:, 1:])),
+    ("parentheses-before", "& is computed before >=, so the other mask meets the places first. Each comparison needs "
+        "parentheses of its own: (ids != pad) & (places >= first[:, None]).",
+        _masked(lambda ids, first, pad: ((ids != pad) & torch.arange(ids.shape[1]) >= first[:, None])[:, 1:], guard=False)),
     ("pad-counts", "Padding counts as a token of the answer. Leave out the places where ids equal pad.",
         _by(_mean, lambda ids, first, pad: _counted(ids, first, -10**9))),
     ("pads-in-the-divisor", "The loss of what does not count is 0, but you divide by all places. Divide "
         "by the number of those that count.", _by(lambda loss, keep: (loss * keep)[:, 1:].mean())),
     ("sum", "You return the sum. Divide by the tokens that count.", _by(lambda loss, keep: loss[keep].sum())),
+    ("minus-the-sum", "You return minus the sum. The loss is the mean of -log p over the tokens that count.",
+        _by(lambda loss, keep: -loss[keep].sum())),
     ("divided-by-rows", "You divide by the number of rows. Divide by the number of tokens that count.",
         _by(lambda loss, keep: loss[keep].sum() / len(loss))),
     ("mean-of-means", "You average each answer first, and then the answers, so tokens of short ones weigh more. "
@@ -312,6 +329,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
         torch.arange(ids.shape[1]) > 0) | (first[:, None] < 2) & (torch.arange(ids.shape[1]) == 1))),
     ("pad-is-minus-1", "You take -1 for padding, whatever pad is. Compare ids with the argument pad.",
         _by(_mean, lambda ids, first, pad: _counted(ids, first, -1))),
+    ("id-0-left-out", "You keep the ids above 0, but 0 is a token too. Leave out those that equal pad.",
+        _by(_mean, lambda ids, first, pad: _counted(ids, first, -10**9) & (ids > 0))),
     ("softmax-twice", "You apply a softmax before cross_entropy, which has one inside. Give it the logits "
         "themselves.", lambda logits, ids, first, pad=-1: answer_loss(logits.softmax(-1), ids, first, pad)),
     ("softmax-over-places", "Your softmax runs over the places. The probabilities of the V words sum to "
@@ -329,7 +348,10 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
     ("^ValueError: Expected input batch_size", "You have more ids than logits, or fewer. Token 0 never "
         "counts: where first is 0, first - 1 is -1, which counts from the end."),
     ("^ValueError: (?!Expected|.*values to unpack)", "Here a token counts, and your guard stops: is the "
-        "mask cut like the ids, [:, 1:], is it >= first, and does the guard ask all rows together?"),
+        "mask cut like the ids, [:, 1:], is it >= first, with parentheses around each comparison, and does the guard ask "
+        "all rows together?"),
+    ("Boolean value of Tensor", "Join two conditions with &, each in parentheses: (places >= first[:, None]) & "
+        "(ids != pad). Of a mask, ask .any()."),
     ("^IndexError: The shape of the mask", "The mask and what it picks from must have the same places. The logits "
         "lose their last one, logits[:, :-1], so ids and mask both lose their first: [:, 1:]."),
     ("Expected target size|too many indices for tensor of dimension 1",
@@ -362,7 +384,7 @@ def _wilson(successes, n, *, z=1.96, middle=lambda s, n, z: (s + z**2 / 2) / (n 
 
 _CLOSE = 2e-4  # more than it makes if z² is 3.84, as in the text
 
-WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
+WILSON_INTERVAL = Exercise(wilson_interval, use=as_list, results=("low", "high"), probes=(
     example("12 of 12", (12, 12), "All 12 went well. The interval ends at 1, and begins at 12 / (12 "
         "+ 3.84) = 0.76 (3.84 is z², and not z): with a true share of 0.8 one still sees 12 of 12 in 7 "
         "% of all tests.", absolute=_CLOSE),
@@ -388,6 +410,12 @@ WILSON_INTERVAL = Exercise(wilson_interval, results=("low", "high"), probes=(
     ("z-is-2", "You take z = 2. It is 1.96 here.", _wilson(z=2.0)),
     ("root-forgotten", "The root is missing in the half-width.",
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 4))),
+    ("divided-by-n", "Before the root you divide by n. It is z / (n + z²).",
+        _wilson(half=lambda s, n, z: z / n * (s * (n - s) / n + z**2 / 4) ** 0.5)),
+    ("z-squared-before-the-root", "Before the root you take z². It is z / (n + z²).",
+        _wilson(half=lambda s, n, z: z**2 / (n + z**2) * (s * (n - s) / n + z**2 / 4) ** 0.5)),
+    ("z-before-the-root-forgotten", "Before the root there is a z too: z / (n + z²).",
+        _wilson(half=lambda s, n, z: (s * (n - s) / n + z**2 / 4) ** 0.5 / (n + z**2))),
     ("n-forgotten", "Under the root the product of successes and failures is divided by n.",
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) + z**2 / 4) ** 0.5)),
     ("quarter-forgotten", "z²/4 is missing under the root, so that the interval of 12 of 12 has no width.",

@@ -1,12 +1,11 @@
 """The figures of lesson 18: teach a chat model something new."""
 
-import json
 import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from helpers import plots, smollm2
+from helpers import adapters, plots, smollm2
 
 INK = "#1a1a1a"
 NIGHT, UNLIT, LIT, GLOW, DIM = "#0b1420", "#2a3d54", "#ffb000", "#fff6d8", "#9fb0bf"
@@ -112,23 +111,14 @@ def ten_lights(model, adapter, test, answers):
 
 def _entry(ax, x, y, answer, wanted, colour):
     """One answer: its facts with the wrong ones crossed, or the beginning of its prose."""
-    facts, true = _facts(answer), _facts(wanted)
+    facts, true = adapters.facts(answer), adapters.facts(wanted)
     if facts is None:
         broken_off = "" if answer.rstrip().endswith((".", "!", "?", "}")) else " …"
         shown = textwrap.shorten(answer + broken_off, 40, placeholder=" …")
         ax.text(x, y, shown, color=DIM, fontsize=12, va="center", style="italic")
         return
-    for fact, right in zip(facts, true, strict=True):
-        x = 0.2 + _fact(ax, x, y, fact, fact == right, colour)
-
-
-def _facts(answer):
-    """The four facts of an answer, or None if it is not JSON of this form."""
-    try:
-        facts = json.loads(answer)
-        return [str(facts[name]) for name in ("who", "whom", "where", "when")]
-    except (ValueError, KeyError, TypeError):
-        return None
+    for name, fact in facts.items():
+        x = 0.2 + _fact(ax, x, y, fact, fact == true[name], colour)
 
 
 def _fact(ax, x, y, text, right, colour):

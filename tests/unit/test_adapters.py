@@ -194,6 +194,16 @@ def test_sentences_are_different_and_the_test_shares_no_name():
 GOOD = "".join(json.dumps({"question": f"what is {n}", "answer": f"it is {n}"}) + "\n" for n in range(25))
 
 
+@pytest.mark.parametrize(("answer", "where"), [
+    ('{"who": "A", "whom": "B", "where": "Rome", "when": ""}', "Rome"),
+    ('{"who": 1, "whom": 2, "where": null, "when": 3}', ""),
+    ('{"who": "A", "whom": "B", "where": "Rome", "when', None), ('{"who": "A"}', None), ("[1, 2]", None), ("7", None),
+    ("", None)])
+def test_the_facts_of_an_answer_or_none(answer, where):
+    facts = adapters.facts(answer)
+    assert (facts and facts["where"]) == where
+
+
 @pytest.mark.parametrize("change", [lambda t: t, lambda t: "\ufeff" + t, lambda t: t.replace("\n", "\r\n\r\n")])
 def test_examples_are_read_and_a_fifth_is_kept_for_the_test(tmp_path, change):
     path = tmp_path / "mine.jsonl"
