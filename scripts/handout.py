@@ -75,10 +75,10 @@ def marks(path):
         return None, ""  # not there, or damaged: it is not ours to judge
 
 
-def places_beside(path, folder):
-    """Where a new version may lie beside a lesson with work in it: 05_scaling.new.ipynb, 05_scaling.new-2.ipynb, ..."""
-    yield folder / f"{path.stem}.new.ipynb"
-    yield from (folder / f"{path.stem}.new-{number}.ipynb" for number in itertools.count(2))
+def places(path, folder):
+    """Where a copy of a lesson may lie: 05_scaling.ipynb; beside work 05_scaling.new.ipynb, 05_scaling.new-2.ipynb, ..."""
+    endings = itertools.chain(("", ".new"), (f".new-{number}" for number in itertools.count(2)))
+    return (folder / f"{path.stem}{ending}.ipynb" for ending in endings)
 
 
 def hand_out(path, folder, beside=True):
@@ -90,43 +90,42 @@ def hand_out(path, folder, beside=True):
     for a file that is not a notebook.
     """
     copy = own_copy(json.loads(path.read_text(encoding="utf-8")))
-    new, text = copy["metadata"]["attention_course"]["handed_out"], json.dumps(copy, indent=1, ensure_ascii=False) + "\n"
-    first = folder / path.name
-    given, now = marks(first)
-    if given == new:
-        return "same" if now == new else "kept", first
-    if not first.exists() or now == given:
-        state = "updated" if first.exists() else "new"
-        write_whole(first, text)
-        return state, first
-    for place in places_beside(path, folder):
+    new, first = copy["metadata"]["attention_course"]["handed_out"], folder / path.name
+    for place in places(path, folder):
         given, now = marks(place)
-        if given == new:
-            return "beside", place
-        if not place.exists() or now == given:
+        if given == new or now == given or not place.exists():
             break
-    if not beside:
+    if place == first:
+        state = ("same" if now == new else "kept") if given == new else "updated" if place.exists() else "new"
+    elif given == new or beside:
+        state = "beside"
+    else:
         return "moved on", first
-    write_whole(place, text)
-    return "beside", place
+    if given != new:
+        write_whole(place, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
+    return state, place
 
 
-def copies(lessons, folder, beside=True):
+def lessons():
+    return sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+
+def copies(chosen, folder, beside=True):
     """Hand out lessons and their solutions: lesson -> (state, place). Raises as `hand_out`."""
     (folder / "solutions").mkdir(parents=True, exist_ok=True)
-    for path in lessons:
+    for path in chosen:
         if (solution := path.parent / "solutions" / path.name).exists():
             hand_out(solution, folder / "solutions", beside)
-    return {path: hand_out(path, folder, beside) for path in lessons}
+    return {path: hand_out(path, folder, beside) for path in chosen}
 
 
-def fill(folder=None):
+def fill():
     """What `make lab` does first: new lessons and solutions come into the folder, untouched ones are brought up to date, and
     of a lesson with work in it that has changed since it tells, once. Returns the copies that were written now. Raises as
     `hand_out`."""
-    folder = folder or ROOT / FOLDER
+    folder = ROOT / FOLDER
     began = not folder.exists()
-    states = copies(sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")), folder, beside=False)
+    states = copies(lessons(), folder, beside=False)
     if began:
         print(f"Your own copies of the lessons are in {folder.name}/, without results, and updates never touch your work.")
     changed = {path.name: fingerprint(json.loads(path.read_text(encoding="utf-8")))
@@ -151,15 +150,15 @@ def trouble(error, folder):
     return "A lesson in notebooks/ is damaged: get it back with `git checkout notebooks/`."
 
 
-def main(arguments, folder=None):
+def main(arguments):
     """Hand out the lessons named (paths, or the beginning of a name), by default all; returns the exit status."""
-    folder = folder or ROOT / FOLDER
-    lessons = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    chosen = [path for path in lessons if not arguments or any(path.name.startswith(Path(a).name) for a in arguments)]
-    unknown = [a for a in arguments if not any(path.name.startswith(Path(a).name) for path in lessons)]
-    if unknown:
-        print(f"There is no lesson {unknown[0]!r}: say 03, say, or the name of a file in notebooks/.", file=sys.stderr)
-        return 1
+    folder, chosen = ROOT / FOLDER, []
+    for argument in arguments or [""]:
+        named = [path for path in lessons() if path.name.startswith(Path(argument).name)]
+        if not named:
+            print(f"There is no lesson {argument!r}: say 03, say, or the name of a file in notebooks/.", file=sys.stderr)
+            return 1
+        chosen += named
     try:
         states = copies(chosen, folder)
     except (OSError, ValueError) as error:

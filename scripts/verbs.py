@@ -101,8 +101,8 @@ def changed(since):
 
 
 def nearest(files):
-    """The test files that are named after these files: test_attention.py after helpers/attention.py, test_lesson05.py after
-    notebooks/05_scaling.ipynb and helpers/checks/lesson05.py, test_course.py after data/course.toml; and those among them."""
+    """The test files among these files, or named after them: test_attention.py after helpers/attention.py, test_lesson05.py
+    after notebooks/05_scaling.ipynb and helpers/checks/lesson05.py, test_course.py after data/course.toml."""
     names = {re.sub(r"^(\d\d)_.*", r"lesson\1", Path(file).stem.removeprefix("test_")) for file in files}
     return [str(path) for path in sorted(Path("tests").rglob("test_*.py"))
             if path.stem.removeprefix("test_").removeprefix("classroom_") in names]
@@ -116,7 +116,8 @@ def check(arguments):
     # A module of figures is run by its lesson, one of checks by the lesson's solutions.
     patterns = [re.sub(r"^notebooks/figures/lesson(\d\d)\.py$", r"notebooks/\1_*.ipynb", file) for file in on_branch]
     patterns = [re.sub(r"^helpers/checks/lesson(\d\d)\.py$", r"notebooks/solutions/\1_*.ipynb", one) for one in patterns]
-    notebooks = sorted({str(path) for one in patterns if re.match(r"notebooks/.*\.ipynb$", one) for path in Path().glob(one)})
+    notebooks = sorted({str(path) for one in patterns if re.match(r"notebooks/.*\.ipynb$", one)
+                        for path in Path().glob(one)})
     if lint([]):
         return 1
     if near:
