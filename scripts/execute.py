@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 import PIL.Image
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from helpers.store.files import write_whole
 from scripts import CELL_SECONDS
@@ -45,7 +45,7 @@ def execute(path, seconds=CELL_SECONDS):
     path, start, used = Path(path), time.perf_counter(), sum(os.times()[2:4])
     try:
         notebook = nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
+    except (OSError, ValueError) as error:
         return f"{path}: not a notebook that can be read ({error}).", False
     client = NotebookClient(
         notebook, timeout=seconds, startup_timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
@@ -59,13 +59,11 @@ def execute(path, seconds=CELL_SECONDS):
             if client.code_cells_executed:
                 raise
             client.execute()  # the kernel died before its first cell: two that start at once may take one port
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+    except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
         number = client.code_cells_executed
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
-        where = f"code cell {number} (id {code[number - 1].id})" if number else "its kernel"
-        return f"{path}: {where} {complaint(error)}. The notebook was left as it was.", False
-    except RuntimeError:
-        return f"{path}: no kernel starts here. The notebook was left as it was.", False
+        what = f"code cell {number} (id {code[number - 1].id}) {complaint(error)}" if number else "no kernel starts here"
+        return f"{path}: {what}. The notebook was left as it was.", False
     tidy(notebook)
     try:
         write_whole(path, nbformat.writes(notebook) + "\n")

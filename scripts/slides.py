@@ -23,6 +23,7 @@ from helpers.checks import exercise
 from helpers.page import questions
 from helpers.page.course import LESSONS
 from scripts import edition
+from scripts.book import described
 from scripts.handout import CALL, DRAWING
 from scripts.minutes import parts
 from scripts.setup import Stop
@@ -219,7 +220,7 @@ def of_code(cell, section, asked):
 
 def only(cell, outputs):
     """A copy of the cell that shows these outputs."""
-    return nbformat.from_dict(cell | {"outputs": outputs, "metadata": {}})
+    return nbformat.from_dict(cell | {"outputs": outputs})
 
 
 def steps_slide(section, cell):
@@ -238,13 +239,10 @@ def steps_slide(section, cell):
 def candidates(number):
     """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
     lesson, possible, section, asked = LESSONS[number], [], number, {}
-    for cell in parts(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4))[0]:
+    for cell in described(parts(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4))[0]):
         wish = cell.metadata.get("slideshow", {}).get("slide_type")
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
-        if possible and possible[-1].kind == "figure" and cell.source.startswith("*In words:* "):
-            in_words = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ")
-            possible[-1].cells[1].metadata["alt"] = in_words.replace("*", "")
         for slide in of_code(cell, section, asked) if cell.cell_type == "code" else of_words(lesson, cell, section):
             slide.optional = slide.optional and wish != "slide"
             if slide.kind == "section":
@@ -260,7 +258,7 @@ def candidates(number):
 
 def caption(paragraphs):
     """A cell that says below a figure what is seen, in the first words about it, if that is enough."""
-    words = spoken([p for p in paragraphs if is_running(p)][:1], 25)
+    words = spoken([p for p in paragraphs if is_running(p)][:1], 25).replace("\n\n", " ")
     return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if 0 < len(words) < 170 else []
 
 

@@ -41,40 +41,20 @@ def pinned(package):
 
 
 def interpreter(name):
-    """The Python of a setting's environment, which is made when it is missing or no longer what is asked for."""
+    """The Python of a setting's environment, which is made anew: with uv's cache that takes seconds."""
     if name not in RESOLUTION:
         return sys.executable
     folder = ROOT / "build" / "environments" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    never = folder.parent / "override.txt"  # torch is never chosen here, because its own line is added below
-    never.write_text('torch ; python_version < "3"\n')
-    options, variables = setup.for_uv()
-    packages = done([sys.executable, "-m", "uv", "pip", "compile", *options, "pyproject.toml", "--extra", "maintain",
-                     "--quiet", "--no-header", "--no-annotate", "--resolution", RESOLUTION[name], "--override", str(never)],
-                    env=variables)
-    wanted = f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n{packages}"
-    kept = folder / "wanted.txt"
-    if not kept.exists() or kept.read_text() != wanted:
-        print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
-        done([sys.executable, "-m", "uv", "venv", "--clear", "--python", sys.executable, str(folder)])
-        listed = folder / "list.txt"
-        listed.write_text(wanted)
-        what, where = ["-r", str(listed)], {"python": str(python), "constraints": ""}
-        setup.uv([*setup.torch_build(what, **where), *what], **where)
-        setup.uv(["--no-deps", *map(pinned, setup.MODELS)], **where)
-        site = done([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
-        (Path(site) / "course.pth").write_text(f"{ROOT}\n")
-        listed.rename(kept)
-    return str(python)
-
-
-def done(command, **more):
-    """Run to the end and return what was printed. Raises RuntimeError with the last words."""
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **more)
-    if ran.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command[1:5]))} ... stopped: {(ran.stderr or ran.stdout)[-1500:]}")
-    return ran.stdout
+    print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
+    subprocess.run([sys.executable, "-m", "uv", "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+    override = folder / "torch.txt"
+    override.write_text(f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n")
+    what = ["--resolution", RESOLUTION[name], "--override", override, "-e", ".[maintain]"]
+    where = {"python": python, "constraints": ""}
+    setup.uv([*setup.torch_build(what, **where), *what], **where)
+    setup.uv(["--no-deps", *map(pinned, setup.MODELS)], **where)
+    return python
 
 
 def holds(name, notebooks):
