@@ -47,7 +47,8 @@ def interpreter(name):
     folder = ROOT / "build" / "environments" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     print(f"Installing {SETTINGS[name][1]} into {folder.relative_to(ROOT)} ...", flush=True)
-    subprocess.run([sys.executable, "-m", "uv", "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+    venv = [sys.executable, "-m", "uv", "venv", "--quiet", "--clear", "--python", sys.executable, folder]
+    subprocess.run(venv, check=True)
     override = folder / "torch.txt"
     override.write_text(f"{os.environ.get('ATTENTION_COURSE_TORCH') or pinned('torch')}\n")
     what = ["--resolution", RESOLUTION[name], "--override", override, "-e", ".[maintain]"]
