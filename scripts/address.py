@@ -7,14 +7,13 @@ a mistake.
 
 import re
 import sys
-from pathlib import Path
 from urllib.parse import urlencode
 
 import nbformat
 
 from helpers.store.files import write_whole
+from scripts import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 CELL = '''# @title Only Google Colab needs this cell: it fetches the course
 if "google.colab" in str(get_ipython()):
     !git clone -q --depth 1 "{address}" course

@@ -18,13 +18,12 @@ from pathlib import Path
 from helpers.page import claims, pictures, sheet
 from helpers.page.course import LESSONS, version
 from helpers.store import progress
-from scripts import address, edition, register
+from scripts import ROOT, address, edition, register
 from scripts.handout import DRAWING
 from scripts.links import EXERCISE, FOLDER, PAGES, relink, staged
 from scripts.pages import readme_map
 from scripts.setup import Stop
 
-ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
 KNOWN = "progress.json"  # beside the front page: what a server on one's own machine knows; in the book as built, nothing
 PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)

@@ -27,11 +27,11 @@ from pathlib import Path
 
 from helpers.page import drawing
 from helpers.page.course import LESSONS
+from scripts import ROOT
 from scripts.handout import DRAWING, fold_what_answers
 from scripts.links import EXERCISE, relink
 from scripts.setup import Stop
 
-ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "docs" / "book"
 STANDINS = HERE / "standins"  # Python modules for packages that Pyodide does not carry here
 VARIABLE = "ATTENTION_COURSE_PYODIDE"

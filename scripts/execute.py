@@ -21,9 +21,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from helpers.store.files import write_whole
-from scripts import CELL_SECONDS
+from scripts import CELL_SECONDS, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},

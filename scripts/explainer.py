@@ -10,12 +10,11 @@ import base64
 import gzip
 import json
 import struct
-from pathlib import Path
 
 from helpers import grammars
 from helpers.store.files import write_whole
+from scripts import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE, PAGE = ROOT / "scripts" / "explainer.html", ROOT / "data" / "explainer.html"
 SCRIPTS = [TEMPLATE.with_name(f"{name}.js") for name in ("explainer_model", "explainer", "explainer_inside")]
 WEIGHTS, GPT = ROOT / "data" / "mini_transformer.safetensors", ROOT / "data" / "small_gpt.safetensors"

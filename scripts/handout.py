@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from helpers.store.files import write_whole
+from scripts import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "my_lessons"
 DRAWING = "map"  # the id of the cell that shows where a lesson is in the whole model
 FOLD = "<details><summary>What we saw: open this when you have run the cell above</summary>"

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 from helpers.page.course import LESSONS
+from scripts import ROOT
 from scripts.setup import Stop
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "book"
 EXERCISE = re.compile(r"^#+ Exercises? \d+(?: and \d+|, \w+ part)? · `(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]*[./][^)\s#]*)(?:#([^)\s]*))?\)")

@@ -3,7 +3,6 @@
 Lesson 08's clocks and lesson 16's tower, for the README and the book, with letters that are read on a telephone.
 """
 
-from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -13,8 +12,9 @@ from PIL import Image
 
 from helpers import smollm2
 from notebooks.figures import lesson08, lesson16
+from scripts import ROOT
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "loops"
+FOLDER = ROOT / "docs" / "loops"
 QUESTION = "What is the capital of France?"
 
 

@@ -9,13 +9,12 @@ The core is everything before the heading *Going deeper*; each section behind th
 
 import math
 import re
-from pathlib import Path
 
 import nbformat
 
 from helpers.page.course import LESSONS
+from scripts import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SECONDS = dict.fromkeys(("10", "11", "15", "16", "17", "18", "19", "20"), 60)  # of running time; the other lessons get 20
 DEEPER = re.compile(r"^##? *Going deeper", re.MULTILINE)
 INVENTORY = 13  # 24 questions with their options, at 110 words a minute

@@ -7,15 +7,13 @@ the line at its end that leads to the next one. Everything else stays as it is.
 
 import re
 import sys
-from pathlib import Path
 
 import nbformat
 
 from helpers.page import course, pictures
 from helpers.store.files import write_whole
-from scripts import minutes, plans
+from scripts import ROOT, minutes, plans
 
-ROOT = Path(__file__).resolve().parent.parent
 MAP = re.compile(r"(?<=<!-- map of the course -->\n).*?(?=<!-- end of the map -->)", re.DOTALL)
 TIME = re.compile(r"^\*\*Time:\*\* \d+ minutes", re.MULTILINE)
 END = re.compile(r"^(Next: \[\d\d · |This was the last lesson\.).*$", re.MULTILINE)

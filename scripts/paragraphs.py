@@ -12,8 +12,9 @@ import nbformat
 
 from helpers.course_text import PARAGRAPHS_FILE, Paragraph, load_questions
 from helpers.store.files import write_whole
+from scripts import ROOT
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+NOTEBOOKS = ROOT / "notebooks"
 FEWEST, MOST = 28, 60  # words of a paragraph
 LESSONS = range(1, 9)  # whose paragraphs are searched: raise the end when later lessons are to be found too
 

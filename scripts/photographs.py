@@ -5,12 +5,12 @@ In real time, because the arcs are drawn by and by. Needs Chromium, as the tests
 
 import io
 import shutil
-from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts import ROOT
+
 SECONDS = 8  # until everything has been drawn
 PICTURES = {  # file: page, its width, its height, points of the picture for each of the page's
     "docs/explainer.png": ("data/explainer.html?compact&theme=light", 830, 500, 2),

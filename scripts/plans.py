@@ -5,14 +5,12 @@
 
 import re
 from collections import namedtuple
-from pathlib import Path
 
 import nbformat
 
 from helpers.page import course
-from scripts import minutes
+from scripts import ROOT, minutes
 
-ROOT = Path(__file__).resolve().parent.parent
 PLACE = re.compile(r"(?<=<!-- computed: )([\w -]+?)( -->\n).*?(?=<!-- end of \1 -->)", re.DOTALL)
 ASSIGNMENTS = "notebooks/assignments/source/assignment*/assignment*.ipynb"
 

@@ -6,13 +6,12 @@ elsewhere.
 
 import re
 import textwrap
-from pathlib import Path
 
 from helpers.page import claims, course
-from scripts import address
+from scripts import ROOT, address
 from scripts.setup import Stop
 
-HERE = Path(__file__).resolve().parent.parent / "docs" / "book"
+HERE = ROOT / "docs" / "book"
 CARDS = HERE / "cards.toml"
 FIRST = ("C36", "C53", "C55", "C56", "C61", "C64", "C68", "C70", "C71", "C73", "C80", "C81", "C83", "C84", "C85")
 WORDS = 60  # that the first sentence of a record may have

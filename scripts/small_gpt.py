@@ -7,7 +7,6 @@ thread, is tried on the addresses from 1945 on, and is stored in 8 bits: each ro
 
 import json
 import re
-from pathlib import Path
 
 import torch
 from safetensors import safe_open
@@ -16,8 +15,9 @@ from safetensors.torch import save
 from helpers import texts, tokens, training
 from helpers.store.files import write_whole
 from helpers.transformer import Config, LanguageModel, language_model_loss
+from scripts import ROOT
 
-FILE = Path(__file__).resolve().parent.parent / "data" / "small_gpt.safetensors"
+FILE = ROOT / "data" / "small_gpt.safetensors"
 FIRST_YEAR, HELD_OUT_FROM, MERGES, BATCH = 1861, 1945, 1500, 24
 BOS = 256 + MERGES  # the last id: it begins every text
 SETTINGS = {"d": 128, "n_heads": 4, "n_layers": 4, "mlp": 384, "max_length": 96}  # arguments of Config

@@ -13,12 +13,10 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 from helpers.measure import jitter
-from scripts import setup
+from scripts import ROOT, setup
 
-ROOT = Path(__file__).resolve().parent.parent
 THREADS = ("ATTENTION_COURSE_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # conftest.py turns the first into OMP's
 SETTINGS = {  # name: (what the kernels see, in words)
     "one-thread": (dict.fromkeys(THREADS, "1") | {"PYTHONHASHSEED": "1"}, "one thread"),
