@@ -21,42 +21,30 @@ LAST = ("This was the last lesson. All formulas on one page: the [cheat sheet](.
         "All terms: the [glossary](../docs/glossary.md).")
 
 
-def table(head, rows):
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, [":--"] * len(head), *rows]).replace("  |", " |")
-
-
 def name(lesson):
     return f"{lesson.number} · {lesson.title}"
 
 
 def readme_map(lessons):
     """The table of README.md, which the book shows too."""
-    return table(["&nbsp;" * 10, "Lesson", "You write"],  # or GitHub makes the pictures as small as it can
-                 [[f"![{pictures.MAP['lessons'][one.number]['alt']}](docs/map/{one.number}.svg)",
-                   f"[{name(one)}](notebooks/{one.file})<br>{one.minutes} minutes", one.you_write] for one in lessons])
+    return plans.table(["&nbsp;" * 10, "Lesson", "You write"],  # or GitHub makes the pictures as small as it can
+                       [[f"![{pictures.MAP['lessons'][one.number]['alt']}](docs/map/{one.number}.svg)",
+                         f"[{name(one)}](notebooks/{one.file})<br>{one.minutes} minutes", one.you_write] for one in lessons])
 
 
 def put(new, pattern, text):
     return pattern.sub(lambda _: new, text)  # a function, because a backslash is nothing special in it
 
 
-def revised(root=ROOT):
+def revised():
     """{path: what it should contain} for the pages that do not say what the list says. Raises ValueError."""
-    lessons = list(course.read(root / "data" / "course.toml").values())
-    readme = root / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    new = put(f"\n{readme_map(lessons)}\n\n", MAP, text)
-    wanted = {readme: new} if new != text else {}
-    syllabus = root / "docs/syllabus.md"
-    text = syllabus.read_text(encoding="utf-8") if syllabus.exists() else ""
-    if (new := plans.computed(text, root, table)) != text:
-        wanted[syllabus] = new
-    for number in pictures.NUMBERS:
-        path, drawn = root / "docs" / "map" / f"{number}.svg", pictures.picture(number, 40) + "\n"
-        if not path.exists() or path.read_text(encoding="utf-8") != drawn:
-            wanted[path] = drawn
+    lessons, readme, syllabus = list(course.LESSONS.values()), ROOT / "README.md", ROOT / "docs/syllabus.md"
+    wanted = {readme: put(f"\n{readme_map(lessons)}\n\n", MAP, readme.read_text(encoding="utf-8")),
+              syllabus: plans.computed(syllabus.read_text(encoding="utf-8"))}
+    wanted |= {ROOT / "docs" / "map" / f"{number}.svg": pictures.picture(number, 40) + "\n" for number in pictures.NUMBERS}
+    wanted = {path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
     for lesson, following in zip(lessons, [*lessons[1:], None], strict=True):
-        path = root / "notebooks" / lesson.file
+        path = ROOT / "notebooks" / lesson.file
         if not path.exists():
             continue
         notebook, changed = nbformat.read(path, as_version=4), False
@@ -73,13 +61,13 @@ def revised(root=ROOT):
     return wanted
 
 
-def main(root=ROOT):
+def main():
     try:
-        wanted = revised(root)
+        wanted = revised()
         for path, contents in wanted.items():
             path.parent.mkdir(exist_ok=True)
             write_whole(path, contents)
-            print(f"{path.relative_to(root).as_posix()} now says what data/course.toml says.")
+            print(f"{path.relative_to(ROOT).as_posix()} now says what data/course.toml says.")
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

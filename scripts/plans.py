@@ -20,23 +20,17 @@ Unit = namedtuple("Unit", "together home besides")
 Plan = namedtuple("Plan", "name unit limit taught")  # ``taught``: its lines
 
 
-def plans(root=ROOT):
-    """The plans of data/syllabus.toml, {name: Plan}. Raises ValueError, in one sentence, where a line is not one."""
-    by_name = {}
-    for entry in course.tomllib.loads((root / "data/syllabus.toml").read_text(encoding="utf-8"))["plan"]:
-        for line in entry["taught"]:
-            if len(line) != 3:
-                raise ValueError(f"data/syllabus.toml, {entry['name']}: {line} is not [together, at home, besides].")
-        units = tuple(Unit(tuple(together.split()), tuple(home.split()), besides)
-                      for together, home, besides in entry["taught"])
-        by_name[entry["name"]] = Plan(entry["name"], entry["unit"], entry["limit"], units)
-    return by_name
+def plans():
+    """The plans of data/syllabus.toml, {name: Plan}. Raises ValueError where a line is not [together, at home, besides]."""
+    listed = course.tomllib.loads((ROOT / "data/syllabus.toml").read_text(encoding="utf-8"))["plan"]
+    return {entry["name"]: Plan(entry["name"], entry["unit"], entry["limit"], [
+        Unit(together.split(), home.split(), besides) for together, home, besides in entry["taught"]]) for entry in listed}
 
 
-def assignments(root=ROOT):
+def assignments():
     """{"A1": (title, points, minutes)}: 10 minutes a task or question, and words, code and figures as a lesson's."""
     by_name = {}
-    for path in sorted(root.glob(ASSIGNMENTS), key=lambda path: int(path.stem.removeprefix("assignment"))):
+    for path in sorted(ROOT.glob(ASSIGNMENTS), key=lambda path: int(path.stem.removeprefix("assignment"))):
         book = nbformat.read(path, as_version=4)
         words = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
         tasks = re.findall(r"^#+ (?:Task|Question) \d.* (\d+) points", words, re.MULTILINE)
@@ -46,11 +40,11 @@ def assignments(root=ROOT):
     return by_name
 
 
-def takes(root=ROOT):
+def takes():
     """{what a plan may name: its minutes}."""
-    return ({number: lesson.minutes for number, lesson in course.read(root / "data/course.toml").items()}
+    return ({number: lesson.minutes for number, lesson in course.LESSONS.items()}
             | {"inventory": minutes.rounded(minutes.INVENTORY)}
-            | {name: needed for name, (_, _, needed) in assignments(root).items()})
+            | {name: needed for name, (_, _, needed) in assignments().items()})
 
 
 def hours(total):
@@ -78,15 +72,17 @@ def plan_table(plan, takes):
     return head, rows
 
 
-def computed(text, root, table):
-    """``text`` with every place filled with what it asks for; ``table``: writes a head and rows in Markdown."""
-    def fill(place):
-        asked = place[1]
-        if asked == "assignments":
-            made = table(["Assignment", "About", "Points", "Takes"],
-                         [(name.removeprefix("A"), title, str(points), hours(needed))
-                          for name, (title, points, needed) in assignments(root).items()])
-        else:
-            made = table(*plan_table(plans(root)[asked], takes(root)))
-        return f"{asked}{place[2]}\n{made}\n\n"
-    return PLACE.sub(fill, text)
+def computed(text):
+    """``text`` with every place filled with the table that it asks for."""
+    tables, needed = {}, takes()
+    for name, plan in plans().items():
+        tables[name] = plan_table(plan, needed)
+    tables["assignments"] = ["Assignment", "About", "Points", "Takes"], [
+        [name.removeprefix("A"), title, str(points), hours(needed[name])]
+        for name, (title, points, _) in assignments().items()]
+    return PLACE.sub(lambda place: f"{place[1]}{place[2]}\n{table(*tables[place[1]])}\n\n", text)
+
+
+def table(head, rows):
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, [":--"] * len(head), *rows]).replace("  |", " |")

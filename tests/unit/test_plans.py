@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from helpers.page.course import LESSONS
-from scripts import pages, plans
+from scripts import plans
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS, TAKES = plans.plans(), plans.takes()
@@ -61,6 +61,6 @@ def test_the_inventory_is_taken_twice_or_not_at_all_and_self_study_leaves_nothin
 def test_every_place_for_a_table_is_filled_from_the_data():
     text = (ROOT / "docs/syllabus.md").read_text(encoding="utf-8")
     assert text.count("<!-- computed: ") == len(plans.PLACE.findall(text)) >= 1
-    assert plans.computed(text, ROOT, pages.table) == text
+    assert plans.computed(text) == text
     emptied = plans.PLACE.sub(r"\1\2", text)
-    assert emptied != text and plans.computed(emptied, ROOT, pages.table) == text
+    assert emptied != text and plans.computed(emptied) == text
