@@ -80,6 +80,8 @@ def test_a_slide_of_words_names_what_is_new_and_has_the_first_sentences():
     assert slides.spoken(words, 12) == "A share is called a **weight** here, as in any average."
     assert slides.spoken(words, 15) == "It is late.\n\nA share is called a **weight** here, as in any average."
     assert slides.spoken(["It is late. We go on, all of us. Soon there."], 9) == "It is late.\n\nWe go on, all of us."
+    assert slides.spoken(["It is late. So we have:", "$$x$$"]) == "It is late.", "the formula is on the next slide"
+    assert slides.spoken(["We have:", "- one\n- two"]) == "We have:\n\n- one\n- two"
 
 
 def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():

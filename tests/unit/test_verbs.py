@@ -41,6 +41,7 @@ def test_the_nearest_tests_have_the_name_of_what_changed(monkeypatch):
         (["helpers/attention.py"], ["tests/unit/test_attention.py"]),
         (["helpers/measure/claim.py", "README.md"], ["tests/unit/test_claim.py"]),
         (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py"]),
+        (["notebooks/05_scaling.ipynb"], ["tests/notebooks/test_lesson05.py"]),
         (["classroom/roster.py"], ["tests/classroom/test_classroom_roster.py"]),
         (["helpers/__init__.py", "data/course.toml"], ["tests/notebooks/test_course.py"]),
         (["helpers/__init__.py", "docs/book/front.css"], []),
