@@ -6,6 +6,7 @@ in a sentence.
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -54,8 +55,7 @@ def notebook(path):
         for output in cell.get("outputs", ()):
             if html := output.get("data", {}).get("text/html"):  # the map of the course leads to pages of the book
                 output["data"]["text/html"] = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', "".join(html))
-    for cell in text["cells"]:
-        if "id" in cell and cell["cell_type"] == "code":  # Sphinx makes a class of it, by which a report names the cell
+        if cell["cell_type"] == "code":  # Sphinx makes a class of it, by which a report names the cell
             cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), f"id-{cell['id']}"]
     text["cells"] = veiled(described(text["cells"]))
     name = address.known_name(ROOT)
@@ -226,13 +226,10 @@ def build(base=""):
     shutil.rmtree(FOLDER, ignore_errors=True)  # nothing stays that the course no longer has
     stage()
     warnings, html = io.StringIO(), FOLDER / "html"
-    try:
-        with patch_docutils(str(HERE)), docutils_namespace():
-            settings = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
-            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", settings, status=None,
-                   warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
-    except Exception as error:
-        raise Stop(f"The book could not be built: {type(error).__name__}: {error}.") from error
+    with patch_docutils(str(HERE)), docutils_namespace():
+        settings = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
+        Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", settings, status=None,
+               warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
     complaints = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).strip()
     if complaints:
         shutil.rmtree(html, ignore_errors=True)
@@ -250,12 +247,9 @@ def serve(folder, port):
     except OSError as error:
         raise Stop(f"The book cannot be served at port {port} ({error.strerror}): say another one, "
                    'as in make book ARGS="--serve 8001".') from None
-    with server:
+    with server, contextlib.suppress(KeyboardInterrupt):
         print(f"The book is served at http://localhost:{server.server_port}/ until you stop it with Ctrl-C.", flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            pass
+        server.serve_forever()
 
 
 def main(arguments=()):

@@ -63,7 +63,9 @@ def lesson(path):
     text, exercise, cells = json.loads((ROOT / path).read_text(encoding="utf-8")), None, []
     for cell in text["cells"]:
         source, tags = "".join(cell["source"]), cell["metadata"].get("tags", ())
-        if cell["cell_type"] == "markdown":
+        if cell["id"] == DRAWING:  # it is to be seen before Python is there
+            cell["outputs"], cell["metadata"]["trusted"], cell["execution_count"] = mapped(cell, path), True, None
+        elif cell["cell_type"] == "markdown":
             named = EXERCISE.findall(source)
             exercise = named[-1] if named else exercise
             source = relink(source, path, address)
@@ -75,12 +77,7 @@ def lesson(path):
         elif "remove-cell" in tags:  # Colab's
             continue
         else:
-            if cell["id"] == DRAWING:  # it is to be seen before Python is there
-                cell["metadata"]["trusted"] = True
-                cell["outputs"] = mapped(cell, path)
-            else:
-                cell["outputs"] = []
-            cell["execution_count"] = None
+            cell |= {"outputs": [], "execution_count": None}
         cells.append(cell)
     fold_what_answers(cells)
     cells[0]["source"] += NOTE.format(NOTE_STORED if any(TAG in cell["metadata"].get("tags", ()) for cell in cells) else "")
