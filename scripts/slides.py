@@ -130,11 +130,10 @@ def of_words(lesson, cell, section):
 
 
 def exercise_slide(lesson, name, body):
-    """What is to be written, its calls and its level, and how the task begins; in the notes, what the checkers recognise."""
+    """What is to be written, its level, and how the task begins; in the notes, what the checkers recognise."""
     level = next((p for p in body if re.match("[●○]", p)), "")
     task = next((p for p in body if p != level and not is_list(p)), "")
-    title, calls = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", name), "\n".join(re.findall(r"`(\w+\([^`]*\))`", name))
-    shows = [f"## {title}", f"```python\n{calls}\n```", level, " ".join(sentences(task)[:3])]
+    shows = [f"## {name}", level, " ".join(sentences(task)[:3])]
     mistakes = [f"- *{m.id}*: {m.hint}" for function in re.findall(r"`(\w+)", name) if function in lesson.exercises
                 for m in exercise(function).misconceptions]
     notes = body + ["**Mistakes to expect**", "\n".join(mistakes)] * bool(mistakes)
