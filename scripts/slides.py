@@ -124,8 +124,10 @@ def of_words(lesson, cell, section):
             formula = next((i for i, p in enumerate(body) if "$$" in p), None)
             if name:
                 yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(body[:formula])}")], body)
-            elif formula is None:
-                yield idea_slide(section, body)
+            elif formula is None:  # a slide where it names something new, lists something or asks for an answer in writing
+                shows = next((p for p in body if p.startswith("**In your own words**")), spoken(body, 30))
+                idea = "**" in shows or shows and any(map(is_list, body))
+                yield within("idea", section, shows, body, optional=True) if idea else Slide("words", [], body)
             yield from formula_slides(name or section, body)
 
 
@@ -138,13 +140,6 @@ def exercise_slide(lesson, name, body):
                 for m in exercise(function).misconceptions]
     notes = body + ["**Mistakes to expect**", "\n".join(mistakes)] * bool(mistakes)
     return Slide("exercise", [new_markdown_cell("\n\n".join(shows))], notes)
-
-
-def idea_slide(section, body):
-    """Words without a heading: a slide where they name something new, list something or ask for an answer in writing."""
-    shows = next((p for p in body if p.startswith("**In your own words**")), spoken(body, 30))
-    tells = "**" in shows or shows and any(map(is_list, body))
-    return within("idea", section, shows, body, optional=True) if tells else Slide("words", [], body)
 
 
 def formula_slides(section, body):

@@ -16,18 +16,13 @@ from helpers.store.files import write_whole
 REQUIRED_FILE = VECTORS_FILE.with_name("required_words.txt")
 LEFT_OUT_FILE = VECTORS_FILE.with_name("left_out_words.txt")
 N_WORDS = 5000
-SHORT_WORDS = (
-    "a i ah am an as at be by do dr ed go ha he hi if in is it me mi mr my no of oh ok on or so st to tv uk "
-    "um up us we ye"
-)
+SHORT_WORDS = ("a i ah am an as at be by do dr ed go ha he hi if in is it me mi mr my no of oh ok on or so st to tv uk "
+               "um up us we ye")
 
 
 def build(path=VECTORS_FILE, model=None):
-    """Write the word vectors from the verified model and return the file's SHA-256.
-
-    path   where to write. model   the model's folder, see `minilm.find_model`.
-    Raises ModelNotAvailable, and OSError if the file cannot be written; then an older file stays as it was.
-    """
+    """Write the word vectors from the verified model, in the folder ``model`` or where `minilm.find_model` looks. Returns
+    the file's SHA-256. Raises ModelNotAvailable, and OSError if it cannot be written; then an older one stays as it was."""
     from safetensors import safe_open
 
     folder = find_model(model)
@@ -35,7 +30,8 @@ def build(path=VECTORS_FILE, model=None):
     with safe_open(folder / WEIGHTS, framework="numpy") as weights:
         embeddings = weights.get_tensor("embeddings.word_embeddings.weight")  # (30522, 384) float32
 
-    words = choose_words(tokenizer.get_vocab(), _read_words(REQUIRED_FILE), _read_words(LEFT_OUT_FILE))
+    required, left_out = (file.read_text(encoding="utf-8").split() for file in (REQUIRED_FILE, LEFT_OUT_FILE))
+    words = choose_words(tokenizer.get_vocab(), required, left_out)
     ids = [tokenizer.encode(word, add_special_tokens=False).ids for word in words]
     vectors = [embeddings[i].astype(np.float64).mean(axis=0) for i in ids]  # several pieces: their average
     contents = io.BytesIO()
@@ -59,10 +55,6 @@ def is_common(word):
     if len(word) <= 2:
         return word in SHORT_WORDS.split()
     return re.fullmatch("[a-z]+", word) and re.search("[aeiouy]", word) and not re.fullmatch("[ivx]+", word)
-
-
-def _read_words(path):
-    return path.read_text(encoding="utf-8").split()
 
 
 if __name__ == "__main__":
