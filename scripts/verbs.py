@@ -39,7 +39,7 @@ def own_notebooks():
 
 
 LOOK = ("--LabApp.custom_css=True",  # helpers/page/lab/custom.css; JupyterLab has no setting for the folder that it is in
-        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(Path(ROOT) / 'helpers' / 'page' / 'lab')]} }")
+        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(ROOT / 'helpers' / 'page' / 'lab')]} }")
 
 
 def lab(arguments):
