@@ -14,6 +14,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_markdown_cell
@@ -21,13 +22,13 @@ from nbformat.v4 import new_markdown_cell
 from helpers.checks import exercise
 from helpers.page import questions
 from helpers.page.course import LESSONS
-from scripts import ROOT, edition
-from scripts.book import described
+from scripts import edition
 from scripts.handout import CALL, DRAWING
 from scripts.minutes import parts
 from scripts.setup import Stop
 
-FOLDER, TEMPLATE = ROOT / "build" / "slides", ROOT / "scripts" / "slides.html"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "slides"
 SLIDE, VOTE, STEP = 1.2, 2.0, 0.4  # minutes: a slide, a question with its answer, one step of a computation
 TARGET = 40  # minutes up to which a talk takes in what is not essential
 LINES, COLUMNS = 14, 100  # of code or of printed text, which the last row still reads
@@ -81,8 +82,7 @@ def spoken(paragraphs, words=45):
     """What a slide shows of these paragraphs, as Markdown: the sentences that name something new and then the first ones,
     as far as they fit into ``words``, but one at least; and the first list or table."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
-    running = [s for p in paragraphs if is_running(p) for s in sentences(p)
-               if not OF_THE_PAGE.search(s) and (lists or not s.endswith(":"))]  # what follows may be on the next slide
+    running = [s for p in paragraphs if is_running(p) for s in sentences(p) if not OF_THE_PAGE.search(s)]
     chosen, spare = [], words / 2 if lists else words
     for sentence in [*(s for s in running if "**" in s), *running]:
         length = len(sentence.split())
@@ -92,11 +92,17 @@ def spoken(paragraphs, words=45):
     return "\n\n".join([*(s for s in running if s in chosen), *lists])
 
 
+def mistakes(names):
+    """What the checkers of these exercises recognise, for the notes."""
+    misconceptions = [m for name in names for m in exercise(name).misconceptions]
+    return ["**Mistakes to expect**", "\n".join(f"- *{m.id}*: {m.hint}" for m in misconceptions)] if misconceptions else []
+
+
 def beliefs(number):
     """What people believe instead, from the question bank without the inventory, whose answers nobody may be told."""
-    return ["**Misconceptions to expect**", "\n".join(
-        f"- *{question.ask}* Not “{option.text}”: {option.why}" for question in questions.load()[1].values()
-        if question.lesson == number and not question.inventory for option in question.options if option.misconception)]
+    rows = [f"- *{q.ask}* Not “{o.text}”: {o.why}" for q in questions.load()[1].values()
+            if q.lesson == number and not q.inventory for o in q.options if o.misconception]
+    return ["**Misconceptions to expect**", "\n".join(rows)] if rows else []
 
 
 def within(kind, section, shows, notes=(), **options):
@@ -123,23 +129,30 @@ def of_words(lesson, cell, section):
         else:
             formula = next((i for i, p in enumerate(body) if "$$" in p), None)
             if name:
-                yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(body[:formula])}")], body)
-            elif formula is None:  # a slide where it names something new, lists something or asks for an answer in writing
-                shows = next((p for p in body if p.startswith("**In your own words**")), spoken(body, 30))
-                idea = "**" in shows or shows and any(map(is_list, body))
-                yield within("idea", section, shows, body, optional=True) if idea else Slide("words", [], body)
-            yield from formula_slides(name or section, body)
+                section, opening = name, body[:formula]
+                if formula and is_running(opening[-1]):  # its last sentence is on the formula's slide
+                    opening[-1:] = sentences(opening[-1])[:-1]
+                yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(opening)}")], body)
+            elif formula is None:
+                yield idea_slide(section, body)
+            yield from formula_slides(section, body)
 
 
 def exercise_slide(lesson, name, body):
-    """What is to be written, its level, and how the task begins; in the notes, what the checkers recognise."""
+    """What is to be written, its calls and its level, and how the task begins."""
     level = next((p for p in body if re.match("[●○]", p)), "")
     task = next((p for p in body if p != level and not is_list(p)), "")
-    shows = [f"## {name}", level, " ".join(sentences(task)[:3])]
-    mistakes = [f"- *{m.id}*: {m.hint}" for function in re.findall(r"`(\w+)", name) if function in lesson.exercises
-                for m in exercise(function).misconceptions]
-    notes = body + ["**Mistakes to expect**", "\n".join(mistakes)] * bool(mistakes)
-    return Slide("exercise", [new_markdown_cell("\n\n".join(shows))], notes)
+    title, calls = re.sub(r"`(\w+)\([^`]*\)`", r"`\1`", name), "\n".join(re.findall(r"`(\w+\([^`]*\))`", name))
+    shows = [f"## {title}", f"```python\n{calls}\n```", level, " ".join(sentences(task)[:3])]
+    functions = [function for function in re.findall(r"`(\w+)", name) if function in lesson.exercises]
+    return Slide("exercise", [new_markdown_cell("\n\n".join(shows))], body + mistakes(functions))
+
+
+def idea_slide(section, body):
+    """Words without a heading: a slide where they name something new, list something or ask for an answer in writing."""
+    shows = next((p for p in body if p.startswith("**In your own words**")), spoken(body, 30))
+    tells = "**" in shows or shows and any(map(is_list, body))
+    return within("idea", section, shows, body, optional=True) if tells else Slide("words", [], body)
 
 
 def formula_slides(section, body):
@@ -211,8 +224,10 @@ def of_code(cell, section, asked):
 
 
 def only(cell, outputs):
-    """A copy of the cell that shows these outputs."""
-    return nbformat.from_dict(cell | {"outputs": outputs})
+    """A copy of the cell that shows these outputs, and no code."""
+    copy = nbformat.from_dict(dict(cell))
+    copy.outputs, copy.metadata = outputs, nbformat.from_dict({"tags": ["slides-output-only"]})
+    return copy
 
 
 def steps_slide(section, cell):
@@ -231,10 +246,13 @@ def steps_slide(section, cell):
 def candidates(number):
     """All slides that a lesson could have, in order; words that are on none go into the notes of the one before."""
     lesson, possible, section, asked = LESSONS[number], [], number, {}
-    for cell in described(parts(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4))[0]):
+    for cell in parts(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4))[0]:
         wish = cell.metadata.get("slideshow", {}).get("slide_type")
         if wish == "skip" or "remove-cell" in cell.metadata.get("tags", ()):
             continue
+        if possible and possible[-1].kind == "figure" and cell.source.startswith("*In words:* "):
+            in_words = text(cell.source).split("\n\n")[0].removeprefix("*In words:* ")
+            possible[-1].cells[1].metadata["alt"] = in_words.replace("*", "")
         for slide in of_code(cell, section, asked) if cell.cell_type == "code" else of_words(lesson, cell, section):
             slide.optional = slide.optional and wish != "slide"
             if slide.kind == "section":
@@ -245,13 +263,41 @@ def candidates(number):
             if possible[-1].kind == "figure" and len(possible[-1].cells) == 2:
                 possible[-1].cells += caption(slide.notes)
             possible[-1].notes += slide.notes
-    return possible
+    return joined(possible)
 
 
 def caption(paragraphs):
-    """A cell that says below a figure what is seen, in the first words about it, if that is enough."""
-    words = spoken([p for p in paragraphs if is_running(p)][:1], 25).replace("\n\n", " ")
-    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if 0 < len(words) < 170 else []
+    """A cell that says below a figure what is seen, in the first sentence about it or two short ones, if that is enough."""
+    first = next((sentences(p) for p in paragraphs if is_running(p)), [""])
+    two = " ".join(first[:2])
+    words = two if len(two) < 150 else first[0]
+    short = 0 < len(words) < 170 and not OF_THE_PAGE.search(words)
+    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if short else []
+
+
+def lines(slide):
+    """About how many lines of 70 letters its words and its code take; each part of a display formula takes three."""
+    shown_lines = [line for cell in slide.cells for line in cell.source.split("\n")
+                   if line and not line.startswith(("```", "<p class"))]
+    return sum(3 + 3 * line.count("\\qquad") if "$$" in line else 1 + len(line) // 70 for line in shown_lines)
+
+
+def joined(possible):
+    """The same, with short slides in one: a heading without words takes what follows, another heading too, and words take
+    words, formulas and code for which there is room below them."""
+    chosen = possible[:1]
+    for slide in possible[1:]:
+        last = chosen[-1]
+        bare = re.fullmatch("##+ .+", last.cells[-1].source.strip())  # a heading and no words below it
+        below = last.kind in ("section", "idea") and slide.kind in ("idea", "formula", "code")
+        if bare and slide.kind in ("section", "figure", "steps") or below and (bare or lines(last) + lines(slide) <= LINES):
+            last.cells += slide.cells if slide.kind == "section" else slide.cells[1:]
+            last.notes += slide.notes
+            last.minutes += slide.minutes
+            last.kind = slide.kind if bare else last.kind
+        else:
+            chosen.append(slide)
+    return chosen
 
 
 def slides(number):
@@ -297,9 +343,14 @@ def carried(package, path):
 
 def page(number):
     """The talk as one page of HTML, with reveal.js and MathJax within."""
+    from jinja2 import DictLoader
     from nbconvert import SlidesExporter
+    from traitlets.config import Config
 
-    exporter = SlidesExporter(template_file=str(TEMPLATE), exclude_input=True, exclude_output_prompt=True)
+    config = Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"slides-output-only"}},
+                     "SlidesExporter": {"exclude_input_prompt": True, "exclude_output_prompt": True}})
+    template = (ROOT / "scripts" / "slides.html").read_text(encoding="utf-8")
+    exporter = SlidesExporter(config=config, extra_loaders=[DictLoader({"talk": template})], template_file="talk")
     exporter.environment.globals["carried"] = carried
     return exporter.from_notebook_node(talk(number))[0]
 

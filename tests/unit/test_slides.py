@@ -4,6 +4,7 @@ import re
 
 import nbformat
 import pytest
+from nbformat.v4 import new_markdown_cell
 
 from helpers.checks import exercise
 from helpers.page import questions
@@ -80,8 +81,19 @@ def test_a_slide_of_words_names_what_is_new_and_has_the_first_sentences():
     assert slides.spoken(words, 12) == "A share is called a **weight** here, as in any average."
     assert slides.spoken(words, 15) == "It is late.\n\nA share is called a **weight** here, as in any average."
     assert slides.spoken(["It is late. We go on, all of us. Soon there."], 9) == "It is late.\n\nWe go on, all of us."
-    assert slides.spoken(["It is late. So we have:", "$$x$$"]) == "It is late.", "the formula is on the next slide"
-    assert slides.spoken(["We have:", "- one\n- two"]) == "We have:\n\n- one\n- two"
+
+
+def test_short_slides_are_joined():
+    def slide(kind, *words):
+        return slides.Slide(kind, [new_markdown_cell(one) for one in words], [kind], minutes=1)
+
+    where = '<p class="where">A</p>'
+    made = slides.joined([slide("section", "## A"), slide("steps", where, "one"),
+                          slide("idea", where, "two"), slide("code", where, "three"),
+                          slide("code", where, "\n".join(15 * ["long"])), slide("vote", "four")])
+    assert [(s.kind, [cell.source for cell in s.cells], s.notes, s.minutes) for s in made] == [
+        ("steps", ["## A", "one"], ["section", "steps"], 2), ("idea", [where, "two", "three"], ["idea", "code"], 2),
+        ("code", [where, "\n".join(15 * ["long"])], ["code"], 1), ("vote", ["four"], ["vote"], 1)]
 
 
 def test_a_talk_as_a_notebook_is_valid_and_has_the_metadata():
