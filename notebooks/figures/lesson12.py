@@ -327,7 +327,7 @@ def two_paths(takes):
                     color=plots.ORANGE if (x, end, start) in ways else "#d0d0d0")
             ax.text(x + 0.36, 0.09 + height[start] + 0.36 * (height[end] - height[start]), f"{share:g}", fontsize=16,
                     ha="left", va="bottom")
-    for x, station in enumerate(["at the start", "after layer 1", "at the end"]):
+    for x, station in enumerate(["at the start", "after layer 0", "at the end"]):
         for token, y in height.items():
             ax.plot(x, y, "o", markersize=32, color="white", markeredgecolor="black", zorder=2)
             ax.text(x, y, token, ha="center", va="center", fontsize=17, zorder=3)
