@@ -480,6 +480,8 @@ BEST_OF_N = Exercise(best_of_n, use=_use, results=("the text", "the number of dr
 ), nudges=(
     ("unhashable type: 'list'|inhomogeneous", "A text may be a list of words, of any length: no dict and no set "
         "takes it, and NumPy makes no array of several. Keep the texts in a list."),
+    ("can only join an iterable|positional arguments? but", "sample takes nothing, and each call of it, sample(), gives one "
+        "text: n texts are n calls."),
 ), contracts=(
     Contract("n = 0", lambda rng: (*_contest(3)(rng)[:2], 0)),
 ))
