@@ -66,6 +66,9 @@ SWAPPED = ("The two texts have changed places: your queries come from the encode
            "the decoder. The decoder asks, so it gives the queries; the encoder's text is what is asked, so it "
            "gives keys and values.")
 
+ITSELF = ("Queries, keys and values all come from the decoder: that is self-attention. Here keys and values come from "
+          "encoder_X.")
+
 OVER_QUERIES = ("Your columns sum to 1. Each target word shares out its own weight over the source words: softmax over the "
                 "last axis.")
 
@@ -99,8 +102,10 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
     ("scores-transposed", "Your scores have a row for each source word: K Qᵀ instead of Q Kᵀ. A row "
         "belongs to a word that asks, so the queries come first: Q @ K.mT is (B, T_t, T_s).",
         lambda dX, eX, Wq, Wk, Wv, m: _cross(queries="encoder", keys="decoder")(dX, eX, Wk, Wq, Wv, m)),
-    ("decoder-attends-to-itself", "Queries, keys and values all come from the decoder: that is self-attention. "
-        "Here keys and values come from encoder_X.", _cross(keys="decoder", values="decoder", hide=same)),
+    ("decoder-attends-to-itself", ITSELF, _cross(keys="decoder", values="decoder", hide=same)),
+    ("decoder-attends-to-itself-masked", ITSELF, _cross(keys="decoder", values="decoder")),
+    ("keys-from-decoder", "The values come from the encoder and the keys from the decoder. What is compared and what is "
+        "brought back belong to one word: both come from encoder_X.", _cross(keys="decoder")),
     ("encoder-attends-to-itself", "The queries come from the encoder as well, so the decoder is never "
         "asked. Q is decoder_X @ W_q.", _cross(queries="encoder")),
     ("values-from-decoder", "The keys come from the encoder and the values from the decoder. A weight on a source "
