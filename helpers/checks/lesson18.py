@@ -111,8 +111,8 @@ LORA_LINEAR = Exercise(lora_linear, use=_without_large_matrices,
     ("x-added", "You add x as well, like a residual connection. The result is x W + (alpha / r) (x A) B.",
         lambda x, W, A, B, alpha: lora_linear(x, W, A, B, alpha) + (x if W.shape[0] == W.shape[1] else 0)),
     ("product-formed", "The numbers are right, but you form a matrix of W's size: A B has as many numbers as W, "
-        "and would be computed for every input again, and so does W + A B. Go from the left: x A is thin, and "
-        "then times B.", _scaled(thin=lambda x, A, B: x @ (A @ B))),
+        "and is formed anew at every call. The same goes for W + A B. Go from the left: x A is thin, and then times B.",
+        _scaled(thin=lambda x, A, B: x @ (A @ B))),
 ), nudges=(
     ("cannot be multiplied|size mismatch|must match the size", "x is (…, d_in), A is (d_in, r) and B is (r, d_out): x "
         "meets A first, what comes out meets B, and nothing is turned."),
