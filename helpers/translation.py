@@ -11,7 +11,11 @@ from typing import NamedTuple
 
 import torch
 
+from helpers import transformer
 from helpers.grammars import EOS, Vocabulary, pad
+
+PIECES = {piece.__name__: piece
+          for piece in (transformer.cross_attention, transformer.decoder_block, transformer.greedy_decode)}
 
 ADJECTIVE_ORDER = ("quality", "before", "colour", "origin", "domain")  # in English
 LONGEST = 10  # English words in a text
@@ -223,6 +227,19 @@ def translation_tensors(pairs):
     cells = [(n, t, s) for n, pair in enumerate(pairs) for t, places in enumerate(pair.alignment) for s in places]
     aligned[torch.tensor(cells).unbind(1)] = True
     return source, target, aligned
+
+
+def trials(d=64):
+    """Arguments for the pieces of a translator of width ``d``, to see whether one can be trained: name -> a tuple.
+
+    64 texts of 11 French and 10 English words, and sublayers that are made up: ``(64, 11, d)``, ``(64, 10, d)``.
+    """
+    g = torch.Generator().manual_seed(0)
+    shapes = [(64, 11, d), (64, 10, d), (d, d), (d, d), (d, d)]
+    Y, X, *W = (torch.randn(shape, generator=g) / d**0.5 for shape in shapes)
+    sublayers = torch.tanh, lambda y, memory: y * memory.mean(1, keepdim=True), torch.sin
+    norms = torch.sin, torch.sin, torch.sin
+    return {"cross_attention": (Y, X, *W, None), "decoder_block": (Y, X, *sublayers, *norms)}
 
 
 def spelt(french):

@@ -4,10 +4,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from helpers import plots
-from helpers.translation import spelt
+from helpers.page import show
+from helpers.translation import lexicon, spelt
 
 TINTS = ["#0072B2", "#E69F00", "#009E73", "#B34700", "#8E4585", "#56B4E9"]
 PALE = ["#b8d5e8", "#f8e3b8", "#b8e2d7", "#e8cab8", "#ddc9da", "#cfe8f7"]
+
+
+def known_words():
+    """A table of the English words that the translator knows, by kind."""
+    kinds = {"articles, pronouns": ["determiner", "pronoun"], "adjectives": ["adjective"], "nouns": ["noun"],
+             "verbs": ["verb"], "prepositions": ["preposition"]}
+    show.table(["", "words"], [[name, ", ".join(word for kind in those for word in lexicon()[kind])]
+                               for name, those in kinds.items()])
 
 
 def encoder_and_decoder():
