@@ -8,6 +8,8 @@ what to do. What one cell shows by itself stands in the table `OF_A_CELL`, what 
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -593,6 +595,47 @@ def decided_before_it_is_measured(book):
             yield f"{book.name} decides {claim} in or before the cell that says how: put Claim(...) into a cell above."
         if register.get(claim, {}).get("experiment") != book.name:
             yield f"{book.name} measures {claim}, and data/claims.json does not have it from here: run `make experiments`."
+
+
+@rule("all")
+def the_course_has_it(book):
+    """What a notebook takes from the course's modules is there and can be called so, also where the call does not run,
+    because its numbers are stored."""
+    modules = imported(book)
+    for cell in book.code:
+        for node in ast.walk(cell.tree):
+            called = node.func if isinstance(node, ast.Call) else node
+            if not (isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id in modules):
+                continue
+            name, thing = f"{called.value.id}.{called.attr}", getattr(modules[called.value.id], called.attr, None)
+            if thing is None:
+                yield f"{cell} takes {name}, and there is no such thing: mend the name."
+            elif why := misfit(thing, node):
+                yield f"{cell} calls {name} with other arguments than it takes ({why})."
+
+
+def imported(book: Book) -> dict:
+    """Name -> module of the course, of those that the notebook imports and gives no other meaning."""
+    nodes = [node for cell in book.code for node in ast.walk(cell.tree)]
+    others = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    pairs = [(node.module, one) for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names
+             if (node.module or "").partition(".")[0] in ("helpers", "notebooks")]
+    modules = {one.asname or one.name: f"{package}.{one.name}" for package, one in pairs
+               if (REPO / package.replace(".", "/") / f"{one.name}.py").exists()}
+    return {name: importlib.import_module(path) for name, path in modules.items() if name not in others}
+
+
+def misfit(function, call: ast.AST) -> str:
+    """Why this call cannot be made, or nothing: of arguments behind a star nobody knows the number."""
+    starred = isinstance(call, ast.Call) and (any(isinstance(arg, ast.Starred) for arg in call.args)
+                                              or any(word.arg is None for word in call.keywords))
+    if not isinstance(call, ast.Call) or starred or not inspect.isroutine(function):
+        return ""
+    try:
+        inspect.signature(function).bind(*call.args, **{word.arg: word.value for word in call.keywords})
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 @rule("all")

@@ -109,6 +109,8 @@ BAD = [  # rule, what breaks it, a word of the message, and the notebook if it i
     ("numbers_are_computed", replace("0.67, king", "0.52, king"), "no sentence states it"),
     ("numbers_are_computed", at("numbers", source="print(2)"), "does not end with numbers.agree"),
     ("numbers_are_computed", prints("numbers", "The text says 0.51, and here it is 0.6."), "here it is 0.6"),
+    ("the_course_has_it", at(SUM, source="from helpers import tokens\ntokens.whole('a')"), "no such thing"),
+    ("the_course_has_it", at(SUM, source="from helpers import smollm2\nsmollm2.chat_ids(1, [])"), "'start'"),
     ("exercises", at("16ef41b8", source="def cosine_similarity(X, Y):\n    return X @ Y.T"), "no stub"),
     ("exercises", replace("cosine_similarity(X, Y)", "cosine_similarity(Y, X)"), "cosine_similarity(X, Y)"),
     ("exercises", prints("16ef41b8", "Passed"), "not started"),
