@@ -226,10 +226,13 @@ def build(base=""):
     shutil.rmtree(FOLDER, ignore_errors=True)  # nothing stays that the course no longer has
     stage()
     warnings, html = io.StringIO(), FOLDER / "html"
-    with patch_docutils(str(HERE)), docutils_namespace():
-        settings = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
-        Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", settings, status=None,
-               warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
+    try:
+        with patch_docutils(str(HERE)), docutils_namespace():
+            settings = {"html_baseurl": base, "html_context": {"version": version(), "reports": reports()}}
+            Sphinx(FOLDER / "source", HERE, html, FOLDER / "doctrees", "html", settings, status=None,
+                   warning=warnings, parallel=2 if hasattr(os, "fork") else 1).build()
+    except Exception as error:
+        raise Stop(f"The book could not be built: {type(error).__name__}: {error}.") from error
     complaints = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue()).strip()
     if complaints:
         shutil.rmtree(html, ignore_errors=True)

@@ -95,8 +95,10 @@ def hand_out(path, folder, beside=True):
         given, now = marks(place)
         if given == new or now == given or not place.exists():
             break
-    if place == first:
-        state = ("same" if now == new else "kept") if given == new else "updated" if place.exists() else "new"
+    if place == first and given == new:
+        state = "same" if now == new else "kept"
+    elif place == first:
+        state = "updated" if place.exists() else "new"
     elif given == new or beside:
         state = "beside"
     else:

@@ -21,8 +21,12 @@ Plan = namedtuple("Plan", "name unit limit taught")  # ``taught``: its lines
 
 
 def plans():
-    """The plans of data/syllabus.toml, {name: Plan}. Raises ValueError where a line is not [together, at home, besides]."""
+    """The plans of data/syllabus.toml, {name: Plan}. Raises ValueError, in one sentence, where a line is not one."""
     listed = course.tomllib.loads((ROOT / "data/syllabus.toml").read_text(encoding="utf-8"))["plan"]
+    for entry in listed:
+        for line in entry["taught"]:
+            if len(line) != 3:
+                raise ValueError(f"data/syllabus.toml, {entry['name']}: {line} is not [together, at home, besides].")
     return {entry["name"]: Plan(entry["name"], entry["unit"], entry["limit"], [
         Unit(together.split(), home.split(), besides) for together, home, besides in entry["taught"]]) for entry in listed}
 

@@ -15,6 +15,11 @@ PROSE = ("README.md", "CONTRIBUTING.md", "classroom", "data", "docs", "helpers",
 # With torch's default number of threads, kernels that share two cores take ten times as long.
 QUIET = {"OMP_NUM_THREADS": "1", "ATTENTION_COURSE_PROGRESS": "off"}
 NO_TESTS = 5  # the exit status of pytest where all tests were left out
+TESTED = ((r"notebooks/.*\.ipynb", "hygiene"), ("data/course.toml", "course"), (r".*\.md", "reference"),
+          (r"helpers/checks/.*\.py", "hints"), (r"helpers/(checks/)?[a-z]\w*\.py", "mistakes"),
+          (r"helpers/[a-z]\w*\.py", "answers"), (r"helpers/sealed/.*\.py", "sealed"), (r"helpers/store/gguf\.py", "tokens"),
+          (r"helpers/page/(numbers|predictions)\.py", "progress"), (r"helpers/page/(pictures|sheet|show)\.py", "drawing"),
+          (r"classroom/tasks/.*\.py", "assignments"))  # files, and what tests all of them
 MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
            "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
@@ -39,7 +44,7 @@ def own_notebooks():
 
 
 LOOK = ("--LabApp.custom_css=True",  # helpers/page/lab/custom.css; JupyterLab has no setting for the folder that it is in
-        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(ROOT / 'helpers' / 'page' / 'lab')]} }")
+        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(Path(ROOT) / 'helpers' / 'page' / 'lab')]} }")
 
 
 def lab(arguments):
@@ -101,9 +106,11 @@ def changed(since):
 
 
 def nearest(files):
-    """The test files among these files, or named after them: test_attention.py after helpers/attention.py, test_lesson05.py
-    after notebooks/05_scaling.ipynb and helpers/checks/lesson05.py, test_course.py after data/course.toml."""
-    names = {re.sub(r"^(\d\d)_.*", r"lesson\1", Path(file).stem.removeprefix("test_")) for file in files}
+    """The test files that are named after these files: test_attention.py after helpers/attention.py, test_lesson05.py after
+    notebooks/05_scaling.ipynb and helpers/checks/lesson05.py; those among them; and what TESTED names."""
+    names = {re.sub(r"^(\d\d)_.*", r"lesson\1", Path(file).stem.removeprefix("test_")) for file in files
+             if file.endswith((".py", ".ipynb"))}
+    names |= {name for pattern, name in TESTED if any(re.fullmatch(pattern, file) for file in files)}
     return [str(path) for path in sorted(Path("tests").rglob("test_*.py"))
             if path.stem.removeprefix("test_").removeprefix("classroom_") in names]
 
@@ -113,11 +120,12 @@ def check(arguments):
     notebooks that the branch changed."""
     on_branch = changed(branch_point())
     near = [] if arguments else nearest(changed("HEAD")) or nearest(on_branch)
-    # A module of figures is run by its lesson, one of checks by the lesson's solutions.
-    patterns = [re.sub(r"^notebooks/figures/lesson(\d\d)\.py$", r"notebooks/\1_*.ipynb", file) for file in on_branch]
-    patterns = [re.sub(r"^helpers/checks/lesson(\d\d)\.py$", r"notebooks/solutions/\1_*.ipynb", one) for one in patterns]
-    notebooks = sorted({str(path) for one in patterns if re.match(r"notebooks/.*\.ipynb$", one)
-                        for path in Path().glob(one)})
+    shown = {"notebooks/figures": "notebooks", "helpers/checks": "notebooks/solutions"}  # what runs in which notebooks
+    modules = [file.rpartition("/lesson") for file in on_branch if file.endswith(".py")]
+    drawn = [str(path) for room, _, name in modules if room in shown
+             for path in Path(shown[room]).glob(f"{name[:2]}_*.ipynb")]
+    books = [file for file in on_branch if re.match(r"notebooks/.*\.ipynb$", file) and os.path.exists(file)]
+    notebooks = sorted({*books, *drawn})
     if lint([]):
         return 1
     if near:

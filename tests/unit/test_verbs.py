@@ -38,10 +38,11 @@ def test_what_has_changed_is_found_on_a_branch_on_main_and_without_origin(git_pr
 def test_the_nearest_tests_have_the_name_of_what_changed(monkeypatch):
     monkeypatch.chdir(verbs.ROOT)
     for files, tests in [
-        (["helpers/attention.py"], ["tests/unit/test_attention.py"]),
-        (["helpers/measure/claim.py", "README.md"], ["tests/unit/test_claim.py"]),
-        (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py"]),
-        (["notebooks/05_scaling.ipynb"], ["tests/notebooks/test_lesson05.py"]),
+        (["helpers/attention.py"], ["tests/unit/test_answers.py", "tests/unit/test_attention.py",
+                                    "tests/unit/test_mistakes.py"]),
+        (["helpers/measure/claim.py", "README.md"], ["tests/notebooks/test_reference.py", "tests/unit/test_claim.py"]),
+        (["helpers/checks/lesson05.py"], ["tests/notebooks/test_lesson05.py", "tests/unit/test_hints.py",
+                                            "tests/unit/test_mistakes.py"]),
         (["classroom/roster.py"], ["tests/classroom/test_classroom_roster.py"]),
         (["helpers/__init__.py", "data/course.toml"], ["tests/notebooks/test_course.py"]),
         (["helpers/__init__.py", "docs/book/front.css"], []),
@@ -59,9 +60,7 @@ def ran(monkeypatch):
 
 def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_changed(git_program, ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for path in ("tests/unit/test_a.py", "tests/unit/test_b.py", "helpers/a.py", "notebooks/01_gone.ipynb",
-                 "notebooks/figures/lesson03.py", "notebooks/03_drawn.ipynb", "notebooks/04_other.ipynb",
-                 "helpers/checks/lesson04.py", "notebooks/solutions/04_other.ipynb"):
+    for path in ("tests/unit/test_a.py", "tests/unit/test_b.py", "helpers/a.py", "notebooks/01_gone.ipynb"):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).touch()
     git("init", "-q", "-b", "main")
@@ -69,8 +68,7 @@ def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_chan
     git("commit", "-qm", "first")
     assert verbs.check([]) == 0
     assert [command[1] for command in ran] == ["ruff", "codespell_lib", "pytest"]
-    for path in ("helpers/a.py", "notebooks/figures/lesson03.py", "helpers/checks/lesson04.py"):
-        Path(path).write_text("a = 1")
+    Path("helpers/a.py").write_text("a = 1")
     Path("notebooks/01_gone.ipynb").unlink()
     Path("notebooks/02_new.ipynb").touch()
     ran.clear()
@@ -78,8 +76,7 @@ def test_check_begins_with_what_is_nearest_and_ends_with_the_notebooks_that_chan
     near, rest, notebooks = ran[2:]
     assert near == ("-m", "pytest", "-q", "tests/unit/test_a.py")
     assert "not slow" in rest and rest[-2:] == ("--ignore=tests/unit/test_a.py", "tests")
-    assert "--nbval" in notebooks
-    assert notebooks[-3:] == ("notebooks/02_new.ipynb", "notebooks/03_drawn.ipynb", "notebooks/solutions/04_other.ipynb")
+    assert "--nbval" in notebooks and notebooks[-1] == "notebooks/02_new.ipynb"
 
 
 def test_lab_trusts_the_courses_own_notebooks_alone(git_program, ran, tmp_path, monkeypatch, capsys):
