@@ -607,10 +607,10 @@ def the_course_has_it(book):
             called = node.func if isinstance(node, ast.Call) else node
             if not (isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id in modules):
                 continue
-            name, thing = f"{called.value.id}.{called.attr}", getattr(modules[called.value.id], called.attr, None)
-            if thing is None:
+            name, module = f"{called.value.id}.{called.attr}", modules[called.value.id]
+            if not hasattr(module, called.attr):
                 yield f"{cell} takes {name}, and there is no such thing: mend the name."
-            elif why := misfit(thing, node):
+            elif why := misfit(getattr(module, called.attr), node):
                 yield f"{cell} calls {name} with other arguments than it takes ({why})."
 
 
