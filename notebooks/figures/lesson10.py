@@ -187,24 +187,6 @@ def _columns(ax, above, below, weights):
     ax.axis("off")
 
 
-def map_of_2014(weights, pair):
-    """The weights as a map, query downwards, with the grammar's alignment in frames.
-
-    ``weights``: ``(T, T_s)``; ``pair``: source, target and alignment of one text.
-    """
-    _, ax = plt.subplots(figsize=(6.6, 4.7))
-    rows = [f"{a} → {b}" for a, b in zip(["<bos>", *pair.target], pair.target, strict=False)]
-    plots.heatmap(weights, rows, pair.source, ax=ax, limits=(0, 1), numbers=False,
-                  axis_names=("query: reads → writes", "key: English word read"))
-    for t, where in enumerate(pair.alignment):
-        for s in where:
-            ax.add_patch(plt.Rectangle((s - 0.48, t - 0.48), 0.96, 0.96, fill=False, edgecolor=plots.ORANGE, linewidth=2.5))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.label.set_size(13)
-    ax.tick_params(labelsize=13, length=0)
-    plt.show()
-
-
 def by_length(curves, lengths):
     """How much of its BLEU on the shortest texts each translator keeps: a panel each.
 
