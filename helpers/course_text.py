@@ -3,8 +3,13 @@
 ``scripts/paragraphs.py`` collected the paragraphs from the notebooks.
 """
 
+import math
+import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from helpers.texts import read_text
 from helpers.words import texts_in
@@ -52,6 +57,30 @@ def own_notes(path):
     """The notes in a text file of the learner's own, one in each line. Raises NotUsable as `texts.read_text` does."""
     lines = read_text(path, least=0).splitlines()
     return texts_in([line.strip() for line in lines], like="The spare key is under the mat.")
+
+
+def stems(text):
+    """The words of a text in small letters, their commonest endings cut off."""
+    return [re.sub(r"(ing|ed|es|s)$", "", word) for word in re.findall("[a-z]+", text.lower())]
+
+
+def bm25(asked, found, k=1.5, b=0.75):
+    """Keyword search: a score for each of m questions and n texts, ``(m, n)``.
+
+    A shared word that n of N texts have, and this text f times, adds log(1 + (N - n + ½) / (n + ½)) · f (k + 1) / (f + s).
+    In a text of average length s is k, and in one longer by a share r it is k (1 + b r). The constants are the usual ones.
+    Source: Robertson and Zaragoza 2009, equation 3.15.
+    """
+    bags = [Counter(stems(text)) for text in found]
+    lengths = np.array([counts.total() for counts in bags])
+    s = k * (1 + b * (lengths / lengths.mean() - 1))  # (n,)
+    scores = np.zeros((len(asked), len(found)))
+    for row, question in zip(scores, asked, strict=True):
+        for word in sorted(set(stems(question))):
+            f = np.array([counts[word] for counts in bags])  # (n,)
+            n = np.count_nonzero(f)
+            row += math.log(1 + (len(bags) - n + 0.5) / (n + 0.5)) * f * (k + 1) / (f + s)
+    return scores
 
 
 def _rows(path, columns):

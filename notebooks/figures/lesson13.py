@@ -1,11 +1,14 @@
 """The figures of lesson 13: run a real pretrained model with your own code."""
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 from helpers import plots
+from helpers.course_text import stems
 from helpers.page import show
 from notebooks.figures.lesson12 import arrows_to_nearest
 
@@ -152,3 +155,23 @@ def right_shelves(right, chance):
     ax.set_title("New questions on the right shelf, of 40", fontsize=14)
     ax.tick_params(labelsize=13)
     plt.show()
+
+
+def far_apart(sets, ranks):
+    """A table of questions whose text one search puts first and the other far down: three of each kind.
+
+    ``sets``: {kind: (questions, texts, numbers of the right texts)}; ``ranks``: {(search, kind): places of these},
+    the encoder's first, then those by keywords.
+    """
+    by = list(dict.fromkeys(search for search, _ in ranks))[:2]
+    rows = []
+    for kind, at_once, missed in [("no shared word", 0, 1), ("about the course", 1, 0)]:
+        asked, passages, own = sets[kind]
+        places = [ranks[search, kind] for search in by]
+        furthest = (places[missed] * (places[at_once] == 1)).argsort(descending=True, stable=True)
+        for i in furthest[:3]:
+            sentences = re.split(r"(?<=[.!?]) |(?<=[.!?]\)) ", passages[own[i]])
+            nearest = max(sentences, key=lambda sentence: len({*stems(sentence)} & {*stems(asked[i])}))
+            rows.append([asked[i], nearest, *(str(int(place[i])) for place in places)])
+    show.table(["question", "from its text", "rank by encoder", "rank by keywords"], rows,
+               caption="First by one search, furthest down by the other: three of each kind")
