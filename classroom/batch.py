@@ -21,7 +21,7 @@ from classroom import attempts, clock, first_few, progress_bar, proof, roster, s
 from classroom.assignment import called_by, fingerprint, imports, load, path_of
 from classroom.collecting import NothingFound, collect
 from classroom.files import read_json, write_json
-from classroom.grading import FAILED, grade_one, not_judged
+from classroom.grading import FAILED, failed, grade_one
 from classroom.names import MOODLE
 from classroom.notebook import Unreadable
 from classroom.sandbox import Limits
@@ -221,9 +221,11 @@ def _variant(submission, given, code, flag):
 
 
 def read(out):
-    """The ``Results`` that the last ``grade`` into ``out`` covered, and what it was about."""
+    """The ``Results`` that the last ``grade`` into ``out`` covered, and what it was about. Raises NothingFound."""
     about = read_json(Path(out) / "batch.json")
-    if not about or not isinstance(about.get("keys"), list):
+    if not (Path(out) / "batch.json").exists():
+        raise NothingFound(f"Nothing was graded into {out} yet: run grade first, or name the folder that it wrote to.")
+    if not about or not {"assignment", "keys"} <= about.keys():
         raise NothingFound(f"{Path(out) / 'batch.json'} is not as grade writes it: give the command of grade once more.")
     if about["assignment"].endswith(".ipynb"):
         about["assignment"] = str(Path(out) / about["assignment"])
@@ -296,7 +298,7 @@ def _result(job, name, submission):
         raise
     except Exception as error:
         words = f"The grader itself stopped: {type(error).__name__}: {error}"[:300]
-    return failed(name, "crashed", words, _data(submission)[0])
+    return failed(load(name), "crashed", words, _data(submission)[0])
 
 
 def _data(submission):
@@ -318,7 +320,7 @@ def cores():
 def _job(name, data, unreadable, details=None, *, trusted, limits, secret, given=None):
     """Runs in a worker: everything it needs is in its arguments and in the course."""
     if unreadable:
-        return failed(name, *unreadable)
+        return failed(load(name), *unreadable)
     with_sheets = {function: next((one for one in (given or {}).get(function, ()) if tasks.without_sheet(one) == mine), mine)
                    for function, mine in (details or {}).items()}
     with sandbox.limited(JUDGING_MEMORY, JUDGING_SECONDS):
@@ -330,12 +332,6 @@ def seed_of(data, secret):
     """The seed of the inputs on which a notebook, the bytes ``data``, is tried: always the same, and nobody who has not the
     ``secret`` can know it."""
     return int.from_bytes(hmac.digest(secret.encode(), data, "sha256")[:8], "big")
-
-
-def failed(name, status, reason, data=b""):
-    """The result of a submission that could not be graded at all, in the form of ``grade_one``; ``data``: its bytes."""
-    task = load(name)
-    return grade_one(b"", task) | not_judged(task, status, reason, data)
 
 
 def summary(results, only=""):

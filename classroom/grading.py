@@ -6,7 +6,6 @@ back, and the course's checkers judge those, on inputs drawn after the submissio
 
 import os
 import re
-import secrets
 import sys
 import time
 from collections.abc import Callable
@@ -54,34 +53,30 @@ class Judged:
 NOT_STARTED = Judged("not started", "The function is still as it was handed out.", 0)
 
 
-def grade_one(submission, assignment, *, seed=None, trusted=False, stubs=False):
-    """Grade the notebook ``submission`` (a path, or the bytes of a file) for an ``Assignment``.
+def grade_one(data, assignment, *, seed=0, trusted=False, stubs=False):
+    """Grade a notebook, the bytes ``data`` of a file, for an ``Assignment``.
 
     Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
     ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``figures``, ``flags``,
     ``notes``, ``right_for`` (functions that are wrong here, and the details of the variant for which they are right),
     ``code`` (the cells that were run).
-    ``seed`` draws the inputs, and no submission may know it; by default it is drawn after the submission has run.
+    ``seed`` draws the inputs, and no submission may know it.
     ``trusted=True`` runs it without a sandbox; ``stubs=True`` tries what is as it was handed out too. Raises NoSandbox, and
     nothing else on account of what is in the file.
     """
     start = time.monotonic()
-    result = {"assignment": assignment.name, "status": "", "reason": "", "tests": [], "answers": [], "figures": [],
-              "flags": [], "notes": [], "seed": None, "right_for": {}, "code": []}
     try:
-        data = submission if isinstance(submission, bytes) else _bytes(Path(submission))
         book = notebook.read(data)
     except notebook.Unreadable as error:
-        return result | not_judged(assignment, error.status, str(error))
+        return failed(assignment, error.status, str(error))
     functions = {test.function for test in assignment.tests}
     sources, split = code_cells.joined(code_cells.plain_cells(book.code), book.code)
     more, in_text = code_cells.in_text_cells(book, sources, functions)
     sources = code_cells.without_stubs(sources + code_cells.plain_cells(more))
-    session, wrong = Session(sources, assignment.limits, trusted, assignment.import_cells), []
+    session, tests, wrong = Session(sources, assignment.limits, trusted, assignment.import_cells), [], []
     room = _room(assignment, session, code_cells.definitions(sources)) if assignment.file else None
     try:
         session.run()
-        result["seed"] = seed = secrets.randbits(64) if seed is None else seed
         defined = code_cells.definitions(sources)
         broken = code_cells.given_by_broken(sources, session.broken(), assignment.import_cells)
         for test in assignment.tests:
@@ -91,16 +86,17 @@ def grade_one(submission, assignment, *, seed=None, trusted=False, stubs=False):
                 judged = _hidden(assignment, test, exercise, untouched, room, session, seed)
             else:
                 judged = _judge(assignment, test, places, session, seed)
-            result["tests"].append(_unless_broken(judged.of(test), sources, broken, session))
+            tests.append(_unless_broken(judged.of(test), sources, broken, session))
             wrong += [(test, judged.is_right_for)] if judged.is_right_for else []
-        result["right_for"] = _right_for_others(assignment, wrong)
+        right_for = _right_for_others(assignment, wrong)
     finally:
         session.close()
     complaints = [_clean(f"Code cell {n} {words}") for n, words in sorted(session.complaints.items())][:20]
-    status, reason = _summary(result["tests"])
-    return result | _written(assignment, book) | {
-        "status": status, "reason": reason, "flags": _flags(assignment, book, sources),
-        "notes": [*book.notes, *in_text, *split, *complaints], "code": [source or "" for source in sources],
+    status, reason = _summary(tests)
+    return _written(assignment, book) | {
+        "status": status, "reason": reason, "tests": tests, "right_for": right_for, "seed": seed,
+        "flags": _flags(assignment, book, sources), "notes": [*book.notes, *in_text, *split, *complaints],
+        "code": [source or "" for source in sources],
         "clock_seconds": round(time.monotonic() - start, 2), "cpu_seconds": round(session.cpu, 2)}
 
 
@@ -114,31 +110,23 @@ def _flags(assignment, book, sources):
     return [*used, *made, *map(_clean, flags.to_look_at(book))]
 
 
-def not_judged(assignment, status, reason, data=b""):
-    """What of a result there is when no code was judged. What can be read of the notebook, the bytes ``data``, is there
-    for a person to mark; its code is not even parsed, since that may be what cannot be done."""
+def failed(assignment, status, reason, data=b""):
+    """The result of a submission whose code was not judged, in the form of ``grade_one``. What can be read of the notebook,
+    the bytes ``data``, is there for a person to mark; its code is not even parsed, since that may be what cannot be done."""
     try:
         book = notebook.read(data)
     except notebook.Unreadable:
         book = None
     return _written(assignment, book, parse=False) | {
-        "status": status, "reason": reason, "raw_code": book.code if book else [],
+        "status": status, "reason": reason, "flags": [], "notes": [], "raw_code": book.code if book else [],
         "tests": [Judged(status, reason).of(test) for test in assignment.tests]}
 
 
 def _written(assignment, book, parse=True):
     """What a person looks at: the written answers, and the pictures in the notebook as it was saved."""
     figures = [figure for cell in book.cells for figure in cell.figures] if book else []
-    return {"answers": [_answer(question, book, parse, assignment.handed_out) for question in assignment.questions],
-            "figures": figures[:MOST_FIGURES]}
-
-
-def _bytes(path):
-    try:
-        with path.open("rb") as file:
-            return file.read(notebook.LARGEST + 1)
-    except OSError as error:
-        raise notebook.Unreadable(f"The file cannot be read ({error.strerror}).") from None
+    return {"figures": figures[:MOST_FIGURES],
+            "answers": [_answer(question, book, parse, assignment.handed_out) for question in assignment.questions]}
 
 
 def _unless_broken(test, sources, broken, session):

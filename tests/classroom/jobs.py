@@ -20,4 +20,4 @@ def judged_at_any_cost(name, data, unreadable, details, **options):
             while True:
                 pass
         room = bytearray(10**9 if b"room" in data else 1)
-    return batch.failed(name, "crashed", f"It was not run, and had {len(room)} byte.")
+    return grading.failed(batch.load(name), "crashed", f"It was not run, and had {len(room)} byte.")

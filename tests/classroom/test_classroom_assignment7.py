@@ -239,9 +239,9 @@ def test_the_list_holds_the_sheets_so_that_no_grade_waits_for_one(tmp_path, monk
     assert not earlier.sheets and earlier.details == given.details
     (tmp_path / "in" / "Ada").mkdir(parents=True)
     (tmp_path / "in" / "Ada" / "w.ipynb").write_bytes(handed_in(functions).replace(b'"variant": ""', b'"variant": "x"'))
+    seen, task = [], assignment.load(NAME)
     monkeypatch.setattr(batch, "_run", lambda todo, name, keep, workers, options, progress: (
-        keep(todo[0][0], batch.failed(name, "crashed", "It was not run.")), seen.append(options["given"])))
-    seen = []
+        keep(todo[0][0], grading.failed(task, "crashed", "It was not run.")), seen.append(options["given"])))
     batch.grade(NAME, tmp_path / "in", tmp_path / "out", trusted=True, given=earlier, progress=False)
     assert seen == [given.given()], "a list of an earlier version: its sheets are computed before anybody is graded"
 

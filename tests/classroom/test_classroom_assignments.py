@@ -112,12 +112,12 @@ def test_release_keeps_no_solution_line(name, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_solution_has_full_marks_and_release_none(name, tmp_path, monkeypatch, pytestconfig):
     task = assignment.load(name)
-    solution = grade_one(assignment.SOURCES / name / f"{name}.ipynb", task)
+    solution = grade_one(assignment.path_of(name).read_bytes(), task)
     assert [t["points"] for t in solution["tests"]] == [t.points for t in task.tests], solution
     assert not solution["flags"]
     if not pytestconfig.getoption("weekly", False):
         monkeypatch.setattr(grading, "Session", NotRun)  # whether a function is as it was handed out is read from the code
-    released = grade_one(assignment.release(name, tmp_path), task)
+    released = grade_one(assignment.release(name, tmp_path).read_bytes(), task)
     assert {(t["status"], t["points"]) for t in released["tests"]} == {("not started", 0)}
 
 

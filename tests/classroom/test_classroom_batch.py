@@ -16,7 +16,7 @@ from commands import command
 from jobs import judged_at_any_cost
 from submissions import CASES, EVERY_TIME, FULL, NAME, gone, needs_sandbox, put, read
 
-from classroom import assignment, batch, exports, sandbox, variants
+from classroom import assignment, batch, exports, grading, sandbox, variants
 from classroom.__main__ import main
 from classroom.assignment import imports
 from classroom.sandbox import Limits
@@ -135,7 +135,7 @@ def course(tmp_path, monkeypatch):
         Course.options = options
         for about, _ in todo:
             Course.asked.append(about)
-            keep(about, batch.failed(name, "crashed", "It was not run."))
+            keep(about, grading.failed(assignment.load(name), "crashed", "It was not run."))
             if Course.stop:
                 raise KeyboardInterrupt
 

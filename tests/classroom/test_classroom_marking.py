@@ -57,8 +57,8 @@ def test_an_untouched_answer_is_0_and_what_may_be_one_waits(data, untouched, wor
 
 def test_answers_are_read_where_no_code_could_be_judged(tmp_path, monkeypatch):
     """Whatever becomes of the code: the answers, the code as text and the pictures wait for a person."""
-    monkeypatch.setattr(batch, "_run", lambda todo, name, keep, *rest: [
-        keep(about, batch.failed(name, "crashed", batch.LOST, submission.read())) for about, submission in todo])
+    monkeypatch.setattr(batch, "_run", lambda todo, name, keep, *rest: [keep(about, grading.failed(
+        assignment.load(name), "crashed", batch.LOST, submission.read())) for about, submission in todo])
     (tmp_path / "in").mkdir()
     raw = json.loads(answered("It is picky."))
     picture = {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgoAAAA="}}

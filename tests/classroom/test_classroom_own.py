@@ -329,7 +329,8 @@ def test_the_example_of_nbgraders_manual_has_here_the_grades_that_it_has_there(t
     (tmp_path / "squares.ipynb").write_text(json.dumps(raw), encoding="utf-8")
     task, compared = assignment.load(str(tmp_path / "squares.ipynb")), 0
     for graded_there in manual.glob("autograded/*/ps1/problem1.ipynb"):
-        ours = {test["grade_id"]: test["points"] for test in grading.grade_one(graded_there, task, trusted=True)["tests"]}
+        result = grading.grade_one(graded_there.read_bytes(), task, trusted=True)
+        ours = {test["grade_id"]: test["points"] for test in result["tests"]}
         for one in json.loads(graded_there.read_text(encoding="utf-8"))["cells"]:
             if (name := "test-" + one["metadata"].get("nbgrader", {}).get("grade_id", "")) in ours:
                 stopped = any(output["output_type"] == "error" for output in one["outputs"])
@@ -359,7 +360,8 @@ def test_nbgrader_grades_ours_and_we_grade_what_it_released(mine, tmp_path):
             "scores", "scores", student).grades} for student in ("ada", "ben")}
     task = assignment.load(name)
     for student in scores:
-        result = grading.grade_one(course / "submitted" / student / "scores/scores.ipynb", task, trusted=True)
+        data = (course / "submitted" / student / "scores/scores.ipynb").read_bytes()
+        result = grading.grade_one(data, task, trusted=True)
         assert {test["grade_id"]: test["points"] for test in result["tests"]} == {
             test: points for test, points in scores[student].items() if test.startswith("test-")}, student
     assert scores["ada"]["test-scaled"] == 4 and scores["ben"]["test-scaled"] == 0
