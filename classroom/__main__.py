@@ -16,7 +16,6 @@ try:
         attempts,
         batch,
         clock,
-        collecting,
         copies,
         dates,
         exports,
@@ -164,7 +163,7 @@ def _parser():
     option("graded", nargs="+", help="the folders that grade wrote to, the newest assignment last")
     option("--out", default="term", metavar="FOLDER", help="to write to (default: term)")
 
-    verb("inventory", lambda options: print(f"Written: {', '.join(map(str, quiz.write(options.out)))}."),
+    verb("inventory", lambda options: _tell(quiz.write(options.out)),
          "write the attention inventory for Moodle, Canvas and others", ("out", "folder to write to"))
     option = verb("gain", gained, "compare the results of the attention inventory before and after",
                   ("before", "the first results, as Moodle or Canvas gives them: a CSV file"),
@@ -255,9 +254,7 @@ def grade(options):
     if about["only"]:
         print(f"Pages and exports change when you make them again: python -m classroom feedback {options.out}")
         return
-    for sentence in about["refused"]:
-        print(f"Left out: {sentence}")
-    for sentence in about["told"]:
+    for sentence in (*(f"Left out: {words}" for words in about["refused"]), *about["told"]):
         print(sentence)
     if others := about["others"]:
         print(f"{len(others)} graded into {options.out} before are not among these submissions, and so not in pages and "
@@ -272,12 +269,10 @@ def grade(options):
 
 
 def mark(options):
-    _graded(options.out)
     if options.merge:
         entered, conflicts = marking.merge(options.out, options.merge)
-        print(f"{entered} {'line' if entered == 1 else 'lines'} entered into {Path(options.out) / marks.SHEET}.")
-        for sentence in conflicts:
-            print(f"Two markers differ: {sentence}.")
+        print(f"{entered} {'line' if entered == 1 else 'lines'} entered into {Path(options.out) / marks.SHEET}.",
+              *(f"Two markers differ: {sentence}." for sentence in conflicts), sep="\n")
         return
     page = marking.Marking(options.out, options.by, options.names)
     with marking.Server(page) as server:
@@ -291,15 +286,13 @@ def mark(options):
 
 
 def late(options):
-    _graded(options.out)
-    for sentence in dates.agree(options.out, options.due, options.penalty, options.most, options.grace, options.extend,
-                                options.came, options.times, options.column):
-        print(sentence)
-    print(f"Pages and exports have this when you make them again: python -m classroom feedback {options.out}, then export.")
+    notes = dates.agree(options.out, options.due, options.penalty, options.most, options.grace, options.extend,
+                        options.came, options.times, options.column)
+    print(*notes, "Pages and exports have this when you make them again: "
+          f"python -m classroom feedback {options.out}, then export.", sep="\n")
 
 
 def feedback(options):
-    _graded(options.out)
     if options.into and not options.format:
         raise exports.Mismatch("--into comes with --format moodle or --format canvas.")
     page, out = reports.write_pages(options.out), Path(options.out)
@@ -313,7 +306,6 @@ def feedback(options):
 
 
 def compare(options):
-    _graded(options.out)
     page, pairs, same, answers = copies.write_page(options.out)
     more = [f"{same} {'group' if same == 1 else 'groups'} with the same code"] * bool(same)
     more += [f"{answers} written {'answer' if answers == 1 else 'answers'} that several gave word for word"] * bool(answers)
@@ -322,11 +314,8 @@ def compare(options):
 
 
 def export(options):
-    _graded(options.out)
     paths, blank, notes = exports.export(options.out, options.format, options.into, options.column)
-    print("Written: " + ", ".join(map(str, paths)) + ".")
-    for note in notes:
-        print(note)
+    _tell(paths, notes)
     if blank:
         print(f"{blank} {'grade is' if blank == 1 else 'grades are'} blank, because points are missing: python -m classroom "
               f"mark {options.out}, then export again (--format csv says why each is blank).")
@@ -364,23 +353,17 @@ def _people(options):
 
 def whole_term(options):
     paths, notes = term.write_pages(options.graded, options.out)
-    print(f"Open {paths[0]}; the same for a spreadsheet: {paths[1]}.")
-    for note in notes[:10]:
-        print(note)
+    print(f"Open {paths[0]}; the same for a spreadsheet: {paths[1]}.", *notes[:10], sep="\n")
     if len(notes) > 10:
         print(f"{len(notes) - 10} more of these are on the page.")
 
 
 def gained(options):
-    paths, notes = gain.write_page(options.before, options.after, options.out)
-    print("Written: " + ", ".join(map(str, paths)) + ".")
-    for note in notes:
-        print(note)
+    _tell(*gain.write_page(options.before, options.after, options.out))
 
 
-def _graded(out):
-    if not (Path(out) / "batch.json").exists():
-        raise collecting.NothingFound(f"Nothing was graded into {out} yet: run grade first.")
+def _tell(paths, notes=()):
+    print(f"Written: {', '.join(map(str, paths))}.", *notes, sep="\n")
 
 
 if __name__ == "__main__":

@@ -10,16 +10,16 @@ import functools
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from classroom import Problem, first_few, marks, quiz, reports, roster
+from classroom import Problem, first_few, marks, quiz, reports, roster, worksheets
+from classroom.files import write_files
 from classroom.names import words_of
 from helpers.page import inventory as bank
 from helpers.page import questions
-from helpers.store.files import write_whole
 
 FEWEST = 10  # students, for an interval or a correlation
 CONFIDENCE = 0.95
@@ -46,10 +46,9 @@ class Taken:
 class Results:
     """What one file has. ``questions``: their ids, in the order of the bank; ``notes``: sentences on what is odd."""
 
-    file: str
     taken: list
     questions: list
-    notes: list = field(default_factory=list)
+    notes: list
 
 
 # ---------------------------------------------------------------- reading
@@ -67,7 +66,7 @@ def read(path):
     if not lines:
         raise GainError(f"{path} has no lines below its headings: download it again when somebody has answered.")
     rows = [row for row, _ in lines]
-    headings = [heading for heading in rows[0] if heading]
+    headings = worksheets.columns(rows)
     places = _places(rows, headings)
     if not places:
         raise GainError(f"No column of {path} has answers of the attention inventory. It should be Moodle's Results > "
@@ -103,7 +102,7 @@ def read(path):
     if not taken:
         raise GainError(f"{path} has the inventory's columns, and nobody who answered: download it when attempts are "
                         "finished.")
-    return Results(str(path), taken, have, notes)
+    return Results(taken, have, notes)
 
 
 def _given(row, places, strange):
@@ -163,14 +162,12 @@ def _first_attempts(taken):
 def match(before, after):
     """Pairs (Taken, Taken) of the same student: by a number or an address that both files have, then by a name that each
     file has once. Who has different numbers is not the same student, whatever the name is."""
-    headings = dict.fromkeys(heading for one in before.taken for heading in one.numbers)
-    ways = {heading: lambda one, heading=heading: one.numbers.get(heading) for heading in headings}
     found = {}
-    for heading, way in [*ways.items(), ("", lambda one: one.name and words_of(one.name))]:
-        for n, m in roster.alone(*([(n, {way(one)} - {None, ""}) for n, one in enumerate(those.taken)]
-                                   for those in (before, after))):
+    for what in (*NUMBERS, "name"):
+        for n, m in roster.alone(*([(n, {one.numbers.get(what) if what != "name" else words_of(one.name)} - {None, ()})
+                                    for n, one in enumerate(those.taken)] for those in (before, after))):
             one, other = before.taken[n], after.taken[m]
-            both = () if heading else one.numbers.keys() & other.numbers.keys()
+            both = one.numbers.keys() & other.numbers.keys() if what == "name" else ()
             agree = all(one.numbers[number] == other.numbers[number] for number in both)
             if n not in found and m not in found.values() and agree:
                 found[n] = m
@@ -287,12 +284,7 @@ def write_page(before, after, out):
         notes=notes, rows=_by_theme(B, A, [by_id[i].theme for i in ids], bool(pairs)), items=lines,
         chance=bank.by_chance() / len(bank.items()), k=len(ids), fewest=FEWEST, misconceptions=misconceptions(pairs, ids),
         interval=_interval, draws=DRAWS)
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    written = {"gain.html": page, "gain_items.csv": _items_csv(lines)}
-    for name, contents in written.items():
-        write_whole(out / name, contents)
-    return [out / name for name in written], notes
+    return write_files(out, {"gain.html": page, "gain_items.csv": _items_csv(lines)}), notes
 
 
 def _notes(first, second, pairs, ids):

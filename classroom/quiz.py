@@ -10,12 +10,11 @@ import io
 import re
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from classroom import marks
+from classroom.files import write_files
 from classroom.reports import PAGES
 from helpers.page import inventory, questions
-from helpers.store.files import write_whole
 
 TITLE = "Attention inventory"
 FILES = ("inventory_moodle.xml", "inventory_canvas.zip", "inventory.csv")
@@ -56,11 +55,7 @@ def asked():
 
 def write(out):
     """Write the inventory in all formats into the folder ``out``; returns the paths."""
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, contents in zip(FILES, (moodle_xml(), canvas_zip(), table()), strict=True):
-        write_whole(out / name, contents)
-    return [out / name for name in FILES]
+    return write_files(out, dict(zip(FILES, (moodle_xml(), canvas_zip(), table()), strict=True)))
 
 
 def moodle_xml():

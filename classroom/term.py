@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from classroom import Problem, assignment, batch, collecting, dates, exports, first_few, marks, reports
+from classroom import Problem, assignment, batch, collecting, dates, first_few, marks, reports
+from classroom.files import write_files
 from classroom.grading import FAILED
 from classroom.names import MOODLE, words_of
-from helpers.store.files import write_whole
 
 
 class TermError(Problem):
@@ -72,11 +72,8 @@ def write_pages(folders, out):
         unsure=unsure, notes=notes, students=students, cell=_cell, most={name: _most(works, name) for name in names},
         once=once, by_name=sum(map(_by_name, students)), unmarked=_unmarked(students),
         unjudged=_unjudged(students, names), persisting=persisting, gone=gone)
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "term.html", page)
-    write_whole(out / "term_students.csv", _students_csv(students, names))
-    return [out / "term.html", out / "term_students.csv"], conflicts + unsure + notes
+    pages = {"term.html": page, "term_students.csv": _students_csv(students, names)}
+    return write_files(out, pages), conflicts + unsure + notes
 
 
 def read(folders):
@@ -101,27 +98,21 @@ def read(folders):
 def _read(folder, notes):
     """The ``Work`` of everybody in one folder; sentences on what is odd go into ``notes``."""
     label, works = f"{folder.as_posix()}/", []
-    if not (folder / "batch.json").exists():
-        raise collecting.NothingFound(f"Nothing was graded into {label} yet: grade first, or leave it out.")
-    try:
-        results, about = batch.read(folder)
-        name, keys, others = str(about["assignment"]), set(about["keys"]), [*map(str, about.get("others", ()))]
-    except (ValueError, KeyError, TypeError):
-        raise TermError(f"{label}batch.json is not as grade writes it: grade into {label} again.") from None
+    results, about = batch.read(folder)
     sheet, due = marks.read_sheet(folder), dates.read(folder, results)
     for path, result in zip(results.paths, results, strict=False):
         try:
-            works.append(_work(result, label, name, due.grade_of(result, sheet)))
+            works.append(_work(result, label, about["assignment"], due.grade_of(result, sheet)))
         except (KeyError, TypeError, AttributeError, ValueError):
             raise TermError(f"{path} is not as grade writes it: delete it, and grade into {label} again.") from None
     if not works:
         raise collecting.NothingFound(f"There are no results in {label}: grade again, or leave it out.")
-    if lost := sorted(keys - {work.key for work in works}):
+    if lost := sorted({*about["keys"]} - {work.key for work in works}):
         notes.append(f"{label}: the results of {first_few(lost)} are missing or damaged, and so not here. The same grade "
                      "command makes them again.")
     if strange := marks.unknown(results, sheet):
         notes.append(f"{label}{marks.SHEET} has points for what was not graded: {first_few(strange)}.")
-    if others:
+    if others := about.get("others"):
         notes.append(f"{label}: {first_few(others)} were graded there before and not by the last grade, and so are not "
                      "here.")
     return works
@@ -323,7 +314,7 @@ def _students_csv(students, names):
                 why = mine[0].grade.reason
             made = [f"{function}: {mistake}" for work in mine for mistake, function in work.mistakes]
             lists = [work.number for work in mine], [work.folder for work in mine], made
-            line += [exports._points(points), exports._points(most), why]
+            line += [marks.number(points), marks.number(most), why]
             line += ["; ".join(dict.fromkeys(values)) for values in lists]
         lines.append(line)
     return "\ufeff" + marks.csv_text(lines)

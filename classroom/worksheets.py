@@ -12,9 +12,14 @@ IDENTIFIER = re.compile(r"([^\d,;@]*[^\W\d_][^\d,;@]*)(\d+)")  # in German "Teil
 DECIMAL = re.compile(r"\d+([.,]\d+)?")
 
 
+def columns(rows):
+    """The headings of the columns that have one."""
+    return [heading for heading in (rows[0] if rows else []) if heading]
+
+
 def is_moodle(rows):
     """Is it Moodle's grading worksheet: does each line begin with the same word and a number of its own?"""
-    identifiers = [IDENTIFIER.fullmatch(cell) for cell in (cells(rows, _headings(rows)[0]) if _headings(rows) else [])]
+    identifiers = [IDENTIFIER.fullmatch(cell) for cell in (cells(rows, columns(rows)[0]) if rows else [])]
     if not identifiers or not all(identifiers):
         return False
     return len({one[1] for one in identifiers}) == 1 and len({one[2] for one in identifiers}) == len(identifiers)
@@ -27,7 +32,7 @@ def cells(rows, heading):
 
 def address(rows):
     """The heading of the first column of e-mail addresses, or None."""
-    for heading in _headings(rows):
+    for heading in columns(rows):
         some = cells(rows, heading)
         if some and all(re.fullmatch(r"\S+@\S+", cell) for cell in some):
             return heading
@@ -37,7 +42,7 @@ def address(rows):
 def names(rows):
     """The headings of the columns that a name is in: in Moodle's worksheet the second, elsewhere where there are e-mail
     addresses one or two at the beginning, of letters alone. None where that is not clear."""
-    headings = _headings(rows)
+    headings = columns(rows)
     if is_moodle(rows):
         second = cells(rows, headings[1]) if len(headings) > 1 else []
         blind = len(set(second)) < len(rows) / 2  # then it is the status, which is the same for many
@@ -50,7 +55,7 @@ def names(rows):
 def grade(rows):
     """The headings of Moodle's columns for the grade and the highest grade, which is one number in all lines and stands
     behind it; None where there is no such number."""
-    headings = _headings(rows) if is_moodle(rows) else []
+    headings = columns(rows) if is_moodle(rows) else []
     for before, heading in reversed([*zip(headings[1:], headings[2:], strict=False)]):
         some = cells(rows, heading)
         if len(set(some)) == 1 and len(some) == len(rows) and DECIMAL.fullmatch(some[0]):
@@ -61,7 +66,7 @@ def grade(rows):
 def handed_in(rows, date):
     """The heading of Moodle's column "Last modified (submission)", or None: the first of two columns of dates behind the
     grade. ``date``: a function that returns whether a text is one; "-" stands where there is none."""
-    headings = _headings(rows)
+    headings = columns(rows)
     if english := [h for h in headings if re.fullmatch(r"last modified \(submission\)", h, re.IGNORECASE)]:
         return english[0]
     behind = headings.index(grade(rows)[1]) + 1 if grade(rows) else 2
@@ -73,7 +78,3 @@ def handed_in(rows, date):
 def decimal_comma(values):
     """Are numbers written with a comma in a file, of which these are the ``values`` of some cells?"""
     return any(re.fullmatch(r"\d+,\d+", (value or "").strip()) for value in values)
-
-
-def _headings(rows):
-    return [heading for heading in (rows[0] if rows else []) if heading]

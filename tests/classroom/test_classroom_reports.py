@@ -345,7 +345,7 @@ LISTS = {"names.txt": b"Ada\n", "twice.txt": b"Ada Lovelace\nLovelace, ADA\n", "
     ("feedback none", "run grade first"), ("release ../assignment1 y", "There is no assignment"),
     ("release assignment0 y", "There is no assignment"), ("release assignment0 y --variant v", "There is no assignment"),
     ("try assignment0 y", "There is no assignment"), ("copies y", "run grade first"), ("export y", "run grade first"),
-    ("term y --out z", "grade first, or leave it out"),
+    ("term y --out z", "run grade first"),
     *((f"release {NAME} y {more}", words) for more, words in (
         ("--variant a/b", "1 to 60 letters"), ("--students names.txt", "with --variant NAME as well"),
         ("--variant v --students no.csv", "no.csv does not exist."), ("--variant v --students twice.txt", "stands twice"),
