@@ -255,7 +255,7 @@ def _times(dates, results, path, column):
     """Enter when everybody handed in, from a column of Moodle's worksheet; sentences on what could not be read."""
     lines = roster.people_in(path, nameless=True)
     rows = [row for row, _ in lines]
-    headings = [heading for heading in (rows[0] if rows else []) if heading]
+    headings = worksheets.columns(rows)
     column = column or worksheets.handed_in(rows, _is_date)
     if column not in headings:
         raise DateError(f"{path} has no column that says when everybody handed in, as Moodle's grading worksheet has: name "

@@ -59,25 +59,22 @@ def export(out, style, into=None, column=None):
     return paths, len(blank), notes
 
 
-def _points(value):
-    return "" if value is None else f"{value:.10g}"
-
-
 def _csv(out, title, grades, due):
     items = list(dict.fromkeys(row.item for _, grade in grades for row in grade.rows if row.item != marks.EVERYTHING))
     lines = [("student", "id", "key", "file", f"handed in ({due.zone})", "status", "points", "maximum", "blank because",
               *items)]
     for result, grade in grades:
-        by_item = {row.item: _points(row.points) for row in grade.rows}
-        lines.append((result["student"], result["id"], result["key"], result["file"], due.shown(result), result["status"],
-                      _points(grade.total), _points(grade.most), grade.reason, *(by_item.get(item, "") for item in items)))
+        by_item = {row.item: marks.number(row.points) for row in grade.rows}
+        lines.append((*(result[name] for name in ("student", "id", "key", "file")), due.shown(result), result["status"],
+                      marks.number(grade.total), marks.number(grade.most), grade.reason,
+                      *(by_item.get(item, "") for item in items)))
     return _write(out / "grades.csv", lines)
 
 
 def _canvas(out, title, grades, due):
     lines = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title),
-             ("    Points Possible", "", "", "", "", _points(max((g.most for _, g in grades), default=0)))]
-    lines += [(result["student"], result["id"], "", "", "", _points(grade.total)) for result, grade in grades]
+             ("    Points Possible", "", "", "", "", marks.number(max((g.most for _, g in grades), default=0)))]
+    lines += [(result["student"], result["id"], "", "", "", marks.number(grade.total)) for result, grade in grades]
     return _write(out / "canvas.csv", lines)
 
 
@@ -85,8 +82,8 @@ def _moodle(out, title, grades, due):
     """The grading worksheet."""
     now = f"{datetime.now(due.zone):{MOODLE_DATE}}"
     lines = [("Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments")]
-    lines += [(f"Participant {result['id']}" if result["id"] else "", result["student"], _points(grade.total),
-               _points(grade.most), now,
+    lines += [(f"Participant {result['id']}" if result["id"] else "", result["student"], marks.number(grade.total),
+               marks.number(grade.most), now,
                f"Not graded yet: {grade.reason}" if grade.total is None else "See the feedback file.")
               for result, grade in grades]
     return _write(out / "moodle.csv", lines)
@@ -181,7 +178,7 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
     added to ``numbers``."""
     lines = people_in(into, nameless=True)
     rows = [row for row, _ in lines]
-    columns = [name for name in (rows[0] if rows else []) if name]
+    columns = worksheets.columns(rows)
     by_place = style == "moodle" and worksheets.grade(rows)
     if by_place and wanted == ["Grade"]:
         column = by_place[0]
@@ -210,7 +207,7 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
                 numbers.setdefault(key, number)
             _compare_most(into, row[maximum] if maximum else None, grades, notes)
             if totals[key] is not None:
-                row[column] = _points(totals[key]).replace(".", point)
+                row[column] = marks.number(totals[key]).replace(".", point)
                 filled += 1
         elif any(words) and words_of(words[0]) not in NOBODY:
             ungraded.append(next(filter(None, words)))

@@ -105,13 +105,14 @@ def to_mark(result):
 
 def write_sheet(results, out):
     """Write ``to_mark.csv``: written answers, and what could not be judged. Points and comments in it are kept."""
-    marked, old = read_sheet(out), _before(out)
+    marked, path = read_sheet(out), Path(out) / SHEET
+    old = {place(row): (row.get("why") or "", row.get("version")) for row in (read_csv(path) if path.exists() else [])}
     lines, written = [], set()
     for result in results:
         for item, why, text, most in to_mark(result):
             points, comment = marked.get((result["key"], item), (None, ""))
-            old_why, version, before = old.get((result["key"], item), ("", "", ""))
-            other = version != version_of(text) if version else before and _letters(before) != _letters(text)
+            old_why, version = old.get((result["key"], item), ("", ""))
+            other = version and version != version_of(text)
             if points is not None and (other or old_why.startswith(CHANGED)):  # until a person takes the word away
                 why = f"{CHANGED} {why}"
             elif points is None and old_why.startswith(TWO):
@@ -122,8 +123,8 @@ def write_sheet(results, out):
     lines.sort(key=lambda line: (line[2] not in (EVERYTHING, CODE), line[2], line[1]))  # all answers to a question together
     lines += [(key, "", item, "", "", "", number(points), comment, "")  # rows that a person added
               for (key, item), (points, comment) in marked.items() if (key, item) not in written]
-    write_whole(Path(out) / SHEET, "\ufeff" + csv_text([COLUMNS, *lines]))
-    return Path(out) / SHEET
+    write_whole(path, "\ufeff" + csv_text([COLUMNS, *lines]))
+    return path
 
 
 def write_rows(path, rows):
@@ -211,18 +212,6 @@ def _unguarded(text):
     return text[1:] if re.match(rf"'+[{FORMULA}\t\r]", text) else text
 
 
-def _before(out):
-    """{(key, item): (why, version, text)} of the sheet as it stands."""
-    path = Path(out) / SHEET
-    rows = read_csv(path) if path.exists() else []
-    return {place(row): tuple(row.get(name) or "" for name in ("why", "version", "text")) for row in rows}
-
-
-def _letters(text):
-    """What of a text every encoding keeps: a sheet of an older version has no version to compare."""
-    return re.sub("[^A-Za-z0-9]+", "", text)
-
-
 def unknown(results, sheet):
     """What the sheet has for students or items that the results do not have, in words, with the nearest that there are."""
     there = {result["key"]: [EVERYTHING, CODE, *(i["grade_id"] for i in (*result["tests"], *result["answers"]))]
@@ -242,5 +231,5 @@ def place(row):
 
 
 def number(points):
-    """Points as the sheet has them, "" for none."""
-    return "" if points is None else f"{points + 0.0:g}"  # -0.0 is 0
+    """Points as a sheet and a gradebook have them, "" for none."""
+    return "" if points is None else f"{points + 0.0:.10g}"  # -0.0 is 0

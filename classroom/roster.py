@@ -63,22 +63,27 @@ class Person:
 
 @dataclass
 class Match:
-    """Whose a submission is: ``person`` or None; ``how`` ("number", "login", "name", ""); ``why`` there is none, as a part
-    of a sentence; ``sure``: whether the number and the name agree; ``refused``: more than one person it might be."""
+    """Whose a submission is: ``person`` or None; ``rank``: how sure that is, by a name (0), a login (1), a number (2), or a
+    number and a name that agree (3); ``why`` there is none, as a part of a sentence; ``refused``: more than one person it
+    might be."""
 
     person: Person | None = None
-    how: str = ""
+    rank: int = 0
     why: str = ""
-    sure: bool = False
     refused: bool = False
 
 
 def keys_of(name):
     """The ways in which platforms write a name, without spaces, punctuation, accents and case: as it is, with each word
     first, and with the words in alphabetical order. Two names with a key in common may be one person's."""
-    words = [*filter(None, map(_letters, APART.split(name)))]
+    words = _parts(name)
     turned = ["".join(words[i:] + words[:i]) for i in range(len(words[:6]))]
     return {*turned, " ".join(sorted(words))} - {""}
+
+
+def _parts(name):
+    """The words of a name, as ``keys_of`` writes them."""
+    return [*filter(None, map(_letters, APART.split(name)))]
 
 
 def _letters(word):
@@ -148,7 +153,7 @@ def people_in(path, given=(), nameless=False):
 
 def _columns(rows, path, given, nameless):
     """{what of COLUMNS: the headings of the columns in which it may be}. Raises RosterError."""
-    headings = {heading.strip().casefold(): heading for heading in (rows[0] if rows else []) if heading}
+    headings = {heading.strip().casefold(): heading for heading in worksheets.columns(rows)}
     columns = {what: [headings[word] for word in words if word in headings] for what, words in KNOWN_AS.items()}
     parts = next((names for names in NAMES if all(name in headings for name in names)), ())
     columns["name"] = [headings[name] for name in parts] or worksheets.names(rows)
@@ -197,9 +202,9 @@ def added(path):
     """The columns that a teacher added to the list that ``release`` wrote: heading -> code of a variant -> what stands
     there."""
     lines = people_in(path)
-    headings = [heading for heading in (lines[0][0] if lines else ())
-                if heading and heading.strip().casefold() not in (*COLUMNS, FOLDER)]
-    return {heading: {person.variant: marks._unguarded(row[heading] or "") for row, person in lines} for heading in headings}
+    return {heading: {person.variant: marks._unguarded(row[heading] or "") for row, person in lines}
+            for heading in worksheets.columns([row for row, _ in lines])
+            if heading.strip().casefold() not in (*COLUMNS, FOLDER)}
 
 
 def write_found(path, results, people):
@@ -333,12 +338,12 @@ def _match(submission, numbers, exact, named, blind):
         if platform == "moodle" and not by_name and not blind:
             return Match(why=f"the number {submission.id} is {person.name}'s, and nobody is called {submission.student}: if "
                              "that is a group, give grade --roster Moodle's grading worksheet", refused=True)
-        return Match(person, "number", sure=bool(by_name))
+        return Match(person, 3 if by_name else 2)
     some = [] if platform else exact.get(submission.student.casefold(), [])
     if len(some) == 1 and not any(one is not some[0] for one in by_name):
-        return Match(some[0], "login")
+        return Match(some[0], 1)
     if len(by_name) == 1:
-        return Match(by_name[0], "name")
+        return Match(by_name[0])
     if by_name or len(some) > 1:
         both = by_name or some
         names = first_few([one.words for one in both], MOST_TOLD)
@@ -364,8 +369,8 @@ def _one_each(matches, submissions):
         if one.person:
             claims[id(one.person)].append(number)
     for some in claims.values():
-        ranks = [(matches[number].sure, matches[number].how == "number", matches[number].how == "login") for number in some]
-        surest = [number for number, rank in zip(some, ranks, strict=True) if rank == max(ranks)]
+        most = max(matches[number].rank for number in some)
+        surest = [number for number in some if matches[number].rank == most]
         for number in some:
             if surest != [number]:
                 others = [submissions[other].file or submissions[other].student for other in some if other != number]
@@ -387,13 +392,8 @@ def find(who, people):
     family's."""
     exact = [key for key, words in people if who.casefold() in (word.casefold() for word in words)]
     like = exact or [key for key, words in people if any(keys_of(who) & keys_of(word) for word in words)]
-    parts = _parts(who)
-    return like or [key for key, words in people if parts and any(parts <= _parts(word) for word in words)]
-
-
-def _parts(name):
-    """The words of a name, as ``keys_of`` writes them."""
-    return {*map(_letters, APART.split(name))} - {""}
+    parts = {*_parts(who)}
+    return like or [key for key, words in people if parts and any(parts <= {*_parts(word)} for word in words)]
 
 
 def which(who, keys):
