@@ -204,7 +204,8 @@ def test_bad_folders_end_in_a_sentence(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert "file" in fails(good, "--out", blocked)
-    for damage, words in (("{", "batch.json is not as grade writes it"), ("[]", "batch.json is not"), ('{"keys": []}', "batch.json is not"),
+    for damage, words in (("{", "batch.json is not as grade writes it"), ("[]", "batch.json is not"),
+                          ('{"keys": []}', "batch.json is not as grade writes it"),
                           ('{"assignment": "assignment1", "keys": ["none"]}', "There are no results")):
         (again / "batch.json").write_text(damage)
         assert words in fails(again, *out)
