@@ -81,7 +81,7 @@ class Assignment:
     @functools.cached_property
     def handed_out(self):
         """The sources of the cells of a teacher's own notebook as students get it."""
-        return {"".join(cell["source"]).strip() for cell in strip(self.notebook())["cells"]} if self.file else set()
+        return {source.strip() for _, source, _ in own.cells_of(strip(self.notebook()))} if self.file else set()
 
     def task(self, test):
         if self.file:
@@ -99,17 +99,15 @@ def load(name, details=None):
     AssignmentError."""
     raw, mine = source(name, next(iter((details or {}).values()), None)), tasks.is_own(name)
     tests, questions, import_cells, heading, asked = [], [], [], "", []
-    for cell, handed_out in zip(raw["cells"], strip(raw)["cells"], strict=True):
-        text = "".join(cell["source"])
-        marks = cell["metadata"].get("nbgrader", {})
+    for (cell, text, marks), (_, handed_out, _) in zip(own.cells_of(raw), own.cells_of(strip(raw)), strict=True):
         if cell["cell_type"] == "markdown":
             heading, asked = (title, []) if (title := own.title(text)) else (heading, asked)
-            asked.append("".join(handed_out["source"]).replace(ANSWER, "").strip())
+            asked.append(handed_out.replace(ANSWER, "").strip())
         if marks.get("grade") and marks.get("solution") or marks.get("task"):
             model, rubric = without_rubric(solution_of(text))
             questions.append(Question(marks["grade_id"], marks["points"], heading or marks["grade_id"],
-                                      "\n\n".join(filter(None, asked)), model, rubric,
-                                      "".join(handed_out["source"]), bool(marks.get("task"))))
+                                      "\n\n".join(filter(None, asked)), model, rubric, handed_out,
+                                      bool(marks.get("task"))))
         elif marks.get("grade") and not mine:
             tests.append(Test(marks["grade_id"], marks["points"]))
         elif cell["cell_type"] == "code" and marks.get("locked") and all(
@@ -188,7 +186,7 @@ def source(name, details=None):
 def imports(name):
     """The modules that the cells of the source notebook import, and what they take from these: ``helpers.plots``, which
     may be no module."""
-    texts = ["".join(cell["source"]) for cell in source(name)["cells"] if cell["cell_type"] == "code"]
+    texts = [text for cell, text, _ in own.cells_of(source(name)) if cell["cell_type"] == "code"]
     trees = [code_cells.parse(code_cells.plain_python(text) or "") for text in texts]
     nodes = [node for tree in trees if tree for node in ast.walk(tree)]
     names_imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
@@ -212,8 +210,7 @@ def release(name, out):
 def strip(raw):
     """A copy of a source notebook without solutions, hidden tests, model answers and outputs."""
     raw = copy.deepcopy(raw)
-    for cell in raw["cells"]:
-        source, marks = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
+    for cell, source, marks in own.cells_of(raw):
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
             source, whole = without(source, "SOLUTION", STUB), source

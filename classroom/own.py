@@ -62,15 +62,15 @@ def with_marks(raw, name):
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
             names += _names_in_order(source) if marks.get("solution") else []
-    if not any(_asks(cell) for cell in raw["cells"]):
+    if not any(marks.get("grade") or marks.get("task") for *_, marks in cells_of(raw)):
         raise OwnError(f"{name} asks nothing: no cell has nbgrader's metadata, or the lines ### BEGIN SOLUTION and ### END "
                        "SOLUTION, with ### BEGIN HIDDEN TESTS and ### END HIDDEN TESTS in a cell below.")
     return raw
 
 
-def _asks(cell):
-    marks = cell["metadata"].get("nbgrader", {})
-    return marks.get("grade") or marks.get("task")
+def cells_of(raw):
+    """(cell, its source, what nbgrader's metadata say of it) of each cell of a teacher's notebook."""
+    return [(cell, "".join(cell["source"]), cell["metadata"].get("nbgrader", {})) for cell in raw["cells"]]
 
 
 def _marks(kind, source, number, names):
@@ -131,8 +131,8 @@ def parameters(raw):
     """What changes from variant to variant, name -> list of values: from the cell between ### BEGIN VARIANTS and ### END
     VARIANTS, with a line ``name = [value, value]`` for each. Raises OwnError."""
     lists = {}
-    for cell in raw["cells"]:
-        if lines := VARIANTS.search("".join(cell["source"])):
+    for _, source, _ in cells_of(raw):
+        if lines := VARIANTS.search(source):
             try:
                 for node in ast.parse(lines[1]).body:
                     (target,), values = node.targets, ast.literal_eval(node.value)
@@ -158,9 +158,8 @@ def with_values(raw, details=None):
         return raw
     values = {name: those[0] for name, those in lists.items()} | (details or {})
     raw = copy.deepcopy(raw)
-    raw["cells"] = [cell for cell in raw["cells"] if not VARIANTS.search("".join(cell["source"]))]
-    for cell in raw["cells"]:
-        source = "".join(cell["source"])
+    raw["cells"] = [cell for cell, source, _ in cells_of(raw) if not VARIANTS.search(source)]
+    for cell, source, _ in cells_of(raw):
         if strange := [name for name in HOLE.findall(source) if name not in values]:
             raise OwnError(f"{{{{{strange[0]}}}}} is not among the variants of the notebook, which are {', '.join(values)}.")
         cell["source"] = HOLE.sub(lambda hole: str(values[hole[1]]), source).splitlines(keepends=True)
@@ -207,11 +206,10 @@ def tests_of(raw, strip):
     """The tests of a notebook that has its values: a list of (id, points, heading, names, exercise) with an ``Exercise`` of
     the course or ``Tests``. ``strip``: gives a notebook as it is handed out. Raises OwnError."""
     tests, heading, stubs = [], "", {}
-    for cell, handed_out in zip(raw["cells"], strip(raw)["cells"], strict=True):
-        if cell["metadata"].get("nbgrader", {}).get("solution") and cell["cell_type"] == "code":
-            stubs |= dict.fromkeys(_names_in_order("".join(cell["source"])), "".join(handed_out["source"]))
-    for number, cell in enumerate(raw["cells"], 1):
-        source, marks = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
+    for (cell, source, marks), (_, handed_out, _) in zip(cells_of(raw), cells_of(strip(raw)), strict=True):
+        if marks.get("solution") and cell["cell_type"] == "code":
+            stubs |= dict.fromkeys(_names_in_order(source), handed_out)
+    for number, (cell, source, marks) in enumerate(cells_of(raw), 1):
         if cell["cell_type"] == "markdown":
             heading = title(source) or heading
         elif marks.get("grade") and not marks.get("solution"):
@@ -314,10 +312,10 @@ class Room:
         self.student, self.where, self.calls, self.trace, self.passed = student, where, [], "", []
         self.space = {"__name__": "__main__", "display": lambda *things, **more: None, "get_ipython": lambda: None}
         matplotlib.use("Agg")  # a figure of the teacher's opens no window
-        for number, cell in enumerate(raw["cells"], 1):
-            marks = cell["metadata"].get("nbgrader", {})
-            source = "".join(cell["source"])
-            if cell["cell_type"] != "code" or marks.get("grade") and not marks.get("solution"):
+        code = [(number, source, marks) for number, (cell, source, marks) in enumerate(cells_of(raw), 1)
+                if cell["cell_type"] == "code"]
+        for number, source, marks in code:
+            if marks.get("grade") and not marks.get("solution"):
                 continue
             try:
                 with _quiet(), at_most(SECONDS):
@@ -328,11 +326,10 @@ class Room:
             except (Exception, SystemExit) as error:
                 raise OwnError(f"Cell {number} stops with {_in_words(error)}: with its solutions the notebook has to run "
                                "from top to bottom.") from None
-        solved = {name for cell in raw["cells"] if cell["metadata"].get("nbgrader", {}).get("solution")
-                  and cell["cell_type"] == "code" for name in code_cells.names_of("".join(cell["source"]))}
+        solved = {name for _, source, marks in code if marks.get("solution") for name in code_cells.names_of(source)}
         self.solution = {name: self.space.pop(name) for name in solved if name in self.space
                          and not inspect.ismodule(self.space[name])}
-        functions = code_cells.definitions("".join(cell["source"]) for cell in raw["cells"] if cell["cell_type"] == "code")
+        functions = code_cells.definitions(source for _, source, _ in code)
         self.nothing = {name for name, places in functions.items() if not _gives_back(places[-1][1])}
         self.space |= {name: self._function(name, solution) for name, solution in self.solution.items()
                        if callable(solution) and not inspect.isclass(solution)}

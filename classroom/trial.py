@@ -12,6 +12,7 @@ from pathlib import Path
 from classroom import Problem, assignment, marks, tasks, variants
 from classroom.files import write_json
 from classroom.names import name_for_people
+from classroom.own import cells_of
 from helpers.checks.core import evaluate
 from helpers.store.files import write_whole
 
@@ -116,15 +117,13 @@ def solved(raw, details, change=lambda function, code, details: code, words=PUBL
     """A student's copy of a source notebook with its solutions; ``change(function, code, details)`` gives the code that
     stands in the cell of each function, ``words`` the written answers."""
     raw = copy.deepcopy(raw)
-    for cell in raw["cells"]:
-        source, grading = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
+    for cell, source, grading in cells_of(raw):
         if cell["cell_type"] != "code":
             if grading.get("solution"):
                 cell["source"] = assignment.without_rubric(source)[0] if words is PUBLIC else words
             continue
         source = assignment.without(source, "HIDDEN TESTS")
-        lines = [line for line in source.split("\n") if "### BEGIN SOLUTION" not in line and "### END SOLUTION" not in line]
-        source = "\n".join(lines)
+        source = re.sub(r"\n *### (BEGIN|END) SOLUTION.*", "", source)
         if grading.get("solution"):
             function = ast.parse(source).body[-1].name
             source = change(function, source, details.get(function))
@@ -134,8 +133,7 @@ def solved(raw, details, change=lambda function, code, details: code, words=PUBL
 
 def function_in(raw, name):
     """The source of the cell that defines a function."""
-    return next("".join(cell["source"]) for cell in raw["cells"]
-                if cell["cell_type"] == "code" and f"def {name}(" in "".join(cell["source"]))
+    return next(source for cell, source, _ in cells_of(raw) if cell["cell_type"] == "code" and f"def {name}(" in source)
 
 
 def rewritten(code, numpy):

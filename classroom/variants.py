@@ -19,6 +19,7 @@ from pathlib import Path
 from classroom import Problem, assignment, progress_bar, tasks
 from classroom.files import write_json
 from classroom.names import key_of, name_for_people, words_of
+from classroom.own import cells_of
 from classroom.sandbox import ROOT
 from helpers.checks.core import evaluate
 
@@ -230,11 +231,9 @@ def _hold(name, function, entry):
 def _try_out(name, details):
     """Run the functions and the tests, hidden ones too, of the solutions with these details."""
     space = {"__name__": "__main__", "display": lambda *_: None}
-    for cell in render(assignment.source(name), name, details)["cells"]:
-        if cell["cell_type"] == "code":
-            marked = cell["metadata"].get("nbgrader", {})
-            if marked.get("solution") or marked.get("grade") or "import " in "".join(cell["source"]):
-                exec("".join(cell["source"]), space)
+    for cell, source, marks in cells_of(render(assignment.source(name), name, details)):
+        if cell["cell_type"] == "code" and (marks.get("solution") or marks.get("grade") or "import " in source):
+            exec(source, space)
 
 
 def release(name, out, variant, students=(), private=None):
@@ -283,8 +282,7 @@ def render(raw, name, details, code=""):
     raw, known_tasks = copy.deepcopy(raw), tasks.tasks_of(name)
     raw["metadata"]["attention_course"] = {"assignment": name, "variant": code}
     function = None
-    for cell in raw["cells"]:
-        source = "".join(cell["source"])
+    for cell, source, _ in cells_of(raw):
         if cell["cell_type"] == "markdown" and re.search("^## ", source, re.MULTILINE):
             heading = re.search(r"^## .*`(\w+)\(", source, re.MULTILINE)
             function = heading and heading[1]
