@@ -19,7 +19,7 @@ A submission runs in a sandbox and only gives values back; they are judged outsi
     exports.py     CSV, Canvas, Moodle                      gradescope.py  an autograder to upload
     own.py         a teacher's own notebook, its tests      proof.py       whether it is sound
     quiz.py        the inventory, for platforms             gain.py        what a class has gained in it
-    trial.py       a dry run with imaginary students        fingerprints.py  runs of tokens in code
+    trial.py       a dry run with imaginary students
     tasks/         what the functions of each assignment have to do
 """
 

@@ -2,12 +2,13 @@
 teacher, never a score: no number of it enters grades, exports or the pages for students. Submissions are parsed
 here and never run.
 
-A *fingerprint* is a run of eight tokens without brackets, in which every name but an attribute's is the same, and so are
-numbers and texts. For a pair count the fingerprints that both have. Those of the hand-out, of the course's solution, and
-of more than a quarter of the class and more than four students, do not count. A pair is listed from 22 on, and among
-twenty students and more from twice what nine of ten pairs share at most, if that is more. Students whose notebooks have
-exactly the same fingerprints, 22 or more beyond the hand-out, are named as a group, however many they are and even where
-the code is the course's solution.
+A *fingerprint* is a run of eight tokens without brackets, in which every name but an attribute's is the same, and so
+are numbers and texts, as in Schleimer, Wilkerson and Aiken 2003 ("Winnowing"), who keep some of these. For a pair count
+the fingerprints that both have. Those of the hand-out, of the course's solution, and of more than a quarter of the
+class and more than four students, do not count. A pair is listed from 22 on, and among twenty students and more from
+twice what nine of ten pairs share at most, if that is more. Students whose notebooks have exactly the same
+fingerprints, 22 or more beyond the hand-out, are named as a group, however many they are and even where the code is the
+course's solution.
 
 Measured (tests/classroom/test_classroom_copies.py computes the table again), on six answers to assignment 2, all
 written by one person in six habits: a real class is more alike. The bound was chosen on these, of which no two share
@@ -20,23 +21,28 @@ more than 16; two answers to assignment 1 in two styles share 12.
     comments, docstrings, annotations, dead code                  6 of 6
     every operation a statement of its own                        6 of 6
     all of these                                                  6 of 6
-    np.matmul for @, and x * (1 / y) for x / y                    6 of 6
+    np.matmul for @, x * (1 / y) for x / y, x + -y for x - y      6 of 6
     nothing: pairs of the six writers                             0 of 15
 """
 
+import io
 import json
+import keyword
 import re
+import tokenize
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 
 from classroom import assignment, batch, code_cells, notebook, progress_bar, variants
 from classroom.files import read_json
-from classroom.fingerprints import fingerprints
 from classroom.reports import PAGES
 from helpers.store.files import write_whole
 
+LONG = 8  # tokens of a fingerprint
+MOST_TOKENS = 20_000  # of one submission; a solution has 500 to 1,500
+LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 LEAST = 22  # fingerprints that two students have to share, and that a function of the solution has to have
 COMMON, SMALL_GROUP = 1 / 4, 4  # a share of the class, and students: what more of them have does not count
 LARGE_CLASS = 20  # students: from here on the pairs themselves tell how much is usual
@@ -44,6 +50,46 @@ LIKE = 0.8  # of a function's fingerprints: like the course's solution
 MOST_PAIRS, MOST_LINES = 60, 150  # pairs on the page with their passages, lines of each side
 FEWEST_WORDS = 8  # of a written answer that is compared
 MOST_PLACES = 20  # of a fingerprint, that are looked at to find lines that match
+
+
+def fingerprints(sources):
+    """Of the code cells ``sources``: (fingerprint -> the places where it is, sentences on what was left out). A
+    place is the number of a cell, from 0, and of a line in it, from 1."""
+    places, left_out, room = defaultdict(set), [], MOST_TOKENS
+    for number, source in enumerate(sources):
+        try:
+            tokens = _tokens(source) if code_cells.parse(source) else None
+        except (SyntaxError, tokenize.TokenError):
+            tokens = None
+        if tokens is None:
+            left_out.append(f"Code cell {number + 1} cannot be read as Python.")
+            continue
+        if len(tokens) > room:
+            left_out.append(f"From code cell {number + 1} on: more than {MOST_TOKENS:,} tokens.")
+        for at in range(min(len(tokens), room) - LONG + 1):
+            words, lines = zip(*tokens[at:at + LONG], strict=True)
+            places[hash(words)].add((number, lines[0]))
+        room -= len(tokens)
+        if room < 0:
+            break
+    return dict(places), left_out
+
+
+def _tokens(source):
+    """Pairs of a token and its line, without brackets, which change nothing. An attribute alone keeps its name."""
+    tokens = []
+    for one in tokenize.generate_tokens(io.StringIO(source).readline):
+        if one.type not in LEFT_OUT and one.string not in "()":
+            tokens.append((_kind(one, bool(tokens) and tokens[-1][0] == "."), one.start[0]))
+    return tokens
+
+
+def _kind(token, is_attribute):
+    if token.type == tokenize.NAME:
+        return token.string if is_attribute or keyword.iskeyword(token.string) else "name"
+    if token.type == tokenize.OP:
+        return token.string
+    return "number" if token.type == tokenize.NUMBER else "text"
 
 
 @dataclass
@@ -65,11 +111,11 @@ class Comparison:
     least: int
     usual: int
     solution: dict
-    same: list = field(default_factory=list)
+    same: list
 
 
 def compare(class_of, course):
-    """The ``Comparison`` of a class. ``found``: student -> their fingerprints without the hand-out's; ``course``:
+    """The ``Comparison`` of a class. ``class_of``: student -> their fingerprints without the hand-out's; ``course``:
     function -> those of the course's solution, a set for each variant."""
     public = set().union(*(one for sets in course.values() for one in sets))
     counts = Counter(one for mine in class_of.values() for one in mine if one not in public)
@@ -138,8 +184,7 @@ def write_page(out):
     for result in results:
         key, names[result["key"]] = result["key"], result["student"]
         if not result.get("code"):
-            why = "There is no code in the result: it is old, or the notebook has none. Grade again."
-            left_out.append((result["student"], result["reason"] or why))
+            left_out.append((result["student"], result["reason"] or "There is no code in the notebook."))
             continue
         mine, sentences = fingerprints(result["code"])
         left_out += [(result["student"], sentence) for sentence in sentences[:5]]

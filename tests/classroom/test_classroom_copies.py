@@ -14,7 +14,7 @@ from classroom import assignment, batch, copies, exports, marks, reports, varian
 DONE = {  # to a copy -> in words
     "untouched": "nothing", "renamed": "all names changed", "reordered": "statements in another order",
     "padding": "comments, docstrings, annotations, dead code", "steps": "every operation a statement of its own",
-    "all_at_once": "all of these", "products": "np.matmul for @, and x * (1 / y) for x / y"}
+    "all_at_once": "all of these", "products": "np.matmul for @, x * (1 / y) for x / y, x + -y for x - y"}
 FUNCTIONS = list(dict.fromkeys(test.function for test in assignment.load(NAME).tests))
 STUB, COURSE = copies.handed_out(NAME)
 SOLUTION = ["".join(c["source"]) for c in assignment.source(NAME)["cells"] if "BEGIN SOLUTION" in "".join(c["source"])]
@@ -162,11 +162,11 @@ def test_code_that_is_no_code_is_named_and_stops_nothing(tmp_path):
         "x = " + "9" * 5_000])]
     out = graded(tmp_path, [handed_in("Ada", LINES), handed_in("Cy", WRITERS["einsum"]), *hostile,
                  handed_in("lost", status="unreadable", reason="The file has 26 MB."),
-                 handed_in("none", "# only a note")], NAME)
+                 handed_in("none", "# only a note"), handed_in("bare")], NAME)
     page, _ = page_of(out)
     told = page.partition("<h2>Left out</h2>")[2]
     for student, words in (*((f"h{n}", "1 cannot be read") for n in (0, 1, 6, 7)), ("h10", "more than 20,000"),
-                           ("lost", "has 26 MB."), ("none", "no code beside")):
+                           ("lost", "has 26 MB."), ("none", "no code beside"), ("bare", "no code in the notebook")):
         assert any(f"{student}: " in line and words in line for line in told.split("\n")), (student, told)
 
 
@@ -177,14 +177,6 @@ def test_what_does_not_parse_hides_nothing_else():
 
 
 def test_most_tokens_are_bounded(monkeypatch):
-    monkeypatch.setattr("classroom.fingerprints.MOST_TOKENS", 50)
+    monkeypatch.setattr(copies, "MOST_TOKENS", 50)
     found, left_out = copies.fingerprints([LINES, LINES])
     assert 0 < len(found) <= 50 and left_out == ["From code cell 1 on: more than 50 tokens."]
-
-
-def test_what_was_graded_before_says_so(tmp_path):
-    old = handed_in("Ada")
-    del old["code"]
-    page, said = page_of(graded(tmp_path, [old], NAME))
-    assert "Ada: " in page and "Grade again." in page and said.startswith("0 pairs")
-    assert "run grade first" in command("copies", tmp_path / "nowhere", fails=True)
