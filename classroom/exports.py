@@ -47,13 +47,12 @@ def export(out, style, into=None, column=None):
         write = {"csv": _csv, "canvas": _canvas, "moodle": _moodle}[style]
         paths = [write(out, title, grades, due)]
     if style == "moodle":
-        named = {result["key"]: (moodle_folder(result["student"], numbers[result["key"]]), "feedback.html")
-                 for result in results if result["key"] in numbers}
-        paths += _feedback(out, "moodle", named, results, notes)
+        named = {key: (moodle_folder(result["student"], numbers[key]), "feedback.html")
+                 for result in results if (key := result["key"]) in numbers}
     if style == "canvas":
         named = {result["key"]: _canvas_name(result) for result in results
                  if platform_of(result["id"], result["folder"]) == "canvas" and result["key"] in numbers}
-        paths += _feedback(out, "canvas", named, results, notes)
+    paths += _feedback(out, style, named, results, notes) if style != "csv" else []
     if blank := [result["student"] for result, grade in grades if grade.total is None]:
         notes.append(f"Blank, because points are missing: {'; '.join(blank)}.")
     return paths, len(blank), notes

@@ -1,6 +1,5 @@
 """Every bad submission in one batch with good ones: nobody's points depend on anybody else's file."""
 
-import json
 import os
 import shutil
 import signal
@@ -16,7 +15,7 @@ from commands import command
 from jobs import judged_at_any_cost
 from submissions import CASES, EVERY_TIME, FULL, NAME, gone, needs_sandbox, put, read
 
-from classroom import assignment, batch, exports, grading, sandbox, variants
+from classroom import assignment, batch, grading, sandbox, variants
 from classroom.__main__ import main
 from classroom.assignment import imports
 from classroom.sandbox import Limits
@@ -202,21 +201,6 @@ def test_limits_on_the_command_line(course, capsys):
         with pytest.raises(SystemExit):
             main([*words, "--memory", wrong])
         assert f"{wrong!r} is not a number between 1 and 99,999" in capsys.readouterr().err
-
-
-def test_results_of_an_older_version_are_graded_again(course):
-    """Their keys had other names, and pages and exports of them are still made."""
-    course.graded()
-    for path in (course.out / "results").glob("*.json"):
-        old = json.loads(path.read_text())
-        old |= {"of": old["fingerprint"], "fingerprint": old["fingerprint"][:16], "seconds": {"clock": 1, "cpu inside": 1}}
-        path.write_text(json.dumps({name: value for name, value in old.items() if not name.endswith("_seconds")}))
-    about = json.loads((course.out / "batch.json").read_text())
-    (course.out / "batch.json").write_text(json.dumps(about | {"from before": 0}))
-    command("feedback", course.out)
-    for style in exports.FORMATS:
-        command("export", course.out, "--format", style)
-    assert course.graded() == BOTH
 
 
 def test_as_many_workers_as_processors_that_may_be_used(monkeypatch):

@@ -47,13 +47,6 @@ def test_a_class_that_wrote_no_answer_gets_its_pages(out):
             marks.read_sheet(out)
 
 
-def test_a_slip_on_the_sheet_is_told(out):
-    """Of every kind, on the page to mark on: test_classroom_marking.py."""
-    fill(out, {("Ada Lovelace", "answer-cosine"): 99})
-    said = command("export", out, fails=True)
-    assert "at most" in said and "Ada Lovelace" in said
-
-
 @pytest.mark.parametrize(("value", "written"), [
     *((number, number) for number in ("-3.3", "-3.3e-05", "-0.5", "-7", "-.5", "-1E3", "3.3", "0")),
     *((text, f"'{text}") for text in ("=1+1", "+1", "@x", "-x", "-1+1", "--1", "-1e", "- 1", "-\u0663", "-1=1", "-", "'=1",
