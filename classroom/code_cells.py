@@ -62,7 +62,7 @@ def in_text_cells(book, sources, functions):
     """The code in text cells that defines one of the ``functions`` which the ``sources`` of the code cells do not: a list;
     and a sentence on each."""
     written = {name for source in sources for name in names_of(source, functions=is_broken(source))}
-    written |= {name for name, places in definitions(sources).items() if not all(is_stub(f) for _, f in places)}
+    written |= written_functions(sources)
     cells, notes, room = [], [], MOST_CODE
     for number, cell in enumerate(book.cells, 1):
         if cell.type == "code" or len(cell.source) > LONGEST or not DEF.search(cell.source):
@@ -70,8 +70,7 @@ def in_text_cells(book, sources, functions):
         room -= len(cell.source)
         fenced = re.findall(r"^```\w*[ \t]*\n(.*?)^```", cell.source, re.MULTILINE | re.DOTALL)
         code = "\n".join(fenced) or cell.source
-        new = {name for name in names_of(code) & set(functions) - written
-               if is_broken(code) or not all(is_stub(tree) for _, tree in definitions([code]).get(name, ()))}
+        new = (names_of(code) if is_broken(code) else written_functions([code])) & set(functions) - written
         if new and room > 0:
             written |= new
             cells.append(code)
@@ -127,6 +126,11 @@ def definitions(sources):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 functions.setdefault(node.name, []).append((number, node))
     return functions
+
+
+def written_functions(sources):
+    """The names of the functions at the top of the cells that are no longer as they were handed out."""
+    return {name for name, places in definitions(sources).items() if not all(is_stub(tree) for _, tree in places)}
 
 
 def names_of(source, functions=True):
@@ -206,7 +210,7 @@ def given_by_broken(sources, broken, import_cells=()):
 def without_stubs(sources):
     """The cells to run: a cell that only holds stubs of functions written elsewhere becomes None, so that a copy
     of the empty cell further down does not undo the work."""
-    written = {name for name, places in definitions(sources).items() if not all(is_stub(f) for _, f in places)}
+    written = written_functions(sources)
     written |= {name for source in sources for name in names_of(source, functions=False)}  # f = lambda x: ...
     to_run = []
     for source in sources:

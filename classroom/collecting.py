@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from classroom import Problem, code_cells, names, notebook, sandbox, zips
 from classroom.assignment import ANSWER
-from helpers.checks.core import is_stub
 
 MOST_READ = 20  # notebooks of one student
 MOST_ATTEMPTS = 5  # notebooks of one student that may be graded
@@ -140,7 +139,7 @@ def _that_matter(entries, functions):
             if looked_into[student] > MOST_JSON or not _has(entry, mark):
                 entry.read = None
             elif entry.script:
-                entry.read = partial(_as_notebook, entry.read)
+                entry.read = lambda read=entry.read: notebook.of_script(read())
         if NOISE.search("/".join(entry.parts)):
             if not folder or NOISE.search(entry.parts[0] + "/"):
                 continue
@@ -151,10 +150,6 @@ def _that_matter(entries, functions):
                 continue
         matter.append(entry)
     return matter
-
-
-def _as_notebook(read):
-    return notebook.of_script(read())
 
 
 def _has(entry, mark):
@@ -362,7 +357,6 @@ def _attachment(entry):
 
 def _work(book, functions):
     """How much somebody wrote: of these functions and of answers those that are no longer as they were handed out."""
-    defined = code_cells.definitions(book.code)
-    done = sum(not all(is_stub(tree) for _, tree in defined[name]) for name in functions if name in defined)
-    return done + sum(cell.grade_id.startswith("answer-") and cell.source.strip("*_# \n") not in ("", ANSWER)
-                      for cell in book.cells)
+    done = code_cells.written_functions(book.code) & set(functions)
+    return len(done) + sum(cell.grade_id.startswith("answer-") and cell.source.strip("*_# \n") not in ("", ANSWER)
+                           for cell in book.cells)

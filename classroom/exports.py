@@ -192,7 +192,8 @@ def _fill(out, style, into, wanted, grades, numbers, notes):
     owners, strangers = _owners(style, [result for result, _ in grades], digits, people)
     totals = {result["key"]: grade.total for result, grade in grades}
     maximum = by_place[1] if by_place else None
-    point = "," if worksheets.decimal_comma(row[name] for row in rows for name in (column, maximum) if name) else "."
+    numbers_there = [(row[name] or "").strip() for row in rows for name in (column, maximum) if name]
+    point = "," if any(re.fullmatch(r"\d+,\d+", number) for number in numbers_there) else "."
     filled, ungraded = 0, []
     for row, words, number, key, stranger in zip(rows, people, digits, owners, strangers, strict=True):
         if stranger:

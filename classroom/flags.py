@@ -96,11 +96,6 @@ def shown(text):
     return UNSEEN.sub(lambda c: f"[U+{ord(c[0]):04X}]", text)
 
 
-def _without_accents(text):
-    """A text of the same length, each letter without its accents."""
-    return "".join(unicodedata.normalize("NFKD", letter)[0] for letter in text)
-
-
 def to_look_at(book):
     """Sentences on what a teacher should see with their own eyes: characters that nobody sees, and text that speaks to a
     language model, wherever in the notebook it is."""
@@ -112,7 +107,7 @@ def to_look_at(book):
             sentences.append(f"{where} holds {len(unseen)} characters that nobody sees: {numbers[:80]}")
         plain = TAGS.sub(lambda tags: _untagged(tags[0]), cell.source[:LONGEST])
         plain = " ".join(unicodedata.normalize("NFKC", UNSEEN.sub("", plain)).split())
-        if spoken := TO_A_MODEL.search(_without_accents(plain)):
+        if spoken := TO_A_MODEL.search("".join(unicodedata.normalize("NFKD", letter)[0] for letter in plain)):  # no accents
             words = shown(plain[max(0, spoken.start() - 20):spoken.end() + 40])
             sentences.append(f"{where} speaks to a language model: \u201c{words}\u201d")
     return sentences[:20]

@@ -43,7 +43,7 @@ class Marking:
         marks.write_sheet(results, out)
         if by:
             mine = marks.read_sheet(out, self.path.name)
-            rows = self._rows(marks.SHEET)
+            rows = marks.read_csv(self.out / marks.SHEET)
             for row in rows:
                 points, row["comment"] = mine.get(marks.place(row), (None, ""))
                 row["points"] = marks.number(points)
@@ -61,7 +61,8 @@ class Marking:
 
     def page(self, nonce):
         """The whole page. ``nonce``: what its script has, and what the policy of its answer names."""
-        marked, lines = marks.read_sheet(self.out, self.path.name), {marks.place(row): row for row in self._rows()}
+        marked = marks.read_sheet(self.out, self.path.name)
+        lines = {marks.place(row): row for row in marks.read_csv(self.path)}
         rows, asked = [], list(dict.fromkeys(q for mine in self.questions.values() for q in mine.values()))
         numbers = {q: number for number, q in enumerate(asked)}
         for number, (key, item, why, text, most) in enumerate(self.items):
@@ -97,7 +98,7 @@ class Marking:
             raise MarkingError(f"The comment has {len(comment):,} characters, and {LONGEST:,} is the most.")
         comment = "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else " " for c in comment)
         with self.lock:
-            rows, place = self._rows(), (key, item)
+            rows, place = marks.read_csv(self.path), (key, item)
             marks.read_sheet(self.out, self.path.name)  # what a spreadsheet spoiled is told, and not written over
             row = next((row for row in rows if marks.place(row) == place), None)
             if row is None:
@@ -106,9 +107,6 @@ class Marking:
                 rows.append(row)
             row |= {"points": marks.number(points), "comment": comment, "why": why, "version": marks.version_of(text)}
             marks.write_rows(self.path, rows)
-
-    def _rows(self, name=""):
-        return marks.read_csv(self.out / name if name else self.path)
 
 
 def sheet_of(person):

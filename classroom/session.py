@@ -66,17 +66,15 @@ class Remote:
         if "error" in answer:
             raise _exception(answer)
         try:
-            for index, after in _items(answer.get("changed"), len(args)):
-                _put(args[index], wire.decode(after))
+            changed = answer["changed"] if isinstance(answer.get("changed"), dict) else {}
+            for index, arg in enumerate(args):
+                if str(index) in changed:
+                    _put(arg, wire.decode(changed[str(index)]))
             return wire.decode(answer.get("value"))
         except OverflowError as error:
             raise ValueError(f"{self.__name__} gave back {error}, far more than was asked for") from None
         except wire.Malformed:
             raise NotJudged("crashed", f"{self.__name__} gave back something that cannot be read as a value.") from None
-
-
-def _items(changed, number):
-    return [(i, changed[str(i)]) for i in range(number) if str(i) in changed] if isinstance(changed, dict) else []
 
 
 def _put(argument, after):

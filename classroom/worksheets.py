@@ -73,8 +73,3 @@ def handed_in(rows, date):
     dates = [h for h in headings[behind:] if (some := cells(rows, h))
              and sum(value == "-" or date(value) for value in some) > len(some) / 2]
     return dates[0] if len(dates) > 1 else None
-
-
-def decimal_comma(values):
-    """Are numbers written with a comma in a file, of which these are the ``values`` of some cells?"""
-    return any(re.fullmatch(r"\d+,\d+", (value or "").strip()) for value in values)
