@@ -16,7 +16,7 @@ from datetime import datetime
 from types import SimpleNamespace
 
 import pytest
-from submissions import FULL, NAME, RIGHT, data, needs_sandbox, put, released, solved, zipped
+from submissions import FULL, NAME, RIGHT, data, needs_sandbox, put, released, solved, written, zipped
 
 from classroom import assignment, clock, code_cells, collecting, grading, notebook, zips
 from classroom.collecting import NothingFound, collect
@@ -147,8 +147,10 @@ def test_newest_counts_and_is_told(tmp_path):
 
 
 def test_of_one_time_the_number_of_the_file_says_which_is_newer(tmp_path):
-    """What Canvas packs has the time of the download, and the newer file may hold less work."""
-    less = data(released())
+    """What Canvas packs has the time of the download, and the newer file may hold less work: fewer functions, or answers."""
+    answers = ("answer-measurement", "answer-cosine")
+    less = data(written(released(), dict.fromkeys(answers, "Because.")))
+    unanswered = data(written(solved(), dict.fromkeys(answers, assignment.ANSWER)))
     zipped({"lovelaceada_17_502_work-1.ipynb": less, "lovelaceada_17_98_work.ipynb": GOOD, "bb_18_3_a.ipynb": GOOD},
            tmp_path / "submissions.zip")
     ada = found(tmp_path / "submissions.zip")[0]["lovelaceada"]
@@ -159,10 +161,11 @@ def test_of_one_time_the_number_of_the_file_says_which_is_newer(tmp_path):
                                (("work.ipynb", "work (1).ipynb", "work (2).ipynb"), "work (2).ipynb", "number at the end"),
                                (("a.ipynb", "work-10.ipynb", "work-2.ipynb"), "a.ipynb", "one with most work")):
         for name in names:
-            put(tmp_path / newest / "ada", {name: less if name in ("work-10.ipynb", "work (2).ipynb") else GOOD})
+            content = unanswered if name == "work-2.ipynb" else less if name in ("work-10.ipynb", "work (2).ipynb") else GOOD
+            put(tmp_path / newest / "ada", {name: content})
             os.utime(tmp_path / newest / "ada" / name, (1e9, 1e9))
         ada = found(tmp_path / newest)[0]["ada"]
-        assert how in ada.notes[0] and ada.notes[0].endswith(f" {newest}.") == (newest != "a.ipynb"), ada.notes
+        assert how in ada.notes[0] and ada.notes[0].endswith(f" {newest}."), ada.notes
 
 
 @pytest.mark.parametrize("place", ["America/Los_Angeles", "Asia/Tokyo"])
