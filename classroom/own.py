@@ -94,9 +94,10 @@ def _marks(kind, source, number, names):
     if solution:
         name = next(iter(_names_in_order(source)), f"cell-{number}")
         return {"solution": True, "grade_id": _plain(name)} | ({"grade": True, "points": sum(points)} if points else {})
-    if points or "### BEGIN HIDDEN TESTS" in source or _of_the_course(source) or re.search("^assert ", source, re.MULTILINE):
+    is_test = points or "### BEGIN HIDDEN TESTS" in source or _of_the_course(source)
+    if is_test or re.search("^assert ", source, re.MULTILINE):
         _refuse_other_words(source, POINTS, "# 2 points: what is tested", number)
-    if points or "### BEGIN HIDDEN TESTS" in source or _of_the_course(source):
+    if is_test:
         if not points:
             raise OwnError(f"Cell {number} is a test without points: write a line such as # 2 points into it, or "
                            "# 2 points: what is tested, before each part.")

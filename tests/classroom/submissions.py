@@ -256,9 +256,6 @@ CASES = {
                   FULL, "graded", "too large"),
     "cell_detached": (solved(DETACHED), FULL, "graded", ""),
     "cell_sys_exit": (solved("import sys; sys.exit()"), FULL, "graded", "SystemExit"),
-    "cell_network": (solved("import socket; socket.create_connection(('192.0.2.1', 80), 1)"), FULL, "graded", "unreachable"),
-    "cell_time": (solved("%%time\nx = 1\n", softmax_with_temperature="%%time\n" + RIGHT["softmax_with_temperature"].strip()),
-                  FULL, "graded", ""),
     "cell_bash": (solved("%%bash\nrm -rf / &\n"), FULL, "graded", ""),
     "cell_plots": (solved(PLOTS), FULL, "graded", ""),
     "fork_bomb": (solved("import os\nwhile True: os.fork()"), FULL, "graded", "unavailable"),
@@ -350,7 +347,6 @@ LATER = {
     "later_sparse_file": ("open('/dev/shm/x', 'wb').truncate(10**12)", "OSError"),
     "later_link_loop": ("import os; os.symlink('/tmp/a', '/tmp/a'); open('/tmp/a')", "OSError"),
     "later_own_memory": ("open('/proc/self/mem', 'r+b').write(b'x')", "Error"),
-    "later_namespaces": ("import ctypes; assert ctypes.CDLL(None).unshare(0x10000000) == 0", "AssertionError"),
     "later_mount": ("import ctypes; assert ctypes.CDLL(None).mount(b'/', b'/tmp', b'', 4096, b'') == 0", "AssertionError"),
     "later_pattern": ("import re; re.match('(a+)+$', 'a' * 50 + 'b')", KILLED),
     "later_words": ("class E(Exception):\n    def __str__(self): return 'x' * 10**9\nraise E", ""),
@@ -363,20 +359,17 @@ CASES |= {name: (solved(source), FULL, "graded", words) for name, (source, words
 CASES |= {  # these harm themselves: they leave no room for a call, or take away what they need
     "later_threads": (*CASES["later_threads"][:1], None, "time limit", "can't start new thread"),
     "later_ignores": (*CASES["later_ignores"][:1], None, "crashed", "")}
-EXECUTED = {name: f"exec({source.strip()!r})" for name, source in RIGHT.items()}
-CASES["later_executed"] = (solved(**EXECUTED), FULL, "graded", "")
-
 CASES["bombs"] = (solved(RAW_FORMS, **{name: f"def {name}(*a):\n    return {bomb}" for name, bomb in BOMBS.items()}), 0,
                   "partly graded", "more than 100,000 members")
 CASES["bombs_of_json"] = (solved([FRAME + f'os.write(answers, b"%d " % number + {line} + b"\\n")' for line in LINES]), FULL,
                           "graded", "cannot be read as an answer")
 
 EVERY_TIME = {  # one of a kind; the rest is left to the weekly run
-    "good", "other_styles_below", "colab", "tests_deleted", "duplicated", "cell_time",
-    "cell_exit", "cell_kill_all", "cell_memory", "cell_detached", "cell_swallows", "cell_output", "cell_plots",
+    "good", "other_styles_below", "colab", "tests_deleted", "duplicated", "cell_exit",
+    "cell_kill_all", "cell_memory", "cell_detached", "cell_swallows", "cell_output", "cell_plots",
     "fork_bomb", "fork_bomb_2", "fork_and_both_answer", "answers_ahead", "answers_flood", "function_endless",
     "function_exit", "function_memory", "function_segfault", "hostile", "patched", "changes_input", "overflow", "bombs",
-    "bombs_of_json", "later_namespaces", "later_stdin", "empty", "corrupt", "not_a_notebook", "binary", "deep_json",
+    "bombs_of_json", "later_stdin", "empty", "corrupt", "not_a_notebook", "binary", "deep_json",
     "format_3", "latin_1", "utf_16"}
 
 
