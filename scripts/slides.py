@@ -1,10 +1,10 @@
 """A lesson as a talk of 30 to 45 minutes: python -m scripts.slides 07 writes build/slides/07_….html.
 
 One rule makes the slides, so that nothing is kept up beside the lesson. Of the core (what stands before *Going deeper*)
-the title, the drawing, each section, formula, figure, prediction, exercise and the recap are slides. A slide of words shows
-the sentences that name a new term in bold and the first ones; all other words are the speaker's notes. As far as TARGET
-allows, ideas, code and printed numbers follow. A prediction is a vote, and its answer the next slide. The misconceptions in
-the notes are those of data/questions.toml and of the lesson's checkers. A cell's metadata
+the title, the drawing, each section, figure, prediction, exercise and the recap are slides. A slide of words shows the
+formulas, the sentences that name a new term in bold and the first ones; all other words are the speaker's notes. As far as
+TARGET allows, ideas, code and printed numbers follow. A prediction is a vote, and its answer the next slide. The
+misconceptions in the notes are those of data/questions.toml and of the lesson's checkers. A cell's metadata
 ``{"slideshow": {"slide_type": "skip"}}`` leaves it out, and "slide" puts in what else depends on the time.
 """
 
@@ -40,8 +40,8 @@ PICTURES = {"image/png", "image/svg+xml"}
 
 @dataclass
 class Slide:
-    """``kind``: title, map, plan, section, formula, idea, code, figure, steps, vote, answer, exercise or recap; "words" is
-    none, and has only notes. ``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker;
+    """``kind``: title, map, plan, section, idea, code, figure, steps, vote, answer, exercise or recap; "words" is none, and
+    has only notes. ``cells``: the notebook cells that are shown; ``notes``: Markdown for the speaker;
     ``minutes``: that it takes; ``optional``: whether a talk may lack it."""
 
     kind: str
@@ -74,22 +74,20 @@ def is_list(paragraph):
     return re.match(r"([-*]|\d+\.) |\|", paragraph) is not None
 
 
-def is_running(paragraph):
-    return not is_list(paragraph) and "$$" not in paragraph and not paragraph.startswith(ASIDE)
-
-
 def spoken(paragraphs, words=45):
-    """What a slide shows of these paragraphs, as Markdown: the sentences that name something new and then the first ones,
-    as far as they fit into ``words``, but one at least; and the first list or table."""
+    """What a slide shows of these paragraphs, as Markdown: the first list or table; each formula with the sentence before
+    it; and the sentences that name something new and then the first ones, as far as they fit into ``words``."""
     lists = [p for p in paragraphs if is_list(p) and len(p) < 700][:1]
-    running = [s for p in paragraphs if is_running(p) for s in sentences(p) if not OF_THE_PAGE.search(s)]
-    chosen, spare = [], words / 2 if lists else words
-    for sentence in [*(s for s in running if "**" in s), *running]:
-        length = len(sentence.split())
-        if sentence not in chosen and (not chosen or length <= spare):
-            chosen.append(sentence)
+    running = [part for p in paragraphs if not is_list(p) and not p.startswith(ASIDE)
+               for part in ([p] if "$$" in p else sentences(p)) if not OF_THE_PAGE.search(part)]
+    formulas = {part for i, part in enumerate(running) if any("$$" in one for one in running[i:i + 2])}
+    chosen, spare = formulas, words / (2 if lists else 1) - 10 * sum("$$" in part for part in formulas)
+    for part in [*(part for part in running if "**" in part), *running]:
+        length = len(part.split())
+        if part not in chosen and (not chosen or length <= spare):
+            chosen.add(part)
             spare -= length
-    return "\n\n".join([*(s for s in running if s in chosen), *lists])
+    return "\n\n".join([*(part for part in running if part in chosen), *lists])
 
 
 def mistakes(names):
@@ -112,11 +110,14 @@ def within(kind, section, shows, notes=(), **options):
 
 
 def of_words(lesson, cell, section):
-    """The slides of a cell of words: one for each heading, display formula and idea in it."""
+    """The slides of a cell of words: one for each heading, and one for words without a heading that name something new, have
+    a formula or a list, or ask for an answer in writing."""
     for piece in filter(None, map(str.strip, re.split(r"^(?=#+ )", text(cell.source), flags=re.MULTILINE))):
         heading = re.match(r"(#+) (.+)", piece)
         level, name = heading.groups() if heading else ("", "")
         body = [p.strip() for p in re.split(r"\n\s*\n", piece[heading.end():] if heading else piece) if p.strip()]
+        asks = next((p for p in body if p.startswith("**In your own words**")), None)
+        shows = asks or spoken(body, 45 if name else 30)
         if level == "#":
             yield Slide("title", [new_markdown_cell(f"# {name}\n\n{spoken(body[:1])}")], body + beliefs(lesson.number))
         elif name.startswith("Exercise"):
@@ -126,16 +127,12 @@ def of_words(lesson, cell, section):
             yield Slide(kind, [new_markdown_cell("\n\n".join([f"## {title}", *filter(is_list, body)]))], body)
         elif name == "What people say" or name.startswith("Extend it"):
             yield Slide("words", [], body)
+        elif name:
+            yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{shows}")], body)
+        elif re.search(r"\*\*|\$\$", shows) or shows and any(map(is_list, body)):
+            yield within("idea", section, shows, body, optional="$$" not in shows)
         else:
-            formula = next((i for i, p in enumerate(body) if "$$" in p), None)
-            if name:
-                section, opening = name, body[:formula]
-                if formula and is_running(opening[-1]):  # its last sentence is on the formula's slide
-                    opening[-1:] = sentences(opening[-1])[:-1]
-                yield Slide("section", [new_markdown_cell(f"{level[:2]} {name}\n\n{spoken(opening)}")], body)
-            elif formula is None:
-                yield idea_slide(section, body)
-            yield from formula_slides(section, body)
+            yield Slide("words", [], body)
 
 
 def exercise_slide(lesson, name, body):
@@ -146,22 +143,6 @@ def exercise_slide(lesson, name, body):
     shows = [f"## {title}", f"```python\n{calls}\n```", level, " ".join(sentences(task)[:3])]
     functions = [function for function in re.findall(r"`(\w+)", name) if function in lesson.exercises]
     return Slide("exercise", [new_markdown_cell("\n\n".join(shows))], body + mistakes(functions))
-
-
-def idea_slide(section, body):
-    """Words without a heading: a slide where they name something new, list something or ask for an answer in writing."""
-    shows = next((p for p in body if p.startswith("**In your own words**")), spoken(body, 30))
-    tells = "**" in shows or shows and any(map(is_list, body))
-    return within("idea", section, shows, body, optional=True) if tells else Slide("words", [], body)
-
-
-def formula_slides(section, body):
-    """One for each display formula, with the sentence before it and the first behind it."""
-    for i, paragraph in enumerate(body):
-        if "$$" in paragraph:
-            before = sentences(body[i - 1])[-1:] if i and is_running(body[i - 1]) else []
-            after = sentences(body[i + 1])[:1] if i + 1 < len(body) and is_running(body[i + 1]) else []
-            yield within("formula", section, "\n\n".join([*before, paragraph, *after]), body[i:])
 
 
 # ---------------------------------------------------------------- code and what it shows
@@ -260,36 +241,23 @@ def candidates(number):
             if slide.kind != "words":
                 possible.append(slide)
                 continue
-            if possible[-1].kind == "figure" and len(possible[-1].cells) == 2:
-                possible[-1].cells += caption(slide.notes)
             possible[-1].notes += slide.notes
     return joined(possible)
 
 
-def caption(paragraphs):
-    """A cell that says below a figure what is seen, in the first sentence about it or two short ones, if that is enough."""
-    first = next((sentences(p) for p in paragraphs if is_running(p)), [""])
-    two = " ".join(first[:2])
-    words = two if len(two) < 150 else first[0]
-    short = 0 < len(words) < 170 and not OF_THE_PAGE.search(words)
-    return [new_markdown_cell(f'<div class="caption">\n\n{words}\n\n</div>')] if short else []
-
-
-def lines(slide):
-    """About how many lines of 70 letters its words and its code take; each part of a display formula takes three."""
-    shown_lines = [line for cell in slide.cells for line in cell.source.split("\n")
-                   if line and not line.startswith(("```", "<p class"))]
-    return sum(3 + 3 * line.count("\\qquad") if "$$" in line else 1 + len(line) // 70 for line in shown_lines)
-
-
 def joined(possible):
     """The same, with short slides in one: a heading without words takes what follows, another heading too, and words take
-    words, formulas and code for which there is room below them."""
+    words and code for which there is room below them."""
+    def lines(slide):
+        """About how many lines of 70 letters its words and its code take; a part of a display formula takes three."""
+        shown = re.sub(r"^(```.*|<p class.*|)\n", "", "\n".join(cell.source for cell in slide.cells), flags=re.MULTILINE)
+        return sum(3 + 3 * line.count("\\qquad") if "$$" in line else 1 + len(line) // 70 for line in shown.split("\n"))
+
     chosen = possible[:1]
     for slide in possible[1:]:
         last = chosen[-1]
         bare = re.fullmatch("##+ .+", last.cells[-1].source.strip())  # a heading and no words below it
-        below = last.kind in ("section", "idea") and slide.kind in ("idea", "formula", "code")
+        below = last.kind in ("section", "idea") and slide.kind in ("idea", "code")
         if bare and slide.kind in ("section", "figure", "steps") or below and (bare or lines(last) + lines(slide) <= LINES):
             last.cells += slide.cells if slide.kind == "section" else slide.cells[1:]
             last.notes += slide.notes

@@ -81,6 +81,9 @@ def test_a_slide_of_words_names_what_is_new_and_has_the_first_sentences():
     assert slides.spoken(words, 12) == "A share is called a **weight** here, as in any average."
     assert slides.spoken(words, 15) == "It is late.\n\nA share is called a **weight** here, as in any average."
     assert slides.spoken(["It is late. We go on, all of us. Soon there."], 9) == "It is late.\n\nWe go on, all of us."
+    formula = ["It is late. We get:", "$$a = b$$", "We go on."]
+    assert slides.spoken(formula, 10) == "We get:\n\n$$a = b$$"
+    assert slides.spoken(formula, 13) == "It is late.\n\nWe get:\n\n$$a = b$$"
 
 
 def test_short_slides_are_joined():
