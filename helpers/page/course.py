@@ -39,20 +39,12 @@ def version(root=FILE.parents[1]):
         return None
 
 
-def read(path=FILE):
-    """The lessons as ``{number: Lesson}``, in order. Raises ValueError, in one sentence, where the list is wrong."""
+def read():
+    """The lessons as ``{number: Lesson}``, in order."""
     lessons = {}
-    try:
-        for entry in tomllib.loads(Path(path).read_text(encoding="utf-8"))["lesson"]:
-            calls = [re.fullmatch(r"(\w+)\((.*)\)", call).groups() for call in entry.pop("exercises", [])]
-            lesson = Lesson(exercises=dict(calls), **entry)
-            if lessons.setdefault(lesson.number, lesson) is not lesson:
-                raise ValueError(f"number {lesson.number} stands there twice")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        after = f", after lesson {max(lessons)}" if lessons else ""
-        reasons = {KeyError: "there is no [[lesson]]", AttributeError: "an exercise is written name(parameter, ...)"}
-        raise ValueError(f"data/{Path(path).name} cannot be used{after}: "
-                         f"{reasons.get(type(error), str(error).removeprefix('Lesson.__init__() '))}.") from None
+    for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["lesson"]:
+        exercises = dict(call.removesuffix(")").split("(", 1) for call in entry.pop("exercises", []))
+        lessons[entry["number"]] = Lesson(exercises=exercises, **entry)
     return lessons
 
 

@@ -49,47 +49,23 @@ class Question:
 
 
 @functools.cache
-def load(path=FILE):
-    """(themes ``{id: name}``, questions ``{id: Question}``), in the order of the file.
-
-    Raises ValueError, in one sentence, where an entry is wrong.
-    """
-    questions = {}
-    try:
-        data = course.tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        for entry in data["question"]:
-            lists = {name: _options(entry.pop(name), name) for name in ("options", "reasons") if name in entry}
-            question = Question(**entry, **lists)
-            if question.theme not in data["themes"]:
-                raise ValueError(f"{question.id} has the theme {question.theme!r}; it is one of {', '.join(data['themes'])}")
-            if not question.id.startswith(f"{question.lesson}-"):
-                raise ValueError(f"{question.id} is of lesson {question.lesson}, with which its id should begin")
-            if bool(question.reasons) != bool(question.reason_key):
-                raise ValueError(f"{question.id} needs both reasons and reason_key, or neither of them")
-            if questions.setdefault(question.id, question) is not question:
-                raise ValueError(f"{question.id} occurs twice")
-    except (ValueError, KeyError, TypeError) as error:
-        after = f", after {list(questions)[-1]}" if questions else ""
-        reason = f"there is no {error}" if isinstance(error, KeyError) else str(error).removeprefix("Question.__init__() ")
-        raise ValueError(f"data/{Path(path).name} cannot be used{after}: {reason}.") from None
-    return data["themes"], questions
+def load():
+    """(themes ``{id: name}``, questions ``{id: Question}``), in the order of the file."""
+    data, by_id = course.tomllib.loads(FILE.read_text(encoding="utf-8")), {}
+    for entry in data["question"]:
+        for tier in ("options", "reasons"):
+            entry[tier] = tuple(Option(text, why, None if name == "right" else name)
+                                for name, text, why in entry.get(tier, ()))
+        by_id[entry["id"]] = Question(**entry)
+    return data["themes"], by_id
 
 
-def _options(rows, name):
-    if not all(len(row) == 3 and all(isinstance(part, str) and part for part in row) for row in rows):
-        raise ValueError(f"each of the {name} is [name, option, explanation]")
-    names, texts = [row[0] for row in rows], [row[1] for row in rows]
-    if names.count("right") != 1 or not 3 <= len(rows) <= 5 or len(set(names)) < len(rows) or len(set(texts)) < len(rows):
-        raise ValueError(f"the {name} are 3 to 5 different ones, one of them named right; they are {', '.join(names)}")
-    return tuple(Option(text, why, None if name == "right" else name) for name, text, why in rows)
-
-
-def choose(lesson, known, n=3, path=FILE):
+def choose(lesson, known, n=3):
     """The ``n`` questions that lesson ``lesson`` (such as "07") opens with: a list of ``Question``, the same each time for
     the same ``known``, the answers so far ``{id: entry}``. Damaged entries, and those of questions that are gone, count as
     none. Raises ValueError when no lesson stands before this one."""
     now = int(lesson) if str(lesson).isdecimal() else 0
-    pool = [q for q in load(path)[1].values() if int(q.lesson) < now and not q.inventory]
+    pool = [q for q in load()[1].values() if int(q.lesson) < now and not q.inventory]
     if not pool:
         raise ValueError(f'A warm-up asks about earlier lessons, and {lesson!r} has none; say for example warm_up("07").')
     ranked = []

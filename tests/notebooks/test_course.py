@@ -10,7 +10,7 @@ import pytest
 
 from helpers.checks import INDEX, exercise
 from helpers.page.claims import register
-from helpers.page.course import LESSONS, read
+from helpers.page.course import LESSONS
 from scripts import pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,30 +67,3 @@ def test_every_page_says_what_the_list_says():
     first = (ROOT / "notebooks" / LESSONS["00"].file).read_text(encoding="utf-8")
     for lesson in LESSONS.values():
         assert lesson.afterwards in first and lesson.file in first, "the map of lesson 00 is old: run the lesson again"
-
-
-MORE = """
-[[lesson]]
-number = "99"
-title = "Tokens, and real text"
-minutes = 45
-afterwards = "read bytes"
-you_write = "a tokenizer"
-exercises = ["count_pairs(words)", "merge_pair(ids, pair, new_id=256)"]
-[lesson.claims]
-C99 = "A token is a word"
-"""
-
-
-@pytest.mark.parametrize(("text", "said"), [
-    ("title = 3", "there is no [[lesson]]"),
-    ("[[lesson]]\nnumber = 15", "missing 3 required"),
-    (MORE.replace("minutes", "hours"), "unexpected keyword argument 'hours'"),
-    (MORE + MORE, "after lesson 99: number 99 stands there twice"),
-    (MORE.replace("(words)", ""), "an exercise is written name(parameter, ...)"),
-    (MORE.replace('"99"', '"99'), "line 3")])
-def test_a_list_that_cannot_be_used_is_told_in_a_sentence(tmp_path, text, said):
-    (tmp_path / "course.toml").write_text(text)
-    with pytest.raises(ValueError, match="^data/course.toml cannot be used") as told:
-        read(tmp_path / "course.toml")
-    assert said in str(told.value) and str(told.value).endswith(".")
