@@ -229,7 +229,7 @@ class Kept:
 
 
 @settings.usual_torch()
-def keep(model, examples, system, below, layer=smollm2.decoder_layer):
+def keep(model, examples, system, below):
     """Run the layers below number ``below`` over all examples, once: a `Kept`. About 60 tokens an example take 0.2 s."""
     rows = [example_ids(model.tokens, *example, system) for example in examples]
     ids = torch.full((len(rows), max(len(row) for row, _ in rows)), -1)
@@ -242,7 +242,7 @@ def keep(model, examples, system, below, layer=smollm2.decoder_layer):
             places = torch.arange(int(lengths[some].max()), dtype=torch.float64)
             x = model.embedding[ids[some, :len(places)].clamp(min=0)]  # behind a row's end: nobody before it sees it
             for w in model.layers[:below]:
-                x, _ = layer(x, w, model.n_heads, model.n_groups, places, None, model.base)
+                x, _ = smollm2.decoder_layer(x, w, model.n_heads, model.n_groups, places, None, model.base)
             states[some, :len(places)] = x
     return Kept(states, ids, torch.tensor([first for _, first in rows]), below)
 
@@ -359,9 +359,9 @@ def exact(model, examples, system=None, shots=(), at_once=32):
 
 
 @settings.usual_torch()
-def text_loss(model, text, n_tokens=192):
-    """The mean loss, in nats, on the first tokens of an ordinary text, without a template."""
-    ids = torch.tensor(model.tokens.encode(text)[:n_tokens])
+def text_loss(model, text):
+    """The mean loss, in nats, on the first 192 tokens of an ordinary text, without a template."""
+    ids = torch.tensor(model.tokens.encode(text)[:192])
     with one_thread(), torch.inference_mode():
         return float(F.cross_entropy(model.run(ids[None, :-1])[0][0], ids[1:]))
 
@@ -428,11 +428,11 @@ class Examples:
     test: list
 
 
-def read_examples(path, tokens, least=LEAST, longest=LONGEST):
+def read_examples(path, tokens):
     """The examples of a file with a line of JSON for each: ``{"question": "...", "answer": "..."}``.
 
     The first line may say what is asked for, ``{"system": "..."}``. Every fifth example is kept for the test. Raises
-    NotUsable, which names the line, where it is not like this, and where there are fewer than ``least``.
+    NotUsable, which names the line, where it is not like this, and where there are fewer than ``LEAST``.
     """
     lines, path = read_text(path, least=0).splitlines(), Path(path)
     system, answer_to = "", {}
@@ -453,13 +453,13 @@ def read_examples(path, tokens, least=LEAST, longest=LONGEST):
                             "quotes), or one is empty.")
         question, answer = (part.strip() for part in pair)
         for name, part in (("question", question), ("answer", answer)):
-            if (n := len(tokens.encode(part))) > longest:
+            if (n := len(tokens.encode(part))) > LONGEST:
                 raise NotUsable(f"Line {number} of {path.name} has {'an' if name == 'answer' else 'a'} {name} of {n} "
-                                f"tokens, and {longest} is the most: make it shorter.")
+                                f"tokens, and {LONGEST} is the most: make it shorter.")
         if answer_to.setdefault(question, answer) != answer:
             raise NotUsable(f"Line {number} of {path.name} answers a question again, and otherwise: keep one of the two.")
     pairs = list(answer_to.items())
-    if len(pairs) < least:
-        raise NotUsable(f"{path.name} has {len(pairs)} example{'s' * (len(pairs) != 1)}, and it takes {least} or more: "
+    if len(pairs) < LEAST:
+        raise NotUsable(f"{path.name} has {len(pairs)} example{'s' * (len(pairs) != 1)}, and it takes {LEAST} or more: "
                         "a fifth of them is kept for the test. A line that comes again counts once.")
     return Examples(system, [p for i, p in enumerate(pairs) if i % 5 != 4], pairs[4::5])

@@ -47,9 +47,9 @@ def load_questions(paragraphs, path=QUESTIONS_FILE):
     return [(question, index[key]) for question, key in pairs]
 
 
-def load_everyday(path=EVERYDAY_FILE):
+def load_everyday():
     """Forty everyday notes and a question for each, which shares no word with it but little ones: two lists."""
-    notes, questions = zip(*_rows(path, 2), strict=True)
+    notes, questions = zip(*_rows(EVERYDAY_FILE, 2), strict=True)
     return list(notes), list(questions)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from helpers.words import Unknown
+from helpers.words import Unknown, listed
 
 VECTORS_FILE = Path(__file__).resolve().parent.parent / "data" / "word_vectors.npz"
 
@@ -101,7 +101,9 @@ class WordVectors:
         try:
             return self._index[word]
         except (KeyError, TypeError):
-            raise Unknown(self._unknown(word)) from None
+            close = difflib.get_close_matches(str(word).lower(), self.words, n=3, cutoff=0.7)
+            hint = f"; did you mean {listed(close, 'or')}?" if close else ", and none is spelt like it."
+            raise Unknown(f"{word!r} is not one of the {len(self):,} known words{hint}") from None
 
     def rows(self, words):
         """The vectors of several words, stacked: (len(words), d). Raises Unknown, a KeyError."""
@@ -133,10 +135,3 @@ class WordVectors:
         """
         target = self[b] - self[a] + self[c]  # (d,)
         return self.nearest(target, k, exclude=(a, b, c) if exclude_inputs else ())
-
-    def _unknown(self, word):
-        close = difflib.get_close_matches(str(word).lower(), self.words, n=3, cutoff=0.7)
-        if not close:
-            return f"{word!r} is not one of the {len(self):,} known words, and none is spelt like it."
-        choices = " or ".join([", ".join(close[:-1]), close[-1]] if len(close) > 1 else close)
-        return f"{word!r} is not one of the {len(self):,} known words; did you mean {choices}?"

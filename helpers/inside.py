@@ -326,24 +326,13 @@ def ask(model, frame, answers, least=4):
 
 
 @settings.usual_torch()
-def load_mini(path=None):
-    """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``grammars.Vocabulary``).
+def load_mini(path=MINI_FILE):
+    """The trained mini-transformer of lesson 11 and its vocabulary: (``LanguageModel``, ``grammars.Vocabulary``)."""
+    from safetensors import safe_open
 
-    Raises ValueError, in one sentence, when the file is missing, or is not this model.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    path = Path(path or MINI_FILE)
-    repair = "put it back with git, or run `python -m scripts.mini_transformer`."
-    if not path.exists():
-        raise ValueError(f"The file {path.name} is missing; {repair}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            about = json.loads(file.metadata()["about"])
-            words = about["vocabulary"]
-            model = LanguageModel(Config(len(words), **about["settings"]))
-            model.load_state_dict({name: file.get_tensor(name).float() for name in file.keys()})
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        kind = type(error).__name__
-        raise ValueError(f"The file {path.name} does not hold the mini-transformer ({kind}); {repair}") from None
+    with safe_open(path, framework="pt") as file:
+        about = json.loads(file.metadata()["about"])
+        words = about["vocabulary"]
+        model = LanguageModel(Config(len(words), **about["settings"]))
+        model.load_state_dict({name: file.get_tensor(name).float() for name in file.keys()})
     return model.eval(), grammars.Vocabulary(words[len(grammars.SPECIAL):])

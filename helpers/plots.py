@@ -106,14 +106,13 @@ def bars(labels, values, ax=None, title="", xlabel="", colours=BLUE):
     return ax
 
 
-def word_map(points, words, groups=None, ax=None, title="", xlabel="", ylabel=""):
+def word_map(points, words, groups=None, title="", xlabel="", ylabel=""):
     """Draw words as labelled points. Returns the axes.
 
     ``points``: ``(n, 2)``; ``words``: n strings; ``groups``: n group names (colour, marker and legend).
     """
     points = np.asarray(points, dtype=float)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.6, 5.8))
+    _, ax = plt.subplots(figsize=(5.6, 5.8))
     groups = [""] * len(words) if groups is None else list(groups)
     for number, group in enumerate(dict.fromkeys(groups)):
         rows = [i for i, g in enumerate(groups) if g == group]
@@ -135,13 +134,10 @@ def word_map(points, words, groups=None, ax=None, title="", xlabel="", ylabel=""
     return ax
 
 
-def arrow(ax, start, end, colour=GREY, label=None):
-    """Draw an arrow from ``start`` to ``end``, both ``(2,)``, on ``ax``, with a label halfway."""
+def arrow(ax, start, end, colour=GREY):
+    """Draw an arrow from ``start`` to ``end``, both ``(2,)``, on ``ax``."""
     ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.8,
                                             "shrinkA": 4, "shrinkB": 4})
-    if label:
-        middle = (np.asarray(start) + np.asarray(end)) / 2
-        as_written(ax.annotate(label, middle, xytext=(6, -10), textcoords="offset points", color=colour, fontsize=10))
 
 
 def slider(draw, name, values, start):

@@ -120,10 +120,9 @@ class Texts(NamedTuple):
 
 @settings.usual_torch()
 @torch.no_grad()
-def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH, one_sentence=True):
+def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH):
     """Let a ``LanguageModel`` write ``n`` texts for each prompt: ``Texts``. Drawn at temperature 1 from a
-    ``torch.Generator``; each new word is computed alone, with lesson 14's cache. ``one_sentence=False`` writes on after a
-    full stop, to ``length`` words."""
+    ``torch.Generator``; each new word is computed alone, with lesson 14's cache."""
     starts = [[BOS, *vocabulary.encode(prompt)] for prompt in prompts for _ in range(n)]
     prompt_ids = torch.full((len(starts), length + 1), -1)  # (B, T): the prompts, and -1 where the model chooses
     for row, start in zip(prompt_ids, starts, strict=True):
@@ -136,7 +135,7 @@ def write(model, vocabulary, n, generator, prompts=PROMPTS, length=LENGTH, one_s
         p[going] = logits.softmax(-1)
         new_ids = torch.multinomial(p, 1, generator=generator)[going, 0]
         tokens[going, place] = torch.where(prompt_ids[going, place] >= 0, prompt_ids[going, place], new_ids)
-        over = (tokens[going, place] == vocabulary["."]) & one_sentence
+        over = tokens[going, place] == vocabulary["."]
         if over.any():
             going, caches = going[~over], [tuple(part[~over] for part in cache) for cache in caches]
         if not len(going):
@@ -373,11 +372,11 @@ def divergence_of_best(n, rewards=None):
 
 
 @torch.enable_grad()
-def gradient(model, texts, weights, pieces=PIECES):
+def gradient(model, texts, weights):
     """The gradient of `policy_gradient_loss` with ``weights`` ``(B,)`` in the place of advantages: one long vector."""
     model.zero_grad()
     _, log_probs, mask = chosen(model, texts)
-    pieces["policy_gradient_loss"](log_probs, weights, mask).backward()
+    policy_gradient_loss(log_probs, weights, mask).backward()
     slope = torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
     model.zero_grad()
     return slope

@@ -8,6 +8,7 @@ import re
 import textwrap
 
 from helpers.page import claims, course
+from helpers.words import listed
 from scripts import ROOT, address
 from scripts.setup import Stop
 
@@ -162,7 +163,6 @@ def page():
     """The page as Markdown: its headings, and HTML below them. Raises Stop where a card does not fit its record."""
     entries = list(claims.register().values())
     verdicts = {k: n for k in claims.VERDICTS if (n := sum(kind(e["verdict"]) == k for e in entries))}
-    counted = [f"{n} {MANY[k]}" for k, n in verdicts.items()]
     here = {e["lesson"] for e in entries}
     claimed = [e for e in entries if is_claim(e)]
     # Those that practitioners need most come first, then all by number; then identities and misprints.
@@ -170,5 +170,5 @@ def page():
              "other": [e for e in entries if e not in claimed]}
     return _template("register.html").render(
         cards=cards(entries), entries=entries, lists=lists, verdicts=verdicts, many=MANY,
-        counted=" and ".join([", ".join(counted[:-1]), counted[-1]]),
+        counted=listed(f"{n} {MANY[k]}" for k, n in verdicts.items()),
         lessons={number: lesson for number, lesson in course.LESSONS.items() if number in here})

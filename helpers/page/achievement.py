@@ -60,7 +60,7 @@ def page(name="", made=(), today=None):
 <style>{STYLE.read_text(encoding="utf-8")}</style>
 <main><header><p>Attention and transformers, from similar words to a chat model in your own code{version}</p>
 <h1>{escape(name) or "<span class='blank' role='img' aria-label='a line for a name'></span>"}</h1>
-<p>{summary} {today.day} {MONTHS[today.month - 1]} {today.year}.</p></header>
+<p>{summary} {today.day} {today:%B %Y}.</p></header>
 <section><h2>Lessons and exercises passed</h2><ul class="lessons">{"".join(map(_lesson, lessons))}</ul></section>
 {f'<section><h2>Made on the way</h2><ul>{things}</ul></section>' if things else ""}
 <section><h2>The attention inventory</h2>{_gain()}</section>
@@ -109,7 +109,3 @@ def _gain():
             if share is not None and share > 0 else "")
     return (f"<table><thead><tr><td></td>{''.join(f'<th>{when}</th>' for when in times)}</tr></thead>{rows}</table>"
             f"<p>{gain} Guessing alone gets {inventory.by_chance():.0f} right, and the questions were never validated.</p>")
-
-
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-          "December")

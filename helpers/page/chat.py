@@ -69,9 +69,9 @@ class Conversation:
             else:
                 self.messages.append({"role": "assistant", "content": "".join(text for text, _, _ in words)})
 
-    def _likeliest(self, logits, n=5):
-        """The n likeliest tokens: pairs (text, probability at temperature 1)."""
-        top, bytes_of = torch.softmax(logits, dim=0).topk(n), self.model.tokens.bytes_of
+    def _likeliest(self, logits):
+        """The five likeliest tokens: pairs (text, probability at temperature 1)."""
+        top, bytes_of = torch.softmax(logits, dim=0).topk(5), self.model.tokens.bytes_of
         return [(_visible(bytes_of(i)), p)
                 for i, p in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
 

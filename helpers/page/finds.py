@@ -14,7 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from helpers import plots
 from helpers.store.files import write_whole
-from helpers.words import NotUsable, page_in, shown
+from helpers.words import NotUsable, listed, page_in, shown
 
 GIVERS, OWN, NEITHERS = "the giver's", "its own", "neither's"  #: whose answer a model writes
 
@@ -48,8 +48,7 @@ class Find:
 
 def named(find):
     """Its heads in words: "Head (5, 2)", or "Heads (5, 2) and (7, 0)"."""
-    heads = [f"({layer}, {head})" for layer, head in find.team]
-    return f"Head {heads[0]}" if len(heads) == 1 else f"Heads {', '.join(heads[:-1])} and {heads[-1]}"
+    return f"Head{'s' * (len(find.team) > 1)} {listed(f'({layer}, {head})' for layer, head in find.team)}"
 
 
 PAGE = Path(__file__).with_name("find.html")
