@@ -20,15 +20,12 @@ from helpers.page import claims, pictures, sheet
 from helpers.page.course import LESSONS, version
 from helpers.store import progress
 from scripts import ROOT, address, edition, register
-from scripts.handout import DRAWING
+from scripts.handout import CALL, DRAWING
 from scripts.links import EXERCISE, FOLDER, PAGES, relink, staged
 from scripts.pages import readme_map
 from scripts.setup import Stop
 
 HERE = ROOT / "docs" / "book"  # its settings and the pages of its own
-KNOWN = "progress.json"  # beside the front page: what a server on one's own machine knows; in the book as built, nothing
-PREDICT = re.compile(r"^predict\(\s*\"([^\"]+)\"", re.MULTILINE)
-REVEAL = re.compile(r"^\s*reveal\(\s*\"([^\"]+)\"", re.MULTILINE)
 WORDS = re.compile(r"^\s*\*In words:\*\s+(.+)", re.MULTILINE)
 TERM = re.compile(r"^- \*\*([^*]+)\*\* · (.+)$", re.MULTILINE)
 
@@ -99,7 +96,7 @@ def veiled(cells):
     """
     asked, cells = {}, [part for cell in cells for part in _at_its_heading(cell)]  # key -> the place of its question
     for i, cell in enumerate(cells):
-        for key in PREDICT.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ():
+        for key in _keys("predict", cell):
             asked[key] = i
             for output in cell["outputs"]:
                 if html := "".join(output.get("data", {}).get("text/html", "")):
@@ -107,7 +104,7 @@ def veiled(cells):
                         r"<li>(.*?)</li>", rf"<li><button type='button' data-predict='{key}'>\1</button></li>", html)
     veils, free = [], 0  # (first cell, behind the last cell, key); nothing before ``free`` may be folded any more
     for i, cell in enumerate(cells):
-        for key in REVEAL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ():
+        for key in _keys("reveal", cell):
             if key not in asked or i < free or i == asked[key]:
                 continue
             begin = max(free, asked[key] + 1, *(j + 1 for j in range(asked[key], i) if _parts(cells[j])), 0)
@@ -123,6 +120,11 @@ def veiled(cells):
         opening = f"<details class='veil' data-key='{key}'><summary>{words}</summary>"
         cells[begin:end] = [_markup(f"{key}-veil", opening), *cells[begin:end], _markup(f"{key}-end", "</details>")]
     return cells
+
+
+def _keys(which, cell):
+    """The keys of the predictions that a cell asks for ("predict") or answers ("reveal")."""
+    return [key for call, key in CALL.findall("".join(cell["source"])) if call == which and cell["cell_type"] == "code"]
 
 
 def _at_its_heading(cell):
@@ -142,8 +144,8 @@ def _parts(cell):
 
 def _draws(cell):
     """Is a cell code that draws a figure and asks nothing?"""
-    source = "".join(cell["source"])
-    return cell["cell_type"] == "code" and re.search(r"^\s*figures\.", source, re.MULTILINE) and not PREDICT.search(source)
+    figure = re.search(r"^\s*figures\.", "".join(cell["source"]), re.MULTILINE)
+    return cell["cell_type"] == "code" and figure and not _keys("predict", cell)
 
 
 def _markup(name, html):
@@ -239,14 +241,14 @@ def build(base=""):
         for path in PAGES:  # name the page itself, not its copy
             complaints = complaints.replace(str(staged(path)), path)
         raise Stop(f"{complaints}\nThe book was not built: mend what is named above, then run the same command again.")
-    (html / KNOWN).write_text("{}", encoding="utf-8")
+    (html / edition.KNOWN).write_text("{}", encoding="utf-8")
     return html / "index.html", edition.build(html, FOLDER / "edition")
 
 
 def serve(folder, port):
     """Serve the book on this machine until Ctrl-C: lessons run in pages that a server gives, and not in files."""
     try:
-        server = edition.server(folder, port, {f"/{KNOWN}": known})
+        server = edition.server(folder, port, known)
     except OSError as error:
         raise Stop(f"The book cannot be served at port {port} ({error.strerror}): say another one, "
                    'as in make book ARGS="--serve 8001".') from None

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import http.server
 import importlib.metadata
+import io
 import json
 import lzma
 import os
@@ -33,6 +34,7 @@ from scripts.links import EXERCISE, relink
 from scripts.setup import Stop
 
 HERE = ROOT / "docs" / "book"
+KNOWN = "progress.json"  # beside the front page: what a server on one's own machine knows; in the book as built, nothing
 STANDINS = HERE / "standins"  # Python modules for packages that Pyodide does not carry here
 VARIABLE = "ATTENTION_COURSE_PYODIDE"
 TAG = "needs-install"
@@ -238,34 +240,30 @@ def write(path, value):
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Gives files their types whatever the system says of them, and keeps quiet."""
+    """Gives files their types whatever the system says of them, and keeps quiet. ``known``: as for `server`."""
 
     extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript", ".json": "application/json", ".wasm": "application/wasm", ".svg": "image/svg+xml"}
 
-    def __init__(self, *request, made=None, **more):
-        self.made = made or {}
+    def __init__(self, *request, known, **more):
+        self.known = known
         super().__init__(*request, **more)
 
-    def do_GET(self):
-        """Give a file, or what a function makes at this moment, as JSON."""
-        make = self.made.get(self.path.partition("?")[0])
-        if not make:
-            super().do_GET()
-            return
-        contents = json.dumps(make()).encode()
+    def send_head(self):
+        """A file's headers and the file, or what is known at this moment as one."""
+        if self.path.partition("?")[0] != f"/{KNOWN}":
+            return super().send_head()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(contents)))
         self.end_headers()
-        self.wfile.write(contents)
+        return io.BytesIO(json.dumps(self.known()).encode())
 
     def log_message(self, *_):
         pass
 
 
-def server(html, port, made=None):
-    """A server of the book on this machine, which nobody else reaches. ``made``: paths whose answers functions make, as
-    values for JSON. Raises OSError when the port is taken."""
-    handler = functools.partial(Handler, directory=str(html), made=made)
+def server(html, port, known=dict):
+    """A server of the book on this machine, which nobody else reaches. ``known()``: what its learner has done, which KNOWN
+    tells the front page. Raises OSError when the port is taken."""
+    handler = functools.partial(Handler, directory=str(html), known=known)
     return http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)

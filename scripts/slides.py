@@ -14,7 +14,6 @@ import re
 import sys
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_markdown_cell
@@ -22,12 +21,11 @@ from nbformat.v4 import new_markdown_cell
 from helpers.checks import exercise
 from helpers.page import questions
 from helpers.page.course import LESSONS
-from scripts import edition
+from scripts import ROOT, edition
 from scripts.handout import CALL, DRAWING
 from scripts.minutes import parts
 from scripts.setup import Stop
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "slides"
 SLIDE, VOTE, STEP = 1.2, 2.0, 0.4  # minutes: a slide, a question with its answer, one step of a computation
 TARGET = 40  # minutes up to which a talk takes in what is not essential

@@ -241,7 +241,7 @@ STORE = """progress => new Promise(done => {
 
 def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page):
     passed = {"exercises": ["softmax"], "predictions": ["00-bears"]}
-    with served(edition.server(HTML, 0, {f"/{builder.KNOWN}": lambda: passed})) as root:
+    with served(edition.server(HTML, 0, lambda: passed)) as root:
         page.goto(f"{root}index.html")
         stops = page.locator("ol.path li")
         stops.nth(2).locator(".known", has_text="1 of 3 passed").wait_for()
@@ -259,7 +259,7 @@ def test_the_path_knows_what_was_passed_in_this_browser_and_on_this_machine(page
         every = sum(len(lesson.exercises) for lesson in LESSONS_BY_NUMBER.values())
         told = page.locator("#progress").inner_text()
         assert f"passed {len(exercises)} of {every} exercises and made 2 predictions" in told
-    assert json.loads((HTML / builder.KNOWN).read_text(encoding="utf-8")) == {}, "and nothing of whoever built the book"
+    assert json.loads((HTML / edition.KNOWN).read_text(encoding="utf-8")) == {}, "and nothing of whoever built the book"
 
 
 def test_a_lesson_has_a_button_or_says_how_to_install(book, page):
@@ -503,7 +503,7 @@ def test_what_was_measured_waits_for_a_guess(page):
 def test_every_prediction_has_its_veil(lesson):
     cells = json.loads(builder.notebook(f"notebooks/{lesson}.ipynb"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells]
-    asked = [key for source in sources for key in builder.PREDICT.findall(source)]
+    asked = [key for source in sources for call, key in builder.CALL.findall(source) if call == "predict"]
     assert len(asked) == len(set(asked))
     folded = None
     for cell, source in zip(cells, sources, strict=True):
