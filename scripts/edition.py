@@ -245,7 +245,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript", ".json": "application/json", ".wasm": "application/wasm", ".svg": "image/svg+xml"}
 
-    def __init__(self, *request, known, **more):
+    def __init__(self, *request, known=dict, **more):
         self.known = known
         super().__init__(*request, **more)
 

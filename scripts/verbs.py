@@ -20,6 +20,8 @@ TESTED = ((r"notebooks/.*\.ipynb", "hygiene"), ("data/course.toml", "course"), (
           (r"helpers/[a-z]\w*\.py", "answers"), (r"helpers/sealed/.*\.py", "sealed"), (r"helpers/store/gguf\.py", "tokens"),
           (r"helpers/page/(numbers|predictions)\.py", "progress"), (r"helpers/page/(pictures|sheet|show)\.py", "drawing"),
           (r"classroom/tasks/.*\.py", "assignments"))  # files, and what tests all of them
+MODULES = {"handout": "scripts.handout", "execute": "scripts.execute", "book": "scripts.book", "slides": "scripts.slides",
+           "stability": "scripts.stability", "experiments": "scripts.experiments", "classroom": "classroom"}
 
 
 def git(*words):
@@ -162,7 +164,7 @@ def main(verb, *arguments):
     os.chdir(ROOT)
     if verb in VERBS:
         return VERBS[verb](list(arguments))
-    return run("-m", verb if verb == "classroom" else f"scripts.{verb}", *arguments, **QUIET)
+    return run("-m", MODULES[verb], *arguments, **QUIET)
 
 
 if __name__ == "__main__":

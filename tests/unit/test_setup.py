@@ -91,12 +91,12 @@ def test_make_alone_lists_the_verbs():
 
 
 def test_the_verbs_of_the_set_up_are_those_that_can_be_done(script):
+    assert set(script.EXTRAS) == {"setup", *verbs.VERBS, *verbs.MODULES}
     called = set(re.findall(r"\$\(RUN\) (\w+)", (ROOT / "Makefile").read_text()))
     assert called == set(script.EXTRAS)
     for extras in script.EXTRAS.values():
         assert set(extras.split()) <= set(requirements())
-    for verb in set(script.EXTRAS) - {"setup", *verbs.VERBS}:
-        assert importlib.util.find_spec("classroom" if verb == "classroom" else f"scripts.{verb}"), verb
+    assert all(importlib.util.find_spec(module) for module in verbs.MODULES.values())
 
 
 def test_make_without_python_says_so(tmp_path):
