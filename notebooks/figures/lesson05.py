@@ -165,5 +165,5 @@ def digits_read(mine, written, maps):
             elif weights[place].argmax() != 15 - place:
                 ax.add_patch(plt.Rectangle((-0.42, place - 0.36), 15.84, 0.72, **dashed))
     panels[1].set_ylabel("")
-    figure.suptitle("filled: where it looks; red frame: a wrong digit; dashed: right by luck", fontsize=13)
+    figure.suptitle("filled: where it looks; red frame: a wrong digit; dashed: right all the same", fontsize=13)
     plt.show()
