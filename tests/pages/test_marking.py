@@ -7,7 +7,7 @@ import pytest
 from browser import Window, axe_findings, served, until
 
 pytest.importorskip("jinja2", reason="the extra `classes` is not installed")
-from classroom import assignment, batch, marking, marks
+from classroom import assignment, batch, grading, marking, marks
 
 NAME = "assignment1"
 HOSTILE = ("</script><script>document.title='HACKED';fetch('save')</script><img src=x onerror=\"document.title='HACKED'\">"
@@ -20,7 +20,7 @@ def graded(tmp_path):
     """A class of three: an honest answer, a hostile student, and one of whom no code could be judged."""
     task, keys = assignment.load(NAME), {"ada": "It is picky.", "eve": HOSTILE, "leah": "It never ends."}
     for key, text in keys.items():
-        made = batch.failed(NAME, "time limit", HOSTILE) if key == "leah" else batch.failed(NAME, "graded", "")
+        made = grading.failed(task, *(("time limit", HOSTILE) if key == "leah" else ("graded", "")))
         for test in made["tests"]:
             test |= {} if key == "leah" else {"status": "passed", "points": test["most"]}
         for answer in made["answers"]:
