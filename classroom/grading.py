@@ -6,6 +6,7 @@ back, and the course's checkers judge those, on inputs drawn after the submissio
 
 import os
 import re
+import secrets
 import sys
 import time
 from collections.abc import Callable
@@ -53,14 +54,14 @@ class Judged:
 NOT_STARTED = Judged("not started", "The function is still as it was handed out.", 0)
 
 
-def grade_one(data, assignment, *, seed=0, trusted=False, stubs=False):
+def grade_one(data, assignment, *, seed=None, trusted=False, stubs=False):
     """Grade a notebook, the bytes ``data`` of a file, for an ``Assignment``.
 
     Returns a dict: ``status`` ("graded", "partly graded", or one of FAILED), ``reason``, ``tests`` (for each test
     ``grade_id``, ``status``, ``points`` or None, ``message`` ...), ``answers`` (the written ones), ``figures``, ``flags``,
     ``notes``, ``right_for`` (functions that are wrong here, and the details of the variant for which they are right),
     ``code`` (the cells that were run).
-    ``seed`` draws the inputs, and no submission may know it.
+    ``seed`` draws the inputs, and no submission may know it; by default it is drawn after the submission has run.
     ``trusted=True`` runs it without a sandbox; ``stubs=True`` tries what is as it was handed out too. Raises NoSandbox, and
     nothing else on account of what is in the file.
     """
@@ -77,6 +78,7 @@ def grade_one(data, assignment, *, seed=0, trusted=False, stubs=False):
     room = _room(assignment, session, code_cells.definitions(sources)) if assignment.file else None
     try:
         session.run()
+        seed = secrets.randbits(64) if seed is None else seed
         defined = code_cells.definitions(sources)
         broken = code_cells.given_by_broken(sources, session.broken(), assignment.import_cells)
         for test in assignment.tests:
