@@ -165,7 +165,7 @@ STEP = {"number": 0, "points": 1, "comment": ""}
         {"number": 10**6}, {"points": "1"}, {"comment": None}, {"comment": "x" * 20_000})),
     *(json.dumps(STEP).replace("1", points) for points in ("NaN", "Infinity", "-1", "-0.1", "99", "1e400", "9" * 4_000))],
     ids=lambda body: repr(body[:40]))
-def test_every_step_is_saved_or_answered_in_a_sentence(body, out):
+def test_a_step_that_cannot_be_saved_is_answered_in_a_sentence(body, out):
     before = (out / marks.SHEET).read_bytes()
     with served(marking.Marking(out)) as server:
         _, said = server.save(body)
