@@ -710,8 +710,8 @@ GENERATE = Exercise(generate, use=as_list, probes=(
         "behind them.", _written(back=lambda given, new: new)),
     ("last-one-only", "You give the last id alone. What comes back is the whole list.",
         _written(back=lambda given, new: [*given, *new][-1])),
-    ("read-once", "You ask the model once, before the loop. What it says changes with each word that is written: "
-        "ask it in every turn.", _written(reads=lambda given, new: given)),
+    ("read-once", "What you ask the model about never grows, so it says the same each time. Ask it in every turn, "
+        "about all that is there by then.", _written(reads=lambda given, new: given)),
     ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask in "
         "every turn, after all there is.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
     ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. "

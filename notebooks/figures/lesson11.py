@@ -24,8 +24,8 @@ def gpt(words, answers):
 
     ``words``: what is read; ``answers``: the next word of each.
     """
-    layers = {"tokens[ids] + positions": ("(B, T, d)", "#d6e9f5"), "block 1": ("(B, T, d)", "#9ec9e6"),
-              "block 2": ("(B, T, d)", "#9ec9e6"), "norm": ("(B, T, d)", "#fbe3c0"), "@ W_out": ("(B, T, V)", "#f7c873")}
+    layers = {"tokens[ids] + positions": ("(B, T, d)", "#d6e9f5"), "block 0": ("(B, T, d)", "#9ec9e6"),
+              "block 1": ("(B, T, d)", "#9ec9e6"), "norm": ("(B, T, d)", "#fbe3c0"), "@ W_out": ("(B, T, V)", "#f7c873")}
     _, ax = plt.subplots(figsize=(6.6, 5.4))
     for y, (layer, (shape, tint)) in enumerate(layers.items()):
         ax.add_patch(plt.Rectangle((-0.45, 1.3 * y), 3.9, 0.72, facecolor=tint, edgecolor="#555555"))
