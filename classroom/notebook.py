@@ -105,7 +105,9 @@ def _cell(raw):
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
     nbgrader = _dict(_dict(raw.get("metadata")).get("nbgrader"))
-    return Cell(_str(raw.get("cell_type")), _str(source), _str(nbgrader.get("grade_id"))[:200], _figures(raw))
+    kind = raw.get("cell_type")
+    kind = kind if kind in ("code", "markdown", "raw") else "of no known kind"
+    return Cell(kind, _str(source), _str(nbgrader.get("grade_id"))[:200], _figures(raw))
 
 
 def _figures(raw):
