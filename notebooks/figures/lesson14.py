@@ -23,7 +23,7 @@ def two_waits(slow, fast):
         ax.text(-0.02 * slow[-1], y, name, ha="right", va="center", fontsize=13, color=plots.ink(colour))
     ax.set(xlim=(0, 1.02 * slow[-1]), ylim=(-0.5, 1.5), yticks=[])
     ax.set_xlabel("seconds", fontsize=13)
-    ax.set_title("When each of the seven tokens is there", fontsize=14)
+    ax.set_title("When each of the seven tokens arrives", fontsize=14)
     ax.spines["left"].set_visible(False)
     plt.show()
 
