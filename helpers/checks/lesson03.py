@@ -89,6 +89,10 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
         "says which row of values it is.", lambda q, K, V: V[0]),
     ("euclidean", "You rank by distance. Here the score is the plain dot product.",
         lambda q, K, V: V[np.argmin(np.linalg.norm(K - q, axis=1))]),
+    ("farthest", "You rank by distance, and take the largest at that: the score is the plain dot product.",
+        lambda q, K, V: V[np.argmax(np.linalg.norm(K - q, axis=1))]),
+    ("column-of-values", "values[:, i] is a column. The values are rows: values[i], of shape (m,).",
+        lambda q, K, V: V[:, np.argmax(K @ q)]),
     ("absolute-value", "You drop the sign of the score. A key that points away from the query is the "
         "worst match, not the best.", lambda q, K, V: V[np.argmax(np.abs(K @ q))]),
     ("starts-at-zero", "Your search starts from a best score of 0, so it fails when every score is "
@@ -113,8 +117,8 @@ HARD_ATTENTION = Exercise(hard_attention, probes=(
         "or from the first key."),
     ("arrays used as indices must be of integer", "A score is no index. np.argmax(keys @ query) is the number of the "
         "best key."),
-    ("^IndexError: index .* out of bounds", "That index is no row of values. argmax of a whole (n, d) array "
-        "counts every number in it. Have you used the query? keys @ query has one score for each key."),
+    ("^IndexError: index .* out of bounds", "There is no such row: values has one for each key. argmax of a whole "
+        "(n, d) array counts every number in it; keys @ query has one score for each key."),
 ))
 
 
@@ -138,7 +142,7 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         lambda q, K, V: softmax(K @ q) @ V),
     ("weights-only", "You return the weights alone. The last step is missing: their weighted sum of the "
         "values. Then return both: output, weights.", lambda q, K, V: softmax(K @ q)),
-    ("wrong-order", "Both results are right, in the wrong order: the output comes first, then the "
+    ("wrong-order", "You return them in the wrong order: the output comes first, then the "
         "weights.", lambda q, K, V: _with_weights(softmax(K @ q), V)[::-1]),
     ("scores-for-weights", "The output is right; the second result is the scores, not the weights. "
         "Return softmax of the scores.", lambda q, K, V: (softmax(K @ q) @ V, K @ q)),
@@ -246,6 +250,8 @@ ADDITIVE_SCORES = Exercise(additive_scores, probes=(
         "s, and H @ U.T for all rows at once.", lambda s, H, W, U, v: np.tanh(s @ W + H @ U) @ v),
     ("U-times-H", "You compute U @ H. The states are the rows of H, and U expects a column: H @ U.T does "
         "all rows at once.", lambda s, H, W, U, v: np.tanh(W @ s + U @ H) @ v),
+    ("states-as-columns", "U @ H.T has the states as columns. Turn it round: H @ U.T has them as rows.",
+        lambda s, H, W, U, v: np.tanh(W @ s + U @ H.T) @ v),
     ("v-on-the-left", "You add up over the encoder states. Each state needs its own score: v goes with "
         "the last axis, of length d_a.", lambda s, H, W, U, v: v @ np.tanh(_sum(s, H, W, U))),
     ("multiplied", "You multiply W s and U h_j. These scores are called additive because the two are "

@@ -122,7 +122,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(scaled_dot_product_attention, probes=(
         lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[0]),
     ("weights-only", "You return the weights alone. The output is weights @ V: return output, weights.",
         lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[1]),
-    ("order-swapped", "Both results are right, in the wrong order: return output, weights.",
+    ("order-swapped", "You return them in the wrong order: return output, weights.",
         lambda Q, K, V: scaled_dot_product_attention(Q, K, V)[::-1]),
     ("scores-instead-of-weights", "The output is right, but the second result is the scores. Return what came out "
         "of the softmax.", lambda Q, K, V: (scaled_dot_product_attention(Q, K, V)[0], _scores(Q, K) / _root(Q, -1))),

@@ -142,6 +142,8 @@ CROSS_ATTENTION = Exercise(cross_attention, nudges=(
         _cross(hide=lambda scores, mask: scores.masked_fill(~mask, -torch.inf))),
     ("causal", "You hide later source words. The whole source is known when the translation begins, so "
         "no causal mask belongs here.", _causal),
+    ("causal-for-the-other", "You hide later source words, where padding should be hidden. No causal mask belongs here: "
+        "source_mask alone.", lambda *texts_and_weights: _causal(*texts_and_weights[:-1], None)),
     ("scores-returned", "The output is right. The second result should be the weights, after the softmax.",
         _scores_returned),
     ("order-of-results", "You return (weights, output). The exercise asks for (output, weights).",
