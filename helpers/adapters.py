@@ -442,12 +442,14 @@ def read_examples(path, tokens):
         try:
             entry = json.loads(line)
         except ValueError:
-            raise NotUsable(f'Line {number} of {path.name} is not JSON: write {{"question": "...", "answer": "..."}} on '
-                            "one line, with straight double quotes.") from None
-        if not answer_to and not system and isinstance(entry, dict) and isinstance(entry.get("system"), str):
+            entry = None
+        if not isinstance(entry, dict):
+            raise NotUsable(f'Line {number} of {path.name} is no object of JSON: write {{"question": "...", "answer": '
+                            '"..."} on one line, with straight double quotes, and no list around the lines.')
+        if not answer_to and not system and isinstance(entry.get("system"), str):
             system = entry["system"].strip()
             continue
-        pair = [entry.get(name) if isinstance(entry, dict) else None for name in ("question", "answer")]
+        pair = [entry.get(name) for name in ("question", "answer")]
         if not all(isinstance(part, str) and part.strip() for part in pair):
             raise NotUsable(f'Line {number} of {path.name} lacks its "question" or its "answer" (small letters, a text in '
                             "quotes), or one is empty.")

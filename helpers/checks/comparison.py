@@ -77,7 +77,9 @@ def _difference_of_arrays(e, got, probe, path):
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = f" at {list(index)}" if index else ""
-    return f"{path}{where} should be {_number(e[index])}, and is {_number(g[index])}"
+    shown = ([_number(x[index], digits) for x in (e, g)] for digits in range(4, 18))  # in as many digits as tell them apart
+    right, mine = next(pair for pair in shown if pair[0] != pair[1])
+    return f"{path}{where} should be {right}, and is {mine}"
 
 
 def is_close(e, g, probe):
@@ -203,5 +205,5 @@ def _kind(value):
     return "None" if value is None else f"of type {type(value).__name__}"
 
 
-def _number(value):
-    return f"{value + 0.0:.4g}" if np.asarray(value).dtype.kind in "fc" else str(value)  # + 0.0: never -0
+def _number(value, digits=4):
+    return f"{value + 0.0:.{digits}g}" if np.asarray(value).dtype.kind in "fc" else str(value)  # + 0.0: never -0

@@ -18,6 +18,8 @@ NUDGES = (  # what an error says, and what to look at
     (r"^TypeError: (mean|std|var|sum|max|min|argmax|argsort|cumsum)\(\) (received an invalid|got an unexpected)",
      "NumPy's functions hand a tensor on to torch, whose arguments have other names. Take an array, np.asarray(x), or "
      "torch's own, such as x.mean(dim=-1, keepdim=True); in var and std correction=0 divides by the number itself."),
+    (r"softmax\(\) got an unexpected keyword argument '(axis|dim)'", "The course's softmax has no axis to "
+     "choose. It runs over the last one, so that every row sums to 1: in scores these are the keys."),
     ("values to unpack", "You name more or fewer values than there are. A shape has a number for each axis, and the input "
      "may have another number of axes: count them from the back, x.shape[-1], x.shape[-2]."),
     ("einstein sum|subscripts", "The letters of an einsum name a fixed number of axes. An ellipsis, ..., stands for any "

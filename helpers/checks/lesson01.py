@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from helpers.checks.core import Contract, Exercise, Probe, example, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, larger, variants
 from helpers.embeddings import analogy, cosine_similarity, nearest_neighbours
 
 
@@ -56,6 +56,8 @@ COSINE_SIMILARITY = Exercise(cosine_similarity, use=_also_whole, probes=(
     ("multiplied-by-a-length", "a / b * c divides by b and multiplies by c. Both lengths divide: put brackets round their "
         "product.", lambda X, Y: np.divide(X @ Y.T, _norms(X), out=np.zeros((len(X), len(Y))),
                                            where=_norms(X) > 0) * _norms(Y).T),
+    ("lengths-added", "You divide by the sum of both lengths. Divide by their product.",
+        lambda X, Y: X @ Y.T / np.maximum(_norms(X) + _norms(Y).T, 1e-300)),
     ("squared-lengths", "You divide by squared lengths. The length of a vector is the square root of the sum of "
         "its squares.", lambda X, Y: X @ Y.T / np.maximum(_norms(X) ** 2 * _norms(Y).T ** 2, 1e-300)),
     ("zero-over-zero", "Right for ordinary rows, but a row of zeros gives 0/0 = NaN. Its similarity is 0 "
@@ -101,12 +103,14 @@ def _crowd(rng):
     return query, vectors, 2
 
 
-def _k_nearest(scores, k):
-    return np.argsort(-scores, kind="stable")[:k]
-
-
 def _cosines(query, vectors):
     return cosine_similarity(query[None, :], vectors)[0]
+
+
+@variants
+def _ranked(query, vectors, k, *, score=_cosines, order=lambda scores, k: np.argsort(-scores, kind="stable")[:k]):
+    """The reference with another score of each row, or with another end."""
+    return order(score(query, vectors), k)
 
 
 NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
@@ -123,30 +127,30 @@ NEAREST_NEIGHBOURS = Exercise(nearest_neighbours, probes=(
     larger(lambda rng: (rng.normal(size=10), rng.normal(size=(11, 10)), 9)),
 ), misconceptions=(
     ("least-similar", "You return the least similar rows: argsort sorts from small to large.",
-        lambda q, V, k: np.argsort(_cosines(q, V))[:k]),
-    ("last-first", "The right rows in the wrong order: the most similar must come first, and it is last.",
-        lambda q, V, k: np.argsort(_cosines(q, V))[-k:]),
+        _ranked(order=lambda scores, k: np.argsort(scores)[:k])),
+    ("last-first", "Your order is turned round: the most similar must come first, and it is last.",
+        _ranked(order=lambda scores, k: np.argsort(scores)[-k:])),
     ("dot-product", "You rank by the dot product, so long vectors win. Rank by cosine.",
-        lambda q, V, k: _k_nearest(V @ q, k)),
+        _ranked(score=lambda q, V: V @ q)),
     ("euclidean", "You rank by distance, so short vectors can lose although they point the right way. "
-        "Rank by cosine.", lambda q, V, k: _k_nearest(-np.linalg.norm(V - q, axis=1), k)),
+        "Rank by cosine.", _ranked(score=lambda q, V: -np.linalg.norm(V - q, axis=1))),
     ("similarities", "You return the similarities. The result is the indices of the rows: np.argsort "
-        "gives indices.", lambda q, V, k: np.sort(_cosines(q, V))[::-1][:k]),
+        "gives indices.", _ranked(order=lambda scores, k: np.sort(scores)[::-1][:k])),
     ("drops-the-first", "You leave out the best row. The query need not be one of the rows here: "
-        "skipping it is the caller's business.", lambda q, V, k: _k_nearest(_cosines(q, V), k + 1)[1:]),
-    ("not-ranked", "The right rows, but sorted by index. The most similar must come first.",
-        lambda q, V, k: np.sort(_k_nearest(_cosines(q, V), k))),
+        "skipping it is the caller's business.", _ranked(order=lambda scores, k: np.argsort(-scores)[1:k + 1])),
+    ("not-ranked", "You sort the rows by their index. The most similar must come first.",
+        _ranked(order=lambda scores, k: np.sort(np.argsort(-scores)[:k]))),
     ("absolute-value", "You rank by the size of the cosine and lose its sign: opposite vectors are not "
-        "neighbours.", lambda q, V, k: _k_nearest(np.abs(_cosines(q, V)), k)),
+        "neighbours.", _ranked(score=lambda q, V: np.abs(_cosines(q, V)))),
     ("rows", "You return the rows themselves. The result is their indices, which np.argsort gives.",
-        lambda q, V, k: V[_k_nearest(_cosines(q, V), k)]),
+        lambda q, V, k: V[nearest_neighbours(q, V, k)]),
     ("drops-the-query", "You leave out what points exactly as the query does. It may be a row like the others: skipping it "
         "is the caller's business.", lambda q, V, k: np.array([i for i in np.argsort(-_cosines(q, V))
                                                                if _cosines(q, V)[i] < 0.99999][:k])),
     ("row-not-taken", "Your result is a table with one row: cosine_similarity(query[None, :], vectors) is (1, n). "
         "Take its row with [0] before you sort.", lambda q, V, k: np.argsort(-cosine_similarity(q[None, :], V))[:k]),
     ("all-rows", "You return every row. Only the first k are asked for.",
-        lambda q, V, k: _k_nearest(_cosines(q, V), len(V))),
+        _ranked(order=lambda scores, k: np.argsort(-scores))),
 ), contracts=(
     Contract("a k larger than the number of rows", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 4)),
     Contract("k = 0", lambda rng: (rng.normal(size=2), rng.normal(size=(3, 2)), 0)),
@@ -215,6 +219,8 @@ ANALOGY = Exercise(analogy, probes=(
 ), misconceptions=(
     ("inputs-not-excluded", "Your answer can be one of the three given words. Leave a, b and c out "
         "before you take the best.", lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [])),
+    ("infinity-turned-round", "Your answer is always one of the three given words, so what should lose wins. For argmax the "
+        "three get -np.inf, for argmin np.inf.", lambda a, b, c, V: min(a, b, c)),
     ("only-c-excluded", "You leave out c only. The answer may not be a or b either.",
         lambda a, b, c, V: _best(_cosines(_target(a, b, c, V), V), [c])),
     ("only-b-and-c-excluded", "You leave out b and c, but a can still be the answer.",

@@ -200,6 +200,8 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "whom it looks at, so its query belongs to the row.", _attend(score=lambda Q, K: K @ Q.T)),
     ("weights-transposed", "You turn the table of weights over before you mix. Output i "
         "is made with row i of the weights.", _attend(give=lambda w, V, X, Q, K: (w.T @ V, w))),
+    ("weights-turned-round", "A .T behind your softmax turns the table of weights over, so its columns sum to 1. Row i "
+        "belongs to query i: leave the .T out.", _attend(weigh=lambda S: softmax(S).T)),
     ("values-not-projected", "You mix the words' own vectors. What a word "
         "hands over is its value, and that needs W_v.", _attend(give=lambda w, V, X, Q, K: (w @ X, w))),
     ("keys-as-values", "You mix the keys. A key only helps to be found; what "

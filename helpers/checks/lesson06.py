@@ -60,7 +60,9 @@ PADDING_MASK = Exercise(padding_mask, probes=(
     larger(lambda rng: (rng.integers(1, 13, size=10), 12)),
 ), misconceptions=(
     ("inverted", "Your mask is True on the padding. In this course True means may attend: the tokens are "
-        "True.", _padding(made=np.logical_not)),
+        "True.", _padding(compare=np.greater_equal)),
+    ("inverted-and-one-too-few", "Your mask is True behind a sentence's end, and begins one place too late. Turn it round: "
+        "the tokens are True, and those are the places below the length.", _padding(compare=np.greater)),
     ("one-too-many", "Each row has one True too many. Positions count from 0, so a sentence of n tokens "
         "fills positions 0 to n-1.", _padding(compare=np.less_equal)),
     ("one-too-few", "Each row has one True too few: the last token of each sentence is hidden.",
@@ -130,10 +132,6 @@ def _rows_far_apart(rng):
     return np.array([[1000.0], [-1000], [0]]), np.array([[3.0], [0]]), rng.normal(size=(2, 2)), np.ones((3, 2), dtype=bool)
 
 
-def _scaled(Q, K):
-    return attention_scores(Q, K) / np.sqrt(Q.shape[-1])
-
-
 def _finish(weights, V, mask=None):
     """Rows without any visible key as they should be, whatever else is wrong."""
     weights = np.nan_to_num(weights)
@@ -141,11 +139,11 @@ def _finish(weights, V, mask=None):
 
 
 @variants
-def _masked(Q, K, V, mask, *, scores=_scaled, hide=lambda scores, mask: np.where(mask, scores, -np.inf), weigh=softmax,
-            finish=_finish):
-    """The reference with other scores, another way to hide them, another softmax or another end, ``finish(weights, V,
-    mask)``."""
-    return finish(weigh(hide(scores(Q, K), mask)), V, mask)
+def _masked(Q, K, V, mask, *, scores=attention_scores, width=lambda Q, K, V: Q.shape[-1], weigh=softmax, finish=_finish,
+            hide=lambda scores, mask: np.where(mask, scores, -np.inf)):
+    """The reference with other scores, divided by the root of another ``width``, another way to hide them, another softmax
+    or another end, ``finish(weights, V, mask)``."""
+    return finish(weigh(hide(scores(Q, K) / np.sqrt(width(Q, K, V)), mask)), V, mask)
 
 
 def _mixed(weights, V, mask=None):
@@ -172,7 +170,7 @@ def _divided_where_any(weights, V, mask):
 
 
 def _values_only(Q, K, V, mask):
-    weights = softmax(_scaled(Q, K))
+    weights = softmax(attention_scores(Q, K) / np.sqrt(Q.shape[-1]))
     return (weights * mask) @ V, weights
 
 
@@ -239,7 +237,7 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "weight 0.", _with_softmax_of(lambda s, m: s * m)),
     ("exp-times-mask", "You multiply by the mask after exp. On paper that hides, but nothing is subtracted before exp, so "
         "a large score overflows, and a row that sees nothing is 0/0. Hide with -inf, then attention.softmax.",
-        lambda Q, K, V, mask: _mixed(_divided_again(np.exp(_scaled(Q, K)) * mask), V)),
+        _masked(hide=lambda scores, mask: np.exp(scores) * mask, weigh=_divided_again, finish=_mixed)),
     ("times-M", "You multiply the scores by M. It is added: 0 leaves a score as it is, and -inf hides it.",
         _with_softmax_of(lambda s, m: s * np.where(m, 0.0, -np.inf))),
     ("zero-means-hidden", "You multiply the scores by the mask and then hide every score of 0. But a "
@@ -257,11 +255,13 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "and nothing is hidden. A mask to add holds 0 and -inf.", _with_softmax_of(lambda s, m: s + m)),
     ("columns-sum-to-1", "Your weights sum to 1 down the columns, so queries compete. Softmax runs over the keys: "
         "axis=-1.", _masked(weigh=_softmax(axis=-2, largest=lambda scores: scores.max(axis=-2, keepdims=True)))),
-    ("no-scaling", "The scores are not divided by √d_k.", _masked(scores=attention_scores)),
+    ("no-scaling", "The scores are not divided by √d_k.", _masked(width=lambda Q, K, V: 1)),
     ("scaled-by-d", "You divide by d_k. It is the square root of d_k.",
-        _masked(scores=lambda Q, K: attention_scores(Q, K) / Q.shape[-1])),
+        _masked(width=lambda Q, K, V: Q.shape[-1]**2)),
     ("scaled-by-T", "You divide by the root of the number of keys. It is d_k, the last axis of Q.",
-        _masked(scores=lambda Q, K: attention_scores(Q, K) / np.sqrt(K.shape[-2]))),
+        _masked(width=lambda Q, K, V: K.shape[-2])),
+    ("scaled-by-d_v", "You divide by √d_v, the width of V. It is d_k, the last axis of Q.",
+        _masked(width=lambda Q, K, V: V.shape[-1])),
     ("values-only", "The output leaves out the hidden values, but the weights that you return are not "
         "masked: hidden keys still take their share. Hide the scores before the softmax.", _values_only),
     ("mask-ignored", "The mask changes nothing: hidden keys still get weight.", _with_softmax_of(lambda s, m: s)),
@@ -272,11 +272,11 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
     ("mask-transposed", "You transpose the mask. Its rows are queries and its columns keys already, just "
         "like the scores.", lambda Q, K, V, mask: _masked()(Q, K, V, np.swapaxes(mask, -1, -2))),
     ("every-axis-transposed", "Right for one sentence. With a batch in front, K.T turns every axis; np.swapaxes(K, "
-        "-1, -2) swaps the last two only.", _masked(scores=lambda Q, K: Q @ K.T / np.sqrt(Q.shape[-1]))),
+        "-1, -2) swaps the last two only.", _masked(scores=lambda Q, K: Q @ K.T)),
     ("no-broadcast", f"Right for one sentence. {BOOLEAN_INDEX}", _masked(hide=_by_index)),
     ("batch-meets-batch", "Right for one sentence. With a batch, np.dot lets every sentence meet the "
         "keys of every other sentence. The operator @ keeps the batch apart.",
-        _masked(scores=lambda Q, K: np.dot(Q, np.swapaxes(K, -1, -2)) / np.sqrt(Q.shape[-1]))),
+        _masked(scores=lambda Q, K: np.dot(Q, np.swapaxes(K, -1, -2)))),
     ("global-maximum", "You subtract the largest of all scores. A row far below it underflows to 0/0, "
         "and then looks like a row that sees nothing. Subtract each row's own: scores.max(axis=-1, "
         "keepdims=True).", _masked(weigh=_softmax(largest=np.max))),
@@ -291,11 +291,11 @@ MASKED_ATTENTION = Exercise(masked_attention, probes=(
         "makes NaN of it. By convention its weights and output are 0: treat it apart.", _masked(finish=_mixed)),
     ("output-only", "You return the output only. Return output, weights.", lambda *args: masked_attention(*args)[0]),
     ("weights-first", "You return the two results in the wrong order: first the output, then the weights.",
-        lambda *args: masked_attention(*args)[::-1]),
+        _masked(finish=lambda weights, V, mask: _finish(weights, V)[::-1])),
     ("scaled-by-len", "You divide by √len(K), the root of the number of keys, or of sentences. It is the root of "
-        "d_k, the last axis of Q.", _masked(scores=lambda Q, K: attention_scores(Q, K) / np.sqrt(len(K)))),
+        "d_k, the last axis of Q.", _masked(width=lambda Q, K, V: len(K))),
     ("multiplied-by-the-root", "You multiply the scores by √d_k. Divide by it: it is there to make them "
-        "smaller.", _masked(scores=lambda Q, K: attention_scores(Q, K) * np.sqrt(Q.shape[-1]))),
+        "smaller.", _masked(width=lambda Q, K, V: 1 / Q.shape[-1])),
     ("sum-over-the-first-axis", "You divide by e.sum(axis=0), the sums down the columns. Each query "
         "shares out its own attention: e.sum(axis=-1, keepdims=True).", _masked(weigh=_softmax(axis=0))),
 ), nudges=(

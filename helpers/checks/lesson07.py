@@ -388,13 +388,8 @@ SPECIAL_SHARE = Exercise(special_share, probes=(
         _shares(over_keys=np.mean, over_queries=np.sum)),
     ("divided-by-all", "You divide by all T tokens. Only the words are averaged over, so divide by their number.",
         lambda weights, special: _shares(over_queries=np.sum)(weights, special) / len(special)),
-    ("mean-over-keys-of-all-queries", "You average over the special keys, and over the rows of all tokens. Leave the "
-        "rows of special queries out, and add up over the keys.", _shares(queries=np.ones_like, over_keys=np.mean)),
     ("mean-of-all-places", "You average over all T · T places, with 0 where a key is a word. Add up over the keys, and "
         "take the mean over the words alone.", lambda weights, special: (weights * special).mean(axis=(1, 2))),
-    ("words-by-special-added-up", "Queries and keys have changed places, and you add up over both. Take the rows "
-        "of the words, ~special, add up over the special keys, and take the mean over the words.",
-        _shares(queries=np.copy, keys=np.invert, over_queries=np.sum)),
     ("taken-in-pairs", "weights[:, ~special, special] takes the places in pairs, the first word with the first "
         "special key, and so on. Choose the rows first, and of what is left the columns.",
         lambda weights, special: weights[:, ~special, special].sum(axis=-1)),

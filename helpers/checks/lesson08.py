@@ -163,9 +163,10 @@ def _overwritten(x, positions, clockwise=False):
     return _woven(even, even * sin + x[..., 1::2] * cos)
 
 
-def _no_minus(x, positions):
-    cos, sin = np.cos(_angles(x, positions)), np.sin(_angles(x, positions))
-    return _woven(x[..., 0::2] * cos + x[..., 1::2] * sin, x[..., 0::2] * sin + x[..., 1::2] * cos)
+def _signed(sine, cosine):
+    """The sign of the first number's sine, and that of the second one's cosine."""
+    return lambda x, p: _woven(x[..., 0::2] * np.cos(_angles(x, p)) + sine * x[..., 1::2] * np.sin(_angles(x, p)),
+                               x[..., 0::2] * np.sin(_angles(x, p)) + cosine * x[..., 1::2] * np.cos(_angles(x, p)))
 
 
 def _second_axis(x, positions):
@@ -216,7 +217,8 @@ ROTATE = Exercise(rotate, nudges=(
         _rotated(pairs="halves")),
     ("wrong-way", "You turn the other way round. The minus belongs to the first number of a pair: (x cos "
         "- y sin, x sin + y cos).", _rotated(way=-1)),
-    ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change.", _no_minus),
+    ("no-minus", "The minus sign is missing in x cos - y sin. Without it lengths change.", _signed(1, 1)),
+    ("minus-in-both", "A minus stands in both numbers of a pair. The second has a plus: x sin + y cos.", _signed(-1, -1)),
     ("degrees", "The angles are taken as degrees. np.sin and np.cos work in radians: convert nothing.",
         _rotated(unit=np.deg2rad)),
     ("plus-in-the-exponent", "Your later pairs turn faster and faster: the exponent is -2i/d, with a minus.",

@@ -80,9 +80,6 @@ def _absolute(x, gain, bias, eps):
     return gain * deviation / (deviation.abs().mean(dim=-1, keepdim=True) + eps) + bias
 
 
-D_MINUS_1 = ("Your variance divides by d - 1, which is what torch's std and var do unless you tell them otherwise. Layer "
-             "normalisation divides by d: correction=0.")
-
 BATCH_NORM = ("You take mean and variance over all tokens of the batch, column by column. That is batch normalisation. "
               "Here each token is normalised by itself: dim=-1.")
 
@@ -123,23 +120,10 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         "longer lines up with x. Give keepdim=True to both.", _axis_lost(variance=True, steps=True)),
     ("std-alone", "You divide by torch's std. It divides by d - 1 without correction=0, and eps is missing: it goes "
         "to the variance, under the root.", _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance))),
-    ("divides-by-d-minus-1", D_MINUS_1, _norm(correction=1)),
-    ("divides-by-d-minus-1-own-eps", f"{D_MINUS_1} And eps is a number of your own: take the one that is handed over.",
-        _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance + 1e-5))),
-    ("divides-by-d-minus-1-no-bias", f"{D_MINUS_1} And bias is not used: add it at the end.",
-        _norm(correction=1, finish=lambda y, gain, bias: gain * y)),
-    ("divides-by-d-minus-1-no-gain",
-        f"{D_MINUS_1} And gain is not used: multiply the normalised x by it.",
-        _norm(correction=1, finish=lambda y, gain, bias: y + bias)),
-    ("divides-by-d-minus-1-neither",
-        f"{D_MINUS_1} And gain and bias are not used: multiply the normalised x by gain, then add bias.",
-        _norm(correction=1, finish=same)),
-    ("std-plus-eps-no-bias", "You divide by std + eps, with torch's std, which divides by d - 1. Here "
-        "the variance divides by d (correction=0), and eps stands under the root. And bias is not used.",
-        _norm(correction=1, divisor=_outside, finish=lambda y, gain, bias: gain * y)),
-    ("std-plus-eps-neither", "You divide by std + eps, with torch's std, which divides by d - 1. Here "
-        "the variance divides by d (correction=0), and eps stands under the root. And gain and bias "
-        "are not used.", _norm(correction=1, divisor=_outside, finish=same)),
+    ("divides-by-d-minus-1", "Your variance divides by d - 1, which is what torch's std and var do unless you tell them "
+        "otherwise. Layer normalisation divides by d: correction=0.", _norm(correction=1)),
+    ("divides-by-d-minus-1-own-eps", "Your variance divides by d - 1: give it correction=0. And eps is a number of your "
+        "own: take the one handed over.", _norm(correction=1, divisor=lambda variance, eps: torch.sqrt(variance + 1e-5))),
     ("std-plus-eps", "You divide by std + eps, with torch's std, which divides by d - 1. Here the variance divides "
         "by d (correction=0), and eps stands under the root.", _norm(correction=1, divisor=_outside)),
     ("eps-outside", "You add eps to the standard deviation. It is added to the variance, under the root: "
@@ -307,8 +291,11 @@ def _whole_numbers(rng):
 
 
 @variants
-def _steps(x, a, f, n1, n2, *, first=lambda x, a, n: x + a(n(x)), second=lambda x, y, f, n: y + f(n(y))):
-    """The reference with another step in the place of one of its two; the second gets x and what came of the first, y."""
+def _steps(x, a, f, n1, n2, *, first=lambda x, a, n: x + a(n(x)), second=lambda x, y, f, n: y + f(n(y)),
+           norms=lambda n1, n2: (n1, n2)):
+    """The reference with other norms, or another step in the place of one of its two; the second gets x and what came of
+    the first, y."""
+    n1, n2 = norms(n1, n2)
     return second(x, first(x, a, n1), f, n2)
 
 
@@ -350,18 +337,18 @@ PRE_NORM_BLOCK = Exercise(pre_norm_block, nudges=(
     ("parallel", "Both sublayers read the block's input, side by side. Some models do that. Here the MLP reads "
         "the stream after attention has written to it.", lambda x, a, f, n1, n2: x + a(n1(x)) + f(n2(x))),
     ("norms-swapped", "norm1 belongs to the attention and norm2 to the MLP; yours have changed places. Each has "
-        "its own learned gain and bias.", lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n2, n1)),
+        "its own learned gain and bias.", _steps(norms=lambda n1, n2: (n2, n1))),
     ("norm1-twice", "You use norm1 for both sublayers. The MLP has a norm of its own, norm2.",
-        lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, n1)),
+        _steps(norms=lambda n1, n2: (n1, n1))),
     ("mlp-first", "The MLP comes before the attention. Attention gathers first, then the MLP works on "
         "what was gathered.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n2, n1)),
     ("mlp-first-norms-kept", "The MLP comes before the attention, and reads norm1. Attention comes "
         "first, with norm1.", lambda x, a, f, n1, n2: pre_norm_block(x, f, a, n1, n2)),
     ("no-norms", "norm1 and norm2 are not used. Each sublayer reads a normalised copy of the stream.",
-        lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, same)),
-    ("no-norm1", "The attention reads norm1(x), not x.", lambda x, a, f, n1, n2: pre_norm_block(x, a, f, same, n2)),
+        _steps(norms=lambda n1, n2: (same, same))),
+    ("no-norm1", "The attention reads norm1(x), not x.", _steps(norms=lambda n1, n2: (same, n2))),
     ("no-norm2", "norm2 is not used. The MLP reads a normalised copy of the stream, too.",
-        lambda x, a, f, n1, n2: pre_norm_block(x, a, f, n1, same)),
+        _steps(norms=lambda n1, n2: (n1, same))),
     ("norm-after-sublayer", "You normalise what a sublayer returns. The norm comes first: attention(norm1(x)).",
         lambda x, a, f, n1, n2: pre_norm_block(x, lambda v: n1(a(v)), lambda v: n2(f(v)), same, same)),
     ("attention-only", "The MLP is missing. After attention, add feed_forward of the normalised stream.",

@@ -114,7 +114,8 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
     ("empty-row-refused", "You refuse every text with an empty row. Refuse it only if no row has a token to predict.",
         _refuses_an_empty_row),
 ), contracts=(
-    Contract("a text of one token", lambda rng: (torch.zeros(2, 1, 4), torch.ones(2, 1, dtype=torch.long), 0)),
+    Contract("a text of one token or of padding alone",
+        lambda rng: (torch.zeros(2, 3, 4), torch.zeros(2, 3, dtype=torch.long), 0)),
 ))
 
 # ---------------------------------------------------------------- language_model
@@ -581,6 +582,8 @@ _ORDERS = (  # turns with their parts in the wrong order, too few or too many
         "not computed yet. The order is clear, backward, step.", ("backward", "clear", "step", "keep")),
     ("one-step-behind", "step() comes before backward(), so every step uses the gradient of the batch before. First the "
         "gradient of this loss, then the step.", ("step", "clear", "backward", "keep")),
+    ("one-step-behind-not-cleared", "step() comes before backward(), and the gradients pile up, as no turn clears them. In "
+        "every turn: clear, backward, step.", ("step", "backward", "keep")),
     ("two-steps", "You take two steps in every turn. One loss, one gradient, one step.",
         ("clear", "backward", "step", "step", "keep")),
 )
@@ -625,7 +628,7 @@ LOOP = Exercise(train, use=_trained, probes=(
     ("does not require a? ?grad", "Nothing remembers how this loss was computed: is there a "
         "torch.no_grad(), a detach() or an item() too early?"),
     ("missing the required .forward", "loss_of takes the model itself: loss_of(model, batch) calls it."),
-    ("missing 1 required positional argument", "loss_of takes two things, the model and the batch."),
+    ("missing 1 required positional|no attribute 'w'", "loss_of takes two things, the model first: loss_of(model, batch)."),
 ))
 
 
@@ -712,8 +715,6 @@ GENERATE = Exercise(generate, use=as_list, probes=(
         _written(back=lambda given, new: [*given, *new][-1])),
     ("read-once", "What you ask the model about never grows, so it says the same each time. Ask it in every turn, "
         "about all that is there by then.", _written(reads=lambda given, new: given)),
-    ("read-once-new-ones-only", "You ask the model once, before the loop, and give only what was written. Ask in "
-        "every turn, after all there is.", _written(reads=lambda given, new: given, back=lambda given, new: new)),
     ("append-assigned", "append changes the list and gives back None, which `=` then puts in the list's place. "
         "Write out.append(…) alone.", _append_assigned),
     ("last-id-read-only", "You give the model the last id alone, so that it knows of nothing before it. It reads "

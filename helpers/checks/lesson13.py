@@ -1,13 +1,15 @@
 """The exercises of lesson 13: names of weights, the mean of a text's tokens, search by meaning. Inputs are
 torch tensors."""
 
+import functools
 import re
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger
+from helpers.checks.core import Contract, Exercise, Probe, example, inputs, larger, variants
+from helpers.checks.pieces import same
 from helpers.minilm import map_weight_name, mean_pool, semantic_search
 
 # ---------------------------------------------------------------- map_weight_name
@@ -23,19 +25,25 @@ def _each_in_a_layer(said, hint, *parts, layers=(1, 10)):
     return [Probe(said, lambda rng, part=part: (f"encoder.layer.{rng.integers(*layers)}.{part}",), hint) for part in parts]
 
 
+@variants
+def _named(name, *, read=same, write=same):
+    """The reference, given a name that was altered, or with the name that it gives altered."""
+    return write(map_weight_name(read(name)))
+
+
 def _altered(pattern, replacement):
     """The reference, with the name that it gives altered where ``pattern`` is found."""
-    return lambda name: re.sub(pattern, replacement, map_weight_name(name))
+    return _named(write=functools.partial(re.sub, pattern, replacement))
 
 
 def _swapped(a, b):
     """The reference with ``a`` and ``b`` exchanged in the name that it gives."""
-    return lambda name: re.sub(f"{a}|{b}", lambda found: b if found[0] == a else a, map_weight_name(name))
+    return _altered(f"{a}|{b}", lambda found: b if found[0] == a else a)
 
 
 def _misread(pattern, replacement):
     """The reference, given a name that is altered where ``pattern`` is found: what is taken for what."""
-    return lambda name: map_weight_name(re.sub(pattern, replacement, name))
+    return _named(read=functools.partial(re.sub, pattern, replacement))
 
 
 MAP_WEIGHT_NAME = Exercise(map_weight_name, probes=(
@@ -180,15 +188,15 @@ MEAN_POOL = Exercise(mean_pool, probes=(
     Probe("no padding", _padded((3,), 2, whole=True), "No padding: the result is the plain mean over dim=1.", ),
     Probe("two texts of one length", _padded((4, 4), 3, whole=True),
         "Two texts, no padding: each has a mean of its own. The result has shape (B, d)."),
-    Probe("one token and padding", _padded((1,), 2),
+    Probe("one token and padding", _padded((1,), 5),
         "One token, then padding: the mean is the first vector, whatever stands at the padding."),
-    Probe("a mask of ones and zeros", _of_numbers(_padded((3, 1), 4)),
+    Probe("a mask of ones and zeros", _of_numbers(_padded((3, 1), 6)),
         "The mask holds 1 and 0 here, as tokenizers give it, and not True and False. Both have to work."),
     Probe("padding in front", _padding_in_front,
         "The padding stands in front here. Go by the mask, not by the number of tokens."),
     Probe("tokens with zeros", _with_zeros,
         "Some numbers of the tokens are 0 here, and count like all others. Only the mask says what is padding."),
-    larger(_padded((10, 1, 9, 4, 7, 3, 2, 8, 5), 11)),
+    larger(_padded((10, 1, 9, 4, 7, 3, 2, 8, 5), 13)),
 ), misconceptions=(
     ("padding-counted", "You average all positions, padding too, so the vector of a text depends on how "
         "long its neighbours in the batch are. Use the mask.", lambda hidden, mask: hidden.mean(dim=1)),

@@ -405,8 +405,8 @@ DECODE_STEP = Exercise(decode_step, results=("the output", "the new cache"), nud
         "positions as well.", _step(see=lambda k, v, cache: (k, v))),
     ("does-not-see-itself", "Your token sees the cached positions and not itself. Append k and v first, "
         "then attend.", _step(see=lambda k, v, cache: (k, v) if cache is None else cache)),
-    ("old-cache-returned", "The output is right, but you give back `cache` as it came: None for the first token, "
-        "and later without the new position. Return the longer one, (K, V).", _step(keep=lambda k, v, cache: cache)),
+    ("old-cache-returned", "You give back `cache` as it came: None for the first token, and later without the "
+        "new position. Return the longer one, (K, V).", _step(keep=lambda k, v, cache: cache)),
     ("new-in-front", "You put the new position in front of the cached ones. The output is the same, but "
         "the cache is kept in the order of the text: append at the end.",
         _step(keep=lambda k, v, cache: tuple(x.roll(1, -2) for x in joined(k, v, cache)))),
@@ -532,6 +532,8 @@ def _all_shrink(largest, total, output, scores, v):
 
 ONLINE_SOFTMAX_ATTENTION = Exercise(online_softmax_attention, use=_never_all_scores, nudges=(
     ("maximum\\(\\).*float", "torch.maximum takes two tensors: start with torch.tensor(-math.inf)."),
+    ("^OverflowError", "math.exp stops where torch.exp gives infinity. Do you keep the largest score so far, of old and of "
+        "this block, or only that of the block? After scores near 1500, one near 0 makes exp(old - new) overflow."),
 ), probes=(
     Probe("one key", _online_inputs(1, 2, 3, 1), "With one key its weight is 1: the result is V[0]. "
         "Check the division at the end, the start (exp(-inf) is 0), and whether the loop runs at all."),

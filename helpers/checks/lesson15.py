@@ -112,9 +112,6 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
         "ids[i:i + 2].", _slices(3, last=1)),
     ("slices-in-twos", "You cut the word into twos and miss the pairs between them, and of an odd word "
         "the last id is left alone. A pair begins at each place but the last.", _slices(2, step=2)),
-    ("half-a-pair-each-once", "Your last pair of each word holds one id alone: a word of n ids has n - 1 "
-        "pairs. And each place counts as often as the word was seen.",
-        _counted(pairs_of=lambda ids: (ids[i:i + 2] for i in range(len(ids))), weight=lambda count: 1)),
     ("half-a-pair", "Your last pair of each word holds one id alone. A word of n ids has n - 1 pairs.", _slices(2)),
 ), nudges=(
     ("unhashable type: 'list'", "A list cannot be a key of a dict. Make a tuple of the two ids: (a, b)."),
@@ -195,6 +192,8 @@ MERGE_PAIR = Exercise(merge_pair, use=as_list, probes=(
     ("second-id-stays", "The new id is there, and the second one of the pair as well. The new id stands "
         "for both: jump over two.", _merged(step=1)),
     ("from-the-right", "In a a a the first two are merged: go from left to right.", _from_the_right),
+    ("a-set-and-no-skip", "A set has no order, so b a is merged as well. And after a merge go on behind both of its ids.",
+        lambda ids, pair, new_id: [new_id if {*ids[i:i + 2]} == {*pair} else ids[i] for i in range(len(ids))]),
     ("first-only", "Only the first place is merged. Merge the pair everywhere.", _merged(times=1)),
     ("last-id-lost", "The last id is lost when it is not part of a pair. It has no neighbour to look at, "
         "and it stays.", _merged(last=False)),
@@ -399,18 +398,18 @@ def _two_levels(ids, merges):
     return bpe_encode(ids, {pair: new for pair, new in merges.items() if level[new] <= 2})
 
 
+def _earliest(pairs, merges):
+    return min(pairs, key=merges.get)
+
+
 @variants
-def _by_rule(ids, merges, *, choose, merge=merge_pair):
+def _by_rule(ids, merges, *, choose=_earliest, merge=merge_pair, new=lambda pair, merges: merges[pair]):
     """Merge the pair that ``choose(those that can be merged, merges)`` gives, until none is left."""
     ids = list(ids)
     while pairs := [pair for pair in pairwise(ids) if pair in merges]:
         pair = choose(pairs, merges)
-        ids = merge(ids, pair, merges[pair])
+        ids = merge(ids, pair, new(pair, merges))
     return ids
-
-
-def _earliest(pairs, merges):
-    return min(pairs, key=merges.get)
 
 
 def _only_one(ids, merges):
@@ -443,11 +442,6 @@ def _longest(ids, merges):
         out.append(tokens[bpe_decode(ids[:size], {})])
         ids = ids[size:]
     return out
-
-
-def _numbered_again(ids, merges):
-    again = {new: 256 + i for i, new in enumerate(merges.values())}
-    return [again.get(i, i) for i in bpe_encode(ids, merges)]
 
 
 def _until_one_is_absent(ids, merges):
@@ -500,7 +494,7 @@ BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
     ("lowest-pair", "You merge the pair with the lowest ids. The order of learning decides: compare "
         "merges[pair], not pair.", _by_rule(choose=lambda pairs, merges: min(pairs))),
     ("from-the-right", "You merge a pair from the right. In a a a the first two are merged: go from left "
-        "to right.", _by_rule(choose=_earliest, merge=_from_the_right)),
+        "to right.", _by_rule(merge=_from_the_right)),
     ("two-levels", "You stop at merges of merges. They can be merged again: look again, until no pair is "
         "left that was learned.", _two_levels),
     ("one-merge", "You stop after one merge. Look again, until no pair is left that was learned.", _only_one),
@@ -514,8 +508,8 @@ BPE_ENCODE = Exercise(bpe_encode, use=as_list, probes=(
         "first, and later ones are built on it.", lambda ids, merges: _in_turn(ids, reversed(merges.items()))),
     ("stops-at-a-gap", "You stop at the first merge whose pair does not occur. Later ones may occur: go "
         "on with the next.", lambda ids, merges: _in_turn(ids, _until_one_is_absent(ids, merges))),
-    ("numbered-again", "The pairs are right, but you number the new ids 256, 257 and so on. They may "
-        "have gaps: take merges[pair].", _numbered_again),
+    ("numbered-again", "You number the new ids 256, 257 and so on. They may have gaps: take merges[pair].",
+        _by_rule(new=lambda pair, merges: 256 + list(merges).index(pair))),
     ("nothing-merged", "Your result is the bytes themselves: nothing was merged. A pair has to be a "
         "tuple to be found in merges: (ids[i], ids[i + 1]), not a list.", lambda ids, merges: list(ids)),
 ), nudges=(
@@ -629,6 +623,13 @@ def _measured(rng):
     return float(rng.uniform(0.5, 4)), n_tokens, int(n_tokens * rng.uniform(1.5, 5))
 
 
+@variants
+def _bits(loss, n_tokens, n_bytes, *, share=lambda n_tokens, n_bytes: n_tokens / n_bytes, times=1,
+          bits=lambda nats: nats / math.log(2)):
+    """The reference with another share of the tokens' loss, a factor more, or nats made into bits otherwise."""
+    return bits(loss * share(n_tokens, n_bytes)) * times
+
+
 BITS_PER_BYTE = Exercise(bits_per_byte, use=as_list, probes=(
     example("one bit", (math.log(2), 1, 1), "One token of one byte with log 2 nats: 1 bit per byte."),
     example("bytes as tokens", (math.log(256), 10, 10),
@@ -641,25 +642,26 @@ BITS_PER_BYTE = Exercise(bits_per_byte, use=as_list, probes=(
         "as the end of a text have no bytes: 1.5 bits per byte."),
 ), misconceptions=(
     ("nats", "Your result is in nats. One bit is log 2 ≈ 0.69 nats: divide by log 2.",
-        lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes),
+        _bits(bits=lambda nats: nats)),
     ("times-log-2", "You multiply by log 2. A nat is more than a bit, so the number of bits is the larger one: "
-        "divide by log 2.", lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes * math.log(2)),
+        "divide by log 2.", _bits(bits=lambda nats: nats * math.log(2))),
     ("bits-a-token", "These are bits per token. Multiply by the number of tokens, and divide by the "
-        "number of bytes.", lambda loss, n_tokens, n_bytes: loss / math.log(2)),
+        "number of bytes.", _bits(share=lambda n_tokens, n_bytes: 1)),
     ("upside-down", "Tokens and bytes are swapped. A token of many bytes shares its bits out among them: "
-        "divide by the bytes.", lambda loss, n_tokens, n_bytes: loss * n_bytes / n_tokens / math.log(2)),
+        "divide by the bytes.", _bits(share=lambda n_tokens, n_bytes: n_bytes / n_tokens)),
     ("tokens-forgotten", "You divide the loss by the bytes. It is a mean for each token: multiply by the "
-        "number of tokens first.", lambda loss, n_tokens, n_bytes: loss / n_bytes / math.log(2)),
+        "number of tokens first.", _bits(share=lambda n_tokens, n_bytes: 1 / n_bytes)),
     ("bits-of-the-text", "These are the bits of the whole text. Divide by the number of bytes.",
-        lambda loss, n_tokens, n_bytes: loss * n_tokens / math.log(2)),
+        _bits(share=lambda n_tokens, n_bytes: n_tokens)),
     ("at-most-8", "You cut off at 8 bits. A byte has 8, but a model that is sure and wrong can need more.",
         lambda loss, n_tokens, n_bytes: min(8.0, bits_per_byte(loss, n_tokens, n_bytes))),
     ("base-10", "You take the logarithm of 2 to base 10. The loss is in nats: use math.log, the natural "
-        "logarithm.", lambda loss, n_tokens, n_bytes: loss * n_tokens / n_bytes / math.log10(2)),
+        "logarithm.", _bits(bits=lambda nats: nats / math.log10(2))),
     ("log-of-the-loss", "You take the logarithm of the loss. The loss is a logarithm already: divide it by log 2.",
         lambda loss, n_tokens, n_bytes: math.log2(loss) * n_tokens / n_bytes if loss else -math.inf),
-    ("an-eighth", "You divide by 8. These are bits for each byte already, and not bits for each bit.",
-        lambda loss, n_tokens, n_bytes: bits_per_byte(loss, n_tokens, n_bytes) / 8),
+    ("an-eighth", "You divide by 8. These are bits for each byte already, and not bits for each bit.", _bits(times=1 / 8)),
+    ("eightfold", "You multiply by 8. n_bytes counts bytes, and bits for each of them are wanted: leave the 8 out.",
+        _bits(times=8)),
     ("two-to-the-power", "You raise 2 to the power of the bits. That is a perplexity: leave the bits as "
         "they are.", lambda loss, n_tokens, n_bytes: 2 ** bits_per_byte(loss, n_tokens, n_bytes)),
 ), contracts=(

@@ -210,11 +210,11 @@ def _outputs(rng, B, h, T, d_k, n, mean=False):
 
 
 @variants
-def _filled(z, heads, mean=False, *, put=lambda z, i: z[:, i].mean((0, 1)), zero=0.0):
-    """The reference, with another thing in the head's place."""
+def _filled(z, heads, mean=False, *, put=lambda z, i: z[:, i].mean((0, 1)), zero=0.0, when=bool, which=lambda z, of: of):
+    """The reference, with another thing in the head's place, with other heads, or with the mean at another time."""
     new = z.clone()
-    for i in heads:
-        new[:, i] = put(z, i) if mean else zero
+    for i in which(z, heads):
+        new[:, i] = put(z, i) if when(mean) else zero
     return new
 
 
@@ -259,17 +259,17 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
     ("nothing-removed", "The heads are still there. Did you change a copy and then return the original?",
         lambda z, heads, mean=False: z.clone()),
     ("only-those-heads", "The named heads stay and all others go. It is the other way round.",
-        lambda z, heads, mean=False: ablate_heads(z, _all_but(z, heads), mean)),
+        _filled(which=_all_but)),
     ("first-of-the-list", "Only the first head of the list is taken away. Is your return inside the loop?",
-        lambda z, heads, mean=False: ablate_heads(z, heads[:1], mean)),
+        _filled(which=lambda z, heads: heads[:1])),
     ("counted-from-1", "Other heads are missing: heads are counted from 0.",
-        lambda z, heads, mean=False: ablate_heads(z, [(i - 1) % z.shape[1] for i in heads], mean)),
+        _filled(which=lambda z, heads: [(i - 1) % z.shape[1] for i in heads])),
     ("closed-up", "You drop the heads, so the shape is another, and W_o no longer fits. Leave their "
         "places.", lambda z, heads, mean=False: z[:, _all_but(z, heads)]),
     ("always-zero", "With mean=True the head's mean stands in its place, and yours is 0. Do you look at mean, and "
-        "do you take the mean before you write the 0?", lambda z, heads, mean=False: ablate_heads(z, heads)),
+        "do you take the mean before you write the 0?", _filled(when=lambda mean: False)),
     ("always-mean", "You never look at mean: when it is False, 0 stands in place of the head.",
-        lambda z, heads, mean=False: ablate_heads(z, heads, True)),
+        _filled(when=lambda mean: True)),
     ("mean-per-position", "You average over the batch only, so each position keeps a mean of its own, "
         "and tells where it is. Average over positions too: axes 0 and 2.", _by_mean(0)),
     ("mean-per-text", "You average over the positions only, so each text keeps a mean of its own, and "
@@ -279,9 +279,9 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
     ("one-mean-for-all", "You put one mean of all the named heads in their places. Each head has its own mean.",
         lambda z, heads, mean=False: _filled(put=lambda z, i: z[:, heads].mean((0, 1, 2)))(z, heads, mean)),
     ("last-of-the-list", "Only the last head of the list is taken away. Do you begin with a fresh copy "
-        "in each turn of the loop?", lambda z, heads, mean=False: ablate_heads(z, heads[-1:], mean)),
+        "in each turn of the loop?", _filled(which=lambda z, heads: heads[-1:])),
     ("mean-turned-round", "Zero and mean have changed places: with mean=True the mean stands in place of "
-        "the head, else 0.", lambda z, heads, mean=False: ablate_heads(z, heads, not mean)),
+        "the head, else 0.", _filled(when=lambda mean: not mean)),
     ("mean-of-everything", "You put the mean of the whole tensor in its place. Each head has its own "
         "mean, and each of its d_k numbers too.", _filled(put=lambda z, i: z.mean())),
     ("mean-over-batch-and-heads", "You average over the batch and the heads: axes 0 and 1 of (B, h, T, d_k). Pick "
@@ -349,12 +349,6 @@ def _probability_lead(x, right, wrong):
     return _lead(x.softmax(-1), right, wrong)
 
 
-LOGIT_OF_RIGHT = ("You look at the logit of right alone. A patch that lifts all logits would seem to help: subtract the "
-                  "logit of wrong.")
-PROBABILITIES = "You compare probabilities. They are squeezed near 0 and 1; use the logits as they are."
-BOTH = "And count from the corrupted run, both above the line and below it: (patched - corrupt) / (clean - corrupt)."
-
-
 PATCHING_EFFECT = Exercise(patching_effect, probes=(
     example("by hand", _three([4.0, 1, 2], [-3.0, 2, 0], [1.0, 0, 7]), "Right is word 0, wrong is word 1. The "
         "differences are 3 (clean), -5 (corrupt), 1 (patched): from -5 to 1 it is 6 of 8, so the effect is 0.75."),
@@ -369,6 +363,12 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
         "(patched): clean - corrupt is negative, and keeps its sign. From 4 to 2 it is twice as far as "
         "from 4 to 3, so the effect is 2.", extreme=True),
 ), misconceptions=(
+    ("right-only", "You look at the logit of right alone. A patch that lifts all logits would seem to help: subtract the "
+        "logit of wrong.", _effect(lead=lambda x, r, w: x[r])),
+    ("wrong-only", "You look at the logit of wrong alone. Take the logit of right minus that of wrong.",
+        _effect(lead=lambda x, r, w: x[w])),
+    ("probabilities", "You compare probabilities. They are squeezed near 0 and 1; use the logits as they are.",
+        _effect(lead=_probability_lead)),
     ("clean-and-corrupt-swapped", "Clean and corrupt have changed places: count from the corrupt run: (patched - "
         "corrupt) / (clean - corrupt).", _effect(share=lambda a, b, c: (c - a) / (b - a))),
     ("not-normalised", "You give the change of the difference itself. Divide it by what could change at "
@@ -386,16 +386,6 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
     ("across-runs", "You subtract a number of one run from a number of another. Each run has a "
         "difference of its own, right minus wrong; only these are compared.",
         lambda clean, corrupt, patched, r, w: float((patched[r] - corrupt[w]) / (clean[r] - corrupt[w]))),
-    ("right-only-not-normalised", f"{LOGIT_OF_RIGHT} {BOTH}",
-        _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c - b)),
-    ("right-only-share-of-clean", f"{LOGIT_OF_RIGHT} {BOTH}",
-        _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c / a)),
-    ("right-only-patched-alone", f"{LOGIT_OF_RIGHT} {BOTH}",
-        _effect(lead=lambda x, r, w: x[r], share=lambda a, b, c: c)),
-    ("probabilities-not-normalised", f"{PROBABILITIES} {BOTH}",
-        _effect(lead=_probability_lead, share=lambda a, b, c: c - b)),
-    ("probabilities-share-of-clean", f"{PROBABILITIES} {BOTH}",
-        _effect(lead=_probability_lead, share=lambda a, b, c: c / a)),
     ("brackets-forgotten", "A division comes before a subtraction: put brackets round patched - corrupt.",
         _effect(share=lambda a, b, c: c - b / (a - b))),
     ("brackets-forgotten-below", "A division comes before a subtraction: put brackets round clean - "
@@ -404,10 +394,6 @@ PATCHING_EFFECT = Exercise(patching_effect, probes=(
         "subtracted. Compute the difference of each run first, in a variable of its own.", _written_out()),
     ("most-probable-words", "You take the words that lead in the runs. Which two words count is given: right and "
         "wrong.", lambda a, b, c, right, wrong: patching_effect(a, b, c, int(a.argmax()), int(b.argmax()))),
-    ("right-only", LOGIT_OF_RIGHT, _effect(lead=lambda x, r, w: x[r])),
-    ("wrong-only", "You look at the logit of wrong alone. Take the logit of right minus that of wrong.",
-        _effect(lead=lambda x, r, w: x[w])),
-    ("probabilities", PROBABILITIES, _effect(lead=_probability_lead)),
     ("cut-off", "You keep the result between 0 and 1. More than all may come back, and a patch may do "
         "harm: leave it.", lambda *args: min(max(patching_effect(*args), 0.0), 1.0)),
     ("percent", "You multiply by 100. The effect is a share: 0 for nothing, 1 for all of it.",

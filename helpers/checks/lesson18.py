@@ -359,8 +359,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
     ("Target -?\\d+ is out of bounds", "Padding must not reach cross_entropy: pad, such as -1, is the id of no "
         "token. Leave out the places where ids equal pad, in logits and in ids, before you call cross_entropy."),
 ), contracts=(
-    Contract("answers that begin behind their rows",
-        lambda rng: (torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.tensor([3, 5]), -1)),
+    Contract("a batch in which no token counts, as where only padding is left",
+        lambda rng: (torch.zeros(2, 4, 4), torch.tensor([[1, 2, -1, -1], [1, 2, 3, 1]]), torch.tensor([2, 5]), -1)),
 ))
 
 # ---------------------------------------------------------------- wilson_interval
@@ -403,11 +403,12 @@ WILSON_INTERVAL = Exercise(wilson_interval, use=as_list, results=("low", "high")
     ("z-not-squared", "You write z where z² belongs. The middle is (successes + z²/2) / (n + z²), and z² "
         "occurs in the half-width too.", _wilson(middle=lambda s, n, z: (s + z / 2) / (n + z),
                half=lambda s, n, z: z / (n + z) * (s * (n - s) / n + z / 4) ** 0.5)),
-    ("z-of-90", "You take z = 1.645, which is for 90 %. For 95 % it is 1.96.", _wilson(z=1.645)),
-    ("z-of-90-cut", "You take z = 1.64, which is for 90 %. For 95 % it is 1.96.", _wilson(z=1.64)),
-    ("z-of-99", "You take z = 2.576, which is for 99 %. For 95 % it is 1.96.", _wilson(z=2.576)),
-    ("z-is-1", "You take z = 1, one standard error. For 95 % it is 1.96.", _wilson(z=1.0)),
-    ("z-is-2", "You take z = 2. It is 1.96 here.", _wilson(z=2.0)),
+    *((f"z-is-{z}", f"You take z = {z}, which is for {percent} %. For 95 % it is 1.96.", _wilson(z=z))
+        for z, percent in ((1.645, 90), (1.64, 90), (2.576, 99), (1, 68), (2, "95.4"))),
+    ("no-brackets-before-the-root", "Before the root you divide by n alone: / goes before +. Put brackets round n + z².",
+        _wilson(half=lambda s, n, z: z / n + z**2 * (s * (n - s) / n + z**2 / 4) ** 0.5)),
+    ("no-brackets-in-the-middle", "In the middle you divide by n alone: / goes before +. Put brackets round n + z².",
+        _wilson(middle=lambda s, n, z: (s + z**2 / 2) / n + z**2)),
     ("root-forgotten", "The root is missing in the half-width.",
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 4))),
     ("divided-by-n", "Before the root you divide by n. It is z / (n + z²).",
@@ -420,6 +421,8 @@ WILSON_INTERVAL = Exercise(wilson_interval, use=as_list, results=("low", "high")
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) + z**2 / 4) ** 0.5)),
     ("quarter-forgotten", "z²/4 is missing under the root, so that the interval of 12 of 12 has no width.",
         _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n) ** 0.5)),
+    ("half-under-the-root", "Under the root stands z²/4, and not z²/2 as in the middle.",
+        _wilson(half=lambda s, n, z: z / (n + z**2) * (s * (n - s) / n + z**2 / 2) ** 0.5)),
     ("half-forgotten", "The middle is drawn in too far: z² is added to the successes where z²/2 belongs.",
         _wilson(middle=lambda s, n, z: (s + z**2) / (n + z**2))),
     ("plus-two-plus-four", "You add two successes and two failures, and take the textbook's interval of "

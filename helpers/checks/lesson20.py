@@ -176,6 +176,8 @@ VISION_TRANSFORMER = Exercise(vision_transformer, probes=(
         "before it, of each image by itself.", _read(last=lambda logits: logits.softmax(0))),
     ("likeliest-class", "You give the number of the likeliest class. A loss needs the logits of all: (B, "
         "classes).", _read(last=lambda logits: logits.argmax(-1))),
+    ("first-image", "[0] is the first image, with all its tokens. The token that asks is [:, 0], in every image.",
+        _read(reader=lambda x: x[0])),
     ("last-token", "You read the last token. The one that asks is the first.", _read(reader=lambda x: x[:, -1])),
     ("every-token", "You give logits for every token. Only the first one answers: (B, classes).", _read(reader=same)),
     ("norm-forgotten", "The norm before W_out is missing.", _read(normed=False)),

@@ -97,10 +97,10 @@ def _of_a_cache(attends):
     return (
         ("cache-not-used", "You do not look at `cache`: what is new sees nothing of the past, and nothing of the past is "
             "kept. Append k and v first.", uncached),
-        ("nothing-appended", "The output is right, but you give back the old cache: what comes next will not see what is "
-            "new here. Return the longer one.", attends(keep=lambda k, v, cache: (k, v) if cache is None else cache)),
-        ("keeps-the-new-only", "The output is right, but your new cache holds only what is new: the rest is lost for the "
-            "next call.", attends(keep=lambda k, v, cache: (k, v))),
+        ("nothing-appended", "You give back the old cache: what comes next will not see what is new here. Return the "
+            "longer one.", attends(keep=lambda k, v, cache: (k, v) if cache is None else cache)),
+        ("keeps-the-new-only", "Your new cache holds only what is new: the rest is lost for the next call.",
+             attends(keep=lambda k, v, cache: (k, v))),
         ("values-not-appended", "You append the keys and not the values to the cache you return. Both grow together.",
             attends(keep=lambda k, v, cache: (joined(k, v, cache)[0], v if cache is None else cache[1]))),
         ("cache-swapped", "The cache is given back as (V, K). It is (K, V).",

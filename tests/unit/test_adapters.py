@@ -214,9 +214,9 @@ def test_examples_are_read_and_a_fifth_is_kept_for_the_test(tmp_path, change):
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    (GOOD.replace('"what is 3"', "“what is 3”"), "Line 4 of mine.jsonl is not JSON"),
+    (GOOD.replace('"what is 3"', "“what is 3”"), "Line 4 of mine.jsonl is no object of JSON"),
     (GOOD.replace('"answer": "it is 2"', '"reply": "it is 2"'), 'Line 3 of mine.jsonl lacks its "question" or its "answer"'),
-    (GOOD.replace('"it is 1"', "7", 1), "Line 2 of mine.jsonl lacks"), (GOOD + "[1, 2]\n", "Line 26 of mine.jsonl lacks"),
+    (GOOD.replace('"it is 1"', "7", 1), "Line 2 of mine.jsonl lacks"), (GOOD + "[1, 2]\n", "and no list around the lines"),
     (GOOD.replace('"it is 4"', json.dumps("so " * 81)), "Line 5 of mine.jsonl has an answer of 81 tokens, and 80 is"),
     (GOOD.replace('"what is 4"', json.dumps("so " * 99)), "has a question of 99 tokens"),
     (GOOD + GOOD.replace("it is 0", "it was 0"), "Line 26 of mine.jsonl answers a question again"),

@@ -334,6 +334,16 @@ TOLD = [  # exercise, attempt, the mistake that is named or else the status, wor
     ("bilinear_form", lambda W_q, W_k: W_k @ W_q.T / W_q.shape[1] ** 0.5, "keys-first", "more than one mistake"),
     # two mistakes at once, and mistakes that had no hint of their own
     ("masked_attention", lambda Q, K, V, mask: scores_hidden(Q, K, V, ~mask, 1), "inverted", "more than one mistake"),
+    ("masked_attention", lambda *args: scores_hidden(*args, args[2].shape[-1] ** 0.5)[::-1], "scaled-by-d_v",
+     "more than one mistake"),
+    ("ablate_heads", lambda z, heads, mean=False: z * z.new_tensor(
+        [i in heads for i in range(z.shape[1])])[:, None, None], "only-those-heads",
+     "more than one mistake"),
+    ("nearest_neighbours", lambda q, V, k: np.argsort(V @ q)[-k:], "last-first", "more than one mistake"),
+    ("pre_norm_block", lambda x, a, f, n1, n2: x + f(n1(x + a(n2(x)))), "second-sum-from-x", "more than one mistake"),
+    # numbers that are close are printed in as many digits as tell them apart
+    ("layer_norm", lambda x, gain, bias, eps: gain * (x - x.mean(-1, keepdim=True)) / (
+        x.std(-1, correction=0, keepdim=True) + eps) + bias, "eps-outside", "should be -2.148, and is -2.1477"),
     # right on what the probes used to vary
     ("merge_pair", lambda ids, pair, new: ids if pair[1] > 255 else exercise("merge_pair").reference(ids, pair, new),
      "wrong", ""),
