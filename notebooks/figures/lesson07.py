@@ -42,7 +42,7 @@ def two_ways_to_cut(X, reshaped):
             colour = (plots.BLUE, plots.ORANGE)[half]
             left = 5 + 2 * half
             plots.ribbon(ax, (left + 2 * head, token + 0.06, token + 0.94), (2 + 10 * head, row + 0.06, row + 0.94),
-                         color=colour, alpha=0.5, zorder=3)
+                         color=colour, alpha=0.5, zorder=1)
             _half_row(ax, left, token, halves[token, half], colour)
             _half_row(ax, 12 * head, row, cut[head, row], colour)
         for x, name in [(1, "head 0"), (7, f"X {title}"), (13, "head 1")]:

@@ -149,10 +149,10 @@ def right_shelves(right, chance):
     for place, n in enumerate(right.values()):
         ax.text(max(n, chance) + 0.5, place, str(n), va="center", fontsize=14)  # beside the dotted line, not on it
     ax.axvline(chance, color="black", linestyle=":", linewidth=1.5)
-    ax.text(chance + 0.5, 2.52, "chance", fontsize=13, va="center")
+    ax.text(chance, 1.01, "chance", fontsize=13, ha="center", va="bottom", transform=ax.get_xaxis_transform())
     ax.invert_yaxis()
     ax.set(xlim=(0, 40), xticks=[0, 10, 20, 30, 40])
-    ax.set_title("New questions on the right shelf, of 40", fontsize=14)
+    ax.set_title("New questions on the right shelf, of 40", fontsize=14, pad=22)
     ax.tick_params(labelsize=13)
     plt.show()
 

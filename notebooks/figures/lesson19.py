@@ -62,7 +62,7 @@ def measured_and_meant(run, honest, grammar):
     points.plot(run.at, run.reward, "o-", color=plots.ORANGE, linewidth=3.5, markersize=7)
     share.plot(run.at, 100 * np.array(run.allowed), "s-", color=plots.BLUE, linewidth=3.5, markersize=6)
     points.axhline(honest, color=INK, linestyle=":", linewidth=1.5)
-    points.text(0, honest + 1, "honest texts cannot earn more", color=INK, fontsize=12)
+    points.text(0, honest + 1, "honest texts cannot earn more on average", color=INK, fontsize=12)
     for panel in (points, share):
         for step in run.texts:
             panel.axvline(step, color="#dddddd", linewidth=1, zorder=0)
