@@ -296,7 +296,7 @@ def trained_from_the_start(losses, lowest):
         smooth = np.convolve(loss, np.ones(5) / 5, mode="valid")
         ax.plot(range(3, 3 + len(smooth)), smooth, line, linewidth=width, color=colour, label=kind)
     ax.axhline(lowest, color=plots.GREY, linestyle=":", label="lowest possible")
-    ax.set(ylim=(0, None))
+    ax.set(ylim=(1, None))
     ax.set_xlabel("step", fontsize=12)
     ax.set_ylabel("loss in nats, mean of five steps", fontsize=12)
     ax.set_title("Trained from the start", fontsize=13)
