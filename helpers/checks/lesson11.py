@@ -103,6 +103,8 @@ LANGUAGE_MODEL_LOSS = Exercise(language_model_loss, probes=(
         "axis.", _loss(score=lambda z, target: -z.log_softmax(1).gather(-1, target[..., None])[..., 0])),
     ("no-softmax", "You take the logit of the target itself. The loss is minus the logarithm of its probability: "
         "log_softmax first.", _loss(score=lambda z, target: -z.gather(-1, target[..., None])[..., 0])),
+    ("no-log", "You average probabilities, without their logarithm. The loss is the mean of -log p.",
+        _loss(score=lambda z, target: -z.softmax(-1).gather(-1, target[..., None])[..., 0])),
     ("sign", "Your loss is negative. The loss is -log p.", _loss(mean=lambda loss, keep: -_average(loss, keep))),
     ("bits", "Your loss is in bits, with the logarithm to base 2. Use the natural logarithm, so that it "
         "is in nats.", _loss(score=lambda z, target: _losses(z, target) / math.log(2))),
