@@ -154,7 +154,7 @@ LOGIT_LENS = Exercise(logit_lens, probes=(
     ("standard-deviation", "You divide by the standard deviation, which measures from the mean. Here it "
         "is the root of the mean square, measured from 0.", _lens(divide=lambda x, e: torch.sqrt(
         x.var(-1, unbiased=False, keepdim=True) + e))),
-    ("no-gain", "The division is right, but the gain is missing: multiply by it before W_U.", _lens(stretch=same)),
+    ("no-gain", "The gain is missing: multiply by it before W_U.", _lens(stretch=same)),
     ("gain-first", "You stretch by the gain, and then divide: the division sees the stretched numbers. "
         "Divide first.",
         lambda states, gain, W_U, eps=1e-5: logit_lens(
