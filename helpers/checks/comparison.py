@@ -77,8 +77,10 @@ def _difference_of_arrays(e, got, probe, path):
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = f" at {list(index)}" if index else ""
-    shown = ([_number(x[index], digits) for x in (e, g)] for digits in range(4, 18))  # in as many digits as tell them apart
-    right, mine = next(pair for pair in shown if pair[0] != pair[1])
+    for digits in range(4, 18):  # as many as tell them apart
+        right, mine = _number(e[index], digits), _number(g[index], digits)
+        if right != mine:
+            break
     return f"{path}{where} should be {right}, and is {mine}"
 
 
