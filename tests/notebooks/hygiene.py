@@ -492,15 +492,15 @@ def predictions_are_asked_and_revealed(book):
 
 @rule("lessons")
 def what_people_say(book):
-    """At most four sentences, each with the stamp of its verdict in the register and a link to its experiment."""
+    """At most four folded sentences, each with the stamp of its verdict in the register and a link to its experiment."""
     if not book.lesson or not book.lesson.claims:
         return
     if not book.experiment.exists():
         yield f"{book.name} has claims and no experiment: measure them in notebooks/experiments/{book.path.name}."
         return
-    items = re.findall(r"^- .+", section(book.markdown, CLAIMS), re.MULTILINE)
+    items = re.findall(r"^<details><summary>(.+?)</details>", section(book.markdown, CLAIMS), re.MULTILINE | re.DOTALL)
     if not 1 <= len(items) <= MOST_SAID:
-        yield f"{book.name} has {len(items)} lines '- …' below '{CLAIMS}': write one to {MOST_SAID}."
+        yield f"{book.name} has {len(items)} folded sentences below '{CLAIMS}': write one to {MOST_SAID}."
     for item in items:
         ids = re.findall(rf"\[(C\d+)\]\(experiments/{re.escape(book.path.name)}", item)
         stamp = re.search(r"\*\*(True here|True if|Partly|False|Open)\b", item)

@@ -48,7 +48,8 @@ def test_a_lesson_states_the_minutes_that_it_takes(lesson):
 @pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
 def test_each_section_that_goes_deeper_states_its_minutes(lesson):
     for title, cells in parts(nbformat.read(ROOT / "notebooks" / lesson.file, as_version=4))[1].items():
-        assert f"**Time:** {rounded(needed(cells))} minutes" in cells[0].source, f"{lesson.file}: {title}"
+        if title != "Going further":  # a list to come back to
+            assert f"**Time:** {rounded(needed(cells))} minutes" in cells[0].source, f"{lesson.file}: {title}"
 
 
 @pytest.mark.parametrize("number", LESSONS)
