@@ -164,6 +164,22 @@ def downhill(path):
     plt.show()
 
 
+def two_slopes(plain, adam):
+    """Two weights against the steps, with plain descent in grey and with AdamW. ``plain``, ``adam``: (steps, 2)."""
+    _, ax = plt.subplots(figsize=(6.6, 3.6))
+    ax.plot(plain, color=plots.GREY, linewidth=2)
+    ax.plot(adam[:, 0], color=plots.BLUE, linewidth=5)
+    ax.plot(adam[:, 1], color=plots.ORANGE, linewidth=2, linestyle="--")
+    for y, words, colour in [(3.12, "plain, steep", plots.GREY), (0.12, "plain, flat", plots.GREY),
+                             (1.3, "AdamW, steep and flat", plots.BLUE)]:
+        ax.text(34, y, words, fontsize=13, color=plots.ink(colour))
+    ax.set_ylim(-0.2, 3.7)
+    ax.set_xlabel("steps", fontsize=13)
+    ax.set_ylabel("weight", fontsize=13)
+    ax.tick_params(labelsize=13)
+    plt.show()
+
+
 def agreement(right, sizes):
     """The share of verbs in the right form against the distractors of the other number, a line for each model.
 
