@@ -56,6 +56,8 @@ SOFTMAX = Exercise(softmax, probes=(
         lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True)),
     ("whole-array", "You divide by the sum of the whole array, so all weights together sum to 1. Each row must: sum "
         "along axis=-1 with keepdims=True.", lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
+    ("no-keepdims-and-whole-array", "The largest scores lose an axis, and you divide by the sum of the whole array. Take "
+        "both along axis=-1 with keepdims=True.", lambda x: np.exp(x - x.max(axis=-1)) / np.exp(x - x.max(axis=-1)).sum()),
     ("whole-array-divides", "You divide by the sum of the whole array. Each row has a sum of its own: sum along "
         "axis=-1 with keepdims=True.", lambda x: _shifted(x) / _shifted(x).sum()),
     ("columns-divide", "You divide by the sums of the columns, as sum(e) and e.sum(axis=0) give them. Each row has a "
@@ -133,6 +135,10 @@ SELF_ATTENTION = Exercise(self_attention, probes=(
         "X.", _attends(mix=_weights_alone)),
     ("scores-only", "You return the scores. Two steps are missing: they become weights, and the weights average the rows "
         "of X.", _attends(weigh=_as_they_are, mix=_weights_alone)),
+    ("softmax-twice", "You take the softmax twice. The scores become weights once, and the weights average the rows of X.",
+        _attends(weigh=lambda scores: softmax(softmax(scores)))),
+    ("number-by-number", "X * X multiplies number by number, and no token meets another. The scores are X @ X.T, and the "
+        "weights times X is a product of matrices too.", lambda X: softmax(X * X) * X),
     ("softmax-at-the-end", "You take the softmax of the sums. It belongs to the scores, before the rows of X are averaged.",
         lambda X: softmax(_scores(X) @ X)),
     ("later-hidden", "You hide the words that come later. Masks come in lesson 06: here a token attends to all of them.",
@@ -212,6 +218,7 @@ ATTENTION_ENTROPY = Exercise(attention_entropy, probes=(
         "nats is not divided.", lambda w: -_plogp(w).sum(axis=-1) / np.log(w.shape[-1])),
     ("number-of-words", "You returned e to the entropy, the number of words. The task asks for the "
         "entropy itself.", lambda w: np.exp(-_plogp(w).sum(axis=-1))),
+    ("other-count", "This is the other count, 1 / Σw². The entropy is -Σ w log w.", lambda w: 1 / (w**2).sum(axis=-1)),
     ("no-weight", "You add up log w. Each logarithm must be multiplied by its weight first.",
         lambda w: -np.log(w).sum(axis=-1)),
 ))

@@ -138,11 +138,11 @@ def triangle(pulls, title="", names=_SENSES, mine=False):
         if mine:
             colour = plots.PURPLE if number == len(pulls) - 1 else "#c3cad0"
         ax.annotate("", tip, (0, 0), zorder=2, arrowprops={
-            "arrowstyle": "-|>,head_width=0.35,head_length=0.7", "color": colour, "lw": 2.8, "shrinkA": 5, "shrinkB": 0})
+            "arrowstyle": "-|>,head_width=0.35,head_length=0.7", "color": colour, "lw": 2.8, "shrinkA": 2, "shrinkB": 0})
         if not mine:
             tag, right, up, side = _TAGS[number]
             ax.annotate(tag, tip, (right, up), textcoords="offset points", fontsize=14, color=plots.ink(colour), ha=side)
-    ax.plot(0, 0, "o", color="black", markersize=10, zorder=3)
+    ax.plot(0, 0, "o", color="black", markersize=5, zorder=3)
     ax.set(xlim=(-1.25, 1.25), ylim=(-0.92, 1.4), aspect="equal")
     ax.axis("off")
     ax.set_title(title, loc="center", fontsize=16, color=plots.PURPLE if mine else "black")
