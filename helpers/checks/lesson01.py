@@ -234,6 +234,10 @@ ANALOGY = Exercise(analogy, probes=(
         lambda a, b, c, V: int(np.argmax(np.delete(_cosines(_target(a, b, c, V), V), [a, b, c])))),
     ("step-backwards", "You walk the step the wrong way. From a to b is b - a: take that step from c.",
         lambda a, b, c, V: _best(_cosines(V[a] - V[b] + V[c], V), [a, b, c])),
+    ("a-and-c-exchanged", "You subtract c and add a. The target is b - a + c: the step from a to b, taken from c.",
+        lambda a, b, c, V: _best(_cosines(V[b] - V[c] + V[a], V), [a, b, c])),
+    ("step-backwards-dot-product", "You walk the step the wrong way, from b to a, and rank by the dot product. The target "
+        "is b - a + c, and the cosine decides.", lambda a, b, c, V: _best(V @ (V[a] - V[b] + V[c]), [a, b, c])),
     ("no-minus-a", "You add b and c, but never take a away. The step from a to b is b - a.",
         lambda a, b, c, V: _best(_cosines(V[b] + V[c], V), [a, b, c])),
     ("no-c", "You look for the step b - a itself. The step must start at c.",

@@ -165,7 +165,7 @@ SOFT_ATTENTION = Exercise(soft_attention, probes=(
         lambda q, K, V: tuple(np.round(part, 3) for part in _with_weights(softmax(K @ q), V))),
     ("hard-output", "The weights are right, but the output is the best value alone. It is the weighted sum of all: weights "
         "@ values.", lambda q, K, V: (V[np.argmax(K @ q)], softmax(K @ q))),
-    ("mixes-the-keys", "The weights are right, but you mix the keys. The output is a mixture of the "
+    ("mixes-the-keys", "You mix the keys. The output is a mixture of the "
         "values.", lambda q, K, V: (softmax(K @ q) @ K, softmax(K @ q))),
     ("compares-the-values", "You compare the query with the values. The query meets the keys; the values "
         "are only mixed.", lambda q, K, V: _with_weights(softmax(V @ q), V)),
