@@ -134,6 +134,8 @@ LAYER_NORM = Exercise(layer_norm, probes=(
         _norm(divisor=lambda variance, eps: torch.sqrt(variance + 1e-5))),
     ("divides-by-variance", "You divide by the variance. Divide by its square root: only then is the new "
         "variance 1.", _norm(divisor=torch.add)),
+    ("divides-by-variance-no-eps", "You divide by the variance. Divide by its square root, and add eps to it under "
+        "the root.", _norm(divisor=lambda variance, eps: variance)),
     ("not-centred", "You divide by the standard deviation, and the mean stays in. Subtract the mean "
         "first.", _norm(centre=False)),
     ("rms-norm", "You leave the mean in, and divide by the root of the mean square. That is RMSNorm, "

@@ -57,6 +57,15 @@ def _across(words):
     return pairs
 
 
+def _across_in_one_loop(words):
+    pairs, before = Counter(), None
+    for ids, count in words.items():
+        for one in ids:
+            pairs.update({(before, one): count} if before is not None else {})
+            before = one
+    return dict(pairs)
+
+
 def _two(first, second):
     return lambda rng: ({first: int(rng.integers(2, 9)), second: int(rng.integers(2, 9))},)
 
@@ -87,6 +96,10 @@ COUNT_PAIRS = Exercise(count_pairs, use=as_list, probes=(
         "separate: no token crosses their borders.", _across),
     ("zero-left-out", "You leave out pairs with the id 0, perhaps because `if a and b` takes 0 for false. It is a "
         "byte like any other.", _counted(pairs_of=lambda ids: (pair for pair in pairwise(ids) if all(pair)))),
+    ("across-words-in-one-loop", "You count a pair of the last id of a word and the first one of the next, because the id "
+        "before is kept when a new word begins. Words are separate.", _across_in_one_loop),
+    ("returns-after-the-first-word", "Only the pairs of the first word are counted. The return belongs behind the outer "
+        "loop.", lambda words: count_pairs(dict(list(words.items())[:1]))),
     ("wraps-around", "You pair the last id of a word with its first one. A pair is side by side.",
         _counted(pairs_of=lambda ids: ((ids[i - 1], ids[i]) for i in range(len(ids))))),
     ("last-pair-missing", "The last pair of each word is missing. A word of n ids has n - 1 pairs.",
@@ -326,6 +339,8 @@ LEARN_MERGES = Exercise(learn_merges, use=as_list, probes=(
         "len(merges), say.", _learner(step=0)),
     ("from-257", "Your new ids begin with 257. The bytes are 0 to 255, so the first new one is 256. "
         "(After merges.append the length is one more.)", _learner(first_id=257)),
+    ("from-0", "Your new ids begin with 0, and that is a byte. The bytes are 0 to 255, so the first new one is 256.",
+        _learner(first_id=0)),
     ("from-255", "Your new ids begin with 255, which is a byte. The first new one is 256.", _learner(first_id=255)),
     ("counts-ignored", "You count each word once, however often it was seen. count_pairs(words) adds the "
         "counts.", _learner(count=_counted(weight=lambda count: 1))),

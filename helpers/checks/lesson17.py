@@ -222,13 +222,13 @@ def _by_mean(over):
     return _filled(put=lambda z, i: z[:, i].mean(over, keepdim=True))
 
 
-def _at(index):
+def _at(index, zero=False):
     """Take away what an index finds that is not the head's; where there is no such place it raises, as theirs does."""
     def wrong(z, heads, mean=False):
         z = z.clone()
         for i in heads:
             part = z[index(i)]
-            z[index(i)] = part.mean((0, 1)) if mean else 0
+            z[index(i)] = part.mean((0, 1)) if mean and not zero else 0
         return z
     return wrong
 
@@ -291,6 +291,8 @@ ABLATE_HEADS = Exercise(ablate_heads, probes=(
     ("texts-indexed", "z[i] is text i, with all its heads. The heads are axis 1: z[:, i].", _at(lambda i: (i,))),
     ("tokens-indexed", "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i].",
         _at(lambda i: (slice(None), slice(None), i))),
+    ("tokens-indexed-always-zero", "z[:, :, i] is token i, in all heads. The heads are axis 1: z[:, i]. And with "
+        "mean=True the head's mean stands in its place.", _at(lambda i: (slice(None), slice(None), i), zero=True)),
     ("kept-in-zeros", "You begin with zeros and fill in the named heads, so all others are gone. It is "
         "the other way round: begin with a copy of all.", _kept_in_zeros),
     ("mean-over-all-heads", "You average over all heads as well. Each head has its own mean: pick the head first, "
