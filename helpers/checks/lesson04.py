@@ -208,6 +208,8 @@ QKV_ATTENTION = Exercise(qkv_attention, probes=(
         "is handed over is the value.", _attend(give=lambda w, V, X, Q, K: (w @ K, w))),
     ("keys-and-values-exchanged", "Your keys are made with W_v and your values with W_k. What is compared is the key, "
         "what is mixed is the value.", _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_v, X @ W_k))),
+    ("compared-with-values", "You compare the queries with the values. They are compared with the keys: Q @ K.T.",
+        _attend(roles=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_v, X @ W_v))),
     ("queries-as-values", "You mix the queries. What is handed over is the "
         "value of the word that was found.", _attend(give=lambda w, V, X, Q, K: (w @ Q, w))),
     ("scaled", "You divide the scores by √d_k. That is coming in lesson 05; here the scores are plain dot "

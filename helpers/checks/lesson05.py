@@ -284,6 +284,8 @@ SCORE_VARIANCE = Exercise(score_variance, use=_products_behind, probes=(
         "variance 0. Sum each row: axis=1.", lambda d_k, n, rng: np.sum(_products(d_k, n, rng)).var()),
     ("sum-down-the-columns", "You sum down the columns, over the n draws. Each dot product is a row: sum "
         "along axis=1.", lambda d_k, n, rng: _products(d_k, n, rng).sum(axis=0).var()),
+    ("sum-down-the-columns-and-its-deviation", "You sum down the columns, over the n draws: each dot product is a row, "
+        "axis=1. And std is only the root of the variance.", lambda d_k, n, rng: _products(d_k, n, rng).sum(axis=0).std()),
     ("same-vector-twice", "You multiply a vector with itself. Draw the queries and the keys separately: they must "
         "be independent.", lambda d_k, n, rng: (rng.standard_normal((n, d_k)) ** 2).sum(axis=1).var()),
     ("same-vector-twice-and-its-deviation", "You multiply a vector with itself: draw the queries and the keys separately. "
