@@ -92,7 +92,7 @@ def card(find, best=None):
         goal = min(best + 10, find.fresh)
         marks += [(best, f"the course's best head: {best}", -1.3, DIM), (goal, f"goal: {goal}", 1.15, "white")]
     for x, words, y, colour in marks:
-        step, side = (-1, "right") if x > 0.6 * find.fresh else (1, "left")
+        step, side = (-1, "right") if x > 0.7 * find.fresh else (1, "left")
         race.plot([x, x], [0.25 * np.sign(y), y], color=colour, linewidth=1)
         race.text(x + step, y, words, color=colour, fontsize=12, ha=side, va="center", in_layout=False,
                   bbox={"facecolor": NIGHT, "edgecolor": "none", "pad": 1})
@@ -121,7 +121,7 @@ def _sky(ax, find, changed):
     ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
     for n, (layer, head) in enumerate(find.team):
         step, side = (-1, "right") if layer > layers / 2 else (1, "left")
-        lower = 0.7 * sum(head == other for _, other in find.team[:n])  # of two in a row, the second below the first
+        lower = 1.0 * sum(head == other for _, other in find.team[:n])  # of two in a row, the second below the first
         ax.text(layer + step, head - 0.1 + lower, f"({layer}, {head})", color="white", fontsize=13, ha=side, va="center",
                 bbox={"facecolor": NIGHT, "edgecolor": "none", "pad": 1.5})
     ax.set(facecolor=NIGHT, xlim=(-1, layers), ylim=(heads - 0.3, -0.7))
