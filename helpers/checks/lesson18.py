@@ -361,6 +361,8 @@ ANSWER_LOSS = Exercise(answer_loss, probes=(
 ), contracts=(
     Contract("a batch in which no token counts, as where only padding is left",
         lambda rng: (torch.zeros(2, 4, 4), torch.tensor([[1, 2, -1, -1], [1, 2, 3, 1]]), torch.tensor([2, 5]), -1)),
+    Contract("a batch in which only token 0 would count", lambda rng: (torch.zeros(1, 3, 4), torch.tensor([[2, -1, -1]]),
+        torch.tensor([0]), -1)),
 ))
 
 # ---------------------------------------------------------------- wilson_interval
