@@ -119,17 +119,6 @@ def four_ways(shares):
     plt.show()
 
 
-def ten_words(C, words):
-    """All cosines of some words as a heat map. ``C``: ``(n, n)``."""
-    _, ax = plt.subplots(figsize=(5.4, 5.2))
-    plots.heatmap(C, words, ax=ax, title="Cosine between ten words", limits=(0, 1), numbers=True, axis_names=("", ""),
-                  colorbar=False)
-    for number in ax.texts:
-        number.set_fontsize(10.5)
-    ax.tick_params(labelsize=13, length=0)
-    plt.show()
-
-
 def senses(measured):
     """How far words lie along their sense axes. ``measured``: {(word, sense): (cosine, share of all words behind it)}; a bar
     is blue where the share is over 95 %."""
