@@ -203,30 +203,6 @@ def words_in_front(alone, moved, front, whose):
     plt.show()
 
 
-def hands_as_waves(PE, place):
-    """The eight sine columns of an encoding, one above the other, read down the places; a cut through them is one place.
-
-    ``PE``: ``(T, 16)``; ``place``: where to cut.
-    """
-    _, ax = plt.subplots(figsize=(6.6, 5.4))
-    for i in range(8):
-        base = -2.4 * i
-        ax.axhline(base, color="#d6dce0", linewidth=1, zorder=0)
-        ax.fill_between(range(len(PE)), base, base + PE[:, 2 * i], color=COLOURS[i], alpha=0.18, linewidth=0)
-        ax.plot(base + PE[:, 2 * i], color=COLOURS[i], linewidth=2.2)
-        ax.plot(place, base + PE[place, 2 * i], "o", color="black", markersize=7)
-        ax.text(len(PE) + 4, base, f"{PE[place, 2 * i]:+.2f}", va="center", fontsize=13)
-    ax.axvline(place, color="black", linewidth=1)
-    ax.text(len(PE) + 4, 1.9, f"at {place}", fontsize=13)
-    ax.set(xlim=(0, len(PE) - 1), ylim=(-18.2, 2.6))
-    ax.set_yticks([-2.4 * i for i in range(8)], [f"column {2 * i}" for i in range(8)], fontsize=12)
-    ax.set_xlabel("place", fontsize=13)
-    ax.tick_params(axis="x", labelsize=12)
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
-    plt.show()
-
-
 def rope_number_by_number(turn):
     """A query and a key of four numbers, turned and multiplied, number by number. ``turn``: a function like `rotate`."""
     q, k = np.array([1.0, 0, 1, 0]), np.array([0.0, 1, 1, 0])

@@ -147,23 +147,6 @@ def rounds_won(players):
     plt.show()
 
 
-def downhill(path):
-    """Points on the curve of the loss (w - 3)², and the first steps as arrows. ``path``: numbers w."""
-    path = np.asarray(path)
-    _, ax = plt.subplots(figsize=(6.6, 4))
-    line = np.linspace(-0.4, 4.4, 100)
-    ax.plot(line, (line - 3) ** 2, color=plots.GREY, linewidth=1)
-    ax.plot(path, (path - 3) ** 2, "o", color=plots.BLUE)
-    for x, following in zip(path[:4], path[1:5], strict=True):
-        plots.arrow(ax, (x, (x - 3) ** 2), (following, (following - 3) ** 2), plots.ORANGE)
-        ax.annotate(f"w = {x:.2f}, gradient {2 * (x - 3):.2f}", (x, (x - 3) ** 2), xytext=(10, 3),
-                    textcoords="offset points", fontsize=13)
-    ax.set_xlabel("w", fontsize=13)
-    ax.set_ylabel("loss", fontsize=13)
-    ax.tick_params(labelsize=13)
-    plt.show()
-
-
 def two_slopes(plain, adam):
     """Two weights against the steps, with plain descent in grey and with AdamW. ``plain``, ``adam``: (steps, 2)."""
     _, ax = plt.subplots(figsize=(6.6, 3.6))
@@ -195,30 +178,6 @@ def agreement(right, sizes):
     ax.set_ylabel("right form more probable", fontsize=13)
     ax.tick_params(labelsize=13)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=13)
-    plt.show()
-
-
-def looks_of_the_last(words, weights, key):
-    """Where the last word looks in all heads: arcs over the text, a row a block, in colour the head that looks most at one.
-
-    ``words``: T strings; ``weights``: for each block ``(h, T, T)``; ``key``: the place of that one.
-    """
-    fig, panels = plt.subplots(len(weights), 1, figsize=(6.4, 2.6 * len(weights)))
-    last = len(words) - 1
-    for block, (ax, some) in enumerate(zip(panels, weights, strict=True)):
-        rows = np.asarray(some)[:, -1]  # (h, T)
-        best = int(rows[:, key].argmax())
-        for head in sorted(range(len(rows)), key=lambda head, best=best: head == best):
-            for place in range(last):
-                if rows[head, place] > 0.05:
-                    plots.arc(ax, last, place, 0.24 + 0.03 * head, 0.25, linewidth=0.6 + 5 * rows[head, place],
-                              color=plots.ORANGE if head == best else "#b9bfc4", zorder=2 + (head == best))
-        for x, word in enumerate(words):
-            ax.text(x, 0, word, ha="center", va="center", fontsize=14, weight="bold" if x == last else None)
-        ax.set_title(f"block {block}, head {best}: {rows[best, key]:.2f} on {words[key]}", fontsize=13)
-        ax.set(xlim=(-0.6, last + 0.6), ylim=(-0.3, 0.4 + 0.36 * last))
-        ax.axis("off")
-    plots.as_written(fig)
     plt.show()
 
 
