@@ -121,7 +121,7 @@ def _sky(ax, find, changed):
     ax.scatter(*np.transpose(find.team), s=260, facecolor="none", edgecolor="white", linewidth=1.8)
     for n, (layer, head) in enumerate(find.team):
         step, side = (-1, "right") if layer > layers / 2 else (1, "left")
-        lower = 1.0 * sum(head == other for _, other in find.team[:n])  # of two in a row, the second below the first
+        lower = sum(head == other for _, other in find.team[:n])  # of two in a row, the second below the first
         ax.text(layer + step, head - 0.1 + lower, f"({layer}, {head})", color="white", fontsize=13, ha=side, va="center",
                 bbox={"facecolor": NIGHT, "edgecolor": "none", "pad": 1.5})
     ax.set(facecolor=NIGHT, xlim=(-1, layers), ylim=(heads - 0.3, -0.7))
