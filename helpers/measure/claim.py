@@ -76,7 +76,7 @@ class Claim:
             stored[key] = [{"case": words, "result": _measured(run, case)}
                            for words, case in zip(asked, cases, strict=True)]
             path.parent.mkdir(exist_ok=True)
-            write_whole(path, json.dumps(dict(sorted(stored.items())), indent=1) + "\n")
+            write_whole(path, _a_line_each(stored))
         elif measured != asked:
             other = next((f"{a} is asked and {m} is stored" for a, m in zip(asked, measured, strict=False) if a != m),
                          f"{len(asked)} cases are asked and {len(measured)} are stored")
@@ -124,6 +124,12 @@ class Claim:
 def _listed():
     """Claim -> (lesson, words)."""
     return {id: (lesson.number, words) for lesson in course.LESSONS.values() for id, words in lesson.claims.items()}
+
+
+def _a_line_each(stored):
+    """Stored numbers as JSON with a line for each case, so that a diff shows which came out otherwise."""
+    groups = (f" {json.dumps(key)}: [\n  " + ",\n  ".join(map(json.dumps, stored[key])) + "\n ]" for key in sorted(stored))
+    return "{\n" + ",\n".join(groups) + "\n}\n"
 
 
 def _measured(run, case):
