@@ -51,6 +51,7 @@ def collect(folder, path=claims.REGISTER):
 def main(arguments):
     patterns = [argument for argument in arguments if argument != "--missing"]
     os.environ[claim.MEASURE] = "missing" if "--missing" in arguments else "all"
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # a thread that waits does not spin: the other process has its turn
     with tempfile.TemporaryDirectory() as folder:
         os.environ[claim.ENTRIES] = folder
         failed = execute.main(patterns or ["notebooks/experiments/*.ipynb"], None)  # None: measuring takes minutes
