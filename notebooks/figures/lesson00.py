@@ -34,26 +34,3 @@ def fork(bears, sentences):
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
     plt.show()
-
-
-def six_uses():
-    """The same fan for six uses of attention: something asks, several things can be looked at, one matters most."""
-    patches = ["#d8c08a", "#8ab6d8", "#9ac79a", "#4f86ad", "#c9ced2"]
-    uses = {"translation": ("zone (French)", ["european", "economic", "area"], 2),
-            "summary": ("headline", ["¶", "¶", "¶", "¶", "¶"], 1),
-            "question": ("where?", ["anna", "met", "ben", "rome"], 3),
-            "image": ("■", ["■", "■", "■", "■", "■"], 3),
-            "sound": ("▅", ["▁", "▅", "▂", "█", "▃"], 1),
-            "what to buy next": ("tent?", ["boots", "novel", "lamp"], 0)}
-    _, panels = plt.subplots(3, 2, figsize=(6.6, 6.4))
-    for ax, (use, (asks, items, best)) in zip(panels.flat, uses.items(), strict=True):
-        size = 22 if use == "image" else 14
-        for i, (x, item) in enumerate(zip(np.linspace(-1.4, 1.4, len(items)), items, strict=True)):
-            colour, width = (plots.BLUE, 5) if i == best else ("#aab5bc", 1.2)
-            ax.plot([0, x], [1, 0], color=colour, linewidth=width)
-            ax.text(x, -0.12, item, ha="center", va="top", size=size, color=patches[i] if use == "image" else "black")
-        ax.text(0, 1.1, asks, ha="center", size=size, weight="bold", color=patches[best] if use == "image" else plots.BLUE)
-        ax.set(xlim=(-1.9, 1.9), ylim=(-0.6, 1.6))
-        ax.set_title(use, color="#5f6871", fontsize=14)
-        ax.axis("off")
-    plt.show()
