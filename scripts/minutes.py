@@ -1,7 +1,7 @@
 """How many minutes each lesson takes, stated and computed: python -m scripts.minutes
 
 Minutes = words of prose / 115 + visible lines of code / 6 + 10 an exercise + 2 a prediction + 1 a figure + 13 for the words
-of the attention inventory + its running time, rounded up to 5: fresh readers of all lessons needed 92 % of it on average.
+of the attention inventory + its running time, rounded up to 5: what fresh readers of all lessons needed, or a little more.
 Folded cells, cells that only show something of the page (remove-input), comments, imports and the last cell, which computes
 the numbers of the prose, do not count.
 The core is everything before the heading *Going deeper*; each section behind that has minutes of its own.
