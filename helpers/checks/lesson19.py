@@ -272,8 +272,14 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, learns=1, probes=(
         "nothing warns you: the softmax and the sum run over the last axis, the vocabulary."),
     Probe("a text without a word", _two(3, 4, 3, lengths=[2, 0, 4]), "In the second text no word counts: "
         "it takes no part, and nothing is divided by its 0 words.", extreme=True),
+    example("a word that is never said", (_tensor([[[0.0, -800.0]]]), _tensor([[[0.0, 1.0]]]), _mask(1, 1, None, 0)),
+        "The policy is sure of one word, and p of the other is too small for the computer: it becomes 0. log_softmax still "
+        "knows its logarithm, -800, and 0 times that is 0.", extreme=True),
     larger(_two(9, 10, 11, lengths=[10, 2, 7, 5, 8, 3, 6, 1, 9])),
 ), misconceptions=(
+    ("log-of-the-softmax", "Right for ordinary logits, but where a probability is too small for the computer it becomes 0, "
+        "its logarithm -inf, and 0 times that is NaN. Take log_softmax of the logits instead.",
+        _divergence(logs=lambda z: z.softmax(-1).log())),
     ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with the "
         "policy's own probabilities, and subtract the reference's logarithm.", _divergence(pair=lambda z, r: (r, z))),
     ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "

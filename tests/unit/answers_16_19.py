@@ -22,6 +22,11 @@ def formed_in_place(x, W, A, B, alpha):
     return x @ W.clone().addmm_(A, B, alpha=alpha / A.shape[1])
 
 
+def log_of_the_softmax(logits, reference_logits, mask):
+    p, q = logits.softmax(-1), reference_logits.softmax(-1)
+    return (p * (p.log() - q.log())).sum(-1)[mask].mean()
+
+
 def lengths_below_0(logits, ids, first, pad=-1):
     """A row that ends before its answer begins counts less than no token."""
     ends, begins = (ids != pad).sum(1).tolist(), first.clamp(min=1).tolist()
@@ -83,6 +88,7 @@ WRONG = [
     ("answer_loss", lengths_below_0, None),
     ("policy_gradient_loss", lambda p, a, mask: -(a[:, None] * p)[mask].mean().item(), "detached"),
     ("kl_to_reference", lambda z, r, mask: by_probabilities(z, r, mask).detach(), "detached"),
+    ("kl_to_reference", log_of_the_softmax, "log-of-the-softmax"),
     ("dpo_loss", two_branches, None),
     ("best_of_n", tie_at_the_beginning, None),
     ("best_of_n", lambda sample, r, n: max([sample() for _ in range(n)], key=lambda text: r(text) or -math.inf), None),
@@ -164,8 +170,8 @@ def loss_by_labels(logits, ids, first, pad=-1):
 
 
 def by_probabilities(logits, reference_logits, mask):
-    p, q = logits.softmax(-1), reference_logits.softmax(-1)
-    return (p * (p.log() - q.log())).sum(-1)[mask].mean()
+    log_p, log_q = logits.log_softmax(-1), reference_logits.log_softmax(-1)
+    return (log_p.softmax(-1) * (log_p - log_q)).sum(-1)[mask].mean()
 
 
 RIGHT = [
