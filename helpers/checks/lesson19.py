@@ -280,6 +280,9 @@ KL_TO_REFERENCE = Exercise(kl_to_reference, learns=1, probes=(
     ("log-of-the-softmax", "Right for ordinary logits, but where a probability is too small for the computer it becomes 0, "
         "its logarithm -inf, and 0 times that is NaN. Take log_softmax of the logits instead.",
         _divergence(logs=lambda z: z.softmax(-1).log())),
+    ("kl-div-of-a-softmax", "The number is right, but where a probability becomes 0 the gradient of torch's kl_div is NaN. "
+        "Give it two logarithms: kl_div(log q, log p, log_target=True).",
+        _divergence(term=lambda p, q: F.kl_div(q, p.exp(), reduction="none"))),
     ("reversed", "Policy and reference have changed places: you give KL(reference ‖ policy). Weight with the "
         "policy's own probabilities, and subtract the reference's logarithm.", _divergence(pair=lambda z, r: (r, z))),
     ("sign", "The sign is turned round. A KL divergence is never negative: log p - log q, weighted with "

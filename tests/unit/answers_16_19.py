@@ -87,8 +87,10 @@ WRONG = [
     ("lora_linear", formed_in_place, "product-formed"),
     ("answer_loss", lengths_below_0, None),
     ("policy_gradient_loss", lambda p, a, mask: -(a[:, None] * p)[mask].mean().item(), "detached"),
-    ("kl_to_reference", lambda z, r, mask: by_probabilities(z, r, mask).detach(), "detached"),
+    ("kl_to_reference", lambda z, r, mask: by_kl_div(z, r, mask).detach(), "detached"),
     ("kl_to_reference", log_of_the_softmax, "log-of-the-softmax"),
+    ("kl_to_reference", lambda z, r, mask: F.kl_div(
+        r.log_softmax(-1), z.softmax(-1), reduction="none").sum(-1)[mask].mean(), "kl-div-of-a-softmax"),
     ("dpo_loss", two_branches, None),
     ("best_of_n", tie_at_the_beginning, None),
     ("best_of_n", lambda sample, r, n: max([sample() for _ in range(n)], key=lambda text: r(text) or -math.inf), None),
@@ -169,17 +171,17 @@ def loss_by_labels(logits, ids, first, pad=-1):
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
 
 
-def by_probabilities(logits, reference_logits, mask):
+def by_kl_div(logits, reference_logits, mask):
     log_p, log_q = logits.log_softmax(-1), reference_logits.log_softmax(-1)
-    return (log_p.softmax(-1) * (log_p - log_q)).sum(-1)[mask].mean()
+    return F.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)[mask].mean()
 
 
 RIGHT = [
     ("lora_linear", in_numpy),
     ("answer_loss", loss_by_labels),
     ("policy_gradient_loss", lambda p, a, mask: -(a.detach()[:, None] * p)[mask].mean()),
-    ("kl_to_reference", by_probabilities),
-    ("kl_to_reference", lambda z, r, mask: by_probabilities(z, r.detach(), mask)),
+    ("kl_to_reference", by_kl_div),
+    ("kl_to_reference", lambda z, r, mask: by_kl_div(z, r.detach(), mask)),
     ("chat_ids", turns_joined),
     ("chat_ids", turns_in_a_tuple),
     ("vision_transformer", reader(lambda x, norm, W_out: (norm(x) @ W_out)[:, 0])),
